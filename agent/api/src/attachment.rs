@@ -1,0 +1,56 @@
+//! What the plugin hands to the agent: one container interface and the bridge that it is a port of.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
+/// unique only together with the network's name).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AttachmentKey {
+    /// The network configuration's `name`.
+    pub network: String,
+    /// `CNI_CONTAINERID`.
+    pub container: String,
+    /// `CNI_IFNAME`, the interface's name inside the container.
+    pub ifname: String,
+}
+
+impl fmt::Display for AttachmentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.network, self.container, self.ifname)
+    }
+}
+
+/// A link in the agent's own network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its ifindex. The kernel reuses these values: a name and an index that no longer match mean another link.
+    pub index: u32,
+}
+
+/// A container's interface as a port of a bridge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BridgePort {
+    /// Whose port it is.
+    pub key: AttachmentKey,
+    /// The kernel bridge under it.
+    pub bridge: Interface,
+    /// The veth end that stays in the node's namespace; its peer is `key.ifname` in the container.
+    pub host: Interface,
+    /// The container end's MAC address, as `aa:bb:cc:dd:ee:ff`.
+    pub mac: String,
+    /// The container's addresses on this interface; may be empty (a layer 2 network).
+    pub ips: Vec<IpAddr>,
+    /// MTU of both ends, in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// The container's namespace as the runtime named it; only reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+    /// Whether the container's end is up already. `bpf_redirect_peer` loses packets silently while it is not.
+    #[serde(default)]
+    pub peer_up: bool,
+}

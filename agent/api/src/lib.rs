@@ -1,0 +1,20 @@
+//! What anyone may say to the agent over its Unix socket, and how it is put on the wire.
+//!
+//! A message is a big-endian `u32` length followed by that many bytes of JSON ([`frame`]). A connection carries one
+//! request and one reply at a time, any number of times. Requests and replies travel in an [`Envelope`] that names
+//! the protocol's [`VERSION`], so that an old plugin and a new agent part with a clear error and not with a guess.
+
+#![forbid(unsafe_code)]
+
+mod attachment;
+mod client;
+pub mod frame;
+mod message;
+mod report;
+
+pub use attachment::{AttachmentKey, BridgePort, Interface};
+pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
+pub use report::{
+    AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
+};

@@ -1,0 +1,140 @@
+//! Requests, replies and the envelope around them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
+use crate::{AttachmentKey, BridgePort};
+
+/// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
+pub const VERSION: u32 = 1;
+
+/// A message with the version of the protocol that it is written in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope<T> {
+    /// See [`VERSION`].
+    pub version: u32,
+    /// The request or reply.
+    pub body: T,
+}
+
+impl<T> Envelope<T> {
+    /// Wraps `body` in the current version.
+    pub fn new(body: T) -> Self {
+        Self { version: VERSION, body }
+    }
+}
+
+/// What may be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
+pub enum Request {
+    /// Put programs and map entries behind a port. Fails if the key is attached already with other facts.
+    Attach {
+        /// The port.
+        port: BridgePort,
+    },
+    /// Forget an attachment. Succeeds when there is none.
+    Detach {
+        /// Which.
+        key: AttachmentKey,
+    },
+    /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
+    Check {
+        /// The port as the plugin believes it to be.
+        port: BridgePort,
+    },
+    /// Forget every attachment of `network` that is not in `valid`. Other networks are never touched.
+    Collect {
+        /// The network's name.
+        network: String,
+        /// The attachments that are to stay.
+        valid: Vec<AttachmentKey>,
+    },
+    /// [`AgentStatus`].
+    Status,
+    /// A [`PortReport`] per attachment.
+    Ports,
+    /// A [`FdbEntry`] per known station.
+    Fdb,
+    /// A [`DropReport`] per port and reason.
+    Drops,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Attach`].
+    Attached(Attached),
+    /// To [`Request::Detach`].
+    Detached(Detached),
+    /// To [`Request::Check`]: everything is as it should be.
+    Checked,
+    /// To [`Request::Collect`].
+    Collected(Collected),
+    /// To [`Request::Status`].
+    Status(AgentStatus),
+    /// To [`Request::Ports`].
+    Ports(Vec<PortReport>),
+    /// To [`Request::Fdb`].
+    Fdb(Vec<FdbEntry>),
+    /// To [`Request::Drops`].
+    Drops(Vec<DropReport>),
+    /// The request was understood and refused, or not understood.
+    Error(AgentError),
+}
+
+/// The programs that now serve the port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// The programs on the port's host end and on its bridge.
+    pub programs: Vec<ProgramReport>,
+}
+
+/// What was forgotten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detached {
+    /// The port as it was attached; none if there was nothing.
+    pub port: Option<BridgePort>,
+}
+
+/// What a garbage collection took away; links and addresses are the plugin's to remove.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collected {
+    /// The ports as they were attached.
+    pub removed: Vec<BridgePort>,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct AgentError {
+    /// What kind of refusal; the plugin maps it to a CNI code.
+    pub kind: ErrorKind,
+    /// One line for a person.
+    pub message: String,
+}
+
+/// The kinds of refusal, each with the CNI code that the plugin answers with (CONTRACT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// The protocol's version is not spoken here. Code 11.
+    Version,
+    /// The message cannot be decoded or says something impossible. Code 6.
+    Malformed,
+    /// The attachment exists with another configuration. Code 106.
+    Exists,
+    /// CHECK found something missing or altered. Code 999 with the message.
+    Altered,
+    /// A link that the request names is not there or is another one. Code 11.
+    NoLink,
+    /// The kernel refused a program, a map entry or a link. Code 5.
+    Kernel,
+    /// The state directory cannot be written. Code 5.
+    State,
+    /// The kernel lacks what the request needs. Code 105.
+    Unsupported,
+    /// The agent cannot serve now (starting, stopping). Code 11.
+    Unavailable,
+}

@@ -1,0 +1,1 @@
+//! Nodes and containers made of network namespaces.

@@ -1,0 +1,229 @@
+//! The maps' layout: what the agent writes and the kernel programs read, byte for byte.
+//!
+//! Every type is `repr(C)` with its padding spelled out, holds neither `bool` nor `Option` nor an enum, and has its
+//! size asserted, so that both sides agree and a map's bytes can be compared. A change here raises [`ABI_VERSION`],
+//! which names the pin directory: old maps keep serving their old programs until the agent has moved what they hold.
+//!
+//! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
+
+/// Names the pin directory (`<bpffs>/v1`).
+pub const ABI_VERSION: u32 = 1;
+
+/// `PORTS`: host veth ends by ifindex. Written by the agent; the programs write `asks` only. Gone with the link.
+pub const MAX_PORTS: u32 = 16_384;
+
+/// `FDB`: which station is behind which port. Written by the agent.
+pub const MAX_STATIONS: u32 = 65_536;
+
+/// `ADDRESSES`: the containers' own addresses. Written by the agent.
+pub const MAX_ADDRESSES: u32 = 65_536;
+
+/// `KERNEL_FLOWS`: flows that the kernel began. Written by both; least recently used go first.
+pub const MAX_KERNEL_FLOWS: u32 = 131_072;
+
+/// `COUNTERS`: one slot a port, plus [`NO_SLOT`].
+pub const MAX_SLOTS: u32 = MAX_PORTS + 1;
+
+/// `DROPS`: port × reason.
+pub const MAX_DROPS: u32 = 16_384;
+
+/// The counter slot of whoever has none of his own.
+pub const NO_SLOT: u32 = 0;
+
+/// Key of `PORTS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortKey {
+    /// The host veth end's (or the bridge device's, for `from_host`) ifindex.
+    pub ifindex: u32,
+}
+
+/// Value of `PORTS`: what the programs know of the interface that they run on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port {
+    /// The L2 domain: the ifindex of the kernel bridge that it is a port of.
+    pub bridge: u32,
+    /// Its place in `COUNTERS`.
+    pub slot: u32,
+    /// One of the `PATH_…` values. The one field that the programs write too.
+    pub asks: u32,
+    /// `PORT_…` bits.
+    pub flags: u32,
+    /// The VLAN of its untagged frames; 0 where the bridge knows no VLANs.
+    pub vid: u16,
+    /// The container's MAC address.
+    pub mac: [u8; 6],
+}
+
+/// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
+pub const PATH_FAST: u32 = 0;
+/// [`Port::asks`]: some flows are the kernel's; each packet is looked up in `KERNEL_FLOWS`.
+pub const PATH_ASK: u32 = 1;
+/// [`Port::asks`]: programs were attached to a port that was in use. Until the agent has learned the kernel's flows,
+/// an unknown flow is taken to be one of them.
+pub const PATH_LEARN: u32 = 2;
+
+/// Key of `FDB`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StationKey {
+    /// The L2 domain, as [`Port::bridge`].
+    pub bridge: u32,
+    /// VLAN id; 0 where the bridge knows no VLANs.
+    pub vid: u16,
+    /// The station's address.
+    pub mac: [u8; 6],
+}
+
+/// Value of `FDB`: how to reach a station. All that delivery needs, so that a packet costs one look-up here.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Station {
+    /// The port behind which it is; for [`STATION_HOST`] the bridge device.
+    pub ifindex: u32,
+    /// That port's counters.
+    pub slot: u32,
+    /// The largest payload that it takes, in bytes without the Ethernet header.
+    pub mtu: u32,
+    /// `STATION_…` bits.
+    pub flags: u32,
+}
+
+/// [`Station::flags`]: the node itself (the bridge's own address): the kernel's stack takes it.
+pub const STATION_HOST: u32 = 1;
+/// [`Station::flags`]: the peer is up in another namespace, so `bpf_redirect_peer` reaches it.
+pub const STATION_PEER_UP: u32 = 2;
+
+/// Key of `ADDRESSES`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AddressKey {
+    /// The L2 domain, as [`Port::bridge`].
+    pub bridge: u32,
+    /// IPv6, or IPv4 mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2).
+    pub address: [u8; 16],
+}
+
+/// Value of `ADDRESSES`: whose address it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// The container's port.
+    pub ifindex: u32,
+}
+
+/// Key of `KERNEL_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// The L2 domain, as [`Port::bridge`].
+    pub bridge: u32,
+    /// Lower end's port in network order; 0 where the protocol has none. ICMP echo puts its identifier in both.
+    pub low_port: [u8; 2],
+    /// Higher end's port in network order.
+    pub high_port: [u8; 2],
+    /// Lower end's address, as [`AddressKey::address`].
+    pub low: [u8; 16],
+    /// Higher end's address.
+    pub high: [u8; 16],
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Zero.
+    pub pad: [u8; 3],
+}
+
+/// Value of `KERNEL_FLOWS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelFlow {
+    /// When it was noticed, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub noticed: u64,
+}
+
+/// Packets and bytes (Ethernet header included, a GSO packet counts once).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Value of `COUNTERS`, one per CPU: a port's traffic by direction and path.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// From the container, delivered by the fast path.
+    pub from_fast: Count,
+    /// From the container, left to the kernel.
+    pub from_kernel: Count,
+    /// From the container, dropped.
+    pub from_dropped: Count,
+    /// To the container, delivered by the fast path.
+    pub to_fast: Count,
+    /// To the container, by the kernel's way.
+    pub to_kernel: Count,
+    /// To the container, dropped.
+    pub to_dropped: Count,
+}
+
+/// Key of `DROPS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DropKey {
+    /// The interface that the program ran on.
+    pub ifindex: u32,
+    /// `DropReason as u32`.
+    pub reason: u32,
+}
+
+/// Value of the test build's `DECISIONS[0]`: what the last packet's journey came to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// `Verdict`'s discriminant: 0 pass, 1 peer, 2 port, 3 drop.
+    pub verdict: u32,
+    /// The interface that it goes to; 0 for pass and drop.
+    pub target: u32,
+    /// `PassReason` or `DropReason`; 0 for a delivery.
+    pub reason: u32,
+    /// Whether the packet was made this host's own (`PACKET_HOST`) before it was redirected.
+    pub unicast: u32,
+    /// How many packets have been decided since the map was made; tells a fresh decision from an old one.
+    pub serial: u64,
+}
+
+const _: () = {
+    assert!(size_of::<PortKey>() == 4);
+    assert!(size_of::<Port>() == 24);
+    assert!(size_of::<StationKey>() == 12);
+    assert!(size_of::<Station>() == 16);
+    assert!(size_of::<AddressKey>() == 20);
+    assert!(size_of::<Owner>() == 4);
+    assert!(size_of::<FlowKey>() == 44);
+    assert!(size_of::<KernelFlow>() == 8);
+    assert!(size_of::<Count>() == 16);
+    assert!(size_of::<PortCounters>() == 96);
+    assert!(size_of::<DropKey>() == 8);
+    assert!(size_of::<Decision>() == 24);
+};
+
+/// Lets aya hand these to the kernel as plain bytes.
+#[cfg(feature = "user")]
+mod pod {
+    use super::*;
+
+    macro_rules! pod {
+        ($($name:ty),* $(,)?) => { $(
+            // SAFETY: `repr(C)`, `Copy`, integers and byte arrays only, and the asserted size leaves no hidden padding.
+            unsafe impl aya::Pod for $name {}
+        )* };
+    }
+
+    pod!(
+        PortKey, Port, StationKey, Station, AddressKey, Owner, FlowKey, KernelFlow, Count, PortCounters, DropKey,
+        Decision,
+    );
+}

@@ -1,0 +1,3 @@
+//! dataplane
+#![cfg_attr(not(test), no_std)]
+pub mod abi;
