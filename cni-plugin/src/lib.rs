@@ -1,0 +1,4 @@
+//! shunt, the CNI plugin.
+
+pub mod prefix;
+pub mod result;
