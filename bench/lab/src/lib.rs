@@ -1,1 +1,42 @@
-//! Nodes and containers made of network namespaces.
+//! Nodes and containers made of network namespaces, for tests, demo and benchmark.
+//!
+//! A [`Lab`] is a private directory under `/run`; everything else lives in it: the files that hold the
+//! [`Namespace`]s, a BPF file system of its own, each [`Node`]'s socket, state and logs. Whatever is made here is undone
+//! when it is dropped, on a panic's unwinding too; what a killed process could not undo is swept away by the next
+//! [`Lab`]. Nothing outside the namespaces made here is touched, and no traffic leaves them.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod binaries;
+mod bpf;
+pub mod cni;
+mod command;
+mod container;
+mod conversation;
+mod daemon;
+mod echo;
+mod interrupt;
+mod inventory;
+mod lab;
+pub mod load;
+mod machine;
+mod namespace;
+mod network;
+mod node;
+mod topology;
+
+pub use agent::Agent;
+pub use binaries::Binaries;
+pub use command::run;
+pub use container::Container;
+pub use conversation::{Conversation, Protocol};
+pub use echo::Echo;
+pub use interrupt::Interrupt;
+pub use inventory::Inventory;
+pub use lab::Lab;
+pub use machine::Machine;
+pub use namespace::Namespace;
+pub use network::{Attachment, Network};
+pub use node::Node;
+pub use topology::{BareVeth, Path};

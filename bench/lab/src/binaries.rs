@@ -1,0 +1,58 @@
+//! Where the programs under test are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The environment variable that names the directory of `shunt` and `shunt-agent`.
+const DIRECTORY_ENV: &str = "SHUNT_BIN_DIR";
+
+/// Debian's directory of the reference plugins.
+pub(crate) const REFERENCE: &str = "/usr/lib/cni";
+
+/// The built programs.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    directory: PathBuf,
+}
+
+impl Binaries {
+    /// Looks in `SHUNT_BIN_DIR`, else beside the running program, else in `release` beside its build directory.
+    ///
+    /// # Errors
+    /// When they are not built; the error says what builds them.
+    pub fn find() -> Result<Self> {
+        if let Some(directory) = std::env::var_os(DIRECTORY_ENV) {
+            return Self::in_directory(Path::new(&directory));
+        }
+        let ours = std::env::current_exe().context("find the running program")?;
+        let candidates = ours.ancestors().skip(1).flat_map(|up| [up.to_path_buf(), up.join("release")]);
+        for candidate in candidates {
+            if let Ok(found) = Self::in_directory(&candidate) {
+                return Ok(found);
+            }
+        }
+        bail!(
+            "`shunt` and `shunt-agent` are not built: run `cargo xtask build` first, or set {DIRECTORY_ENV}"
+        )
+    }
+
+    fn in_directory(directory: &Path) -> Result<Self> {
+        for name in ["shunt", "shunt-agent"] {
+            if !directory.join(name).is_file() {
+                bail!("there is no {name} in {}: run `cargo xtask build` first", directory.display());
+            }
+        }
+        Ok(Self { directory: directory.to_path_buf() })
+    }
+
+    /// The CNI plugin.
+    pub fn plugin(&self) -> PathBuf {
+        self.directory.join("shunt")
+    }
+
+    /// The agent.
+    pub fn agent(&self) -> PathBuf {
+        self.directory.join("shunt-agent")
+    }
+}

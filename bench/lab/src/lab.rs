@@ -1,0 +1,84 @@
+//! The private directory that everything else lives in.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+use nix::mount::{MntFlags, umount2};
+
+use crate::bpf::BpfFs;
+use crate::{Namespace, machine};
+
+/// What the directory's name begins with; the process id and a number follow.
+pub(crate) const PREFIX: &str = "shunt-lab-";
+
+/// Where the directories are.
+pub(crate) const RUN: &str = "/run";
+
+static SERIAL: AtomicU32 = AtomicU32::new(0);
+
+/// A directory `/run/shunt-lab-<pid>-<n>` with a BPF file system in it. Make it first, so that it is dropped last.
+#[derive(Debug)]
+pub struct Lab {
+    root: PathBuf,
+    bpf: Option<BpfFs>,
+}
+
+impl Lab {
+    /// Makes one, after sweeping away what processes that no longer live have left.
+    ///
+    /// # Errors
+    /// When not root.
+    pub fn new() -> Result<Self> {
+        machine::sweep();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let root = Path::new(RUN).join(format!("{PREFIX}{}-{serial}", std::process::id()));
+        std::fs::create_dir(&root).with_context(|| format!("create {} (are you root?)", root.display()))?;
+        let mut lab = Self { root, bpf: None };
+        lab.bpf = Some(BpfFs::mount(&lab.root.join("bpf"))?);
+        Ok(lab)
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A directory in the lab's BPF file system; it is the agent's to make.
+    pub fn bpf_directory(&self, name: &str) -> PathBuf {
+        self.root.join("bpf").join(name)
+    }
+
+    /// Makes a network namespace called `name`.
+    ///
+    /// # Errors
+    /// See [`Namespace::create`].
+    pub fn namespace(&self, name: &str) -> Result<Namespace> {
+        Namespace::create(&self.root.join(format!("{name}.netns")))
+    }
+
+    /// Makes a directory called `name`.
+    ///
+    /// # Errors
+    /// When it is there already.
+    pub fn directory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.root.join(name);
+        std::fs::create_dir(&path).with_context(|| format!("create {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.bpf = None;
+        remove(&self.root);
+    }
+}
+
+/// Unmounts whatever is still mounted below `root` and removes it.
+pub(crate) fn remove(root: &Path) {
+    for mount in machine::mounts_below(root) {
+        umount2(&mount, MntFlags::MNT_DETACH).ok();
+    }
+    drop(std::fs::remove_dir_all(root));
+}

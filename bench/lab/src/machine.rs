@@ -1,0 +1,79 @@
+//! What labs leave on the machine: nothing. Here it is looked for, and swept away after a process that was killed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::inventory::files_below;
+use crate::lab::{PREFIX, RUN, remove};
+
+/// The machine's links, pins and BPF programs at some moment, to be compared with a later one.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    links: BTreeSet<String>,
+    pins: BTreeSet<PathBuf>,
+}
+
+impl Machine {
+    /// Looks at the calling process's own namespace.
+    pub fn now() -> Self {
+        let links = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+        let links = links.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
+        Self { links: links.collect(), pins: files_below(Path::new("/sys/fs/bpf")).into_iter().collect() }
+    }
+
+    /// What `lab`, now dropped, has left behind, one line each: its directory, mounts, processes, and links and pins
+    /// that were not there before.
+    pub fn leaks(&self, lab: &Path) -> Vec<String> {
+        let now = Self::now();
+        let mut found = Vec::new();
+        if lab.exists() {
+            found.push(format!("directory {}", lab.display()));
+        }
+        found.extend(mounts_below(lab).iter().map(|path| format!("mount {}", path.display())));
+        found.extend(processes_of(lab).iter().map(|pid| format!("process {pid}")));
+        found.extend(now.links.difference(&self.links).map(|name| format!("link {name}")));
+        found.extend(now.pins.difference(&self.pins).map(|pin| format!("pin {}", pin.display())));
+        found
+    }
+}
+
+/// Removes the labs of processes that no longer live, and ends what they started.
+pub(crate) fn sweep() {
+    for entry in std::fs::read_dir(RUN).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        if pid.is_none_or(|pid| Path::new("/proc").join(pid).exists()) {
+            continue;
+        }
+        for process in processes_of(&entry.path()) {
+            kill(process, Signal::SIGKILL).ok();
+        }
+        remove(&entry.path());
+    }
+}
+
+/// Mount points below `root`, the innermost first.
+pub(crate) fn mounts_below(root: &Path) -> Vec<PathBuf> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4).map(PathBuf::from));
+    let mut below: Vec<_> = points.filter(|point| point.starts_with(root)).collect();
+    below.reverse();
+    below
+}
+
+/// Processes other than this one that have a path in the lab among their arguments, as every agent has its socket.
+fn processes_of(lab: &Path) -> Vec<Pid> {
+    let needle = format!("{}/", lab.display());
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| *pid != std::process::id().cast_signed())
+        .filter(|pid| {
+            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).contains(&needle)
+        })
+        .map(Pid::from_raw)
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! A network configuration list, executed as libcni does it: ADD along the chain, DEL back along it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use crate::cni::{Call, Refusal};
+use crate::container::IFNAME;
+use crate::{Container, Namespace};
+
+/// A list of plugins under one name, and where the programs are.
+#[derive(Debug, Clone)]
+pub struct Network {
+    name: String,
+    version: String,
+    plugins: Vec<Map<String, Value>>,
+    path: PathBuf,
+}
+
+/// What an ADD gave.
+#[derive(Debug, Clone)]
+pub struct Attachment {
+    /// The last plugin's result; also what CHECK and DEL are handed as `prevResult`.
+    pub result: Value,
+    /// All execs together.
+    pub took: Duration,
+}
+
+impl Attachment {
+    /// The first IPv4 address.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn ipv4(&self) -> Result<Ipv4Addr> {
+        let found = self.addresses().into_iter().find_map(|ip| match ip {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        });
+        found.with_context(|| format!("no IPv4 address in {}", self.result))
+    }
+
+    /// The first IPv6 address.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn ipv6(&self) -> Result<Ipv6Addr> {
+        let found = self.addresses().into_iter().find_map(|ip| match ip {
+            IpAddr::V6(ip) => Some(ip),
+            IpAddr::V4(_) => None,
+        });
+        found.with_context(|| format!("no IPv6 address in {}", self.result))
+    }
+
+    /// Every address of the result, in its order.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        let ips = self.result["ips"].as_array().into_iter().flatten();
+        ips.filter_map(|ip| ip["address"].as_str()?.split('/').next()?.parse().ok()).collect()
+    }
+}
+
+impl Network {
+    /// A list of `plugins` under `name`, whose programs are in the directory `path`.
+    ///
+    /// # Panics
+    /// When a plugin is not a JSON object.
+    #[allow(clippy::expect_used, reason = "a configuration is written in the program's text")]
+    pub fn new(name: &str, path: &Path, plugins: Vec<Value>) -> Self {
+        let object =
+            |plugin: Value| plugin.as_object().cloned().expect("a plugin's configuration is an object");
+        let plugins = plugins.into_iter().map(object).collect();
+        Self { name: name.to_owned(), version: "1.0.0".to_owned(), plugins, path: path.to_path_buf() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same network with `key` set in the first plugin's configuration.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Value) -> Self {
+        if let Some(first) = self.plugins.first_mut() {
+            first.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// Adds `container` as `eth0`. Where a plugin of the chain fails, those before it are undone, as runtimes do.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when a plugin fails.
+    pub fn add(&self, node: &Namespace, container: &Container) -> Result<Attachment> {
+        let mut attachment = Attachment { result: Value::Null, took: Duration::ZERO };
+        for plugin in &self.plugins {
+            let config = self.config(plugin, &attachment.result);
+            let done = self.call("ADD", plugin, container, &config).run(node)?;
+            attachment.took += done.took;
+            match done.outcome {
+                Ok(result) => attachment.result = result,
+                Err(refusal) => {
+                    if self.plugins.len() > 1 {
+                        self.del(node, container, &attachment.result).ok();
+                    }
+                    return Err(refusal.into());
+                }
+            }
+        }
+        Ok(attachment)
+    }
+
+    /// Removes `container`'s `eth0`; `result` is what ADD gave. The time of all execs together.
+    ///
+    /// # Errors
+    /// The first [`Refusal`], after every plugin has had its turn.
+    pub fn del(&self, node: &Namespace, container: &Container, result: &Value) -> Result<Duration> {
+        let mut took = Duration::ZERO;
+        let mut first: Option<Refusal> = None;
+        for plugin in self.plugins.iter().rev() {
+            let config = self.config(plugin, result);
+            let done = self.call("DEL", plugin, container, &config).run(node)?;
+            took += done.took;
+            first = first.or(done.outcome.err());
+        }
+        first.map_or(Ok(took), |refusal| Err(refusal.into()))
+    }
+
+    /// Asks every plugin whether `container`'s `eth0` is as `result` says.
+    ///
+    /// # Errors
+    /// The first [`Refusal`].
+    pub fn check(&self, node: &Namespace, container: &Container, result: &Value) -> Result<()> {
+        for plugin in &self.plugins {
+            let config = self.config(plugin, result);
+            self.call("CHECK", plugin, container, &config).run(node)?.outcome?;
+        }
+        Ok(())
+    }
+
+    fn call<'a>(
+        &'a self,
+        verb: &'a str,
+        plugin: &'a Map<String, Value>,
+        to: &'a Container,
+        config: &'a [u8],
+    ) -> Call<'a> {
+        Call {
+            verb,
+            container: to.id(),
+            netns: to.namespace().path(),
+            ifname: IFNAME,
+            path: &self.path,
+            plugin: plugin["type"].as_str().unwrap_or_default(),
+            config,
+        }
+    }
+
+    /// What one plugin reads: its part of the list, the list's name and version, and what came before it.
+    fn config(&self, plugin: &Map<String, Value>, previous: &Value) -> Vec<u8> {
+        let mut config = plugin.clone();
+        config.insert("name".to_owned(), json!(self.name));
+        config.insert("cniVersion".to_owned(), json!(self.version));
+        if !previous.is_null() {
+            config.insert("prevResult".to_owned(), previous.clone());
+        }
+        Value::Object(config).to_string().into_bytes()
+    }
+}

@@ -1,0 +1,65 @@
+//! Pairs of ends that traffic can be measured between.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use anyhow::{Context, Result};
+
+use crate::{Attachment, Container, Lab, Namespace};
+
+/// Two ends and the address of the second.
+#[derive(Debug, Clone, Copy)]
+pub struct Path<'a> {
+    /// Where the client is.
+    pub client: &'a Namespace,
+    /// Where the server is.
+    pub server: &'a Namespace,
+    /// The server's address, as the client knows it.
+    pub address: IpAddr,
+}
+
+impl<'a> Path<'a> {
+    /// From one container to another, over IPv4.
+    ///
+    /// # Errors
+    /// When the server has no IPv4 address.
+    pub fn between(client: &'a Container, server: &'a Container, attachment: &Attachment) -> Result<Self> {
+        let address = attachment.ipv4()?.into();
+        Ok(Self { client: client.namespace(), server: server.namespace(), address })
+    }
+}
+
+/// Two namespaces joined by a veth pair and nothing else: the least that two containers can be apart.
+#[derive(Debug)]
+pub struct BareVeth {
+    client: Namespace,
+    server: Namespace,
+}
+
+/// The server's end of every [`BareVeth`].
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+
+impl BareVeth {
+    /// Makes the pair.
+    ///
+    /// # Errors
+    /// When `ip` refuses.
+    pub fn build(lab: &Lab, name: &str) -> Result<Self> {
+        let client = lab.namespace(&format!("{name}-client"))?;
+        let server = lab.namespace(&format!("{name}-server"))?;
+        let there = server.path().to_str().context("a namespace's path is not UTF-8")?;
+        client.command(
+            "ip",
+            &["link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", there],
+        )?;
+        for (end, address) in [(&client, "10.99.0.1/24"), (&server, "10.99.0.2/24")] {
+            end.command("ip", &["address", "add", address, "dev", "eth0"])?;
+            end.command("ip", &["link", "set", "eth0", "up"])?;
+        }
+        Ok(Self { client, server })
+    }
+
+    /// Its two ends.
+    pub fn path(&self) -> Path<'_> {
+        Path { client: &self.client, server: &self.server, address: SERVER.into() }
+    }
+}
