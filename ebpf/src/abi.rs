@@ -6,6 +6,8 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+use crate::address::{Address, L4Port, Mac};
+
 /// Names the pin directory (`<bpffs>/v1`).
 pub const ABI_VERSION: u32 = 1;
 
@@ -53,7 +55,7 @@ pub struct Port {
     /// The VLAN of its untagged frames; 0 where the bridge knows no VLANs.
     pub vid: u16,
     /// The container's MAC address.
-    pub mac: [u8; 6],
+    pub mac: Mac,
 }
 
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
@@ -73,7 +75,7 @@ pub struct StationKey {
     /// VLAN id; 0 where the bridge knows no VLANs.
     pub vid: u16,
     /// The station's address.
-    pub mac: [u8; 6],
+    pub mac: Mac,
 }
 
 /// Value of `FDB`: how to reach a station. All that delivery needs, so that a packet costs one look-up here.
@@ -101,8 +103,8 @@ pub const STATION_PEER_UP: u32 = 2;
 pub struct AddressKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
-    /// IPv6, or IPv4 mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2).
-    pub address: [u8; 16],
+    /// The address.
+    pub address: Address,
 }
 
 /// Value of `ADDRESSES`: whose address it is.
@@ -119,14 +121,14 @@ pub struct Owner {
 pub struct FlowKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
-    /// Lower end's port in network order; 0 where the protocol has none. ICMP echo puts its identifier in both.
-    pub low_port: [u8; 2],
-    /// Higher end's port in network order.
-    pub high_port: [u8; 2],
-    /// Lower end's address, as [`AddressKey::address`].
-    pub low: [u8; 16],
+    /// Lower end's port; 0 where the protocol has none. ICMP echo puts its identifier in both.
+    pub low_port: L4Port,
+    /// Higher end's port.
+    pub high_port: L4Port,
+    /// Lower end's address.
+    pub low: Address,
     /// Higher end's address.
-    pub high: [u8; 16],
+    pub high: Address,
     /// IP protocol number.
     pub protocol: u8,
     /// Zero.
@@ -183,7 +185,7 @@ pub struct DropKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// `Verdict`'s discriminant: 0 pass, 1 peer, 2 port, 3 drop.
+    /// 0 pass, 1 drop, 2 deliver to the peer, 3 deliver through the port (`Verdict::code`).
     pub verdict: u32,
     /// The interface that it goes to; 0 for pass and drop.
     pub target: u32,
@@ -223,7 +225,17 @@ mod pod {
     }
 
     pod!(
-        PortKey, Port, StationKey, Station, AddressKey, Owner, FlowKey, KernelFlow, Count, PortCounters, DropKey,
+        PortKey,
+        Port,
+        StationKey,
+        Station,
+        AddressKey,
+        Owner,
+        FlowKey,
+        KernelFlow,
+        Count,
+        PortCounters,
+        DropKey,
         Decision,
     );
 }

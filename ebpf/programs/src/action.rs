@@ -1,0 +1,31 @@
+//! A verdict in the kernel's words.
+
+use aya_ebpf::bindings::{TC_ACT_SHOT, TC_ACT_UNSPEC};
+use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
+use dataplane::{Delivery, Verdict, Way};
+
+use crate::context::Skb;
+
+/// Does what `verdict` says and returns the action for the classifier to return.
+///
+/// The redirect helpers only note the target; the kernel acts on it after the program, and drops silently what it
+/// cannot deliver. What can be checked has been checked by then.
+#[inline(always)]
+pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
+    #[cfg(feature = "decisions")]
+    crate::decisions::record(packet, &verdict);
+    #[cfg(not(feature = "decisions"))]
+    let _ = packet;
+    match verdict {
+        // SAFETY: the helpers take numbers only.
+        Verdict::Deliver(Delivery { ifindex, way: Way::Peer, .. }) => unsafe {
+            bpf_redirect_peer(ifindex, 0) as i32
+        },
+        // SAFETY: as above.
+        Verdict::Deliver(Delivery { ifindex, way: Way::Port, .. }) => unsafe {
+            bpf_redirect(ifindex, 0) as i32
+        },
+        Verdict::Pass(_) => TC_ACT_UNSPEC,
+        Verdict::Drop(_) => TC_ACT_SHOT as i32,
+    }
+}

@@ -1,0 +1,61 @@
+//! The kernel programs: each wraps its context, travels the journey, and says the verdict in the kernel's words.
+//!
+//! They are named from the packet's point of view, because "ingress" and "egress" turn round on a host veth.
+
+#![cfg_attr(target_arch = "bpf", no_std, no_main)]
+
+mod action;
+mod context;
+#[cfg(feature = "decisions")]
+mod decisions;
+mod kernel_tables;
+mod maps;
+
+use aya_ebpf::macros::classifier;
+use aya_ebpf::programs::TcContext;
+use dataplane::journey;
+
+use crate::context::Skb;
+use crate::kernel_tables::KernelTables;
+
+/// tc ingress of a host veth end.
+#[classifier]
+pub(crate) fn from_container(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let here = packet.ifindex();
+    let verdict = journey::from_container(&mut packet, here, &KernelTables);
+    action::take(&packet, verdict)
+}
+
+/// tc egress of a host veth end.
+#[classifier]
+pub(crate) fn to_container(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let here = packet.ifindex();
+    let verdict = journey::to_container(&mut packet, here, &KernelTables);
+    action::take(&packet, verdict)
+}
+
+/// tc egress of the bridge device.
+#[classifier]
+pub(crate) fn from_host(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let here = packet.ifindex();
+    let verdict = journey::from_host(&mut packet, here, &KernelTables);
+    action::take(&packet, verdict)
+}
+
+/// On the host the programs are only linted.
+#[cfg(not(target_arch = "bpf"))]
+fn main() {}
+
+#[cfg(target_arch = "bpf")]
+#[panic_handler]
+fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// Some helpers are for programs under a GPL-compatible licence only.
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -1,0 +1,35 @@
+//! The maps. The agent pins each under its name and owns what is in it; see [`dataplane::abi`] for the layout.
+
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::{HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use dataplane::abi::{
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_KERNEL_FLOWS, MAX_PORTS,
+    MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station, StationKey,
+};
+
+/// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
+/// reads it, and writes only `asks`.
+#[map]
+pub(crate) static PORTS: HashMap<PortKey, Port> = HashMap::with_max_entries(MAX_PORTS, 0);
+
+/// Who is behind which port. The agent writes it at attach and clears it when the link goes; `find` reads it.
+#[map]
+pub(crate) static FDB: HashMap<StationKey, Station> = HashMap::with_max_entries(MAX_STATIONS, 0);
+
+/// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `notice` reads it.
+#[map]
+pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entries(MAX_ADDRESSES, 0);
+
+/// Flows that are the kernel's for life. `notice`, `path` and the agent write it, `path` reads it; the least recently
+/// used go when it is full.
+#[map]
+pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
+    LruHashMap::with_max_entries(MAX_KERNEL_FLOWS, 0);
+
+/// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
+#[map]
+pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
+
+/// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
+#[map]
+pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::with_max_entries(MAX_DROPS, 0);

@@ -1,0 +1,127 @@
+//! Addresses and ports in network order, and the only arithmetic that is done on them.
+
+/// An Ethernet address. Kept in half words: the compiler for BPF keeps bytes one by one, and its stack is small.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mac([u16; 3]);
+
+impl Mac {
+    /// The address with these bytes.
+    #[inline(always)]
+    pub const fn new([a, b, c, d, e, f]: [u8; 6]) -> Self {
+        Self([u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]), u16::from_ne_bytes([e, f])])
+    }
+
+    /// Its bytes.
+    #[inline(always)]
+    pub const fn octets(self) -> [u8; 6] {
+        let ([a, b], [c, d], [e, f]) =
+            (self.0[0].to_ne_bytes(), self.0[1].to_ne_bytes(), self.0[2].to_ne_bytes());
+        [a, b, c, d, e, f]
+    }
+
+    /// Whether it names a group of stations (broadcast and multicast; IEEE 802 "individual/group" bit).
+    #[inline(always)]
+    pub const fn is_group(self) -> bool {
+        self.0[0].to_ne_bytes()[0] & 1 == 1
+    }
+
+    /// Whether a frame may come from it: neither a group nor all zeros, as the kernel's `is_valid_ether_addr`.
+    #[inline(always)]
+    pub const fn is_valid_source(self) -> bool {
+        !self.is_group() && (self.0[0] | self.0[1] | self.0[2]) != 0
+    }
+}
+
+/// An IPv6 address, or an IPv4 one mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2). Kept in words, as
+/// [`Mac`] is.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address([u32; 4]);
+
+impl Address {
+    /// The IPv6 address with these bytes.
+    #[inline(always)]
+    pub const fn from_v6([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: [u8; 16]) -> Self {
+        Self([
+            u32::from_ne_bytes([a, b, c, d]),
+            u32::from_ne_bytes([e, f, g, h]),
+            u32::from_ne_bytes([i, j, k, l]),
+            u32::from_ne_bytes([m, n, o, p]),
+        ])
+    }
+
+    /// The IPv4 address with these bytes, mapped.
+    #[inline(always)]
+    pub const fn from_v4(bytes: [u8; 4]) -> Self {
+        Self([0, 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]), u32::from_ne_bytes(bytes)])
+    }
+
+    /// Its bytes.
+    pub fn octets(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        for (part, word) in bytes.chunks_exact_mut(4).zip(self.0) {
+            part.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// Whether it sorts before `other`, in an order that serves to put two ends of a flow the same way round and
+    /// means nothing else.
+    #[inline(always)]
+    pub const fn is_before(self, other: Self) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        // The last word first: it is where addresses on one link differ.
+        if d != h {
+            return d < h;
+        }
+        if c != g {
+            return c < g;
+        }
+        if b != f {
+            return b < f;
+        }
+        a < e
+    }
+
+    /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
+    #[inline(always)]
+    pub const fn is(self, other: Self) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+    }
+}
+
+impl From<core::net::IpAddr> for Address {
+    fn from(address: core::net::IpAddr) -> Self {
+        match address {
+            core::net::IpAddr::V4(v4) => Self::from_v4(v4.octets()),
+            core::net::IpAddr::V6(v6) => Self::from_v6(v6.octets()),
+        }
+    }
+}
+
+/// A TCP, UDP or SCTP port, or an ICMP echo identifier.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct L4Port(u16);
+
+impl L4Port {
+    /// The port with these bytes.
+    #[inline(always)]
+    pub const fn new(bytes: [u8; 2]) -> Self {
+        Self(u16::from_ne_bytes(bytes))
+    }
+
+    /// Its number.
+    #[inline(always)]
+    pub const fn number(self) -> u16 {
+        u16::from_be(self.0)
+    }
+}
+
+impl From<u16> for L4Port {
+    fn from(number: u16) -> Self {
+        Self(number.to_be())
+    }
+}

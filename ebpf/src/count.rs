@@ -1,0 +1,35 @@
+//! count: every packet that a program saw is counted once, at its sender or receiver and by its path.
+
+use crate::Tables;
+use crate::abi::{DropKey, Port};
+use crate::tables::Lane;
+use crate::verdict::Verdict;
+
+/// Counts what became of a packet from `here`. A delivery is counted at both ends: redirecting to a peer passes the
+/// receiver's own hooks by.
+#[inline(always)]
+pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, tables: &T) {
+    match *verdict {
+        Verdict::Deliver(delivery) => {
+            tables.count(port.slot, Lane::FromFast, bytes);
+            tables.count(delivery.slot, Lane::ToFast, bytes);
+        }
+        Verdict::Pass(_) => tables.count(port.slot, Lane::FromKernel, bytes),
+        Verdict::Drop(reason) => {
+            tables.count(port.slot, Lane::FromDropped, bytes);
+            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+        }
+    }
+}
+
+/// Counts what became of a packet on its way by the kernel to the container behind `here`.
+#[inline(always)]
+pub fn received<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, tables: &T) {
+    match *verdict {
+        Verdict::Deliver(_) | Verdict::Pass(_) => tables.count(port.slot, Lane::ToKernel, bytes),
+        Verdict::Drop(reason) => {
+            tables.count(port.slot, Lane::ToDropped, bytes);
+            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! find: where does a frame go? Asks the FDB by (L2 domain, VLAN, MAC).
+
+use crate::Tables;
+use crate::abi::{Port, STATION_HOST, Station, StationKey};
+use crate::parse::Frame;
+use crate::verdict::{PassReason, Stop};
+
+/// The station that a frame from `here` is for.
+///
+/// # Errors
+/// Passes what the kernel's bridge knows better: tags (its VLANs are not ours yet), groups, stations that we do not
+/// know, the node itself, and a frame to whoever sent it.
+#[inline(always)]
+pub fn station<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> Result<Station, Stop> {
+    if frame.is_tagged() {
+        return Err(Stop::Pass(PassReason::Tagged));
+    }
+    if frame.destination.is_group() {
+        return Err(Stop::Pass(PassReason::Group));
+    }
+    let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.destination };
+    let station = tables.station(&key).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    if station.flags & STATION_HOST != 0 {
+        return Err(Stop::Pass(PassReason::ToHost));
+    }
+    if station.ifindex == here {
+        return Err(Stop::Pass(PassReason::Hairpin));
+    }
+    Ok(station)
+}

@@ -1,0 +1,95 @@
+//! The journeys: one function for each place where a packet meets us. Read them top to bottom.
+//!
+//! | journey | hook | what comes in | what it decides |
+//! |---|---|---|---|
+//! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
+//! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
+//! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
+
+use crate::abi::{Port, PortKey};
+use crate::packet::Packet;
+use crate::parse::Unreadable;
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::{Tables, count, deliver, find, notice, parse, path};
+
+/// A frame that a container sent, at the host end `here` of its veth.
+#[inline(always)]
+pub fn from_container<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
+        return Verdict::Pass(PassReason::NoPort);
+    };
+    let bytes = packet.length();
+    let verdict = onwards(packet, here, &port, tables).into();
+    count::sent(&verdict, &port, here, bytes, tables);
+    verdict
+}
+
+#[inline(always)]
+fn onwards<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    let frame = parse::frame(packet).map_err(truncated)?;
+    if !frame.source.is_valid_source() {
+        return Err(Stop::Drop(DropReason::SourceInvalid));
+    }
+    let station = find::station(&frame, port, here, tables)?;
+    path::ours(packet, &frame, port, tables)?;
+    deliver::from_container(packet, &station)
+}
+
+/// A frame on its way to the container behind the host end `here`, by the kernel's way.
+#[inline(always)]
+pub fn to_container<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    // Delivered by another of our programs, and counted there.
+    if packet.take_judged() {
+        return Verdict::Pass(PassReason::Judged);
+    }
+    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
+        return Verdict::Pass(PassReason::NoPort);
+    };
+    let bytes = packet.length();
+    let verdict = match parse::frame(packet) {
+        Ok(frame) => {
+            notice::kernel_flow(packet, &frame, &port, here, tables);
+            Verdict::Pass(PassReason::ByKernel)
+        }
+        Err(unreadable) => Err(truncated(unreadable)).into(),
+    };
+    count::received(&verdict, &port, here, bytes, tables);
+    verdict
+}
+
+/// A frame that the node's stack sends out of the bridge device `here`: its own traffic, or what it routes.
+///
+/// Every hook of the stack is behind it, so handing it to the port passes nothing by but the bridge's own look-up.
+#[inline(always)]
+pub fn from_host<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
+        return Verdict::Pass(PassReason::NoPort);
+    };
+    let bytes = packet.length();
+    let verdict = to_station(packet, here, &port, tables).into();
+    count::sent(&verdict, &port, here, bytes, tables);
+    verdict
+}
+
+#[inline(always)]
+fn to_station<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    let frame = parse::frame(packet).map_err(truncated)?;
+    let station = find::station(&frame, port, here, tables)?;
+    notice::kernel_flow(packet, &frame, port, station.ifindex, tables);
+    deliver::from_host(packet, &station)
+}
+
+#[inline(always)]
+fn truncated(_: Unreadable) -> Stop {
+    Stop::Drop(DropReason::Truncated)
+}

@@ -1,0 +1,37 @@
+//! notice: which flows has the kernel made its own?
+//!
+//! A unicast packet that reaches a container by the kernel's way, although another container of the same L2 domain has
+//! its source address, was translated by the host (a Service's DNAT) or began before the fast path knew its receiver.
+//! Either way the kernel's conntrack holds its state, so the answer must not take the fast path.
+
+use crate::Tables;
+use crate::abi::{AddressKey, Port, PortKey};
+use crate::packet::Packet;
+use crate::parse::{self, FlowOf, Frame};
+
+/// Remembers the flow of a frame on its way to the container behind `receiver`, if it comes from another container.
+#[inline(always)]
+pub fn kernel_flow<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    receiver: u32,
+    tables: &T,
+) {
+    if frame.destination.is_group() {
+        return;
+    }
+    let FlowOf::Flow { key, source } = parse::flow(packet, frame, port.bridge) else {
+        return;
+    };
+    let Some(owner) = tables.owner(&AddressKey { bridge: port.bridge, address: source }) else {
+        return;
+    };
+    if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
+        return;
+    }
+    // The flow first: a port that asks before there is an answer would let the reply onto the fast path.
+    tables.note_kernel_flow(&key);
+    tables.ask_from_now_on(&PortKey { ifindex: receiver });
+    tables.ask_from_now_on(&PortKey { ifindex: owner.ifindex });
+}

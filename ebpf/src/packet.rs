@@ -1,0 +1,36 @@
+//! What a stage may do with a frame.
+
+/// The tag that a frame carries outside its bytes, in the skb's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Tag control information: priority (3 bits), drop eligible (1), VLAN id (12).
+    pub tci: u16,
+}
+
+/// One frame, from its Ethernet header on.
+pub trait Packet {
+    /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
+    fn length(&self) -> u32;
+
+    /// The payload bytes of each segment that a GSO packet will be cut into; 0 for any other.
+    fn segment_size(&self) -> u32;
+
+    /// The tag in the metadata, if there is one. At tc ingress the outermost tag is always here.
+    fn tag(&self) -> Option<Tag>;
+
+    /// `N` bytes from `offset`; none where the frame, or the part of it that can be read directly, is shorter.
+    fn load<const N: usize>(&self, offset: u32) -> Option<[u8; N]>;
+
+    /// Makes the first `bytes` bytes readable directly, as far as the frame has them. False when that cannot be done.
+    fn linearize(&mut self, bytes: u32) -> bool;
+
+    /// Makes the frame this host's own (`PACKET_HOST`). A bridged frame arrives as another host's, and before
+    /// Linux 6.15 `bpf_redirect_peer` keeps that, whereupon the peer's `ip_rcv` drops it.
+    fn become_own(&mut self);
+
+    /// Marks the frame as judged, so that `to_container` lets it through without judging it again.
+    fn mark_judged(&mut self);
+
+    /// Takes that mark off. True when it was there.
+    fn take_judged(&mut self) -> bool;
+}

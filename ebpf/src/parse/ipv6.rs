@@ -1,0 +1,78 @@
+//! The IPv6 header and the extension headers behind it (RFC 8200).
+
+use super::Unreadable;
+use super::ip::{Fragment, Ip, Protocol};
+use crate::address::Address;
+use crate::packet::Packet;
+
+/// Extension headers that are walked; a packet with more is left to the kernel.
+pub const MAX_EXTENSIONS: usize = 6;
+
+const HEADER_BYTES: u32 = 40;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION_OPTIONS: u8 = 60;
+const MORE_FRAGMENTS: u16 = 1;
+const OFFSET_MASK: u16 = 0xfff8;
+
+/// Reads the header at `offset` and walks to what follows its extension headers.
+///
+/// # Errors
+/// [`Unreadable::Truncated`] when any of them ends too soon, [`Unreadable::Malformed`] for another version or more
+/// than [`MAX_EXTENSIONS`] extension headers.
+#[inline(always)]
+pub fn ipv6<P: Packet>(packet: &P, offset: u32) -> Result<Ip, Unreadable> {
+    let [version, _, _, _, _, _, next, hop_limit] = packet.load::<8>(offset).ok_or(Unreadable::Truncated)?;
+    if version >> 4 != 6 {
+        return Err(Unreadable::Malformed);
+    }
+    let source = packet.load::<16>(offset + 8).ok_or(Unreadable::Truncated)?;
+    let destination = packet.load::<16>(offset + 24).ok_or(Unreadable::Truncated)?;
+    let mut ip = Ip {
+        source: Address::from_v6(source),
+        destination: Address::from_v6(destination),
+        protocol: Protocol(next),
+        hop_limit,
+        fragment: Fragment::Whole,
+        payload: offset + HEADER_BYTES,
+    };
+    for _ in 0..=MAX_EXTENSIONS {
+        let Some((next, bytes)) = extension(packet, &mut ip)? else {
+            return Ok(ip);
+        };
+        ip.protocol = Protocol(next);
+        ip.payload += bytes;
+    }
+    Err(Unreadable::Malformed)
+}
+
+/// The header after the extension header at `ip.payload` and that one's length in bytes; none where there is none.
+#[inline(always)]
+fn extension<P: Packet>(packet: &P, ip: &mut Ip) -> Result<Option<(u8, u32)>, Unreadable> {
+    let kind = ip.protocol.0;
+    // Behind a later fragment's header there is payload, whatever "next header" says.
+    if ip.fragment == Fragment::Later
+        || !matches!(kind, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS)
+    {
+        return Ok(None);
+    }
+    let [next, length, f0, f1] = packet.load::<4>(ip.payload).ok_or(Unreadable::Truncated)?;
+    let bytes = match kind {
+        FRAGMENT => {
+            let offset_flags = u16::from_be_bytes([f0, f1]);
+            ip.fragment = match (offset_flags & OFFSET_MASK, offset_flags & MORE_FRAGMENTS) {
+                (0, 0) => Fragment::Whole,
+                (0, _) => Fragment::First,
+                _ => Fragment::Later,
+            };
+            8
+        }
+        // RFC 4302: in words of four bytes, minus two.
+        AUTHENTICATION => (u32::from(length) + 2) * 4,
+        // RFC 8200: in words of eight bytes, not counting the first.
+        _ => (u32::from(length) + 1) * 8,
+    };
+    Ok(Some((next, bytes)))
+}

@@ -1,0 +1,92 @@
+//! The transport header: as much of it as tells one flow from another.
+
+use super::Unreadable;
+use super::ip::{Fragment, Ip, Protocol};
+use crate::address::L4Port;
+use crate::packet::Packet;
+
+/// Byte of the TCP header that holds its flags.
+const TCP_FLAGS: u32 = 13;
+
+/// What is behind an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP; `flags` is its eight flag bits, FIN lowest.
+    Tcp {
+        /// From which port.
+        source: L4Port,
+        /// To which port.
+        destination: L4Port,
+        /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN.
+        flags: u8,
+    },
+    /// UDP or SCTP, which begin alike.
+    Datagram {
+        /// From which port.
+        source: L4Port,
+        /// To which port.
+        destination: L4Port,
+    },
+    /// ICMP of either version.
+    Icmp(Icmp),
+    /// A protocol without ports.
+    Other,
+    /// A later fragment: its transport header went before.
+    Later,
+}
+
+/// An ICMP message, by what it says about flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Icmp {
+    /// An echo request or reply: a flow of its own.
+    Echo {
+        /// Request and reply have the same.
+        identifier: L4Port,
+    },
+    /// An error, a neighbour discovery message, or any other.
+    Other {
+        /// The type.
+        kind: u8,
+    },
+}
+
+/// Reads the header behind `ip`.
+///
+/// # Errors
+/// [`Unreadable::Truncated`] when it ends too soon.
+#[inline(always)]
+pub fn transport<P: Packet>(packet: &P, ip: &Ip) -> Result<Transport, Unreadable> {
+    if ip.fragment == Fragment::Later {
+        return Ok(Transport::Later);
+    }
+    match ip.protocol {
+        Protocol::TCP => {
+            let (source, destination) = ports(packet, ip)?;
+            let [flags] = packet.load::<1>(ip.payload + TCP_FLAGS).ok_or(Unreadable::Truncated)?;
+            Ok(Transport::Tcp { source, destination, flags })
+        }
+        Protocol::UDP | Protocol::SCTP => {
+            let (source, destination) = ports(packet, ip)?;
+            Ok(Transport::Datagram { source, destination })
+        }
+        Protocol::ICMP => icmp(packet, ip, 8, 0),
+        Protocol::ICMPV6 => icmp(packet, ip, 128, 129),
+        _ => Ok(Transport::Other),
+    }
+}
+
+#[inline(always)]
+fn ports<P: Packet>(packet: &P, ip: &Ip) -> Result<(L4Port, L4Port), Unreadable> {
+    let [s0, s1, d0, d1] = packet.load::<4>(ip.payload).ok_or(Unreadable::Truncated)?;
+    Ok((L4Port::new([s0, s1]), L4Port::new([d0, d1])))
+}
+
+#[inline(always)]
+fn icmp<P: Packet>(packet: &P, ip: &Ip, request: u8, reply: u8) -> Result<Transport, Unreadable> {
+    let [kind, _, _, _, i0, i1, _, _] = packet.load::<8>(ip.payload).ok_or(Unreadable::Truncated)?;
+    Ok(Transport::Icmp(if kind == request || kind == reply {
+        Icmp::Echo { identifier: L4Port::new([i0, i1]) }
+    } else {
+        Icmp::Other { kind }
+    }))
+}

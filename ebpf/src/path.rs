@@ -1,0 +1,42 @@
+//! path: a flow keeps one path for life.
+//!
+//! What the host has translated, or what began before our programs were there, is the kernel's: its conntrack must see
+//! both directions. [`crate::notice`] and the agent put such flows into `KERNEL_FLOWS` and make their ports ask. A
+//! port that has none (`PATH_FAST`) does not even read the IP header here.
+
+use crate::Tables;
+use crate::abi::{PATH_FAST, PATH_LEARN, Port};
+use crate::packet::Packet;
+use crate::parse::{self, FlowOf, Frame};
+use crate::verdict::{PassReason, Stop};
+
+/// Lets a frame on if its flow is ours.
+///
+/// # Errors
+/// Passes a flow of the kernel's, and what may belong to one: fragments (the kernel reassembles what it translates),
+/// ICMP errors, headers that cannot be read. While the port learns, an unknown flow is taken for the kernel's.
+#[inline(always)]
+pub fn ours<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    tables: &T,
+) -> Result<(), Stop> {
+    if port.asks == PATH_FAST {
+        return Ok(());
+    }
+    let key = match parse::flow(packet, frame, port.bridge) {
+        FlowOf::Flow { key, .. } => key,
+        FlowOf::Fragment => return Err(Stop::Pass(PassReason::Fragment)),
+        FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
+        FlowOf::None => return Ok(()),
+    };
+    if tables.is_kernel_flow(&key) {
+        return Err(Stop::Pass(PassReason::KernelFlow));
+    }
+    if port.asks == PATH_LEARN {
+        tables.note_kernel_flow(&key);
+        return Err(Stop::Pass(PassReason::KernelFlow));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What may become of a packet, each outcome with its reason.
+
+/// The end of a journey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The fast path takes it there.
+    Deliver(Delivery),
+    /// No opinion: the kernel does what it would do without us (`TC_ACT_UNSPEC`).
+    Pass(PassReason),
+    /// It goes nowhere.
+    Drop(DropReason),
+}
+
+/// Where the fast path takes a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The host veth end behind which the receiver is.
+    pub ifindex: u32,
+    /// The receiver's counters.
+    pub slot: u32,
+    /// How it gets there.
+    pub way: Way,
+}
+
+/// How a packet gets to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Straight into the container (`bpf_redirect_peer`): only from tc ingress, only while the peer is up.
+    Peer,
+    /// Out of the host end (`bpf_redirect`), past its tc egress.
+    Port,
+}
+
+/// A stage's word that the journey is over before delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// See [`Verdict::Pass`].
+    Pass(PassReason),
+    /// See [`Verdict::Drop`].
+    Drop(DropReason),
+}
+
+impl From<Result<Delivery, Stop>> for Verdict {
+    #[inline(always)]
+    fn from(result: Result<Delivery, Stop>) -> Self {
+        match result {
+            Ok(delivery) => Self::Deliver(delivery),
+            Err(Stop::Pass(reason)) => Self::Pass(reason),
+            Err(Stop::Drop(reason)) => Self::Drop(reason),
+        }
+    }
+}
+
+impl Verdict {
+    /// The verdict as [`crate::abi::Decision`] has it: (verdict, target, reason).
+    pub const fn code(self) -> (u32, u32, u32) {
+        match self {
+            Self::Pass(reason) => (0, 0, reason as u32),
+            Self::Drop(reason) => (1, 0, reason as u32),
+            Self::Deliver(Delivery { ifindex, way: Way::Peer, .. }) => (2, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Port, .. }) => (3, ifindex, 0),
+        }
+    }
+}
+
+/// Defines an enum of reasons with its stage and name for people, in one table.
+macro_rules! reasons {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $value:literal, $stage:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[repr(u32)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$variant_doc])* $variant = $value,)* }
+
+        impl $name {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stage that decided.
+            pub const fn stage(self) -> &'static str {
+                match self { $(Self::$variant => $stage,)* }
+            }
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a packet is left to the kernel.
+    PassReason {
+        /// The program runs on an interface that the agent has not described.
+        NoPort = 1, "port", "no_port";
+        /// Carries a VLAN tag.
+        Tagged = 2, "find", "tagged";
+        /// To a group of stations: the kernel floods.
+        Group = 3, "find", "group";
+        /// To a station that is not in the FDB.
+        UnknownStation = 4, "find", "unknown_station";
+        /// To the node itself.
+        ToHost = 5, "find", "to_host";
+        /// Back to where it came from.
+        Hairpin = 6, "find", "hairpin";
+        /// Its flow is the kernel's.
+        KernelFlow = 7, "path", "kernel_flow";
+        /// A fragment on a port that has kernel flows: the kernel reassembles what it translates.
+        Fragment = 8, "path", "fragment";
+        /// An ICMP error or a header that cannot be read, on a port that has kernel flows: it may speak of one of them.
+        NoFlow = 9, "path", "no_flow";
+        /// Larger than the receiver's MTU.
+        TooBig = 10, "deliver", "too_big";
+        /// By the kernel's way to its container.
+        ByKernel = 11, "deliver", "by_kernel";
+        /// Judged already where it came from.
+        Judged = 12, "deliver", "judged";
+    }
+}
+
+reasons! {
+    /// Why a packet was dropped.
+    DropReason {
+        /// Shorter than an Ethernet header.
+        Truncated = 1, "parse", "truncated";
+        /// From a group address or from none: the kernel's bridge takes no such frame either.
+        SourceInvalid = 2, "admit", "source_invalid";
+    }
+}
