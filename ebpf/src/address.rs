@@ -1,8 +1,12 @@
 //! Addresses and ports in network order, and the only arithmetic that is done on them.
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
 /// An Ethernet address. Kept in half words: the compiler for BPF keeps bytes one by one, and its stack is small.
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, KnownLayout,
+)]
 pub struct Mac([u16; 3]);
 
 impl Mac {
@@ -40,21 +44,16 @@ impl Mac {
 pub struct Address([u32; 4]);
 
 impl Address {
-    /// The IPv6 address with these bytes.
+    /// The IPv6 address with these half words, each in network order.
     #[inline(always)]
-    pub const fn from_v6([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: [u8; 16]) -> Self {
-        Self([
-            u32::from_ne_bytes([a, b, c, d]),
-            u32::from_ne_bytes([e, f, g, h]),
-            u32::from_ne_bytes([i, j, k, l]),
-            u32::from_ne_bytes([m, n, o, p]),
-        ])
+    pub const fn from_v6([a, b, c, d, e, f, g, h]: [u16; 8]) -> Self {
+        Self([join(a, b), join(c, d), join(e, f), join(g, h)])
     }
 
-    /// The IPv4 address with these bytes, mapped.
+    /// The IPv4 address with these half words, each in network order, mapped.
     #[inline(always)]
-    pub const fn from_v4(bytes: [u8; 4]) -> Self {
-        Self([0, 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]), u32::from_ne_bytes(bytes)])
+    pub const fn from_v4([a, b]: [u16; 2]) -> Self {
+        Self([0, 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]), join(a, b)])
     }
 
     /// Its bytes.
@@ -92,27 +91,31 @@ impl Address {
     }
 }
 
+/// Two half words as the word that they are in memory.
+#[inline(always)]
+const fn join(first: u16, second: u16) -> u32 {
+    let ([a, b], [c, d]) = (first.to_ne_bytes(), second.to_ne_bytes());
+    u32::from_ne_bytes([a, b, c, d])
+}
+
 impl From<core::net::IpAddr> for Address {
     fn from(address: core::net::IpAddr) -> Self {
-        match address {
-            core::net::IpAddr::V4(v4) => Self::from_v4(v4.octets()),
-            core::net::IpAddr::V6(v6) => Self::from_v6(v6.octets()),
-        }
+        let v6 = match address {
+            core::net::IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            core::net::IpAddr::V6(v6) => v6,
+        };
+        Self::from_v6(v6.segments().map(u16::to_be))
     }
 }
 
 /// A TCP, UDP or SCTP port, or an ICMP echo identifier.
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, KnownLayout,
+)]
 pub struct L4Port(u16);
 
 impl L4Port {
-    /// The port with these bytes.
-    #[inline(always)]
-    pub const fn new(bytes: [u8; 2]) -> Self {
-        Self(u16::from_ne_bytes(bytes))
-    }
-
     /// Its number.
     #[inline(always)]
     pub const fn number(self) -> u16 {

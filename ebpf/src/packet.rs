@@ -1,5 +1,16 @@
 //! What a stage may do with a frame.
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// A header, or a piece of one, as it stands in a frame: any bytes make one. Made of bytes and half words only,
+/// because a frame starts at an even address and nothing more is known of its alignment.
+pub trait Header: FromBytes + Immutable + KnownLayout + Copy {
+    /// Fails to compile for a type that wants more alignment than a frame has.
+    const FITS: () = assert!(align_of::<Self>() <= 2);
+}
+
+impl<T: FromBytes + Immutable + KnownLayout + Copy> Header for T {}
+
 /// The tag that a frame carries outside its bytes, in the skb's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
@@ -18,8 +29,8 @@ pub trait Packet {
     /// The tag in the metadata, if there is one. At tc ingress the outermost tag is always here.
     fn tag(&self) -> Option<Tag>;
 
-    /// `N` bytes from `offset`; none where the frame, or the part of it that can be read directly, is shorter.
-    fn load<const N: usize>(&self, offset: u32) -> Option<[u8; N]>;
+    /// The header at `offset`; none where the frame, or the part of it that can be read directly, ends before it does.
+    fn load<T: Header>(&self, offset: u32) -> Option<T>;
 
     /// Makes the first `bytes` bytes readable directly, as far as the frame has them. False when that cannot be done.
     fn linearize(&mut self, bytes: u32) -> bool;

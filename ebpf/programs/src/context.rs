@@ -1,7 +1,7 @@
 //! A kernel's socket buffer as a [`Packet`].
 
 use aya_ebpf::programs::TcContext;
-use dataplane::packet::{Packet, Tag};
+use dataplane::packet::{Header, Packet, Tag};
 
 /// `PACKET_HOST` of `linux/if_packet.h`.
 const PACKET_HOST: u32 = 0;
@@ -60,17 +60,19 @@ impl Packet for Skb {
     }
 
     #[inline(always)]
-    fn load<const N: usize>(&self, offset: u32) -> Option<[u8; N]> {
+    fn load<T: Header>(&self, offset: u32) -> Option<T> {
+        const { T::FITS };
         // Verifier: a bound on the variable part of a packet pointer before it is added.
         if offset > MAX_OFFSET {
             return None;
         }
         let start = self.ctx.data() + offset as usize;
-        if start + N > self.ctx.data_end() {
+        if start + size_of::<T>() > self.ctx.data_end() {
             return None;
         }
-        // SAFETY: `start..start + N` lies between data and data_end, and bytes have no alignment.
-        Some(unsafe { *(start as *const [u8; N]) })
+        // SAFETY: it lies between data and data_end, any bytes make a `T`, and a frame's even address and our even
+        // offsets are all the alignment that a `T` may want.
+        Some(unsafe { *(start as *const T) })
     }
 
     #[inline(always)]

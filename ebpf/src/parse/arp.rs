@@ -1,11 +1,28 @@
 //! ARP for IPv4 over Ethernet (RFC 826).
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
 use super::Unreadable;
 use crate::address::{Address, Mac};
 use crate::packet::Packet;
 
-/// Ethernet, IPv4, and the lengths of their addresses.
-const ETHERNET_IPV4: [u8; 6] = [0, 1, 8, 0, 6, 4];
+const ETHERNET: u16 = 1;
+const IPV4: u16 = 0x0800;
+
+/// The packet as it stands in the frame; half words in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct Body {
+    hardware: u16,
+    protocol: u16,
+    mac_bytes: u8,
+    address_bytes: u8,
+    operation: u16,
+    sender_mac: Mac,
+    sender: [u16; 2],
+    target_mac: Mac,
+    target: [u16; 2],
+}
 
 /// What an ARP packet wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,23 +56,20 @@ pub struct Arp {
 /// [`Unreadable::Truncated`] when it ends too soon, [`Unreadable::Malformed`] for other hardware or another protocol.
 #[inline(always)]
 pub fn arp<P: Packet>(packet: &P, offset: u32) -> Result<Arp, Unreadable> {
-    let [h0, h1, p0, p1, hl, pl, o0, o1] = packet.load::<8>(offset).ok_or(Unreadable::Truncated)?;
-    let [m0, m1, m2, m3, m4, m5, s0, s1, s2, s3] =
-        packet.load::<10>(offset + 8).ok_or(Unreadable::Truncated)?;
-    let [n0, n1, n2, n3, n4, n5, t0, t1, t2, t3] =
-        packet.load::<10>(offset + 18).ok_or(Unreadable::Truncated)?;
-    if [h0, h1, p0, p1, hl, pl] != ETHERNET_IPV4 {
+    let body: Body = packet.load(offset).ok_or(Unreadable::Truncated)?;
+    let kind = (u16::from_be(body.hardware), u16::from_be(body.protocol), body.mac_bytes, body.address_bytes);
+    if kind != (ETHERNET, IPV4, 6, 4) {
         return Err(Unreadable::Malformed);
     }
     Ok(Arp {
-        operation: match u16::from_be_bytes([o0, o1]) {
+        operation: match u16::from_be(body.operation) {
             1 => ArpOperation::Request,
             2 => ArpOperation::Reply,
             other => ArpOperation::Other(other),
         },
-        sender_mac: Mac::new([m0, m1, m2, m3, m4, m5]),
-        sender: Address::from_v4([s0, s1, s2, s3]),
-        target_mac: Mac::new([n0, n1, n2, n3, n4, n5]),
-        target: Address::from_v4([t0, t1, t2, t3]),
+        sender_mac: body.sender_mac,
+        sender: Address::from_v4(body.sender),
+        target_mac: body.target_mac,
+        target: Address::from_v4(body.target),
     })
 }

@@ -1,5 +1,7 @@
 //! The Ethernet header and up to two tags behind it (IEEE 802.3, 802.1Q, 802.1ad).
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
 use super::Unreadable;
 use crate::address::Mac;
 use crate::packet::{Packet, Tag};
@@ -7,8 +9,22 @@ use crate::packet::{Packet, Tag};
 /// Tags that are looked behind.
 pub const MAX_TAGS: usize = 2;
 
-const HEADER_BYTES: u32 = 14;
-const TAG_BYTES: u32 = 4;
+/// The header as it stands in the frame; `ether_type` in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct Header {
+    destination: Mac,
+    source: Mac,
+    ether_type: u16,
+}
+
+/// A tag as it stands in the frame, behind the type that announced it; both in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct TagHeader {
+    tci: u16,
+    ether_type: u16,
+}
 
 /// What a frame says that it carries, in host order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,24 +80,23 @@ impl Frame {
 /// [`Unreadable::Truncated`] for a frame that ends inside the header or inside a tag.
 #[inline(always)]
 pub fn frame<P: Packet>(packet: &P) -> Result<Frame, Unreadable> {
-    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] =
-        packet.load::<14>(0).ok_or(Unreadable::Truncated)?;
+    let header: Header = packet.load(0).ok_or(Unreadable::Truncated)?;
     let mut frame = Frame {
-        destination: Mac::new([d0, d1, d2, d3, d4, d5]),
-        source: Mac::new([s0, s1, s2, s3, s4, s5]),
-        ether_type: EtherType(u16::from_be_bytes([t0, t1])),
+        destination: header.destination,
+        source: header.source,
+        ether_type: EtherType(u16::from_be(header.ether_type)),
         tag: packet.tag(),
         inline_tags: 0,
-        payload: HEADER_BYTES,
+        payload: size_of::<Header>() as u32,
     };
     for _ in 0..MAX_TAGS {
         if !frame.ether_type.is_tag() {
             break;
         }
-        let [_, _, t0, t1] = packet.load::<4>(frame.payload).ok_or(Unreadable::Truncated)?;
-        frame.ether_type = EtherType(u16::from_be_bytes([t0, t1]));
+        let tag: TagHeader = packet.load(frame.payload).ok_or(Unreadable::Truncated)?;
+        frame.ether_type = EtherType(u16::from_be(tag.ether_type));
         frame.inline_tags += 1;
-        frame.payload += TAG_BYTES;
+        frame.payload += size_of::<TagHeader>() as u32;
     }
     Ok(frame)
 }

@@ -1,5 +1,7 @@
 //! Neighbour discovery: solicitations and advertisements (RFC 4861 sections 4.3 and 4.4).
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
 use super::Unreadable;
 use super::ip::{Ip, Protocol};
 use crate::address::Address;
@@ -9,6 +11,17 @@ const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 /// RFC 4861: anything less has been forwarded by a router and is not to be believed.
 const HOP_LIMIT: u8 = 255;
+
+/// The message as it stands in the frame, without options; half words in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct Body {
+    kind: u8,
+    code: u8,
+    checksum: u16,
+    flags: [u16; 2],
+    target: [u16; 8],
+}
 
 /// A neighbour discovery message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +47,15 @@ pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<Neigh
     if ip.protocol != Protocol::ICMPV6 {
         return Ok(None);
     }
-    let [kind, code] = packet.load::<2>(ip.payload).ok_or(Unreadable::Truncated)?;
+    let [kind, code]: [u8; 2] = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
     if !matches!(kind, SOLICITATION | ADVERTISEMENT) {
         return Ok(None);
     }
     if code != 0 || ip.hop_limit != HOP_LIMIT {
         return Err(Unreadable::Malformed);
     }
-    let target = Address::from_v6(packet.load::<16>(ip.payload + 8).ok_or(Unreadable::Truncated)?);
+    let body: Body = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
+    let target = Address::from_v6(body.target);
     Ok(Some(match kind {
         SOLICITATION => NeighborDiscovery::Solicitation { target },
         _ => NeighborDiscovery::Advertisement { target },

@@ -1,5 +1,7 @@
 //! The transport header: as much of it as tells one flow from another.
 
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
 use super::Unreadable;
 use super::ip::{Fragment, Ip, Protocol};
 use crate::address::L4Port;
@@ -7,6 +9,25 @@ use crate::packet::Packet;
 
 /// Byte of the TCP header that holds its flags.
 const TCP_FLAGS: u32 = 13;
+
+/// How TCP, UDP and SCTP headers begin.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct Ports {
+    source: L4Port,
+    destination: L4Port,
+}
+
+/// An ICMP header; an echo's identifier and sequence number.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct IcmpHeader {
+    kind: u8,
+    code: u8,
+    checksum: u16,
+    identifier: L4Port,
+    sequence: u16,
+}
 
 /// What is behind an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +82,12 @@ pub fn transport<P: Packet>(packet: &P, ip: &Ip) -> Result<Transport, Unreadable
     }
     match ip.protocol {
         Protocol::TCP => {
-            let (source, destination) = ports(packet, ip)?;
-            let [flags] = packet.load::<1>(ip.payload + TCP_FLAGS).ok_or(Unreadable::Truncated)?;
+            let Ports { source, destination } = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
+            let flags: u8 = packet.load(ip.payload + TCP_FLAGS).ok_or(Unreadable::Truncated)?;
             Ok(Transport::Tcp { source, destination, flags })
         }
         Protocol::UDP | Protocol::SCTP => {
-            let (source, destination) = ports(packet, ip)?;
+            let Ports { source, destination } = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
             Ok(Transport::Datagram { source, destination })
         }
         Protocol::ICMP => icmp(packet, ip, 8, 0),
@@ -76,17 +97,11 @@ pub fn transport<P: Packet>(packet: &P, ip: &Ip) -> Result<Transport, Unreadable
 }
 
 #[inline(always)]
-fn ports<P: Packet>(packet: &P, ip: &Ip) -> Result<(L4Port, L4Port), Unreadable> {
-    let [s0, s1, d0, d1] = packet.load::<4>(ip.payload).ok_or(Unreadable::Truncated)?;
-    Ok((L4Port::new([s0, s1]), L4Port::new([d0, d1])))
-}
-
-#[inline(always)]
 fn icmp<P: Packet>(packet: &P, ip: &Ip, request: u8, reply: u8) -> Result<Transport, Unreadable> {
-    let [kind, _, _, _, i0, i1, _, _] = packet.load::<8>(ip.payload).ok_or(Unreadable::Truncated)?;
-    Ok(Transport::Icmp(if kind == request || kind == reply {
-        Icmp::Echo { identifier: L4Port::new([i0, i1]) }
+    let header: IcmpHeader = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
+    Ok(Transport::Icmp(if header.kind == request || header.kind == reply {
+        Icmp::Echo { identifier: header.identifier }
     } else {
-        Icmp::Other { kind }
+        Icmp::Other { kind: header.kind }
     }))
 }
