@@ -1,2 +1,72 @@
-//! Placeholder until the first slice lands.
-fn main() {}
+//! `cargo xtask`: every command a developer of shunt needs, each in a file of its own.
+//!
+//! A verb first makes sure that its tools are there (`setup`), so that a fresh clone needs no other step.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is a command line's job")]
+
+mod bench;
+mod build;
+mod ci;
+mod install;
+mod lint;
+mod process;
+mod setup;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Build, test, demonstrate, measure and install shunt.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Install whatever is missing: BPF toolchain, bpf-linker, the programs that tests use
+    Setup,
+    /// Build the kernel programs, then target/release/shunt, shunt-agent and shunt-bench
+    Build,
+    /// Show it: three containers, an agent, real traffic on the fast path; leaves nothing behind
+    Demo(bench::Arguments),
+    /// Run every test, the root and namespace ones too, then look for anything left behind
+    Test(test::Arguments),
+    /// Measure against the kernel bridge and a bare wire (arguments go to `shunt-bench bench`)
+    Bench(bench::Arguments),
+    /// Copy the plugin and the agent to where a container runtime looks for them
+    Install(install::Arguments),
+    /// Check formatting, clippy, licences and the house rules
+    Lint,
+    /// Exactly what CI runs: lint, test, demo
+    Ci,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<()> {
+    process::outlive_ctrl_c()?;
+    match verb {
+        Verb::Setup => setup::run(),
+        Verb::Build => build::run(),
+        Verb::Demo(arguments) => bench::run("demo", &arguments),
+        Verb::Test(arguments) => test::run(&arguments),
+        Verb::Bench(arguments) => bench::run("bench", &arguments),
+        Verb::Install(arguments) => install::run(&arguments),
+        Verb::Lint => lint::run(),
+        Verb::Ci => ci::run(),
+    }
+}

@@ -1,0 +1,79 @@
+//! `cargo xtask build`: the kernel programs first, for the agent carries them inside it; then the binaries.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::setup::{self, Tools};
+use crate::{process, workspace};
+
+const TARGET: &str = "bpfel-unknown-none";
+const PROFILE: &str = "bpf";
+
+/// The packages whose binaries users get.
+const BINARIES: [&str; 3] = ["shunt", "shunt-agent", "shunt-bench"];
+
+pub(crate) fn run() -> Result<()> {
+    let tools = setup::for_build()?;
+    programs(workspace::root(), &tools)?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--release"]);
+    for package in BINARIES {
+        cargo.args(["--package", package]);
+    }
+    process::run(&mut cargo)
+}
+
+/// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map.
+pub(crate) fn programs(root: &Path, tools: &Tools) -> Result<()> {
+    object(root, tools, &[], "shunt.o")?;
+    object(root, tools, &["--features", "decisions"], "shunt-decisions.o")
+}
+
+fn object(root: &Path, tools: &Tools, features: &[&str], name: &str) -> Result<()> {
+    // A target directory of its own: the compiler is another one, and cargo would start afresh at each change. Never
+    // CARGO_TARGET_DIR: the agent's build script looks for the object in the checkout.
+    let target = root.join("target");
+    let scratch = target.join("bpf-build");
+    process::run(cargo_for_bpf(root, tools).arg("--target-dir").arg(&scratch).args(features))
+        .with_context(|| format!("cannot build {name}"))?;
+    let built = scratch.join(TARGET).join(PROFILE).join("programs");
+    place(&built, &target.join("bpf").join(name))
+}
+
+fn cargo_for_bpf(root: &Path, tools: &Tools) -> Command {
+    let flags = [
+        "-Cdebuginfo=2".to_owned(),
+        format!("-Clinker={}", tools.linker.display()),
+        "-Clink-arg=--btf".to_owned(),
+        // BTF carries source paths: those of the checkout, not of the machine.
+        format!("--remap-path-prefix={}=.", root.display()),
+    ];
+    let mut cargo = workspace::cargo();
+    cargo
+        .current_dir(root)
+        .args(["build", "--package", "programs", "--profile", PROFILE, "--target", TARGET])
+        .args(tools.toolchain.cargo_arguments())
+        .env("RUSTC", &tools.toolchain.rustc)
+        .env("LD_LIBRARY_PATH", &tools.toolchain.libraries)
+        .env("RUSTC_BOOTSTRAP", "1")
+        // This form takes a path with spaces, and wins over any flags meant for the host.
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env_remove("RUSTC_WRAPPER");
+    cargo
+}
+
+/// Copies the object only when it has changed: a new timestamp would make cargo build the agent again.
+fn place(built: &Path, wanted: &Path) -> Result<()> {
+    let object = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
+    if fs::read(wanted).is_ok_and(|present| present == object) {
+        return Ok(());
+    }
+    let directory = wanted.parent().context("an object lies in a directory")?;
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let unfinished = wanted.with_extension("new");
+    fs::write(&unfinished, object).with_context(|| format!("cannot write {}", unfinished.display()))?;
+    fs::rename(&unfinished, wanted).with_context(|| format!("cannot write {}", wanted.display()))
+}

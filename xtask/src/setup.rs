@@ -1,0 +1,62 @@
+//! `cargo xtask setup`: finds what is needed, installs what is missing, and says what it did.
+//!
+//! What was found is remembered in the cache; later runs only look whether it is still there, which takes no process
+//! and about a millisecond. Every other verb comes through here first, and asks only for what it needs itself.
+
+mod apt;
+mod cache;
+mod debian_toolchain;
+mod deny;
+mod linker;
+mod lookup;
+mod packages;
+mod stamp;
+mod toolchain;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+pub(crate) use toolchain::Toolchain;
+
+/// What the kernel programs are built with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tools {
+    pub(crate) toolchain: Toolchain,
+    /// The path of bpf-linker.
+    pub(crate) linker: PathBuf,
+}
+
+/// `cargo xtask setup` itself: everything that build, test, demo and bench need.
+pub(crate) fn run() -> Result<()> {
+    let tools = for_build()?;
+    packages::ensure()?;
+    println!("BPF toolchain  {}", tools.toolchain);
+    println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
+    println!("packages       {}", packages::names().join(" "));
+    println!("cache          {}", cache::directory()?.display());
+    Ok(())
+}
+
+/// What it takes to compile.
+pub(crate) fn for_build() -> Result<Tools> {
+    if let Some(tools) = stamp::read() {
+        return Ok(tools);
+    }
+    let _guard = cache::lock()?;
+    let toolchain = toolchain::find_or_install()?;
+    let linker = linker::find_or_install()?;
+    let tools = Tools { toolchain, linker };
+    stamp::write(&tools)?;
+    Ok(tools)
+}
+
+/// What it takes to make containers and send traffic between them.
+pub(crate) fn for_traffic() -> Result<()> {
+    packages::ensure()
+}
+
+/// What it takes to check licences: the path of cargo-deny.
+pub(crate) fn for_lint() -> Result<PathBuf> {
+    deny::find_or_install()
+}

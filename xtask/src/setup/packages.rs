@@ -1,0 +1,74 @@
+//! The programs that tests, demo and benchmark run: Debian packages, or the same programs from elsewhere.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::{apt, lookup};
+
+/// A package, how to see that its programs are there, and what they are for.
+struct Package {
+    name: &'static str,
+    probe: Probe,
+    purpose: &'static str,
+}
+
+enum Probe {
+    Program(&'static str),
+    /// A plugin in one of the directories that distributions use for them.
+    CniPlugin(&'static str),
+}
+
+const CNI_DIRECTORIES: [&str; 3] = ["/usr/lib/cni", "/usr/libexec/cni", "/opt/cni/bin"];
+
+const PACKAGES: [Package; 9] = [
+    package("iproute2", Probe::Program("ip"), "namespaces and links to test with"),
+    package("ethtool", Probe::Program("ethtool"), "offloads on and off"),
+    package("iperf3", Probe::Program("iperf3"), "throughput"),
+    package("tcpdump", Probe::Program("tcpdump"), "what is on the wire"),
+    package("nftables", Probe::Program("nft"), "rules like kube-proxy's"),
+    package("iptables", Probe::Program("iptables"), "rules like kube-proxy's"),
+    package("bpftool", Probe::Program("bpftool"), "the check for programs left behind"),
+    package(
+        "containernetworking-plugins",
+        Probe::CniPlugin("host-local"),
+        "the reference plugins to compare with",
+    ),
+    package("busybox-static", Probe::Program("busybox"), "a container's programs"),
+];
+
+const fn package(name: &'static str, probe: Probe, purpose: &'static str) -> Package {
+    Package { name, probe, purpose }
+}
+
+impl Package {
+    fn is_there(&self) -> bool {
+        match self.probe {
+            Probe::Program(name) => lookup::program(name).is_some(),
+            Probe::CniPlugin(name) => {
+                CNI_DIRECTORIES.iter().any(|directory| Path::new(directory).join(name).is_file())
+            }
+        }
+    }
+}
+
+pub(super) fn names() -> Vec<&'static str> {
+    PACKAGES.iter().map(|package| package.name).collect()
+}
+
+pub(super) fn ensure() -> Result<()> {
+    let missing: Vec<_> = PACKAGES.iter().filter(|package| !package.is_there()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|package| package.name).collect();
+    let by_hand = format!("by hand: sudo apt-get install {}", names.join(" "));
+    for package in &missing {
+        eprintln!("setup: missing {} ({})", package.name, package.purpose);
+    }
+    if !lookup::is_root() {
+        bail!("only root can install packages; {by_hand}");
+    }
+    apt::require().with_context(|| format!("install your system's packages for {}", names.join(" ")))?;
+    apt::install(&names).context(by_hand)
+}

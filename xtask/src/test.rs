@@ -1,0 +1,121 @@
+//! `cargo xtask test`: builds, runs every test, and then looks for anything that the tests left behind.
+
+mod leaks;
+mod processes;
+mod programs;
+mod skips;
+mod tally;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use self::leaks::Snapshot;
+use self::skips::Skips;
+use self::tally::Tally;
+use crate::{build, process, setup, workspace};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Run only the tests whose name contains this
+    filter: Option<String>,
+    /// Run only this package's tests
+    #[arg(short, long)]
+    package: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!(
+            "the tests make network namespaces and load programs: they need root\n  \
+             all of them:   sudo -E env \"PATH=$PATH\" cargo xtask test\n  \
+             the pure ones: cargo test --package dataplane"
+        );
+    }
+    setup::for_traffic()?;
+    build::run()?;
+    processes::adopt_orphans()?;
+
+    let skips = Skips::create()?;
+    let before = Snapshot::take();
+    let temporary = temporary_directory()?;
+    let mut cargo = tests(arguments);
+    let (tally, status) = watch(cargo.envs(skips.environment()).env("TMPDIR", &temporary))?;
+    // Only an empty directory can be removed; another one is found as left behind.
+    fs::remove_dir(&temporary).ok();
+    let left = before.leaks();
+    report(&tally, &skips.read()?, &left);
+
+    process::check_interrupted()?;
+    if tally.passed + tally.failed.len() == 0 && status.success() {
+        bail!("no test was run: is the filter right?");
+    }
+    process::expect_success(&cargo, status)?;
+    if !left.is_empty() {
+        bail!("the tests left something behind");
+    }
+    skips.judge()
+}
+
+fn tests(arguments: &Arguments) -> Command {
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--no-fail-fast"]);
+    match &arguments.package {
+        Some(package) => cargo.args(["--package", package]),
+        None => cargo.arg("--workspace"),
+    };
+    if let Some(filter) = &arguments.filter {
+        cargo.args(["--", filter]);
+    }
+    cargo.env("SHUNT_BIN_DIR", workspace::target().join("release"));
+    cargo
+}
+
+/// The tests' own, so that what they leave in it is told from everybody else's. Short: sockets are made there.
+fn temporary_directory() -> Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("shunt-test-{}", std::process::id()));
+    fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    Ok(path)
+}
+
+/// Shows the tests' output as it comes, and counts along.
+fn watch(cargo: &mut Command) -> Result<(Tally, ExitStatus)> {
+    process::check_interrupted()?;
+    let mut child = cargo
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", process::shown(cargo)))?;
+    let mut tally = Tally::default();
+    let output = child.stdout.take().context("the output is a pipe")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.context("cannot read the tests' output")?;
+        let line = String::from_utf8_lossy(&line);
+        tally.read(&line);
+        let mut shown = std::io::stdout().lock();
+        writeln!(shown, "{line}").and_then(|()| shown.flush()).context("cannot write")?;
+    }
+    Ok((tally, child.wait().context("cannot wait for the tests")?))
+}
+
+/// What matters stands last, the totals on the very last line.
+fn report(tally: &Tally, skips: &[String], left: &[String]) {
+    for skip in skips {
+        println!("skipped: {skip}");
+    }
+    for name in &tally.failed {
+        println!("failed: {name}");
+    }
+    for leak in left {
+        println!("left behind: {leak}");
+    }
+    let tidy = if left.is_empty() {
+        "nothing left behind".to_owned()
+    } else {
+        format!("{} left behind", left.len())
+    };
+    println!("{tally}, {} skipped, {tidy}", skips.len());
+}
