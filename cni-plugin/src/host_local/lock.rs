@@ -1,0 +1,34 @@
+//! The lock that keeps plugin processes, ours and host-local's, from each other.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+/// An exclusive `flock` on the network's file `lock`, held until dropped; the kernel drops it with the process.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock of this directory; makes the file where it is missing, not the directory.
+    pub(super) fn acquire(directory: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o750)
+            .open(directory.join("lock"))?;
+        loop {
+            match file.lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! DEL and GC: addresses given back.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::{Request, config::data_dir, error::Error, record::Record, store::Store};
+
+/// Releases every address of the attachment, whatever range it is in; fine when there is none.
+///
+/// Of the configuration only `dataDir` matters: ranges that were changed, or broken, since the ADD are in nobody's way.
+/// An old record, which does not tell the interface, is taken to be this attachment's when no other one is.
+///
+/// # Errors
+/// [`Error::Unreleased`] after having tried all.
+pub fn del(request: &Request<'_>) -> Result<(), Error> {
+    let attachment = Record::of(request.container, request.ifname);
+    let Some(store) = Store::open(&data_dir(request.config)?, request.network)? else {
+        return Ok(());
+    };
+    let mut exact = Vec::new();
+    let mut old = Vec::new();
+    for address in store.addresses()? {
+        let Some(content) = store.content(address) else { continue };
+        let record = Record::parse(&content);
+        if record == attachment {
+            exact.push(address);
+        } else if record.is_old_record_of(attachment) {
+            old.push(address);
+        }
+    }
+    release(&store, if exact.is_empty() { old } else { exact })
+}
+
+/// Releases every address of the network whose holder, (container, ifname), is not among the valid ones.
+///
+/// An old record is valid with any interface of its container. An empty file stays: it may have been made by hand to
+/// keep an address out of use.
+///
+/// # Errors
+/// [`Error::Unreleased`] after having tried all.
+pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(), Error> {
+    let Some(store) = Store::open(&data_dir(config)?, network)? else {
+        return Ok(());
+    };
+    let mut stale = Vec::new();
+    for address in store.addresses()? {
+        let Some(content) = store.content(address) else { continue };
+        let record = Record::parse(&content);
+        let is_valid = |(container, ifname): &(String, String)| record.may_be(Record::of(container, ifname));
+        if !record.is_empty() && !valid.iter().any(is_valid) {
+            stale.push(address);
+        }
+    }
+    release(&store, stale)
+}
+
+fn release(store: &Store, addresses: Vec<IpAddr>) -> Result<(), Error> {
+    let release = |address| store.release(address).err();
+    let failures: Vec<Error> = addresses.into_iter().filter_map(release).collect();
+    if failures.is_empty() { Ok(()) } else { Err(Error::Unreleased(failures)) }
+}

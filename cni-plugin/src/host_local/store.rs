@@ -1,0 +1,186 @@
+//! One network's directory: a file for each held address, the last address of each range set, and the lock.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, ErrorKind, Read, Write},
+    net::IpAddr,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::{error::Error, lock::Lock, record::Record};
+
+/// A network's directory with its lock held; the lock goes with this value.
+#[derive(Debug)]
+pub(super) struct Store {
+    directory: PathBuf,
+    _lock: Lock,
+}
+
+impl Store {
+    /// Locks the network's directory, and makes it first where it is missing.
+    pub(super) fn open_or_create(data_dir: &Path, network: &str) -> Result<Self, Error> {
+        if let Some(store) = Self::open(data_dir, network)? {
+            return Ok(store);
+        }
+        let directory = data_dir.join(network);
+        DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
+        let lock = Lock::acquire(&directory).map_err(Error::at(&directory))?;
+        Ok(Self { directory, _lock: lock })
+    }
+
+    /// Locks the network's directory; none when there is no directory, and thus no address held.
+    pub(super) fn open(data_dir: &Path, network: &str) -> Result<Option<Self>, Error> {
+        let directory = data_dir.join(network);
+        match Lock::acquire(&directory) {
+            Ok(lock) => Ok(Some(Self { directory, _lock: lock })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::at(&directory)(error)),
+        }
+    }
+
+    /// Every held address, in no order.
+    pub(super) fn addresses(&self) -> Result<Vec<IpAddr>, Error> {
+        addresses_in(&self.directory)
+    }
+
+    /// The content of an address's file, for [`Record::parse`]; none when it is gone or cannot be read.
+    pub(super) fn content(&self, address: IpAddr) -> Option<Vec<u8>> {
+        let mut file = File::open(self.file_of(address)).ok()?;
+        // Longer than any usual record: one read and no fstat, as this is done for every address of the network.
+        let mut content = vec![0; 512];
+        let length = file.read(&mut content).ok()?;
+        if length == content.len() {
+            file.read_to_end(&mut content).ok()?;
+        } else {
+            content.truncate(length);
+        }
+        Some(content)
+    }
+
+    /// Records the address as held; false when it already is.
+    pub(super) fn reserve(&self, address: IpAddr, record: Record<'_>) -> Result<bool, Error> {
+        let path = self.file_of(address);
+        let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) => return Err(Error::at(&path)(error)),
+        };
+        if let Err(error) = file.write_all(&record.to_bytes()) {
+            // An empty file would keep the address for good.
+            let _ = fs::remove_file(&path);
+            return Err(Error::at(&path)(error));
+        }
+        Ok(true)
+    }
+
+    /// Frees the address; fine when it is free.
+    pub(super) fn release(&self, address: IpAddr) -> Result<(), Error> {
+        let path = self.file_of(address);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::at(&path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The address that was last given out of a range set; none when unknown, which costs nothing but the round robin.
+    pub(super) fn last_reserved(&self, set: usize) -> Option<IpAddr> {
+        fs::read_to_string(self.last_reserved_file(set)).ok()?.parse().ok()
+    }
+
+    /// Notes the address that was last given out of a range set.
+    pub(super) fn note_last_reserved(&self, set: usize, address: IpAddr) -> Result<(), Error> {
+        let path = self.last_reserved_file(set);
+        let write = |path: &Path| -> io::Result<()> {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)?;
+            file.write_all(address.to_string().as_bytes())
+        };
+        write(&path).map_err(Error::at(&path))
+    }
+
+    fn file_of(&self, address: IpAddr) -> PathBuf {
+        self.directory.join(address.to_string())
+    }
+
+    fn last_reserved_file(&self, set: usize) -> PathBuf {
+        self.directory.join(format!("last_reserved_ip.{set}"))
+    }
+}
+
+/// Every address held in a network's directory, without the lock: good for counting; none when there is no directory.
+pub(super) fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::at(directory)(error)),
+    };
+    let mut addresses = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(Error::at(directory))?.file_name();
+        addresses.extend(name.to_str().and_then(|name| name.parse::<IpAddr>().ok()));
+    }
+    Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_reserved_once_and_free_again_after_its_release() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        let address = ip("fd00::2");
+        assert!(store.reserve(address, Record::of("c1", "eth0")).unwrap());
+        assert!(!store.reserve(address, Record::of("c2", "eth0")).unwrap());
+        assert_eq!(fs::read(dir.path().join("net/fd00::2")).unwrap(), b"c1\r\neth0");
+        store.release(address).unwrap();
+        store.release(address).unwrap();
+        assert_eq!(store.content(address), None);
+    }
+
+    #[test]
+    fn only_files_that_are_named_by_an_address_are_held_addresses() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        store.note_last_reserved(0, ip("10.0.0.9")).unwrap();
+        fs::write(dir.path().join("net/10.0.0.2.bak"), "c1\r\neth0").unwrap();
+        store.reserve(ip("10.0.0.9"), Record::of("c1", "eth0")).unwrap();
+        assert_eq!(store.addresses().unwrap(), [ip("10.0.0.9")]);
+    }
+
+    #[test]
+    fn the_last_reserved_address_is_kept_for_each_range_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        assert_eq!(store.last_reserved(1), None);
+        store.note_last_reserved(1, ip("10.0.0.200")).unwrap();
+        store.note_last_reserved(1, ip("10.0.0.9")).unwrap();
+        assert_eq!((store.last_reserved(0), store.last_reserved(1)), (None, Some(ip("10.0.0.9"))));
+        fs::write(dir.path().join("net/last_reserved_ip.1"), "nonsense").unwrap();
+        assert_eq!(store.last_reserved(1), None);
+    }
+
+    #[test]
+    fn a_record_of_any_length_is_read_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        let container = "c".repeat(3000);
+        store.reserve(ip("10.0.0.2"), Record::of(&container, "eth0")).unwrap();
+        let content = store.content(ip("10.0.0.2")).unwrap();
+        assert_eq!(Record::parse(&content), Record::of(&container, "eth0"));
+    }
+
+    #[test]
+    fn a_network_that_was_never_used_is_not_made_by_looking() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Store::open(dir.path(), "net").unwrap().is_none());
+        assert_eq!(addresses_in(&dir.path().join("net")).unwrap(), Vec::<IpAddr>::new());
+        assert!(!dir.path().join("net").exists());
+    }
+}
