@@ -62,16 +62,15 @@ impl Attachment {
 }
 
 impl Network {
-    /// A list of `plugins` under `name`, whose programs are in the directory `path`.
+    /// A list of one `plugin` under `name`, whose program is in the directory `path`.
     ///
     /// # Panics
-    /// When a plugin is not a JSON object.
+    /// When it is not a JSON object.
     #[allow(clippy::expect_used, reason = "a configuration is written in the program's text")]
-    pub fn new(name: &str, path: &Path, plugins: Vec<Value>) -> Self {
-        let object =
-            |plugin: Value| plugin.as_object().cloned().expect("a plugin's configuration is an object");
-        let plugins = plugins.into_iter().map(object).collect();
-        Self { name: name.to_owned(), version: "1.0.0".to_owned(), plugins, path: path.to_path_buf() }
+    pub fn new(name: &str, path: &Path, plugin: Value) -> Self {
+        let config = plugin.as_object().cloned().expect("a plugin's configuration is an object");
+        let version = "1.0.0".to_owned();
+        Self { name: name.to_owned(), version, plugins: vec![config], path: path.to_path_buf() }
     }
 
     /// Its name.
@@ -85,6 +84,17 @@ impl Network {
         if let Some(first) = self.plugins.first_mut() {
             first.insert(key.to_owned(), value);
         }
+        self
+    }
+
+    /// The same network with another plugin chained to its end.
+    ///
+    /// # Panics
+    /// When it is not a JSON object.
+    #[must_use]
+    #[allow(clippy::expect_used, reason = "a configuration is written in the program's text")]
+    pub fn then(mut self, plugin: Value) -> Self {
+        self.plugins.push(plugin.as_object().cloned().expect("a plugin's configuration is an object"));
         self
     }
 

@@ -11,6 +11,7 @@ use crate::{Agent, Binaries, Inventory, Lab, Namespace, Network, cni};
 /// A node's namespace and its directories.
 #[derive(Debug)]
 pub struct Node {
+    name: String,
     agent: Option<Agent>,
     plugins: Option<PathBuf>,
     home: PathBuf,
@@ -24,7 +25,7 @@ impl Node {
     /// When the namespace cannot be made.
     pub fn bare(lab: &Lab, name: &str) -> Result<Self> {
         let namespace = lab.namespace(name)?;
-        Ok(Self { agent: None, plugins: None, home: lab.directory(name)?, namespace })
+        Ok(Self { name: name.to_owned(), agent: None, plugins: None, home: lab.directory(name)?, namespace })
     }
 
     /// A node with our plugin, and our agent running.
@@ -40,6 +41,11 @@ impl Node {
         agent.start(&node.namespace)?;
         node.agent = Some(agent);
         Ok(node)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its namespace.
@@ -99,14 +105,14 @@ impl Node {
             "agentSocket": self.agent().socket(),
             "ipam": self.ipam("shunt-ipam", subnets),
         });
-        Network::new(name, self.plugins(), vec![config])
+        Network::new(name, self.plugins(), config)
     }
 
     /// The same of the reference plugins, `bridge` and `host-local`.
     pub fn reference_network(&self, name: &str, bridge: &str, subnets: &[&str]) -> Network {
         let ipam = self.ipam("host-local", subnets);
         let config = json!({ "type": "bridge", "bridge": bridge, "isDefaultGateway": true, "ipam": ipam });
-        Network::new(name, Path::new(REFERENCE), vec![config])
+        Network::new(name, Path::new(REFERENCE), config)
     }
 
     fn ipam(&self, kind: &str, subnets: &[&str]) -> Value {

@@ -21,6 +21,7 @@ fn every_load_crosses_a_bare_veth_pair() {
     ] {
         assert!(sample.operations > 0, "{sample:?}");
         assert_eq!(sample.lost, 0, "{sample:?}");
+        assert!(sample.p50_us.is_none_or(|p50| p50 > 1.0), "{sample:?}");
     }
 }
 

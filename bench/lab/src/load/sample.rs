@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::PATIENCE;
+
 /// Rate and latencies of one measurement.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sample {
@@ -35,7 +37,8 @@ pub(super) struct Latencies {
 
 impl Latencies {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self { histogram: Histogram::new(3).context("make a histogram")? })
+        let most = u64::try_from(PATIENCE.as_nanos()).context("PATIENCE in nanoseconds")?;
+        Ok(Self { histogram: Histogram::new_with_max(most, 3).context("make a histogram")? })
     }
 
     pub(super) fn add(&mut self, latency: Duration) {

@@ -1,0 +1,110 @@
+//! The paths that are compared. Each is built as its users get it: by real CNI ADDs, but for the bare wire.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use shunt_agent_api::PortReport;
+use shunt_lab::{Attachment, BareVeth, Container, Lab, Network, Node, Path};
+
+/// The address range of every contestant's containers; each has a node of its own.
+const SUBNET: &str = "10.77.0.0/24";
+
+/// A path between two ends under a name.
+pub(crate) struct Contestant {
+    /// What `results.json` calls it.
+    pub(crate) name: &'static str,
+    /// What a person reads.
+    pub(crate) title: &'static str,
+    ends: Ends,
+}
+
+enum Ends {
+    Bare(BareVeth),
+    Attached(Box<Attached>),
+}
+
+/// Two containers on a node.
+struct Attached {
+    client: Container,
+    server: Container,
+    /// The server's.
+    attachment: Attachment,
+    node: Node,
+}
+
+impl Contestant {
+    /// A veth pair between two namespaces: the physical limit of this shape.
+    pub(crate) fn bare_veth(lab: &Lab) -> Result<Self> {
+        let ends = Ends::Bare(BareVeth::build(lab, "bare")?);
+        Ok(Self { name: "bare-veth", title: "bare veth pair", ends })
+    }
+
+    /// Our plugin and our agent.
+    pub(crate) fn shunt(lab: &Lab) -> Result<Self> {
+        let node = Node::start(lab, "shunt")?;
+        let network = node.network("bench", "cni0", &[SUBNET]);
+        let ends = attach(lab, node, [&network, &network])?;
+        Ok(Self { name: "shunt", title: "shunt", ends })
+    }
+
+    /// The reference `bridge` plugin on a node whose bridges do not call iptables: the best that a kernel bridge can be.
+    pub(crate) fn bridge(lab: &Lab) -> Result<Self> {
+        let node = Node::bare(lab, "bridge")?;
+        nf_call(&node, "0")?;
+        let network = node.reference_network("bench", "cni0", &[SUBNET]);
+        let ends = attach(lab, node, [&network, &network])?;
+        Ok(Self { name: "bridge", title: "kernel bridge", ends })
+    }
+
+    /// The reference `bridge` with `ipMasq`, and `portmap`: bridge-nf-call-iptables, conntrack and NAT rules, as on a
+    /// Kubernetes node.
+    pub(crate) fn bridge_iptables(lab: &Lab) -> Result<Self> {
+        let node = Node::bare(lab, "iptables")?;
+        nf_call(&node, "1")?;
+        let networks = [8080, 8081].map(|port| {
+            let bridge = node.reference_network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
+            bridge.then(portmap(port))
+        });
+        let ends = attach(lab, node, [&networks[0], &networks[1]])?;
+        Ok(Self { name: "bridge-iptables", title: "kernel bridge + iptables", ends })
+    }
+
+    /// Its two ends.
+    pub(crate) fn path(&self) -> Result<Path<'_>> {
+        match &self.ends {
+            Ends::Bare(veth) => Ok(veth.path()),
+            Ends::Attached(pair) => Path::between(&pair.client, &pair.server, &pair.attachment),
+        }
+    }
+
+    /// Of the packets that its containers sent, the share that took the fast path; none where there is no such path.
+    pub(crate) fn fast_share(&self) -> Result<Option<f64>> {
+        let Ends::Attached(pair) = &self.ends else { return Ok(None) };
+        if self.name != "shunt" {
+            return Ok(None);
+        }
+        let ports: Vec<PortReport> =
+            serde_json::from_value(pair.node.agent().ask("ports")?).context("read the ports' report")?;
+        let fast: u64 = ports.iter().map(|port| port.from.fast).sum();
+        let all: u64 = ports.iter().map(|port| port.from.fast + port.from.kernel + port.from.dropped).sum();
+        Ok(Some(fast as f64 / all.max(1) as f64))
+    }
+}
+
+fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Ends> {
+    let container = |end: &str| Container::create(lab, &format!("{}-{end}", node.name()));
+    let (client, server) = (container("client")?, container("server")?);
+    networks[0].add(node.namespace(), &client)?;
+    let attachment = networks[1].add(node.namespace(), &server)?;
+    Ok(Ends::Attached(Box::new(Attached { client, server, attachment, node })))
+}
+
+fn nf_call(node: &Node, value: &str) -> Result<()> {
+    node.namespace()
+        .sysctl("net/bridge/bridge-nf-call-iptables", value)
+        .and_then(|()| node.namespace().sysctl("net/bridge/bridge-nf-call-ip6tables", value))
+}
+
+fn portmap(host_port: u16) -> Value {
+    let mapping = json!({ "hostPort": host_port, "containerPort": 80, "protocol": "tcp" });
+    json!({ "type": "portmap", "snat": true, "runtimeConfig": { "portMappings": [mapping] } })
+}

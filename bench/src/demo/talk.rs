@@ -1,0 +1,66 @@
+//! Real traffic: every pair of containers, both families, both protocols, each byte compared.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use shunt_lab::{Conversation, Echo, Interrupt, Namespace, Protocol};
+
+use super::introduction::Cast;
+use crate::screen::{Paint, Screen, pad, right, thousands};
+
+/// Where the containers' echo servers listen.
+const PORT: u16 = 7000;
+
+/// Messages of one conversation.
+const ROUNDS: u32 = 400;
+
+/// Bytes of a TCP message, large enough for segmentation offload to have something to do.
+const STREAM: usize = 24_000;
+
+/// Bytes of a datagram.
+const DATAGRAM: usize = 1200;
+
+/// Lets everyone talk to everyone, and the node to one of them.
+pub(super) fn show(screen: &mut Screen, interrupt: &Interrupt, cast: &Cast) -> Result<()> {
+    screen.heading("They talk", "there and back, every byte compared")?;
+    let actors = &cast.actors;
+    for (index, server) in actors.iter().enumerate() {
+        interrupt.check()?;
+        let client = &actors[(index + 1) % actors.len()];
+        let who = format!("{} ⇄ {}", client.container.id(), server.container.id());
+        converse(
+            screen,
+            &who,
+            client.container.namespace(),
+            server.container.namespace(),
+            &server.attachment.addresses(),
+        )?;
+    }
+    let server = &actors[0];
+    let who = format!("the node ⇄ {}", server.container.id());
+    let addresses = server.attachment.addresses();
+    converse(screen, &who, cast.node.namespace(), server.container.namespace(), &addresses)
+}
+
+fn converse(
+    screen: &mut Screen,
+    who: &str,
+    client: &Namespace,
+    server: &Namespace,
+    addresses: &[IpAddr],
+) -> Result<()> {
+    let begun = Instant::now();
+    for address in addresses {
+        let echo = Echo::listen(server, *address, PORT)?;
+        for (protocol, length) in [(Protocol::Tcp, STREAM), (Protocol::Udp, DATAGRAM)] {
+            let mut conversation = Conversation::open(client, protocol, echo.address())?;
+            conversation.chat(ROUNDS, length).with_context(|| format!("{who} over {protocol:?}"))?;
+        }
+    }
+    let rounds = u64::from(ROUNDS) * 2 * addresses.len() as u64;
+    let megabytes = rounds as f64 * STREAM as f64 / 1e6;
+    let what = format!("{megabytes:.0} MB of TCP, {} datagrams of UDP, IPv4 and IPv6", thousands(rounds));
+    let took = right(&format!("{:.0} ms", begun.elapsed().as_secs_f64() * 1000.0), 8);
+    screen.done(&format!("{} {what}{}", pad(who, 20), Paint::Dim.on(&took)))
+}
