@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use shunt_lab::{Container, Interrupt, Lab, Network, Node};
+use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
 
 use crate::ratio::{Ratio, median};
 use crate::screen::Screen;
@@ -71,23 +71,22 @@ impl AddDel {
 
 struct Side {
     network: Network,
-    _resident: Container,
+    _resident: Sandbox,
     node: Node,
 }
 
 impl Side {
     fn prepare(lab: &Lab, node: Node, network: fn(&Node, &str, &str, &[&str]) -> Network) -> Result<Self> {
         let network = network(&node, "adds", "cni0", &["10.78.0.0/16"]);
-        let resident = Container::create(lab, &format!("{}-resident", node.name()))?;
-        network.add(node.namespace(), &resident)?;
+        let resident = Sandbox::start(lab, &node, &network, &format!("{}-resident", node.name()))?;
         Ok(Self { network, _resident: resident, node })
     }
 
     fn once(&self, lab: &Lab, pair: usize, times: &mut Times) -> Result<()> {
-        let container = Container::create(lab, &format!("{}-{pair}", self.node.name()))?;
-        let attachment = self.network.add(self.node.namespace(), &container)?;
-        let deleted = self.network.del(self.node.namespace(), &container, &attachment.result)?;
-        times.add_ms.push(milliseconds(attachment.took));
+        let sandbox =
+            Sandbox::start(lab, &self.node, &self.network, &format!("{}-{pair}", self.node.name()))?;
+        let deleted = sandbox.delete(&self.node, &self.network)?;
+        times.add_ms.push(milliseconds(sandbox.attachment().took));
         times.del_ms.push(milliseconds(deleted));
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! The paths that are compared. Each is built as its users get it: by real CNI ADDs, but for the bare wire.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
-use shunt_agent_api::PortReport;
-use shunt_lab::{Attachment, BareVeth, Container, Lab, Network, Node, Path};
+use shunt_lab::{BareVeth, Lab, Network, Node, Path, Sandbox};
 
 /// The address range of every contestant's containers; each has a node of its own.
 const SUBNET: &str = "10.77.0.0/24";
@@ -24,10 +23,8 @@ enum Ends {
 
 /// Two containers on a node.
 struct Attached {
-    client: Container,
-    server: Container,
-    /// The server's.
-    attachment: Attachment,
+    client: Sandbox,
+    server: Sandbox,
     node: Node,
 }
 
@@ -72,7 +69,7 @@ impl Contestant {
     pub(crate) fn path(&self) -> Result<Path<'_>> {
         match &self.ends {
             Ends::Bare(veth) => Ok(veth.path()),
-            Ends::Attached(pair) => Path::between(&pair.client, &pair.server, &pair.attachment),
+            Ends::Attached(pair) => Path::between(&pair.client, &pair.server),
         }
     }
 
@@ -82,8 +79,7 @@ impl Contestant {
         if self.name != "shunt" {
             return Ok(None);
         }
-        let ports: Vec<PortReport> =
-            serde_json::from_value(pair.node.agent().ask("ports")?).context("read the ports' report")?;
+        let ports = pair.node.agent().ports()?;
         let fast: u64 = ports.iter().map(|port| port.from.fast).sum();
         let all: u64 = ports.iter().map(|port| port.from.fast + port.from.kernel + port.from.dropped).sum();
         Ok(Some(fast as f64 / all.max(1) as f64))
@@ -91,11 +87,12 @@ impl Contestant {
 }
 
 fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Ends> {
-    let container = |end: &str| Container::create(lab, &format!("{}-{end}", node.name()));
-    let (client, server) = (container("client")?, container("server")?);
-    networks[0].add(node.namespace(), &client)?;
-    let attachment = networks[1].add(node.namespace(), &server)?;
-    Ok(Ends::Attached(Box::new(Attached { client, server, attachment, node })))
+    let sandbox = |network: &Network, end: &str| {
+        let id = format!("{}-{end}", node.name());
+        Sandbox::start(lab, &node, network, &id)
+    };
+    let (client, server) = (sandbox(networks[0], "client")?, sandbox(networks[1], "server")?);
+    Ok(Ends::Attached(Box::new(Attached { client, server, node })))
 }
 
 fn nf_call(node: &Node, value: &str) -> Result<()> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use shunt_agent_api::{AgentStatus, DropReport, PortReport};
 
 use crate::daemon::{self, Daemon};
 use crate::{Lab, Namespace};
@@ -100,6 +101,39 @@ impl Agent {
     fn end(&mut self, signal: Signal) -> Result<()> {
         let Some(mut daemon) = self.running.take() else { bail!("the agent does not run") };
         daemon.stop(signal, PATIENCE).map(drop)
+    }
+
+    /// `status`.
+    ///
+    /// # Errors
+    /// When the agent cannot be reached.
+    pub fn status(&self) -> Result<AgentStatus> {
+        serde_json::from_value(self.ask("status")?).context("read the status")
+    }
+
+    /// `ports`.
+    ///
+    /// # Errors
+    /// When the agent cannot be reached.
+    pub fn ports(&self) -> Result<Vec<PortReport>> {
+        serde_json::from_value(self.ask("ports")?).context("read the ports' report")
+    }
+
+    /// The report of the one port of `container`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn port(&self, container: &str) -> Result<PortReport> {
+        let found = self.ports()?.into_iter().find(|port| port.container == container);
+        found.with_context(|| format!("no port of {container}"))
+    }
+
+    /// `drops`.
+    ///
+    /// # Errors
+    /// When the agent cannot be reached.
+    pub fn drops(&self) -> Result<Vec<DropReport>> {
+        serde_json::from_value(self.ask("drops")?).context("read the drops' report")
     }
 
     /// The JSON that a query verb (`status`, `ports`, `fdb`, `drops`) prints.

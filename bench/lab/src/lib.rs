@@ -24,6 +24,7 @@ mod machine;
 mod namespace;
 mod network;
 mod node;
+mod sandbox;
 mod topology;
 
 pub use agent::Agent;
@@ -39,4 +40,5 @@ pub use machine::Machine;
 pub use namespace::Namespace;
 pub use network::{Attachment, Network};
 pub use node::Node;
+pub use sandbox::Sandbox;
 pub use topology::{BareVeth, Path};

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result};
 
-use crate::{Attachment, Container, Lab, Namespace};
+use crate::{Lab, Namespace, Sandbox};
 
 /// Two ends and the address of the second.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +22,8 @@ impl<'a> Path<'a> {
     ///
     /// # Errors
     /// When the server has no IPv4 address.
-    pub fn between(client: &'a Container, server: &'a Container, attachment: &Attachment) -> Result<Self> {
-        let address = attachment.ipv4()?.into();
+    pub fn between(client: &'a Sandbox, server: &'a Sandbox) -> Result<Self> {
+        let address = server.attachment().ipv4()?.into();
         Ok(Self { client: client.namespace(), server: server.namespace(), address })
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use shunt_lab::load::{Bound, Placement, tcp_crr, tcp_rr, udp_burst, udp_rr};
-use shunt_lab::{BareVeth, Container, Conversation, Echo, Lab, Machine, Node, Path, Protocol};
+use shunt_lab::{BareVeth, Conversation, Echo, Lab, Machine, Node, Path, Protocol, Sandbox};
 
 const SHORT: Bound = Bound { operations: 500, time: Duration::from_secs(2) };
 
@@ -46,13 +46,10 @@ fn the_reference_plugins_add_and_delete_containers_that_talk() {
     let node = Node::bare(&lab, "node").unwrap();
     let network = node.reference_network("reference", "cni0", &["10.88.0.0/24"]);
     let before = node.inventory().unwrap();
-    let [one, two] = ["one", "two"].map(|id| Container::create(&lab, id).unwrap());
-    let first = network.add(node.namespace(), &one).unwrap();
-    let second = network.add(node.namespace(), &two).unwrap();
-    let path = Path::between(&one, &two, &second).unwrap();
-    tcp_rr(path, Placement::one(0), SHORT).unwrap();
-    network.del(node.namespace(), &one, &first.result).unwrap();
-    network.del(node.namespace(), &two, &second.result).unwrap();
+    let [one, two] = ["one", "two"].map(|id| Sandbox::start(&lab, &node, &network, id).unwrap());
+    tcp_rr(Path::between(&one, &two).unwrap(), Placement::one(0), SHORT).unwrap();
+    one.delete(&node, &network).unwrap();
+    two.delete(&node, &network).unwrap();
     let left = node.inventory().unwrap().since(&before);
     assert!(left.iter().all(|line| line.contains("cni0")), "{left:?}");
 }

@@ -1,21 +1,14 @@
 //! A node, its agent, and three containers.
 
-use anyhow::{Context, Result};
-use shunt_agent_api::AgentStatus;
-use shunt_lab::{Attachment, Container, Inventory, Lab, Network, Node};
+use anyhow::Result;
+use shunt_lab::{Inventory, Lab, Network, Node, Sandbox};
 
 use crate::add_del::milliseconds;
 use crate::screen::{Paint, Screen, pad, right};
 
-/// A container that has been added.
-pub(super) struct Actor {
-    pub(super) container: Container,
-    pub(super) attachment: Attachment,
-}
-
 /// Everyone on the stage.
 pub(super) struct Cast {
-    pub(super) actors: Vec<Actor>,
+    pub(super) actors: Vec<Sandbox>,
     pub(super) node: Node,
     network: Network,
     empty: Inventory,
@@ -32,13 +25,9 @@ impl Cast {
         let empty = node.inventory()?;
         let mut actors = Vec::new();
         for name in NAMES {
-            let container = Container::create(lab, name)?;
-            let attachment =
-                network.add(node.namespace(), &container).with_context(|| format!("add {name}"))?;
-            actors.push(Actor { container, attachment });
+            actors.push(Sandbox::start(lab, &node, &network, name)?);
         }
-        let status: AgentStatus =
-            serde_json::from_value(node.agent().ask("status")?).context("read the status")?;
+        let status = node.agent().status()?;
         programs.extend(status.programs.iter().map(|program| program.id));
         let cast = Self { actors, node, network, empty };
         screen.done(&format!(
@@ -48,7 +37,7 @@ impl Cast {
             status.attachments
         ))?;
         for actor in &cast.actors {
-            screen.done(&actor.line())?;
+            screen.done(&line(actor))?;
         }
         Ok(cast)
     }
@@ -75,15 +64,13 @@ impl Cast {
     }
 }
 
-impl Actor {
-    fn line(&self) -> String {
-        let addresses: Vec<_> = self.attachment.addresses().iter().map(ToString::to_string).collect();
-        let took = right(&format!("{:.1} ms", milliseconds(self.attachment.took)), 8);
-        format!(
-            "{} {}  {}",
-            pad(&Paint::Bold.on(self.container.id()), 10),
-            pad(&addresses.join("  "), 26),
-            Paint::Dim.on(&format!("CNI ADD with IPAM{took}"))
-        )
-    }
+fn line(actor: &Sandbox) -> String {
+    let addresses: Vec<_> = actor.addresses().iter().map(ToString::to_string).collect();
+    let took = right(&format!("{:.1} ms", milliseconds(actor.attachment().took)), 8);
+    format!(
+        "{} {}  {}",
+        pad(&Paint::Bold.on(actor.id()), 10),
+        pad(&addresses.join("  "), 26),
+        Paint::Dim.on(&format!("CNI ADD with IPAM{took}"))
+    )
 }

@@ -1,7 +1,6 @@
 //! Which way the packets went, by the programs' own counters.
 
 use anyhow::{Context, Result};
-use shunt_agent_api::{DropReport, PortReport};
 
 use super::introduction::Cast;
 use crate::screen::{Paint, Screen, bar, pad, right, thousands};
@@ -9,10 +8,7 @@ use crate::screen::{Paint, Screen, bar, pad, right, thousands};
 /// One line a container, and the drops if there are any.
 pub(super) fn show(screen: &mut Screen, cast: &Cast) -> Result<()> {
     let agent = cast.node.agent();
-    let ports: Vec<PortReport> =
-        serde_json::from_value(agent.ask("ports")?).context("read the ports' report")?;
-    let drops: Vec<DropReport> =
-        serde_json::from_value(agent.ask("drops")?).context("read the drops' report")?;
+    let ports = agent.ports()?;
     screen.heading("Which way their packets went", "counted in the kernel; a GSO packet counts once")?;
     let title = format!(
         "    {}{}{}{}",
@@ -23,7 +19,7 @@ pub(super) fn show(screen: &mut Screen, cast: &Cast) -> Result<()> {
     );
     screen.line(&Paint::Dim.on(&title))?;
     for actor in &cast.actors {
-        let id = actor.container.id();
+        let id = actor.id();
         let port =
             ports.iter().find(|port| port.container == id).with_context(|| format!("no port of {id}"))?;
         let sent = port.from;
@@ -37,7 +33,7 @@ pub(super) fn show(screen: &mut Screen, cast: &Cast) -> Result<()> {
         let gauge = Paint::Good.on(&bar(share, 24));
         screen.line(&format!("    {}{numbers}   {gauge} {:.1}%", pad(id, 12), share * 100.0))?;
     }
-    for drop in drops.iter().filter(|drop| drop.packets > 0) {
+    for drop in agent.drops()?.iter().filter(|drop| drop.packets > 0) {
         let what =
             format!("{}: {}, {} packets on {}", drop.stage, drop.reason, thousands(drop.packets), drop.port);
         screen.line(&format!("    {} {what}", Paint::Bad.on("dropped")))?;

@@ -28,19 +28,13 @@ pub(super) fn show(screen: &mut Screen, interrupt: &Interrupt, cast: &Cast) -> R
     for (index, server) in actors.iter().enumerate() {
         interrupt.check()?;
         let client = &actors[(index + 1) % actors.len()];
-        let who = format!("{} ⇄ {}", client.container.id(), server.container.id());
-        converse(
-            screen,
-            &who,
-            client.container.namespace(),
-            server.container.namespace(),
-            &server.attachment.addresses(),
-        )?;
+        let who = format!("{} ⇄ {}", client.id(), server.id());
+        converse(screen, &who, client.namespace(), server.namespace(), &server.addresses())?;
     }
     let server = &actors[0];
-    let who = format!("the node ⇄ {}", server.container.id());
-    let addresses = server.attachment.addresses();
-    converse(screen, &who, cast.node.namespace(), server.container.namespace(), &addresses)
+    let who = format!("the node ⇄ {}", server.id());
+    let addresses = server.addresses();
+    converse(screen, &who, cast.node.namespace(), server.namespace(), &addresses)
 }
 
 fn converse(
