@@ -9,6 +9,7 @@ mod build;
 mod ci;
 mod install;
 mod lint;
+mod mutants;
 mod process;
 mod setup;
 mod test;
@@ -43,6 +44,8 @@ enum Verb {
     Install(install::Arguments),
     /// Check formatting, clippy, licences and the house rules
     Lint,
+    /// Put faults into the packet's journey, one at a time, and show that a test fails for each
+    Mutants(mutants::Arguments),
     /// Exactly what CI runs: lint, test, demo
     Ci,
 }
@@ -67,6 +70,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Bench(arguments) => bench::run("bench", &arguments),
         Verb::Install(arguments) => install::run(&arguments),
         Verb::Lint => lint::run(),
+        Verb::Mutants(arguments) => mutants::run(&arguments),
         Verb::Ci => ci::run(),
     }
 }

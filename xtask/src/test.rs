@@ -16,7 +16,7 @@ use clap::Args;
 
 use self::leaks::Snapshot;
 use self::skips::Skips;
-use self::tally::Tally;
+pub(crate) use self::tally::Tally;
 use crate::{build, process, setup, workspace};
 
 #[derive(Args)]

@@ -3,16 +3,16 @@
 use std::fmt;
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Tally {
-    pub(super) passed: usize,
+pub(crate) struct Tally {
+    pub(crate) passed: usize,
     /// By name; a test binary that died before its summary is in the exit status instead.
-    pub(super) failed: Vec<String>,
-    pub(super) ignored: usize,
+    pub(crate) failed: Vec<String>,
+    pub(crate) ignored: usize,
 }
 
 impl Tally {
     /// Takes one line of output: a summary, a failed test, or anything else.
-    pub(super) fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         if let Some(summary) = line.strip_prefix("test result: ") {
             self.passed += count(summary, "passed");
             self.ignored += count(summary, "ignored");

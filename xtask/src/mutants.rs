@@ -1,0 +1,81 @@
+//! `cargo xtask mutants`: puts one fault at a time into the journey and shows that a test fails for it.
+//!
+//! This happens in a copy of the checkout with a build directory of its own, `target/mutants`. The faults are data, in
+//! `journey_faults.rs` and `program_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
+
+mod fault;
+mod journey_faults;
+mod program_faults;
+mod scratch;
+mod trial;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use self::fault::{Fault, Judge};
+use self::scratch::Scratch;
+use self::trial::Outcome;
+use crate::{process, setup};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Only the faults whose name contains this
+    name: Option<String>,
+    /// Name the faults and what each would do to users, and try none
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let wanted = arguments.name.as_deref().unwrap_or_default();
+    let faults: Vec<_> = journey_faults::FAULTS
+        .iter()
+        .chain(program_faults::FAULTS)
+        .filter(|fault| fault.name.contains(wanted))
+        .collect();
+    if faults.is_empty() {
+        bail!("no fault's name contains `{wanted}`; `cargo xtask mutants --list` names them all");
+    }
+    if arguments.list {
+        faults.iter().for_each(|fault| println!("{:<28} {}", fault.name, fault.why));
+        return Ok(());
+    }
+    let tools = setup::for_build()?;
+    let scratch = Scratch::copy()?;
+    let judges: BTreeSet<_> = faults.iter().map(|fault| fault.judge).collect();
+    for judge in judges {
+        eprintln!("mutants: without a fault: {}", judge.name());
+        if !matches!(trial::judge(&scratch, &tools, judge)?, Outcome::Survived) {
+            bail!("{} fail without any fault; `cargo xtask test` shows how", judge.name());
+        }
+    }
+    let mut survivors = 0;
+    for fault in faults {
+        survivors += usize::from(!try_out(&scratch, &tools, fault)?);
+    }
+    if survivors > 0 {
+        bail!("{survivors} faults noticed by no test");
+    }
+    Ok(())
+}
+
+/// Says whether the fault was caught, and prints its line of the table.
+fn try_out(scratch: &Scratch, tools: &setup::Tools, fault: &Fault) -> Result<bool> {
+    process::check_interrupted()?;
+    let started = Instant::now();
+    let outcome = trial::with(fault, scratch, tools)?;
+    println!("{:<28} {outcome} ({:.0} s)", fault.name, started.elapsed().as_secs_f32());
+    Ok(!matches!(outcome, Outcome::Survived))
+}
+
+impl Judge {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host => "the tests of the pure journey",
+            Self::Loaded => "the parity tests of the loaded programs",
+        }
+    }
+}
