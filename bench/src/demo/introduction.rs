@@ -46,9 +46,7 @@ impl Cast {
     pub(super) fn leave(self, screen: &mut Screen) -> Result<()> {
         let mut took = 0.0;
         for actor in &self.actors {
-            let deleted =
-                self.network.del(self.node.namespace(), &actor.container, &actor.attachment.result)?;
-            took += milliseconds(deleted);
+            took += milliseconds(actor.delete(&self.node, &self.network)?);
         }
         let left: Vec<_> = self.node.inventory()?.since(&self.empty);
         // The bridge stays, as with the reference plugin: others may have plugged into it.
