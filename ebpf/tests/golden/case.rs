@@ -1,0 +1,164 @@
+//! A golden file: what the packet is, where it meets us, what must become of it, and its bytes.
+//!
+//! ```text
+//! # Anything behind a hash is for people.
+//! entry: from_container alpha      the program and the interface it runs on
+//! state: gso 1448, tag 5, judged, linear 14    (optional) what the frame has beside its bytes
+//! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`
+//! counts: alpha.from_fast beta.to_fast
+//! asks: alpha beta                 (optional) the ports that ask from now on
+//! notes: 1                         (optional) how many flows were noticed
+//! bytes:
+//! 02 00 00 00 03 ea                # to beta
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dataplane::journey;
+use dataplane::packet::Tag;
+use dataplane::{DropReason, PassReason, Verdict};
+
+use super::bytes_packet::BytesPacket;
+use super::memory_tables::MemoryTables;
+use super::world;
+
+/// From the folder of either crate that includes this.
+const PACKETS: &str = "../ebpf/tests/golden/packets";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    FromContainer,
+    ToContainer,
+    FromHost,
+}
+
+impl Entry {
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::FromContainer => "from_container",
+            Self::ToContainer => "to_container",
+            Self::FromHost => "from_host",
+        }
+    }
+
+    pub fn travel(self, packet: &mut BytesPacket, here: u32, tables: &MemoryTables) -> Verdict {
+        match self {
+            Self::FromContainer => journey::from_container(packet, here, tables),
+            Self::ToContainer => journey::to_container(packet, here, tables),
+            Self::FromHost => journey::from_host(packet, here, tables),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Case {
+    pub name: String,
+    pub entry: Entry,
+    pub here: u32,
+    pub packet: BytesPacket,
+    /// As [`Verdict::code`]: verdict, target, reason.
+    pub expect: (u32, u32, u32),
+    pub counts: BTreeSet<String>,
+    pub asks: Vec<u32>,
+    pub notes: usize,
+}
+
+/// Every golden file beside this one, by name.
+pub fn all() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(PACKETS);
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder that can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "packet"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no golden packets in {}", folder.display());
+    files.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Case {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let name = path.file_stem().expect("a file").to_string_lossy().into_owned();
+    let mut case = Case {
+        name: name.clone(),
+        entry: Entry::FromContainer,
+        here: 0,
+        packet: BytesPacket::default(),
+        expect: (u32::MAX, 0, 0),
+        counts: BTreeSet::new(),
+        asks: Vec::new(),
+        notes: 0,
+    };
+    let mut state = "";
+    let mut in_bytes = false;
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if in_bytes {
+            case.packet.bytes.extend(hex(line, &name));
+        } else if let Some((field, value)) = line.split_once(':') {
+            let words: Vec<&str> = value.split_whitespace().collect();
+            match field {
+                "entry" => (case.entry, case.here) = (entry(words[0]), world::ifindex(words[1])),
+                "state" => state = value,
+                "expect" => case.expect = expect(&words, &name),
+                "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
+                "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
+                "notes" => case.notes = words[0].parse().expect("a number of flows"),
+                "bytes" => in_bytes = true,
+                _ => panic!("{name}: no field {field}"),
+            }
+        }
+    }
+    assert!(
+        in_bytes && case.here != 0 && case.expect.0 != u32::MAX,
+        "{name}: entry, expect and bytes are needed"
+    );
+    case.packet.readable = case.packet.bytes.len();
+    apply(state, &mut case.packet, &name);
+    case
+}
+
+fn entry(word: &str) -> Entry {
+    [Entry::FromContainer, Entry::ToContainer, Entry::FromHost]
+        .into_iter()
+        .find(|entry| entry.program() == word)
+        .unwrap_or_else(|| panic!("no program {word}"))
+}
+
+fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
+    match words {
+        ["peer", place] => (2, world::ifindex(place), 0),
+        ["port", place] => (3, world::ifindex(place), 0),
+        ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
+        ["drop", reason] => (1, 0, number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
+        _ => panic!("{name}: expects what? {words:?}"),
+    }
+}
+
+fn number(mut reasons: impl Iterator<Item = (&'static str, u32)>, wanted: &str) -> u32 {
+    reasons.find(|(name, _)| *name == wanted).unwrap_or_else(|| panic!("no reason {wanted}")).1
+}
+
+fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
+    for item in state.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        match item.split_whitespace().collect::<Vec<_>>()[..] {
+            ["gso", size] => packet.segment_size = size.parse().expect("a size"),
+            ["tag", tci] => packet.tag = Some(Tag { tci: tci.parse().expect("a tci") }),
+            ["linear", bytes] => packet.readable = bytes.parse().expect("a length"),
+            ["judged"] => packet.judged = true,
+            _ => panic!("{name}: no state {item}"),
+        }
+    }
+}
+
+/// Bytes in hex, with `*COUNT` behind a byte for a run of it.
+fn hex(line: &str, name: &str) -> Vec<u8> {
+    line.split_whitespace()
+        .flat_map(|word| {
+            let (byte, times) = word.split_once('*').unwrap_or((word, "1"));
+            let byte = u8::from_str_radix(byte, 16).unwrap_or_else(|_| panic!("{name}: no byte {word}"));
+            vec![byte; times.parse().expect("a count")]
+        })
+        .collect()
+}

@@ -1,0 +1,108 @@
+//! The maps in memory, as the world fills them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use dataplane::Tables;
+use dataplane::abi::{
+    AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
+    StationKey,
+};
+use dataplane::tables::Lane;
+
+use super::world;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemoryTables {
+    pub ports: RefCell<BTreeMap<PortKey, Port>>,
+    pub stations: BTreeMap<StationKey, Station>,
+    pub addresses: BTreeMap<AddressKey, Owner>,
+    pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub counters: RefCell<BTreeMap<u32, PortCounters>>,
+    pub drops: RefCell<BTreeMap<DropKey, Count>>,
+}
+
+impl MemoryTables {
+    pub fn of_world() -> Self {
+        Self {
+            ports: RefCell::new(world::ports().into_iter().collect()),
+            stations: world::stations().into_iter().collect(),
+            addresses: world::addresses().into_iter().collect(),
+            kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
+            ..Self::default()
+        }
+    }
+
+    /// Packets counted in all lanes of all slots.
+    pub fn counted(&self) -> u64 {
+        self.counters
+            .borrow()
+            .values()
+            .map(|c| lanes(c).iter().map(|(_, count)| count.packets).sum::<u64>())
+            .sum()
+    }
+}
+
+/// A port's counters with their names in golden files.
+pub fn lanes(counters: &PortCounters) -> [(&'static str, Count); 6] {
+    [
+        ("from_fast", counters.from_fast),
+        ("from_kernel", counters.from_kernel),
+        ("from_dropped", counters.from_dropped),
+        ("to_fast", counters.to_fast),
+        ("to_kernel", counters.to_kernel),
+        ("to_dropped", counters.to_dropped),
+    ]
+}
+
+impl Tables for MemoryTables {
+    fn port(&self, key: &PortKey) -> Option<Port> {
+        self.ports.borrow().get(key).copied()
+    }
+
+    fn station(&self, key: &StationKey) -> Option<Station> {
+        self.stations.get(key).copied()
+    }
+
+    fn owner(&self, key: &AddressKey) -> Option<Owner> {
+        self.addresses.get(key).copied()
+    }
+
+    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
+        self.kernel_flows.borrow().contains(key)
+    }
+
+    fn note_kernel_flow(&self, key: &FlowKey) {
+        self.kernel_flows.borrow_mut().insert(*key);
+    }
+
+    fn ask_from_now_on(&self, key: &PortKey) {
+        if let Some(port) = self.ports.borrow_mut().get_mut(key)
+            && port.asks == PATH_FAST
+        {
+            port.asks = PATH_ASK;
+        }
+    }
+
+    fn count(&self, slot: u32, lane: Lane, bytes: u32) {
+        let mut counters = self.counters.borrow_mut();
+        let counters = counters.entry(slot).or_default();
+        let count = match lane {
+            Lane::FromFast => &mut counters.from_fast,
+            Lane::FromKernel => &mut counters.from_kernel,
+            Lane::FromDropped => &mut counters.from_dropped,
+            Lane::ToFast => &mut counters.to_fast,
+            Lane::ToKernel => &mut counters.to_kernel,
+            Lane::ToDropped => &mut counters.to_dropped,
+        };
+        count.packets += 1;
+        count.bytes += u64::from(bytes);
+    }
+
+    fn count_drop(&self, key: &DropKey, bytes: u32) {
+        let mut drops = self.drops.borrow_mut();
+        let count = drops.entry(*key).or_default();
+        count.packets += 1;
+        count.bytes += u64::from(bytes);
+    }
+}

@@ -1,0 +1,121 @@
+//! A bridge with six containers on it, a second bridge, and what the maps say about them.
+
+use dataplane::abi::{
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, Port, PortKey, STATION_HOST,
+    STATION_PEER_UP, Station, StationKey,
+};
+use dataplane::address::{L4Port, Mac};
+use dataplane::flow::End;
+
+/// An interface of the world: the host end of a container's veth, or a bridge.
+pub struct Place {
+    pub name: &'static str,
+    pub ifindex: u32,
+    pub bridge: u32,
+    pub asks: u32,
+    pub mtu: u32,
+    pub station: u32,
+}
+
+const fn container(name: &'static str, ifindex: u32) -> Place {
+    Place { name, ifindex, bridge: BRIDGE, asks: PATH_FAST, mtu: 1500, station: STATION_PEER_UP }
+}
+
+pub const BRIDGE: u32 = 1000;
+pub const OTHER_BRIDGE: u32 = 2000;
+
+/// Everything that has programs, in the order of its counter slots (which begin at 1).
+pub const PLACES: [Place; 9] = [
+    Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
+    container("alpha", 1001),
+    container("beta", 1002),
+    // Its peer is not up yet.
+    Place { station: 0, ..container("gamma", 1003) },
+    // Has had flows of the kernel's.
+    Place { asks: PATH_ASK, ..container("delta", 1004) },
+    // Programs were attached while it was in use.
+    Place { asks: PATH_LEARN, ..container("epsilon", 1005) },
+    // Takes small packets only.
+    Place { mtu: 576, ..container("zeta", 1006) },
+    Place { station: STATION_HOST, bridge: OTHER_BRIDGE, ..container("other", OTHER_BRIDGE) },
+    Place { bridge: OTHER_BRIDGE, ..container("omega", 2001) },
+];
+
+/// The place with this name; `stranger` is an interface that no map knows.
+pub fn ifindex(name: &str) -> u32 {
+    if name == "stranger" {
+        return 3000;
+    }
+    PLACES.iter().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}")).ifindex
+}
+
+impl Place {
+    pub fn slot(&self) -> u32 {
+        let at = PLACES.iter().position(|place| place.ifindex == self.ifindex).expect("one of PLACES");
+        u32::try_from(at).expect("few places") + 1
+    }
+
+    /// `02:00:00:00:` and the ifindex: 1001 is `02:00:00:00:03:e9`.
+    pub fn mac(&self) -> Mac {
+        let [_, _, high, low] = self.ifindex.to_be_bytes();
+        Mac::new([2, 0, 0, 0, high, low])
+    }
+
+    /// `10.9.` and the ifindex, `fd09::` and the ifindex.
+    pub fn addresses(&self) -> [std::net::IpAddr; 2] {
+        let [_, _, high, low] = self.ifindex.to_be_bytes();
+        let v6 = [0xfd09, 0, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low])];
+        [std::net::Ipv4Addr::new(10, 9, high, low).into(), std::net::Ipv6Addr::from(v6).into()]
+    }
+}
+
+pub fn ports() -> Vec<(PortKey, Port)> {
+    PLACES
+        .iter()
+        .map(|place| {
+            let port = Port {
+                bridge: place.bridge,
+                slot: place.slot(),
+                asks: place.asks,
+                flags: 0,
+                vid: 0,
+                mac: place.mac(),
+            };
+            (PortKey { ifindex: place.ifindex }, port)
+        })
+        .collect()
+}
+
+pub fn stations() -> Vec<(StationKey, Station)> {
+    PLACES
+        .iter()
+        .map(|place| {
+            let key = StationKey { bridge: place.bridge, vid: 0, mac: place.mac() };
+            let station =
+                Station { ifindex: place.ifindex, slot: place.slot(), mtu: place.mtu, flags: place.station };
+            (key, station)
+        })
+        .collect()
+}
+
+pub fn addresses() -> Vec<(AddressKey, Owner)> {
+    PLACES
+        .iter()
+        .filter(|place| place.station != STATION_HOST)
+        .flat_map(|place| {
+            place.addresses().map(|address| {
+                let key = AddressKey { bridge: place.bridge, address: address.into() };
+                (key, Owner { ifindex: place.ifindex })
+            })
+        })
+        .collect()
+}
+
+/// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.
+pub fn kernel_flows() -> Vec<FlowKey> {
+    let end = |name: &str, port: u16| {
+        let place = PLACES.iter().find(|place| place.name == name).expect("a place");
+        End { address: place.addresses()[0].into(), port: L4Port::from(port) }
+    };
+    vec![FlowKey::of(BRIDGE, 6, end("alpha", 40_000), end("delta", 80))]
+}

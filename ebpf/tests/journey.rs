@@ -1,0 +1,70 @@
+//! Every golden packet through the pure code: its decision, its counters, and what the maps remember afterwards.
+
+mod golden;
+
+use std::collections::BTreeSet;
+
+use golden::case::{Case, all};
+use golden::memory_tables::{MemoryTables, lanes};
+use golden::world::PLACES;
+
+/// The counters of one packet, as golden files name them.
+fn counted(tables: &MemoryTables, case: &Case) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (slot, counters) in tables.counters.borrow().iter() {
+        let place = PLACES.iter().find(|place| place.slot() == *slot).expect("a slot of the world");
+        for (lane, count) in lanes(counters).into_iter().filter(|(_, count)| count.packets != 0) {
+            assert_eq!(count.packets, 1, "{}: {}.{lane}", case.name, place.name);
+            assert_eq!(count.bytes, case.packet.bytes.len() as u64, "{}: {}.{lane}", case.name, place.name);
+            names.insert(format!("{}.{lane}", place.name));
+        }
+    }
+    names
+}
+
+#[test]
+fn golden_packets_go_where_their_files_say() {
+    for case in all() {
+        let before = MemoryTables::of_world();
+        let after = before.clone();
+        let mut packet = case.packet.clone();
+        let verdict = case.entry.travel(&mut packet, case.here, &after);
+
+        assert_eq!(verdict.code(), case.expect, "{}: {verdict:?}", case.name);
+        assert_eq!(packet.bytes, case.packet.bytes, "{}: bridging changes no byte", case.name);
+        assert_eq!(
+            packet.own,
+            case.expect.0 == 2,
+            "{}: a peer's frame, and only that, is made its own",
+            case.name
+        );
+        assert_eq!(
+            packet.judged,
+            case.expect.0 == 3,
+            "{}: a port's frame, and only that, is marked",
+            case.name
+        );
+        assert_eq!(counted(&after, &case), case.counts, "{}: counters", case.name);
+        let drops: u64 = after.drops.borrow().values().map(|count| count.packets).sum();
+        assert_eq!(drops, u64::from(case.expect.0 == 1), "{}: drop counters", case.name);
+
+        let noted = after.kernel_flows.borrow().len() - before.kernel_flows.borrow().len();
+        assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
+        let asking: Vec<u32> = (before.ports.borrow().values().zip(after.ports.borrow().iter()))
+            .filter(|(was, (_, is))| was.asks != is.asks)
+            .map(|(_, (key, _))| key.ifindex)
+            .collect();
+        assert_eq!(asking, case.asks, "{}: ports that ask from now on", case.name);
+    }
+}
+
+#[test]
+fn a_port_without_kernel_flows_does_not_read_past_the_ethernet_header() {
+    for case in all().iter().filter(|case| case.name.starts_with("alpha_to_beta")) {
+        let mut packet = case.packet.clone();
+        packet.readable = 14;
+        let verdict = case.entry.travel(&mut packet, case.here, &MemoryTables::of_world());
+        assert_eq!(verdict.code(), case.expect, "{}", case.name);
+        assert_eq!(packet.linearized, 0, "{}", case.name);
+    }
+}
