@@ -1,0 +1,117 @@
+//! Parity: the golden packets, and random ones made of them, through the pure code and through the loaded programs.
+//! Decision, bytes, counters and what the maps remember must agree.
+//!
+//! `BPF_PROG_TEST_RUN` cannot see where a redirect goes (a redirect to nowhere returns 7 as well), so the test build of
+//! the programs writes its decisions down. It cannot put a tag into the metadata or make a frame non-linear either:
+//! those golden packets are left to the journey's tests and to namespaces.
+
+#[path = "../../ebpf/tests/golden/mod.rs"]
+mod golden;
+#[path = "parity/kernel.rs"]
+mod kernel;
+
+use std::cell::RefCell;
+
+use dataplane::Verdict;
+use golden::bytes_packet::BytesPacket;
+use golden::case::{Case, Entry, all};
+use golden::memory_tables::MemoryTables;
+use golden::world;
+use kernel::{Kernel, in_world_namespace};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+const TC_ACT_UNSPEC: u32 = u32::MAX;
+const TC_ACT_SHOT: u32 = 2;
+const TC_ACT_REDIRECT: u32 = 7;
+
+/// What `BPF_PROG_TEST_RUN` can be given. It wants a byte behind the Ethernet header, and of IP a whole header.
+fn can_run(packet: &BytesPacket) -> bool {
+    let least = match packet.bytes.get(12..14) {
+        Some([0x08, 0x00]) => 14 + 20,
+        Some([0x86, 0xdd]) => 14 + 40,
+        _ => 15,
+    };
+    packet.tag.is_none() && packet.readable == packet.bytes.len() && packet.bytes.len() >= least
+}
+
+fn assert_parity(kernel: &mut Kernel, entry: Entry, here: u32, packet: &BytesPacket, name: &str) {
+    let tables = MemoryTables::of_world();
+    let mut pure = packet.clone();
+    let verdict = entry.travel(&mut pure, here, &tables);
+
+    kernel.fill();
+    let run = kernel.run(entry.program(), here, packet);
+    let action = match verdict {
+        Verdict::Pass(_) => TC_ACT_UNSPEC,
+        Verdict::Drop(_) => TC_ACT_SHOT,
+        Verdict::Deliver(_) => TC_ACT_REDIRECT,
+    };
+    assert_eq!(run.action, action, "{name}: action for {verdict:?}");
+    let decision = run.decision;
+    assert_eq!((decision.verdict, decision.target, decision.reason), verdict.code(), "{name}: decision");
+    assert_eq!(decision.unicast != 0, pure.own, "{name}: made its own");
+    assert_eq!(run.mark_left, pure.judged, "{name}: marked as judged");
+    assert_eq!(run.bytes, pure.bytes, "{name}: bytes");
+
+    let remembered = kernel.remembered();
+    assert_eq!(remembered.counters, *tables.counters.borrow(), "{name}: counters");
+    assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
+    assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
+    assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
+}
+
+#[test]
+fn golden_packets_fare_alike_in_pure_code_and_kernel() {
+    in_world_namespace(|| {
+        let mut kernel = Kernel::load();
+        let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
+        assert!(cases.len() >= 60, "only {} golden packets can be run", cases.len());
+        for case in cases {
+            assert_parity(&mut kernel, case.entry, case.here, &case.packet, &case.name);
+        }
+    });
+}
+
+#[test]
+fn random_packets_fare_alike_in_pure_code_and_kernel() {
+    in_world_namespace(|| {
+        let kernel = RefCell::new(Kernel::load());
+        let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
+        let change = (0usize..120, any::<u8>());
+        let input = (
+            0..cases.len(),
+            0..3usize,
+            0..world::PLACES.len(),
+            prop::collection::vec(change, 0..4),
+            15usize..2000,
+        );
+        let mut runner =
+            TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
+        let outcome = runner.run(&input, |(which, entry, place, changes, length)| {
+            let entry = [Entry::FromContainer, Entry::ToContainer, Entry::FromHost][entry];
+            let mut packet = cases[which].packet.clone();
+            packet.bytes.truncate(length);
+            for (at, byte) in changes {
+                if let Some(target) = packet.bytes.get_mut(at) {
+                    *target = byte;
+                }
+            }
+            packet.readable = packet.bytes.len();
+            if !can_run(&packet) {
+                return Err(TestCaseError::reject("a packet that no test run takes"));
+            }
+            assert_parity(
+                &mut kernel.borrow_mut(),
+                entry,
+                world::PLACES[place].ifindex,
+                &packet,
+                &format!("{packet:02x?}"),
+            );
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            panic!("{error}");
+        }
+    });
+}

@@ -1,0 +1,202 @@
+//! The test build of the programs, loaded, with the golden world in its maps and under its feet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
+use aya::util::nr_cpus;
+use aya::{Ebpf, Pod};
+use dataplane::abi::{
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
+    StationKey,
+};
+use nix::sched::{CloneFlags, unshare};
+
+use crate::golden::bytes_packet::BytesPacket;
+use crate::golden::world;
+
+/// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
+const CONTEXT_BYTES: usize = 192;
+const MARK: usize = 8;
+const IFINDEX: usize = 40;
+const GSO_SIZE: usize = 176;
+
+/// The mark of a judged frame, as the programs set it.
+const JUDGED_MARK: u32 = 0x7368_6e74;
+
+/// The programs and their maps.
+pub struct Kernel {
+    ebpf: Ebpf,
+}
+
+/// What one run came to.
+pub struct Run {
+    pub action: u32,
+    pub decision: Decision,
+    pub mark_left: bool,
+    pub bytes: Vec<u8>,
+}
+
+/// What the maps hold after a run.
+pub struct Remembered {
+    pub counters: BTreeMap<u32, PortCounters>,
+    pub drops: BTreeMap<DropKey, Count>,
+    pub kernel_flows: BTreeSet<FlowKey>,
+    pub ports: BTreeMap<PortKey, Port>,
+}
+
+/// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
+/// thread, however the thread ends.
+pub fn in_world_namespace(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
+            let ifindexes =
+                world::PLACES.iter().map(|place| place.ifindex).chain([world::ifindex("stranger")]);
+            for ifindex in ifindexes {
+                let index = ifindex.to_string();
+                let name = format!("w{index}");
+                let made = Command::new("ip")
+                    .args(["link", "add", &name, "index", &index, "type", "bridge"])
+                    .status();
+                assert!(made.expect("ip runs").success(), "ip link add {name}");
+            }
+            test();
+        });
+        if let Err(panic) = thread.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn object() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/bpf");
+    let path = folder.join("shunt-decisions.o");
+    assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
+    path
+}
+
+impl Kernel {
+    pub fn load() -> Self {
+        let mut ebpf = Ebpf::load_file(object()).expect("the test build loads");
+        for name in ["from_container", "to_container", "from_host"] {
+            classifier(&mut ebpf, name).load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        }
+        Self { ebpf }
+    }
+
+    /// Puts the world into the maps and forgets what earlier packets left there.
+    pub fn fill(&mut self) {
+        self.replace::<PortKey, Port>("PORTS", world::ports());
+        self.replace::<StationKey, Station>("FDB", world::stations());
+        self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
+        let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
+        self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
+        let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
+        for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
+            drops.remove(&key).expect("a drop count that is there");
+        }
+        let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
+        let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];
+        for slot in 0..=world::PLACES.len() as u32 {
+            let values = PerCpuValues::try_from(zero.clone()).expect("one for each CPU");
+            counters.set(slot, values, 0).expect("a slot");
+        }
+    }
+
+    /// Runs one packet through a program on the interface `here`.
+    pub fn run(&mut self, program: &str, here: u32, packet: &BytesPacket) -> Run {
+        let before = self.decision().serial;
+        let mut context = [0u8; CONTEXT_BYTES];
+        let mark = if packet.judged { JUDGED_MARK } else { 0 };
+        for (at, value) in [(MARK, mark), (IFINDEX, here), (GSO_SIZE, packet.segment_size)] {
+            context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        let mut context_out = context;
+        let mut bytes = vec![0u8; packet.bytes.len() + 64];
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(&packet.bytes);
+        options.data_out = Some(&mut bytes);
+        options.ctx_in = Some(&context);
+        options.ctx_out = Some(&mut context_out);
+        let run = classifier(&mut self.ebpf, program)
+            .test_run(options)
+            .unwrap_or_else(|error| panic!("{program} on {} bytes: {error:?}", packet.bytes.len()));
+        bytes.truncate(run.data_size_out as usize);
+        let decision = self.decision();
+        assert_eq!(decision.serial, before + 1, "{program} decided once");
+        let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes);
+        Run { action: run.return_value, decision, mark_left: mark == Some(JUDGED_MARK), bytes }
+    }
+
+    pub fn remembered(&mut self) -> Remembered {
+        let counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
+        let counters = (0..=world::PLACES.len() as u32)
+            .map(|slot| (slot, sum(counters.get(&slot, 0).expect("a slot").iter())))
+            .filter(|(_, counters)| *counters != PortCounters::default())
+            .collect();
+        let drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
+        let drops = drops
+            .iter()
+            .map(|entry| entry.expect("an entry of DROPS"))
+            .map(|(key, values)| {
+                let total = values.iter().fold(Count::default(), |total, count| plus(total, *count));
+                (key, total)
+            })
+            .collect();
+        let kernel_flows =
+            self.entries::<FlowKey, KernelFlow>("KERNEL_FLOWS").into_iter().map(|(key, _)| key);
+        let kernel_flows = kernel_flows.collect();
+        let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
+        Remembered { counters, drops, kernel_flows, ports }
+    }
+
+    fn decision(&mut self) -> Decision {
+        let decisions: Array<_, Decision> = self.map("DECISIONS").try_into().expect("DECISIONS");
+        decisions.get(&0, 0).expect("the one decision")
+    }
+
+    fn map(&mut self, name: &str) -> &mut aya::maps::Map {
+        self.ebpf.map_mut(name).unwrap_or_else(|| panic!("no map {name}"))
+    }
+
+    fn entries<K: Pod, V: Pod>(&mut self, name: &str) -> Vec<(K, V)> {
+        let map: HashMap<&mut MapData, K, V> =
+            self.map(name).try_into().unwrap_or_else(|e| panic!("{name}: {e}"));
+        map.iter().collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn replace<K: Pod, V: Pod>(&mut self, name: &str, entries: Vec<(K, V)>) {
+        let old = self.entries::<K, V>(name);
+        let mut map: HashMap<&mut MapData, K, V> =
+            self.map(name).try_into().unwrap_or_else(|e| panic!("{name}: {e}"));
+        for (key, _) in old {
+            map.remove(&key).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        for (key, value) in entries {
+            map.insert(key, value, 0).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}
+
+fn classifier<'a>(ebpf: &'a mut Ebpf, name: &str) -> &'a mut SchedClassifier {
+    let program = ebpf.program_mut(name).unwrap_or_else(|| panic!("no program {name}"));
+    program.try_into().expect("a classifier")
+}
+
+fn plus(one: Count, other: Count) -> Count {
+    Count { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
+}
+
+fn sum<'a>(values: impl Iterator<Item = &'a PortCounters>) -> PortCounters {
+    values.fold(PortCounters::default(), |total, next| PortCounters {
+        from_fast: plus(total.from_fast, next.from_fast),
+        from_kernel: plus(total.from_kernel, next.from_kernel),
+        from_dropped: plus(total.from_dropped, next.from_dropped),
+        to_fast: plus(total.to_fast, next.to_fast),
+        to_kernel: plus(total.to_kernel, next.to_kernel),
+        to_dropped: plus(total.to_dropped, next.to_dropped),
+    })
+}

@@ -1,0 +1,33 @@
+//! Verifier budget: how much of the verifier's patience each shipped program uses, pinned, so that a change that makes
+//! it explode is seen here and not on somebody's older kernel.
+
+use std::path::PathBuf;
+
+use aya::Ebpf;
+use aya::programs::SchedClassifier;
+
+/// The verifier gives up after a million instructions.
+const LIMIT: u32 = 1_000_000;
+
+/// Program, instructions that the verifier may walk, bytes of machine code on x86-64.
+const BUDGETS: [(&str, u32, u32); 3] =
+    [("from_container", 20_000, 6_000), ("to_container", 50_000, 6_000), ("from_host", 20_000, 6_000)];
+
+#[test]
+fn every_shipped_program_keeps_its_verifier_budget() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/bpf/shunt.o");
+    assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
+    let mut ebpf = Ebpf::load_file(path).expect("the shipped object loads");
+    let shipped: Vec<String> = ebpf.programs().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(shipped.len(), BUDGETS.len(), "every program has a budget: {shipped:?}");
+    for (name, instructions, code) in BUDGETS {
+        let program: &mut SchedClassifier =
+            ebpf.program_mut(name).expect("a program with a budget").try_into().expect("a classifier");
+        program.load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let info = program.info().expect("a loaded program's info");
+        let walked = info.verified_instruction_count().expect("Linux 5.16 counts what it verified");
+        println!("{name}: {walked} instructions walked, {} bytes of machine code", info.size_jitted());
+        assert!(walked <= instructions && instructions < LIMIT, "{name}: {walked} of {instructions}");
+        assert!(info.size_jitted() <= code, "{name}: {} of {code} bytes", info.size_jitted());
+    }
+}
