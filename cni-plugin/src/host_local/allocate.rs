@@ -49,9 +49,9 @@ impl Allocator<'_> {
     fn allocate(&mut self, sets: &[RangeSet], wishes: &[Wish<'_>]) -> Result<(), Error> {
         // Without a free choice there is nothing to read: the files' exclusive creation says it all.
         let choosing = wishes.iter().any(Option::is_none);
-        let held: HashSet<IpAddr> =
-            if choosing { self.store.addresses()?.into_iter().collect() } else { HashSet::new() };
+        let held = if choosing { self.store.addresses()? } else { Vec::new() };
         self.refuse_duplicate(sets, wishes, &held)?;
+        let held: HashSet<IpAddr> = held.into_iter().collect();
         for (index, (set, wish)) in sets.iter().zip(wishes).enumerate() {
             match wish {
                 Some((address, range)) => self.take_requested(index, range, *address)?,
@@ -65,12 +65,7 @@ impl Allocator<'_> {
     ///
     /// Only the files themselves tell who holds an address, and host-local may have written any of them a moment ago;
     /// so all that lie in these range sets are read.
-    fn refuse_duplicate(
-        &self,
-        sets: &[RangeSet],
-        wishes: &[Wish<'_>],
-        held: &HashSet<IpAddr>,
-    ) -> Result<(), Error> {
+    fn refuse_duplicate(&self, sets: &[RangeSet], wishes: &[Wish<'_>], held: &[IpAddr]) -> Result<(), Error> {
         let choosing = || sets.iter().zip(wishes).filter(|(_, wish)| wish.is_none()).map(|(set, _)| set);
         let in_question = held.iter().filter(|address| choosing().any(|set| set.contains(**address)));
         for &address in in_question {

@@ -91,10 +91,17 @@ impl Store {
     /// Notes the address that was last given out of a range set.
     pub(super) fn note_last_reserved(&self, set: usize, address: IpAddr) -> Result<(), Error> {
         let path = self.last_reserved_file(set);
+        let text = address.to_string();
         let write = |path: &Path| -> io::Result<()> {
             let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)?;
-            file.write_all(address.to_string().as_bytes())
+                OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(path)?;
+            file.write_all(text.as_bytes())?;
+            // Not truncated when opened: ext4 starts to write such a file to the disk as soon as it is closed, which
+            // takes longer than all the rest of an ADD.
+            match file.metadata()?.len() > text.len() as u64 {
+                true => file.set_len(text.len() as u64),
+                false => Ok(()),
+            }
         };
         write(&path).map_err(Error::at(&path))
     }
