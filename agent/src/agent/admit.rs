@@ -1,0 +1,134 @@
+//! Whether a request's port can exist at all, before anything is asked of the kernel.
+
+use dataplane::address::Mac;
+use shunt_agent_api::{AttachmentKey, BridgePort, Interface};
+
+use super::Refusal;
+use crate::mac;
+
+/// The longest name of a link (`IFNAMSIZ` with its zero).
+const MAX_IFNAME: usize = 15;
+
+/// The longest network name and container id: their file's name must fit into 255 bytes, escaped.
+const MAX_NAME: usize = 100;
+
+/// Addresses of one interface.
+const MAX_IPS: usize = 64;
+
+/// MTUs that Ethernet and the kernel allow: IPv4's least, and what an ifindex can have.
+const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
+
+/// Judges a port, and reads its MAC address.
+pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
+    key(&port.key)?;
+    interface("bridge", &port.bridge)?;
+    interface("host", &port.host)?;
+    if port.bridge.index == port.host.index {
+        return Err(malformed("host", &port.host.name, "is the bridge itself"));
+    }
+    if !MTU.contains(&port.mtu) {
+        return Err(malformed("mtu", &port.mtu.to_string(), "is not between 68 and 65535"));
+    }
+    if port.ips.len() > MAX_IPS {
+        return Err(malformed(
+            "ips",
+            &port.ips.len().to_string(),
+            "are more than one interface may have here, 64",
+        ));
+    }
+    if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
+    {
+        return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
+    }
+    mac::parse(&port.mac)
+        .filter(|mac| mac.is_valid_source())
+        .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Judges a key. The runtime has judged it too; this one makes file names of it.
+fn key(key: &AttachmentKey) -> Result<(), Refusal> {
+    for (field, value) in [("network", &key.network), ("container", &key.container)] {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if value.is_empty() || value.len() > MAX_NAME {
+            return Err(malformed(field, value, "has not between 1 and 100 characters"));
+        }
+        if !value.starts_with(|c: char| c.is_ascii_alphanumeric()) || !value.chars().all(allowed) {
+            return Err(malformed(
+                field,
+                value,
+                "is not letters, digits, '_', '.' and '-' after a letter or digit",
+            ));
+        }
+    }
+    ifname("ifname", &key.ifname)
+}
+
+fn interface(field: &'static str, interface: &Interface) -> Result<(), Refusal> {
+    if interface.index == 0 {
+        return Err(malformed(field, &interface.name, "has index 0, which no link has"));
+    }
+    ifname(field, &interface.name)
+}
+
+/// The kernel's own rule (`dev_valid_name`, net/core/dev.c).
+fn ifname(field: &'static str, name: &str) -> Result<(), Refusal> {
+    let forbidden = |c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace();
+    if name.is_empty() || name.len() > MAX_IFNAME || matches!(name, "." | "..") || name.contains(forbidden) {
+        return Err(malformed(field, name, "is not an interface's name"));
+    }
+    Ok(())
+}
+
+fn malformed(field: &'static str, value: &str, reason: &'static str) -> Refusal {
+    Refusal::Malformed { field, value: value.chars().take(MAX_NAME).collect(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> BridgePort {
+        BridgePort {
+            key: AttachmentKey { network: "n".into(), container: "c".into(), ifname: "eth0".into() },
+            bridge: Interface { name: "br0".into(), index: 2 },
+            host: Interface { name: "veth0".into(), index: 3 },
+            mac: "02:00:00:00:00:01".into(),
+            ips: vec!["10.0.0.2".parse().unwrap()],
+            mtu: 1500,
+            netns: None,
+            peer_up: false,
+        }
+    }
+
+    #[test]
+    fn an_ordinary_port_is_admitted() {
+        assert_eq!(port(&good()).unwrap(), Mac::new([2, 0, 0, 0, 0, 1]));
+    }
+
+    #[test]
+    fn an_impossible_port_is_refused_by_the_name_of_its_field() {
+        let cases: [(&str, fn(&mut BridgePort)); 12] = [
+            ("network", |p| p.key.network = "../../etc".into()),
+            ("network", |p| p.key.network = String::new()),
+            ("container", |p| p.key.container = ".hidden".into()),
+            ("container", |p| p.key.container = "x".repeat(MAX_NAME + 1)),
+            ("ifname", |p| p.key.ifname = "a/b".into()),
+            ("host", |p| p.host.name = "sixteen-letters-".into()),
+            ("bridge", |p| p.bridge.index = 0),
+            ("host", |p| p.host = p.bridge.clone()),
+            ("mac", |p| p.mac = "01:00:00:00:00:01".into()),
+            ("mac", |p| p.mac = "nonsense".into()),
+            ("mtu", |p| p.mtu = 0),
+            ("ips", |p| p.ips = vec!["224.0.0.1".parse().unwrap()]),
+        ];
+        for (field, spoil) in cases {
+            let mut spoiled = good();
+            spoil(&mut spoiled);
+            let refusal = port(&spoiled).unwrap_err();
+            assert!(
+                matches!(refusal, Refusal::Malformed { field: f, .. } if f == field),
+                "{field}: {refusal}"
+            );
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
+
+use std::time::Instant;
+
+use dataplane::address::Mac;
+use shunt_agent_api::{Attached, BridgePort, Interface};
+
+use super::{Agent, Refusal, admit};
+use crate::kernel::{Asks, KernelError};
+use crate::netlink::link::Link;
+use crate::registry::{Attachment, Bridge};
+
+impl Agent {
+    /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing stays behind.
+    pub fn attach(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+        let begun = Instant::now();
+        let key = port.key.clone();
+        let attached = self.attach_unlogged(port);
+        let took = begun.elapsed();
+        match &attached {
+            Ok(_) => tracing::info!(%key, ?took, "attached"),
+            Err(refusal) => tracing::warn!(%key, ?took, %refusal, "not attached"),
+        }
+        attached
+    }
+
+    fn attach_unlogged(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+        let mac = admit::port(&port)?;
+        let host = self.find(&port.host)?;
+        let bridge = self.find(&port.bridge)?;
+        if self.is_attached_already(&port)? {
+            return Ok(self.programs_of(&port));
+        }
+        self.refuse_what_is_taken(&port, mac)?;
+        self.store.write(&port)?;
+        let built = self.build(&port, mac, &host, bridge);
+        if built.is_err() {
+            self.forget(&port.key, "undone");
+            self.store.remove(&port.key)?;
+        }
+        built?;
+        Ok(self.programs_of(&port))
+    }
+
+    /// The link that an interface names.
+    fn find(&mut self, interface: &Interface) -> Result<Link, Refusal> {
+        self.kernel
+            .link(interface.index)?
+            .filter(|link| link.name == interface.name)
+            .ok_or_else(|| Refusal::NoLink(interface.clone()))
+    }
+
+    /// Whether this very port is attached. An attachment whose link is gone makes room for the new one.
+    fn is_attached_already(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
+        let Some(known) = self.registry.get(&port.key).map(|attachment| attachment.port.clone()) else {
+            return Ok(false);
+        };
+        match difference(&known, port) {
+            None => Ok(true),
+            Some(_) if self.is_gone(&known)? => {
+                self.forget(&port.key, "its link is gone");
+                Ok(false)
+            }
+            Some(differs) => Err(Refusal::Exists { key: port.key.clone(), differs }),
+        }
+    }
+
+    /// No two attachments may share a host end, or an address on one bridge: the FDB knows one place for a station.
+    fn refuse_what_is_taken(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
+        let station = self.kernel.station(port.bridge.index, mac)?;
+        let owners = [
+            (station.map(|station| station.ifindex), format!("{} on {}", port.mac, port.bridge.name)),
+            (Some(port.host.index), port.host.name.clone()),
+        ];
+        for (owner, what) in owners {
+            let owner = owner.and_then(|ifindex| self.registry.by_host(ifindex));
+            let Some(owner) = owner.map(|attachment| attachment.port.clone()) else { continue };
+            if !self.is_gone(&owner)? {
+                return Err(Refusal::Taken { what, owner: owner.key });
+            }
+            self.forget(&owner.key, "its link is gone");
+        }
+        Ok(())
+    }
+
+    fn is_gone(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
+        Ok(self.kernel.link(port.host.index)?.is_none_or(|link| link.name != port.host.name))
+    }
+
+    fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
+        let slot = self.take_slot()?;
+        let peer_up = port.peer_up || host.carrier;
+        let attachment = Attachment { port: port.clone(), mac, slot, peer_up };
+        self.registry.insert(attachment.clone());
+        self.build_bridge(bridge)?;
+        self.kernel.write_port(&attachment, Asks::Fast)?;
+        for hook in attachment.hooks() {
+            if !self.kernel.adopt(&hook)? {
+                self.kernel.attach(&hook)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the bridge of an attachment known to the programs, unless it is already.
+    fn build_bridge(&mut self, link: Link) -> Result<(), Refusal> {
+        if self.registry.bridge(link.index).is_some_and(|known| known.link.name == link.name) {
+            return Ok(());
+        }
+        let slot = self.take_slot()?;
+        let bridge = Bridge { link, slot };
+        self.registry.insert_bridge(bridge.clone());
+        self.kernel.write_bridge(&bridge)?;
+        if !self.kernel.adopt(&bridge.hook())? {
+            self.kernel.attach(&bridge.hook())?;
+        }
+        Ok(())
+    }
+
+    /// A counter slot that says zero.
+    pub(super) fn take_slot(&mut self) -> Result<u32, KernelError> {
+        let slot = self.registry.slots.take().ok_or(KernelError::Full)?;
+        let cleared = self.kernel.maps.clear_counters(slot);
+        cleared
+            .map(|()| slot)
+            .inspect_err(|_| self.registry.slots.give_back(slot))
+            .map_err(|source| KernelError::Map { map: "COUNTERS", source })
+    }
+
+    fn programs_of(&self, port: &BridgePort) -> Attached {
+        let bridge = self.registry.bridge(port.bridge.index).map(Bridge::hook);
+        let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten().chain(bridge);
+        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }
+    }
+}
+
+/// What makes two ports of one key different attachments; where the runtime keeps the namespace, and whether the
+/// peer is up yet, do not.
+pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
+    let BridgePort { key: _, bridge, host, mac, ips, mtu, netns: _, peer_up: _ } = one;
+    [
+        (*host != other.host, "host interface"),
+        (*bridge != other.bridge, "bridge"),
+        (!mac.eq_ignore_ascii_case(&other.mac), "MAC address"),
+        (*ips != other.ips, "list of addresses"),
+        (*mtu != other.mtu, "MTU"),
+    ]
+    .into_iter()
+    .find_map(|(differs, what)| differs.then_some(what))
+}

@@ -1,0 +1,31 @@
+//! CHECK: an attachment as the plugin believes it to be, as it is written down, and as it is in the kernel.
+
+use shunt_agent_api::BridgePort;
+
+use super::{Agent, Refusal, admit};
+
+impl Agent {
+    /// Compares an attachment with the kernel.
+    ///
+    /// # Errors
+    /// [`Refusal::Altered`] with everything that is missing or altered.
+    pub fn check(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        admit::port(port)?;
+        let altered = |findings| Refusal::Altered { key: port.key.clone(), findings };
+        let Some(attachment) = self.registry.get(&port.key).cloned() else {
+            return Err(altered(vec!["it is not attached".to_owned()]));
+        };
+        let mut findings: Vec<_> = super::attach::difference(&attachment.port, port)
+            .map(|differs| format!("it is attached with another {differs}"))
+            .into_iter()
+            .collect();
+        if !self.store.holds(&attachment.port) {
+            findings.push("its state file is missing or altered".to_owned());
+        }
+        findings.extend(self.kernel.audit_port(&attachment)?);
+        if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
+            findings.extend(self.kernel.audit_bridge(&bridge)?);
+        }
+        if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
+    }
+}

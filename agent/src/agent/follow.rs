@@ -1,0 +1,94 @@
+//! Following the kernel: containers' ends go up and down, links and bridges go away.
+
+use std::collections::HashMap;
+
+use shunt_agent_api::AttachmentKey;
+
+use super::{Agent, Refusal};
+use crate::netlink::link::Link;
+use crate::netlink::monitor::LinkEvent;
+use crate::registry::Bridge;
+
+impl Agent {
+    /// Takes notice of what has happened to links.
+    pub fn follow(&mut self, events: &[LinkEvent]) {
+        for event in events {
+            let followed = match event {
+                LinkEvent::Changed(link) => self.changed(link),
+                LinkEvent::Gone(link) => self.gone(link.index),
+                LinkEvent::Missed => self.resync(),
+            };
+            if let Err(error) = followed {
+                tracing::warn!(?event, %error, "could not follow a change of links");
+            }
+        }
+    }
+
+    fn changed(&mut self, link: &Link) -> Result<(), Refusal> {
+        if let Some(attachment) = self.registry.by_host_mut(link.index) {
+            if attachment.peer_up != link.carrier && attachment.port.host.name == link.name {
+                attachment.peer_up = link.carrier;
+                let attachment = attachment.clone();
+                self.kernel.write_station(&attachment)?;
+                tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end");
+            }
+        } else if let Some(bridge) = self.registry.bridge(link.index).cloned()
+            && bridge.link != *link
+        {
+            self.bridge_changed(&bridge, link)?;
+        }
+        Ok(())
+    }
+
+    /// A bridge takes over the address of a new port, unless it was given one.
+    fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
+        let bridge = Bridge { link: link.clone(), slot: known.slot };
+        self.registry.insert_bridge(bridge.clone());
+        if known.link.mac != link.mac || known.link.mtu != link.mtu {
+            self.kernel.erase_bridge_station(known)?;
+            self.kernel.write_bridge(&bridge)?;
+        }
+        Ok(())
+    }
+
+    /// The event may be old: what counts is whether the index still names the link that is attached.
+    fn gone(&mut self, index: u32) -> Result<(), Refusal> {
+        let now = self.kernel.link(index)?;
+        let is_still_there = |name: &str| now.as_ref().is_some_and(|link| link.name == name);
+        let port = self.registry.by_host(index).map(|attachment| &attachment.port);
+        if let Some(port) = port.filter(|port| !is_still_there(&port.host.name)) {
+            let key = port.key.clone();
+            self.forget(&key, "its link is gone");
+            tracing::info!(%key, "detached: its link is gone");
+        }
+        if self.registry.bridge(index).is_some_and(|bridge| !is_still_there(&bridge.link.name)) {
+            let keys: Vec<_> =
+                self.registry.of_bridge(index).map(|attachment| attachment.port.key.clone()).collect();
+            for key in keys {
+                self.forget(&key, "its bridge is gone");
+                tracing::warn!(%key, "detached: its bridge is gone");
+            }
+        }
+        Ok(())
+    }
+
+    /// Events were lost: compares every link that matters with what it is now.
+    fn resync(&mut self) -> Result<(), Refusal> {
+        let links: HashMap<_, _> = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
+        let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);
+        let bridges = self.registry.bridges().map(|bridge| bridge.link.index);
+        for index in hosts.chain(bridges).collect::<Vec<_>>() {
+            match links.get(&index) {
+                Some(link) => self.changed(link)?,
+                None => self.gone(index)?,
+            }
+        }
+        tracing::info!(links = links.len(), "compared every link: events were lost");
+        Ok(())
+    }
+
+    /// The keys of every attachment.
+    pub fn keys(&self) -> Vec<AttachmentKey> {
+        self.registry.attachments().map(|attachment| attachment.port.key.clone()).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! Which flows are the kernel's already, when programs are attached to ports that were in use without them.
+//!
+//! A flow keeps one path for life. So the ports first take every unknown flow for the kernel's ([`Asks::Learn`]), then
+//! what conntrack knows is put into `KERNEL_FLOWS`, and from then on only those flows are the kernel's ([`Asks::Ask`]).
+//! They go on asking for good: a flow may have been noted between reading conntrack and the end of learning.
+
+use std::collections::{HashMap, HashSet};
+
+use aya::maps::MapError;
+use dataplane::abi::{FlowKey, KernelFlow};
+use dataplane::address::Address;
+use nix::time::{ClockId, clock_gettime};
+
+use super::Agent;
+use crate::kernel::{Asks, KernelError};
+use crate::netlink::conntrack::{self, Tuple};
+
+impl Agent {
+    /// Lets the ports with these host ends learn.
+    pub(super) fn learn(&mut self, unsure: &HashSet<u32>) {
+        match self.learn_from_conntrack(unsure) {
+            Ok(flows) => tracing::info!(ports = unsure.len(), flows, "learned the kernel's flows"),
+            Err(error) => {
+                tracing::warn!(%error, "the kernel's flows cannot be learned");
+                self.warnings.push(format!(
+                    "{} ports leave every flow that they do not know to the kernel: {error}",
+                    unsure.len()
+                ));
+            }
+        }
+    }
+
+    /// How many flows are the kernel's.
+    fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
+        let owners = self.owners();
+        let noticed = now();
+        let mut asking = unsure.clone();
+        let mut flows = HashSet::new();
+        for connection in conntrack::connections()? {
+            for tuple in [connection.original, connection.reply] {
+                for (bridge, ifindex) in ends(&tuple).into_iter().filter_map(|end| owners.get(&end)).flatten()
+                {
+                    asking.insert(*ifindex);
+                    flows.insert(FlowKey::of(*bridge, tuple.protocol, tuple.source, tuple.destination));
+                }
+            }
+        }
+        for flow in &flows {
+            let noted = self.kernel.maps.kernel_flows.insert(flow, KernelFlow { noticed }, 0);
+            noted.map_err(|source: MapError| KernelError::Map { map: "KERNEL_FLOWS", source })?;
+        }
+        for ifindex in asking {
+            self.kernel.write_asks(ifindex, Asks::Ask)?;
+        }
+        Ok(flows.len())
+    }
+
+    /// The bridges and host ends that have each address.
+    fn owners(&self) -> HashMap<Address, Vec<(u32, u32)>> {
+        let mut owners: HashMap<_, Vec<_>> = HashMap::new();
+        for attachment in self.registry.attachments() {
+            for ip in &attachment.port.ips {
+                let place = (attachment.port.bridge.index, attachment.port.host.index);
+                owners.entry(Address::from(*ip)).or_default().push(place);
+            }
+        }
+        owners
+    }
+}
+
+fn ends(tuple: &Tuple) -> [Address; 2] {
+    [tuple.source.address, tuple.destination.address]
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`, as the programs have them.
+fn now() -> u64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+        .unwrap_or_default()
+}

@@ -1,0 +1,89 @@
+//! The agent itself, without its socket: state on disk, state in the kernel, and the verbs that change both.
+//!
+//! One thread owns it and does one thing at a time. It must stay in the network namespace that it was opened in.
+
+mod admit;
+mod attach;
+mod check;
+mod detach;
+mod follow;
+mod learn;
+mod reconcile;
+mod refusal;
+mod report;
+
+use std::path::PathBuf;
+
+use shunt_agent_api::{Reply, Request};
+
+pub use refusal::Refusal;
+
+use crate::config::Config;
+use crate::kernel::{Kernel, KernelError};
+use crate::registry::Registry;
+use crate::state::{Store, StoreError};
+
+/// Why the agent cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The state directory.
+    #[error(transparent)]
+    State(#[from] StoreError),
+    /// The kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+}
+
+/// Owner of everything that attachments consist of.
+pub struct Agent {
+    store: Store,
+    kernel: Kernel,
+    registry: Registry,
+    uplinks: Vec<String>,
+    /// What an operator should know, since the start.
+    warnings: Vec<String>,
+    /// Where state files that are no records were moved to.
+    aside: Vec<PathBuf>,
+}
+
+impl Agent {
+    /// Takes the state directory, loads the programs and takes over what an earlier agent left: finishes what it
+    /// had begun, and forgets what is gone.
+    ///
+    /// # Errors
+    /// [`OpenError`]; what serves already goes on serving.
+    pub fn open(config: &Config) -> Result<Self, OpenError> {
+        let store = Store::open(&config.state_dir)?;
+        let kernel = Kernel::open(&config.bpffs, config.attach)?;
+        let mut agent = Self {
+            store,
+            kernel,
+            registry: Registry::default(),
+            uplinks: config.uplinks.clone(),
+            warnings: config.warnings.clone(),
+            aside: Vec::new(),
+        };
+        agent.reconcile()?;
+        Ok(agent)
+    }
+
+    /// Does what is asked.
+    pub fn answer(&mut self, request: Request) -> Reply {
+        let answer = match request {
+            Request::Attach { port } => self.attach(port).map(Reply::Attached),
+            Request::Detach { key } => Ok(Reply::Detached(self.detach(&key))),
+            Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
+            Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
+            Request::Status => Ok(Reply::Status(self.status())),
+            Request::Ports => self.ports().map(Reply::Ports),
+            Request::Fdb => self.fdb().map(Reply::Fdb),
+            Request::Drops => self.drops().map(Reply::Drops),
+        };
+        answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
+    }
+
+    /// How many attachments there are.
+    pub fn attachments(&self) -> usize {
+        self.registry.len()
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a request is refused, and the one place where a refusal gets its kind.
+
+use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface};
+
+use crate::kernel::KernelError;
+use crate::state::StoreError;
+
+/// Why a request is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The request says something impossible.
+    #[error("{field} {value:?}: {reason}")]
+    Malformed {
+        /// Which field.
+        field: &'static str,
+        /// What is in it.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The key is attached with another configuration.
+    #[error("{key} is attached already, with another {differs}")]
+    Exists {
+        /// The key.
+        key: AttachmentKey,
+        /// What differs.
+        differs: &'static str,
+    },
+    /// Another attachment has what this one wants.
+    #[error("{what} is {owner}'s already")]
+    Taken {
+        /// What.
+        what: String,
+        /// Whose.
+        owner: AttachmentKey,
+    },
+    /// A link is not there, or its index means another one by now.
+    #[error("there is no link {} with index {} in the agent's network namespace", .0.name, .0.index)]
+    NoLink(Interface),
+    /// CHECK found something.
+    #[error("{key}: {}", findings.join("; "))]
+    Altered {
+        /// The attachment.
+        key: AttachmentKey,
+        /// What is missing or altered.
+        findings: Vec<String>,
+    },
+    /// The kernel refused.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The state directory refused.
+    #[error(transparent)]
+    State(#[from] StoreError),
+}
+
+impl Refusal {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
+            Self::NoLink(_) => ErrorKind::NoLink,
+            Self::Altered { .. } => ErrorKind::Altered,
+            Self::Kernel(_) => ErrorKind::Kernel,
+            Self::State(_) => ErrorKind::State,
+        }
+    }
+}
+
+impl From<Refusal> for AgentError {
+    fn from(refusal: Refusal) -> Self {
+        Self { kind: refusal.kind(), message: refusal.to_string() }
+    }
+}

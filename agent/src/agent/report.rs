@@ -1,0 +1,157 @@
+//! What the agent reports about itself.
+
+use std::collections::HashMap;
+
+use aya::maps::MapError;
+use dataplane::DropReason;
+use dataplane::abi::ABI_VERSION;
+use dataplane::abi::{Count, PortCounters, STATION_HOST};
+use shunt_agent_api::{
+    AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramReport, Traffic, VlanReport,
+};
+
+use super::{Agent, Refusal};
+use crate::bpf::hook::Hook;
+use crate::kernel::KernelError;
+use crate::mac;
+use crate::registry::{Attachment, Bridge};
+
+impl Agent {
+    /// [`AgentStatus`]. An agent that answers is healthy: whatever would make an ADD fail keeps it from starting.
+    pub fn status(&self) -> AgentStatus {
+        let hooks = self.registry.attachments().flat_map(Attachment::hooks);
+        let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
+        let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
+        AgentStatus {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            abi: ABI_VERSION,
+            healthy: true,
+            reasons: Vec::new(),
+            warnings: self.warnings.iter().cloned().chain(aside).collect(),
+            attachments: self.registry.len(),
+            programs: hooks.map(|hook| self.program_report(&hook)).collect(),
+            uplinks: self.uplinks.clone(),
+        }
+    }
+
+    pub(super) fn program_report(&self, hook: &Hook) -> ProgramReport {
+        ProgramReport {
+            name: hook.program.name().to_owned(),
+            ifname: hook.ifname.clone(),
+            mode: self.kernel.mode(),
+            id: self.kernel.program_id(hook.program),
+        }
+    }
+
+    /// A [`PortReport`] per attachment, in the order of their keys.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn ports(&self) -> Result<Vec<PortReport>, Refusal> {
+        self.registry.attachments().map(|attachment| self.port_report(attachment)).collect()
+    }
+
+    fn port_report(&self, attachment: &Attachment) -> Result<PortReport, Refusal> {
+        let counters = self.kernel.maps.counters(attachment.slot).map_err(in_map("COUNTERS"))?;
+        let PortCounters { from_fast, from_kernel, from_dropped, to_fast, to_kernel, to_dropped } = counters;
+        let port = &attachment.port;
+        Ok(PortReport {
+            network: port.key.network.clone(),
+            container: port.key.container.clone(),
+            ifname: port.key.ifname.clone(),
+            host_ifname: port.host.name.clone(),
+            host_ifindex: port.host.index,
+            mac: port.mac.clone(),
+            ips: port.ips.clone(),
+            vlan: VlanReport::default(),
+            restrictions: Vec::new(),
+            limits: Limits::default(),
+            from: traffic(from_fast, from_kernel, from_dropped),
+            to: traffic(to_fast, to_kernel, to_dropped),
+        })
+    }
+
+    /// A [`FdbEntry`] per station.
+    ///
+    /// # Errors
+    /// The FDB cannot be read.
+    pub fn fdb(&self) -> Result<Vec<FdbEntry>, Refusal> {
+        let names = self.names();
+        let name = |ifindex| names.get(&ifindex).cloned().unwrap_or_else(|| format!("ifindex {ifindex}"));
+        let mut entries: Vec<_> = self
+            .kernel
+            .maps
+            .stations
+            .iter()
+            .map(|entry| {
+                let (key, station) = entry.map_err(in_map("FDB"))?;
+                let port =
+                    if station.flags & STATION_HOST == 0 { name(station.ifindex) } else { name(key.bridge) };
+                Ok(FdbEntry {
+                    bridge: name(key.bridge),
+                    vid: key.vid,
+                    mac: mac::format(key.mac),
+                    port,
+                    kind: FdbKind::Static,
+                    age_seconds: 0,
+                })
+            })
+            .collect::<Result<_, Refusal>>()?;
+        entries.sort_by(|one, other| {
+            (&one.bridge, one.vid, &one.mac).cmp(&(&other.bridge, other.vid, &other.mac))
+        });
+        Ok(entries)
+    }
+
+    /// A [`DropReport`] per port and reason, most packets first.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn drops(&self) -> Result<Vec<DropReport>, Refusal> {
+        let names = self.names();
+        let mut drops: Vec<_> = self
+            .kernel
+            .maps
+            .drops()
+            .map_err(in_map("DROPS"))?
+            .into_iter()
+            .filter(|(_, count)| count.packets > 0)
+            .map(|(key, count)| {
+                let reason = DropReason::ALL.iter().find(|reason| **reason as u32 == key.reason);
+                DropReport {
+                    stage: reason.map_or("unknown", |reason| reason.stage()).to_owned(),
+                    reason: reason.map_or_else(|| key.reason.to_string(), |reason| reason.name().to_owned()),
+                    port: names
+                        .get(&key.ifindex)
+                        .cloned()
+                        .unwrap_or_else(|| format!("ifindex {}", key.ifindex)),
+                    packets: count.packets,
+                    bytes: count.bytes,
+                }
+            })
+            .collect();
+        drops.sort_by(|one, other| other.packets.cmp(&one.packets).then_with(|| one.port.cmp(&other.port)));
+        Ok(drops)
+    }
+
+    /// Names of the interfaces that programs run on.
+    fn names(&self) -> HashMap<u32, String> {
+        let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
+        let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
+        hosts.map(|host| (host.index, host.name.clone())).chain(bridges).collect()
+    }
+}
+
+fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {
+    Traffic {
+        packets: fast.packets + kernel.packets,
+        bytes: fast.bytes + kernel.bytes,
+        fast: fast.packets,
+        kernel: kernel.packets,
+        dropped: dropped.packets,
+    }
+}
+
+fn in_map(map: &'static str) -> impl FnOnce(MapError) -> Refusal {
+    move |source| Refusal::Kernel(KernelError::Map { map, source })
+}

@@ -1,0 +1,115 @@
+//! Programs as filters of the clsact qdisc, where there is no tcx.
+//!
+//! Filters outlive the agent by themselves. Ours have a fixed priority and handle and the program's name, so that the
+//! next agent finds them. The qdisc and all other filters may be somebody else's: they are never removed.
+
+use aya::programs::tc::{
+    NlOptions, SchedClassifierLink, TcAttachOptions, TcError, TcHandle, qdisc_add_clsact,
+};
+use aya::programs::{Link as _, ProgramError, SchedClassifier, TcAttachType};
+use nix::libc;
+
+use super::hook::Hook;
+use crate::netlink::filter::{self, Filter};
+use crate::netlink::{NetlinkError, RequestSocket};
+
+/// Our place among other users' filters: late enough that a policy of theirs has the first word.
+const PRIORITY: u16 = 1000;
+const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
+
+/// `TC_H_CLSACT` with the minor number of each direction (linux/pkt_sched.h).
+const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
+
+/// Why a filter could not be made, taken over or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClsactError {
+    /// The kernel refused.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The filters cannot be listed.
+    #[error(transparent)]
+    List(#[from] NetlinkError),
+    /// The interface has gone.
+    #[error(transparent)]
+    Interface(#[from] std::io::Error),
+    /// Somebody else's filter sits in our place.
+    #[error("priority {PRIORITY} of {hook} is taken by the filter {name:?}")]
+    Taken {
+        /// Where.
+        hook: Hook,
+        /// Whose.
+        name: String,
+    },
+}
+
+/// Replaces the program of our filter, atomically. False if there is no such filter.
+///
+/// # Errors
+/// [`ClsactError`].
+pub fn adopt(
+    socket: &mut RequestSocket,
+    program: &mut SchedClassifier,
+    hook: &Hook,
+) -> Result<bool, ClsactError> {
+    if find(socket, hook)?.is_none() {
+        return Ok(false);
+    }
+    let id = program.attach_to_link(ours(hook)?)?;
+    keep(program.take_link(id)?);
+    Ok(true)
+}
+
+/// Adds the qdisc where it is missing, and our filter.
+///
+/// # Errors
+/// [`ClsactError`]; no filter stays behind.
+pub fn attach(program: &mut SchedClassifier, hook: &Hook) -> Result<(), ClsactError> {
+    match qdisc_add_clsact(&hook.ifname) {
+        Err(TcError::NetlinkError(error)) if error.raw_os_error() == Some(libc::EEXIST) => {}
+        other => other.map_err(ProgramError::from)?,
+    }
+    let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
+    let options = TcAttachOptions::Netlink(options);
+    let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
+    keep(program.take_link(id)?);
+    Ok(())
+}
+
+/// Removes our filter; it, or the interface, may be gone already.
+///
+/// # Errors
+/// [`ClsactError`].
+pub fn detach(socket: &mut RequestSocket, hook: &Hook) -> Result<(), ClsactError> {
+    match find(socket, hook) {
+        Ok(Some(_)) => Ok(ours(hook)?.detach()?),
+        Ok(None) => Ok(()),
+        Err(ClsactError::List(error)) if error.is_absent() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Our filter on this hook, by the kernel's own word.
+///
+/// # Errors
+/// [`ClsactError::Taken`] if another user's filter is where ours should be.
+pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, ClsactError> {
+    let parent = if hook.program.direction() == TcAttachType::Ingress { INGRESS } else { EGRESS };
+    let filters = filter::of_hook(socket, hook.ifindex, parent)?;
+    match filters.into_iter().find(|filter| filter.priority == PRIORITY && filter.handle == u32::from(HANDLE))
+    {
+        Some(filter) if filter.name != hook.program.name() => {
+            Err(ClsactError::Taken { hook: hook.clone(), name: filter.name })
+        }
+        found => Ok(found),
+    }
+}
+
+fn ours(hook: &Hook) -> Result<SchedClassifierLink, std::io::Error> {
+    SchedClassifierLink::attached(&hook.ifname, hook.program.direction(), PRIORITY, HANDLE, None)
+}
+
+/// A dropped link would detach.
+fn keep(link: SchedClassifierLink) {
+    std::mem::forget(link);
+}

@@ -1,0 +1,60 @@
+//! Where a program runs: one program on one interface.
+
+use std::fmt;
+
+use aya::programs::TcAttachType;
+
+/// The programs, named from the packet's point of view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Program {
+    /// What a container sends: tc ingress of its host veth end.
+    FromContainer,
+    /// What comes to a container by the kernel's way: tc egress of its host veth end.
+    ToContainer,
+    /// What the node itself sends into a bridge: tc egress of the bridge device.
+    FromHost,
+}
+
+impl Program {
+    /// Every program.
+    pub const ALL: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
+
+    /// Its name in the object, in pins and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FromContainer => "from_container",
+            Self::ToContainer => "to_container",
+            Self::FromHost => "from_host",
+        }
+    }
+
+    /// The program of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|program| program.name() == name)
+    }
+
+    /// The direction that it is attached in, as seen from its interface.
+    pub const fn direction(self) -> TcAttachType {
+        match self {
+            Self::FromContainer => TcAttachType::Ingress,
+            Self::ToContainer | Self::FromHost => TcAttachType::Egress,
+        }
+    }
+}
+
+/// One program on one interface.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hook {
+    /// What runs.
+    pub program: Program,
+    /// Where.
+    pub ifindex: u32,
+    /// The interface's name, by which aya attaches.
+    pub ifname: String,
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {} ({})", self.program.name(), self.ifname, self.ifindex)
+    }
+}

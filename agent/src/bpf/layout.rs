@@ -1,0 +1,97 @@
+//! What the maps must look like, so that a pinned map of another shape is refused and never misread: aya opens a
+//! pinned map without a look at its sizes.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use aya::maps::{MapError, MapInfo, MapType};
+use dataplane::abi;
+
+use super::pins::Pins;
+
+/// The shape of one map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Its kind.
+    pub kind: MapType,
+    /// Bytes of a key.
+    pub key: u32,
+    /// Bytes of a value.
+    pub value: u32,
+    /// Entries that fit.
+    pub entries: u32,
+}
+
+impl Shape {
+    const fn new<K, V>(kind: MapType, entries: u32) -> Self {
+        Self { kind, key: size_of::<K>() as u32, value: size_of::<V>() as u32, entries }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, key, value, entries } = self;
+        write!(f, "{kind:?} of {entries} × ({key} → {value} bytes)")
+    }
+}
+
+/// Every map that is pinned, by its name in the object.
+pub const MAPS: [(&str, Shape); 6] = [
+    ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
+    ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
+    ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
+    ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
+    ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
+    ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
+];
+
+/// A pinned map that is not what this version means by its name.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// It has another shape.
+    #[error(
+        "the pinned map {path} is {found}, this version needs {expected}: \
+         it belongs to another build; stop what uses it and remove {path}"
+    )]
+    Shape {
+        /// Its pin.
+        path: PathBuf,
+        /// What it is.
+        found: Shape,
+        /// What it should be.
+        expected: Shape,
+    },
+    /// It cannot be looked at.
+    #[error("the pinned map {path} cannot be read: {source}")]
+    Unreadable {
+        /// Its pin.
+        path: PathBuf,
+        /// aya's word.
+        source: MapError,
+    },
+}
+
+/// Compares every map that is pinned already with what it should be.
+///
+/// # Errors
+/// The first that differs.
+pub fn check(pins: &Pins) -> Result<(), LayoutError> {
+    for (name, expected) in MAPS {
+        let path = pins.map(name);
+        if !path.exists() {
+            continue;
+        }
+        let unreadable = |source| LayoutError::Unreadable { path: path.clone(), source };
+        let info = MapInfo::from_pin(&path).map_err(unreadable)?;
+        let found = Shape {
+            kind: info.map_type().map_err(unreadable)?,
+            key: info.key_size(),
+            value: info.value_size(),
+            entries: info.max_entries(),
+        };
+        if found != expected {
+            return Err(LayoutError::Shape { path, found, expected });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! The maps, each under its type.
+
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::{Ebpf, Pod};
+use dataplane::abi::{
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
+};
+
+/// Why a map could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MapsError {
+    /// The object has no such map.
+    #[error("the programs' object has no map {0}")]
+    Missing(&'static str),
+    /// The kernel refused.
+    #[error("map {name}: {source}")]
+    Map {
+        /// The map.
+        name: &'static str,
+        /// aya's word.
+        source: MapError,
+    },
+}
+
+/// Everything that the programs and the agent share. [`dataplane::abi`] says who writes what.
+pub struct Maps {
+    /// Interfaces that programs run on.
+    pub ports: HashMap<MapData, PortKey, Port>,
+    /// Which station is behind which port.
+    pub stations: HashMap<MapData, StationKey, Station>,
+    /// Whose address it is.
+    pub addresses: HashMap<MapData, AddressKey, Owner>,
+    /// Flows that stay with the kernel.
+    pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    counters: PerCpuArray<MapData, PortCounters>,
+    drops: PerCpuHashMap<MapData, DropKey, Count>,
+    cpus: usize,
+}
+
+impl Maps {
+    /// Takes the maps out of a loaded object.
+    ///
+    /// # Errors
+    /// [`MapsError`]: the object is not of this version.
+    pub fn take(ebpf: &mut Ebpf) -> Result<Self, MapsError> {
+        let counters: PerCpuArray<MapData, PortCounters> = take(ebpf, "COUNTERS")?;
+        let at = |source| MapsError::Map { name: "COUNTERS", source };
+        let cpus = counters.get(&0, 0).map_err(at)?.len();
+        Ok(Self {
+            ports: take(ebpf, "PORTS")?,
+            stations: take(ebpf, "FDB")?,
+            addresses: take(ebpf, "ADDRESSES")?,
+            kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
+            drops: take(ebpf, "DROPS")?,
+            counters,
+            cpus,
+        })
+    }
+
+    /// A port's counters, summed over all CPUs.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn counters(&self, slot: u32) -> Result<PortCounters, MapError> {
+        let per_cpu = self.counters.get(&slot, 0)?;
+        Ok(per_cpu.iter().fold(PortCounters::default(), |sum, cpu| PortCounters {
+            from_fast: add(sum.from_fast, cpu.from_fast),
+            from_kernel: add(sum.from_kernel, cpu.from_kernel),
+            from_dropped: add(sum.from_dropped, cpu.from_dropped),
+            to_fast: add(sum.to_fast, cpu.to_fast),
+            to_kernel: add(sum.to_kernel, cpu.to_kernel),
+            to_dropped: add(sum.to_dropped, cpu.to_dropped),
+        }))
+    }
+
+    /// Sets a slot's counters to zero, for its next owner.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn clear_counters(&mut self, slot: u32) -> Result<(), MapError> {
+        let zeros = PerCpuValues::try_from(vec![PortCounters::default(); self.cpus])?;
+        self.counters.set(slot, zeros, 0)
+    }
+
+    /// Every drop counter, summed over all CPUs.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn drops(&self) -> Result<Vec<(DropKey, Count)>, MapError> {
+        self.drops
+            .iter()
+            .map(|entry| {
+                entry.map(|(key, per_cpu)| (key, per_cpu.iter().copied().fold(Count::default(), add)))
+            })
+            .collect()
+    }
+
+    /// Forgets what was dropped on an interface that is gone.
+    pub fn clear_drops(&mut self, ifindex: u32) {
+        for reason in dataplane::DropReason::ALL {
+            // Most were never counted; a count that stays behind is one line too many in a report.
+            let _absent = self.drops.remove(&DropKey { ifindex, reason: *reason as u32 });
+        }
+    }
+}
+
+fn add(one: Count, other: Count) -> Count {
+    Count { packets: one.packets.wrapping_add(other.packets), bytes: one.bytes.wrapping_add(other.bytes) }
+}
+
+fn take<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) -> Result<M, MapsError> {
+    let map = ebpf.take_map(name).ok_or(MapsError::Missing(name))?;
+    M::try_from(map).map_err(|source| MapsError::Map { name, source })
+}
+
+/// Reads an entry; none if there is none.
+///
+/// # Errors
+/// The kernel's.
+pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<Option<V>, MapError> {
+    match map.get(key, 0) {
+        Ok(value) => Ok(Some(value)),
+        Err(MapError::KeyNotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes an entry; it may be gone already.
+///
+/// # Errors
+/// The kernel's.
+pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Result<(), MapError> {
+    match map.remove(key) {
+        Err(MapError::SyscallError(error)) if error.io_error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(MapError::KeyNotFound) | Ok(()) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

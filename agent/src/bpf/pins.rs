@@ -1,0 +1,94 @@
+//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>` and `<bpffs>/v<ABI>/links/<program>-<ifindex>`.
+//! (bpffs takes no name with a dot.)
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dataplane::abi::ABI_VERSION;
+
+use super::hook::Program;
+
+/// Paths below the directory of one ABI version.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    root: PathBuf,
+}
+
+/// A pinned link, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedHook {
+    /// The program.
+    pub program: Program,
+    /// The interface that it was attached to.
+    pub ifindex: u32,
+    /// Its pin.
+    pub path: PathBuf,
+}
+
+impl Pins {
+    /// Makes the directories below `bpffs`, open to root only.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn create(bpffs: &Path) -> io::Result<Self> {
+        let root = bpffs.join(format!("v{ABI_VERSION}"));
+        for directory in [bpffs, &root, &root.join("maps"), &root.join("links")] {
+            match fs::create_dir(directory) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => other?,
+            }
+        }
+        fs::set_permissions(bpffs, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(Self { root })
+    }
+
+    /// The directory of this ABI version.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a map is pinned.
+    pub fn map(&self, name: &str) -> PathBuf {
+        self.root.join("maps").join(name)
+    }
+
+    /// Where a link is pinned.
+    pub fn link(&self, program: Program, ifindex: u32) -> PathBuf {
+        self.root.join("links").join(format!("{}-{ifindex}", program.name()))
+    }
+
+    /// Every pinned link; files of other names are not ours and are left alone.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn links(&self) -> io::Result<Vec<PinnedHook>> {
+        let mut hooks = Vec::new();
+        for entry in fs::read_dir(self.root.join("links"))? {
+            let path = entry?.path();
+            let named = path.file_name().and_then(|name| name.to_str()).and_then(read_name);
+            hooks.extend(named.map(|(program, ifindex)| PinnedHook { program, ifindex, path }));
+        }
+        Ok(hooks)
+    }
+}
+
+fn read_name(name: &str) -> Option<(Program, u32)> {
+    let (program, ifindex) = name.rsplit_once('-')?;
+    Some((Program::from_name(program)?, ifindex.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_links_pin_names_its_program_and_interface() {
+        let pins = Pins { root: "/pins/v1".into() };
+        let path = pins.link(Program::ToContainer, 17);
+        assert_eq!(path, Path::new("/pins/v1/links/to_container-17"));
+        assert_eq!(read_name(path.file_name().unwrap().to_str().unwrap()), Some((Program::ToContainer, 17)));
+        assert_eq!(read_name("somebody_elses-17"), None);
+        assert_eq!(read_name("to_container-x"), None);
+    }
+}

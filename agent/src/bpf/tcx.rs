@@ -1,0 +1,97 @@
+//! Programs on tcx links, each pinned so that it outlives the agent (Linux 6.6).
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use aya::pin::PinError;
+use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
+use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
+use aya::programs::{ProgramError, SchedClassifier};
+use nix::libc;
+
+use super::hook::Hook;
+
+/// Why a link could not be made, taken over or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum TcxError {
+    /// The kernel refused the program or the update.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The kernel refused the link.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The link could not be pinned; it has been detached again.
+    #[error("the link cannot be pinned: {0}")]
+    Pin(#[from] PinError),
+    /// A pin could not be removed.
+    #[error("the pin cannot be removed: {0}")]
+    Unpin(io::Error),
+}
+
+impl TcxError {
+    /// Whether there is no link, it has lost its device (`ENOLINK`), or something else is pinned under its name.
+    fn means_dead(&self) -> bool {
+        let errno = match self {
+            Self::Program(ProgramError::SyscallError(error)) | Self::Link(LinkError::SyscallError(error)) => {
+                error.io_error.raw_os_error()
+            }
+            Self::Link(LinkError::InvalidLink) => Some(libc::ENOLINK),
+            _ => None,
+        };
+        matches!(errno, Some(libc::ENOENT | libc::ENOLINK))
+    }
+}
+
+/// Puts the program behind the pinned link, in place of the one that runs there (`bpf_link_update`): no packet goes
+/// without. False if there is no such pin, or the link has lost its device; then the pin is gone too.
+///
+/// # Errors
+/// The kernel refuses for another reason; the link is as it was.
+pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError> {
+    match update(program, pin) {
+        Ok(()) => Ok(true),
+        Err(error) if error.means_dead() => detach(pin).map(|()| false),
+        Err(error) => Err(error),
+    }
+}
+
+fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
+    let link = FdLink::from(PinnedLink::from_pin(pin)?);
+    let id = program.attach_to_link(SchedClassifierLink::try_from(link)?)?;
+    // The pin holds the link.
+    drop(program.take_link(id)?);
+    Ok(())
+}
+
+/// Attaches the program behind what others have attached there, and pins the link.
+///
+/// # Errors
+/// [`TcxError`]; nothing stays attached.
+pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<(), TcxError> {
+    let options = TcAttachOptions::TcxOrder(LinkOrder::last());
+    let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
+    let link = FdLink::try_from(program.take_link(id)?)?;
+    link.pin(pin)?;
+    Ok(())
+}
+
+/// Removes the pin, and with it the link. It may be gone already.
+///
+/// # Errors
+/// [`TcxError::Unpin`].
+pub fn detach(pin: &Path) -> Result<(), TcxError> {
+    match fs::remove_file(pin) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the program of this id runs on the interface, by the kernel's own word.
+///
+/// # Errors
+/// The kernel's.
+pub fn is_attached(hook: &Hook, id: u32) -> Result<bool, TcxError> {
+    let (_, programs) = SchedClassifier::query_tcx(&hook.ifname, hook.program.direction())?;
+    Ok(programs.iter().any(|program| program.id() == id))
+}

@@ -1,0 +1,62 @@
+//! The command line.
+
+mod query;
+mod run;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use shunt_agent_api::Request;
+
+/// Exit code for a question that the agent did not answer.
+pub(crate) const UNREACHABLE: u8 = 1;
+
+/// Exit code for a command line or a configuration that makes no sense.
+pub(crate) const USAGE: u8 = 2;
+
+/// The shunt node agent.
+#[derive(Debug, Parser)]
+#[command(name = "shunt-agent", version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the agent for the network namespace that it is started in.
+    Run(run::Run),
+    /// Is the agent well, and which programs are attached?
+    Status(Query),
+    /// Attachments with what their containers sent and were sent.
+    Ports(Query),
+    /// Which station is behind which port?
+    Fdb(Query),
+    /// What was dropped, where and why?
+    Drops(Query),
+}
+
+/// Options of every verb that asks a running agent.
+#[derive(Args, Debug)]
+pub(crate) struct Query {
+    /// The agent's socket [default: $SHUNT_AGENT_SOCKET, else /run/shunt/agent.sock].
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Cli {
+    pub(crate) fn run(self) -> ExitCode {
+        match self.verb {
+            Verb::Run(run) => run.run(),
+            Verb::Status(query) => query.ask(Request::Status),
+            Verb::Ports(query) => query.ask(Request::Ports),
+            Verb::Fdb(query) => query.ask(Request::Fdb),
+            Verb::Drops(query) => query.ask(Request::Drops),
+        }
+    }
+}

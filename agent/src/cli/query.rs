@@ -1,0 +1,152 @@
+//! Verbs that ask a running agent and print its answer.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use shunt_agent_api::{
+    AgentStatus, Client, ClientError, DropReport, FdbEntry, FdbKind, PortReport, Reply, Request, socket_path,
+};
+
+use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
+use super::{Query, UNREACHABLE};
+
+impl Query {
+    /// Asks, and prints the answer: 0 answered, 1 not.
+    pub(super) fn ask(self, request: Request) -> ExitCode {
+        let socket = socket_path(self.socket.as_deref());
+        let asked = Client::connect(&socket).and_then(|mut client| client.ask(request));
+        let printed = match asked {
+            Ok(reply) => self.print(&reply),
+            Err(error) => return complain(&error),
+        };
+        // A reader that has heard enough (`| head`) is no failure.
+        match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => UNREACHABLE.into(),
+            _ => ExitCode::SUCCESS,
+        }
+    }
+
+    fn print(&self, reply: &Reply) -> io::Result<()> {
+        match reply {
+            Reply::Status(status) => self.show(status, status_text),
+            Reply::Ports(ports) => self.show(ports, |ports| ports_text(ports)),
+            Reply::Fdb(entries) => self.show(entries, |entries| fdb_text(entries)),
+            Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
+            other => self.show(other, |other| format!("{other:?}\n")),
+        }
+    }
+
+    fn show<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, answer)?;
+            writeln!(out)
+        } else {
+            out.write_all(text(answer).as_bytes())
+        }
+    }
+}
+
+fn complain(error: &ClientError) -> ExitCode {
+    // Nothing is left to be said if standard error is closed.
+    let _closed = writeln!(io::stderr(), "{error}");
+    UNREACHABLE.into()
+}
+
+fn status_text(status: &AgentStatus) -> String {
+    let health = if status.healthy { "healthy" } else { "NOT HEALTHY" };
+    let mut text = format!(
+        "shunt-agent {} (map ABI {}): {health}, {} attachments\n",
+        status.version, status.abi, status.attachments
+    );
+    for reason in &status.reasons {
+        text.push_str(&format!("  reason: {reason}\n"));
+    }
+    for warning in &status.warnings {
+        text.push_str(&format!("  warning: {warning}\n"));
+    }
+    if !status.uplinks.is_empty() {
+        text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));
+    }
+    if !status.programs.is_empty() {
+        let mut table = Table::new([("PROGRAM", Left), ("INTERFACE", Left), ("MODE", Left), ("ID", Right)]);
+        for program in &status.programs {
+            let mode = format!("{:?}", program.mode).to_lowercase();
+            table.row([program.name.clone(), program.ifname.clone(), mode, program.id.to_string()]);
+        }
+        text.push_str(&format!("\n{table}"));
+    }
+    text
+}
+
+fn ports_text(ports: &[PortReport]) -> String {
+    let mut table = Table::new([
+        ("NETWORK", Left),
+        ("CONTAINER", Left),
+        ("IF", Left),
+        ("HOST END", Left),
+        ("ADDRESSES", Left),
+        ("SENT", Right),
+        ("FAST", Right),
+        ("KERNEL", Right),
+        ("DROPPED", Right),
+        ("RECEIVED", Right),
+        ("FAST", Right),
+        ("KERNEL", Right),
+        ("DROPPED", Right),
+    ]);
+    for port in ports {
+        let ips: Vec<_> = port.ips.iter().map(ToString::to_string).collect();
+        table.row([
+            port.network.clone(),
+            port.container.chars().take(13).collect(),
+            port.ifname.clone(),
+            port.host_ifname.clone(),
+            ips.join(","),
+            bytes(port.from.bytes),
+            grouped(port.from.fast),
+            grouped(port.from.kernel),
+            grouped(port.from.dropped),
+            bytes(port.to.bytes),
+            grouped(port.to.fast),
+            grouped(port.to.kernel),
+            grouped(port.to.dropped),
+        ]);
+    }
+    or_nothing(ports, "no attachments", &table)
+}
+
+fn fdb_text(entries: &[FdbEntry]) -> String {
+    let mut table = Table::new([
+        ("BRIDGE", Left),
+        ("VLAN", Right),
+        ("STATION", Left),
+        ("PORT", Left),
+        ("KIND", Left),
+        ("AGE", Right),
+    ]);
+    for entry in entries {
+        let (kind, age) = match entry.kind {
+            FdbKind::Static => ("static", "-".to_owned()),
+            FdbKind::Learned => ("learned", format!("{} s", entry.age_seconds)),
+        };
+        let vid = if entry.vid == 0 { "-".to_owned() } else { entry.vid.to_string() };
+        table.row([entry.bridge.clone(), vid, entry.mac.clone(), entry.port.clone(), kind.to_owned(), age]);
+    }
+    or_nothing(entries, "no stations", &table)
+}
+
+fn drops_text(drops: &[DropReport]) -> String {
+    let mut table =
+        Table::new([("STAGE", Left), ("REASON", Left), ("PORT", Left), ("PACKETS", Right), ("BYTES", Right)]);
+    for drop in drops {
+        let (stage, reason) = (drop.stage.clone(), drop.reason.clone());
+        table.row([stage, reason, drop.port.clone(), grouped(drop.packets), bytes(drop.bytes)]);
+    }
+    or_nothing(drops, "nothing dropped", &table)
+}
+
+fn or_nothing<T, const N: usize>(rows: &[T], nothing: &str, table: &Table<N>) -> String {
+    if rows.is_empty() { format!("{nothing}\n") } else { table.to_string() }
+}

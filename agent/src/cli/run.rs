@@ -1,0 +1,124 @@
+//! `shunt-agent run`.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use shunt_agent::config::{AttachMode, Config, ConfigError, Options};
+use shunt_agent::daemon;
+use tracing_subscriber::EnvFilter;
+
+use super::USAGE;
+
+/// Flags of `run`; each wins over the key of the same name in the file.
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// Read options from a TOML file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Listen here [default: /run/shunt/agent.sock].
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Remember attachments here [default: /var/lib/shunt].
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Pin maps and links here, directly below a BPF file system's mount point [default: /sys/fs/bpf/shunt].
+    #[arg(long, value_name = "DIR")]
+    bpffs: Option<PathBuf>,
+    /// The cgroup2 directory for programs on host sockets.
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+    /// Declare an L3 uplink; may be given more than once.
+    #[arg(long, value_name = "IFNAME")]
+    uplink: Vec<String>,
+    /// Serve metrics here.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<String>,
+    /// How programs are attached, for tests.
+    #[arg(long, value_enum, hide = true)]
+    attach: Option<Attach>,
+    /// How log lines look. `RUST_LOG` chooses which there are.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Attach {
+    Auto,
+    Tcx,
+    Clsact,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> ExitCode {
+        self.log_format.start();
+        let config = match self.config() {
+            Ok(config) => config,
+            Err(error) => {
+                tracing::error!(%error, "the configuration cannot be used");
+                return USAGE.into();
+            }
+        };
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let ran = match runtime {
+            Ok(runtime) => runtime.block_on(daemon::run(config)),
+            Err(source) => Err(daemon::DaemonError::Io { what: "the runtime", source }),
+        };
+        match ran {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                tracing::error!(%error, "the agent cannot run");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn config(self) -> Result<Config, ConfigError> {
+        let file = self.config.as_deref().map(Options::read).transpose()?.unwrap_or_default();
+        let flags = Options {
+            socket: self.socket,
+            state_dir: self.state_dir,
+            bpffs: self.bpffs,
+            cgroup: self.cgroup,
+            metrics: self.metrics,
+            admission: None,
+            attach: self.attach.map(AttachMode::from),
+            uplinks: self.uplink.into_iter().map(|name| (name, toml::Table::new())).collect(),
+            kubernetes: None,
+        };
+        Ok(flags.or(file).into())
+    }
+}
+
+impl From<Attach> for AttachMode {
+    fn from(attach: Attach) -> Self {
+        match attach {
+            Attach::Auto => Self::Auto,
+            Attach::Tcx => Self::Tcx,
+            Attach::Clsact => Self::Clsact,
+        }
+    }
+}
+
+impl LogFormat {
+    /// Log lines go to standard error, those of level `info` and above unless `RUST_LOG` says otherwise.
+    fn start(self) {
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+        let lines =
+            tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+        match self {
+            Self::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+            Self::Json => lines.json().flatten_event(true).init(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What the agent is told: the TOML file, and the flags that win over it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Where attachments are remembered unless the agent is told otherwise.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
+
+/// Where maps and links are pinned unless the agent is told otherwise.
+pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
+
+/// How programs are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AttachMode {
+    /// tcx where the kernel has it, else clsact.
+    #[default]
+    Auto,
+    /// tcx links only.
+    Tcx,
+    /// Filters of the clsact qdisc only.
+    Clsact,
+}
+
+/// What admission does about a reservation that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Admission {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A warning.
+    Warn,
+    /// The ADD fails.
+    Enforce,
+}
+
+/// Options that a person may give, in the file or as flags; absent means the default.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The Unix socket.
+    pub socket: Option<PathBuf>,
+    /// The state directory.
+    pub state_dir: Option<PathBuf>,
+    /// The directory for pins, directly below a BPF file system's mount point.
+    pub bpffs: Option<PathBuf>,
+    /// The cgroup2 directory that host programs hook connections at.
+    pub cgroup: Option<PathBuf>,
+    /// Where metrics are served, as `ADDR:PORT`.
+    pub metrics: Option<String>,
+    /// What admission does.
+    pub admission: Option<Admission>,
+    /// How programs are attached.
+    pub attach: Option<AttachMode>,
+    /// Declared uplinks by interface name.
+    #[serde(default)]
+    pub uplinks: BTreeMap<String, toml::Table>,
+    /// The Kubernetes controller's options.
+    pub kubernetes: Option<toml::Table>,
+}
+
+/// A configuration file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The file system's word.
+        source: io::Error,
+    },
+    /// It is not TOML, or has a key or value that means nothing.
+    #[error("{path}: {source}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: Box<toml::de::Error>,
+    },
+}
+
+impl Options {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the line of an unknown key.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| ConfigError::Unreadable { path: path.to_path_buf(), source })?;
+        toml::from_str(&text)
+            .map_err(|source| ConfigError::Invalid { path: path.to_path_buf(), source: Box::new(source) })
+    }
+
+    /// These options where given, else those of `fallback`.
+    pub fn or(self, fallback: Self) -> Self {
+        Self {
+            socket: self.socket.or(fallback.socket),
+            state_dir: self.state_dir.or(fallback.state_dir),
+            bpffs: self.bpffs.or(fallback.bpffs),
+            cgroup: self.cgroup.or(fallback.cgroup),
+            metrics: self.metrics.or(fallback.metrics),
+            admission: self.admission.or(fallback.admission),
+            attach: self.attach.or(fallback.attach),
+            uplinks: fallback.uplinks.into_iter().chain(self.uplinks).collect(),
+            kubernetes: self.kubernetes.or(fallback.kubernetes),
+        }
+    }
+}
+
+/// What the agent runs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The Unix socket.
+    pub socket: PathBuf,
+    /// The state directory.
+    pub state_dir: PathBuf,
+    /// The directory for pins.
+    pub bpffs: PathBuf,
+    /// How programs are attached.
+    pub attach: AttachMode,
+    /// Declared uplinks' names.
+    pub uplinks: Vec<String>,
+    /// What was asked for and is not done by this version.
+    pub warnings: Vec<String>,
+}
+
+impl From<Options> for Config {
+    fn from(options: Options) -> Self {
+        let not_built = [
+            ("cgroup", options.cgroup.is_some()),
+            ("metrics", options.metrics.is_some()),
+            ("admission", options.admission.unwrap_or_default() != Admission::Off),
+            ("uplinks", !options.uplinks.is_empty()),
+            ("kubernetes", options.kubernetes.is_some()),
+        ];
+        Self {
+            socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
+            state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
+            bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
+            attach: options.attach.unwrap_or_default(),
+            uplinks: options.uplinks.into_keys().collect(),
+            warnings: not_built
+                .into_iter()
+                .filter(|(_, asked)| *asked)
+                .map(|(option, _)| {
+                    format!("the option {option} is not built in this version and does nothing")
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_the_defaults() {
+        let file: Options =
+            toml::from_str("socket = '/file'\nstate_dir = '/state'\nattach = 'clsact'").unwrap();
+        let flags = Options { socket: Some("/flag".into()), ..Options::default() };
+        let config = Config::from(flags.or(file));
+        assert_eq!(config.socket, Path::new("/flag"));
+        assert_eq!(config.state_dir, Path::new("/state"));
+        assert_eq!(config.bpffs, Path::new(DEFAULT_BPFFS));
+        assert_eq!(config.attach, AttachMode::Clsact);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_in_the_error() {
+        let error = toml::from_str::<Options>("sokcet = '/run/x'").unwrap_err();
+        assert!(error.to_string().contains("unknown field `sokcet`"), "{error}");
+    }
+
+    #[test]
+    fn what_this_version_does_not_do_is_said() {
+        let options: Options =
+            toml::from_str("metrics = '127.0.0.1:9000'\n[uplinks.eth1]\negress = '1G'").unwrap();
+        let config = Config::from(options);
+        assert_eq!(config.uplinks, ["eth1"]);
+        assert_eq!(config.warnings.len(), 2);
+    }
+}

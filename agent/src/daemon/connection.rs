@@ -1,0 +1,131 @@
+//! One client: who it is, what it asks, how long it may take.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
+use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply, Request, VERSION};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::timeout;
+
+use super::Core;
+
+/// How long a client may stay silent between requests.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How long a request may take to arrive once it has begun, and its answer to be taken.
+const TRANSFER: Duration = Duration::from_secs(5);
+
+/// Bytes that a connection keeps for reading; a larger request grows it.
+const BUFFER: usize = 4096;
+
+/// Why a connection ends before the client ends it.
+#[derive(Debug, thiserror::Error)]
+enum ConnectionError {
+    #[error("user {0} may not use this socket")]
+    Stranger(u32),
+    #[error("too slow")]
+    Slow(#[from] tokio::time::error::Elapsed),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back.
+pub(super) async fn serve(
+    stream: UnixStream,
+    core: Core,
+    stopping: watch::Receiver<bool>,
+    place: Option<OwnedSemaphorePermit>,
+) {
+    let mut client = Client { stream, buffer: BytesMut::with_capacity(BUFFER) };
+    let served = match place {
+        Some(_) => client.converse(&core, stopping).await,
+        None => {
+            client.say(&refusal(ErrorKind::Unavailable, "too many connections, try again".to_owned())).await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a client was disconnected");
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    buffer: BytesMut,
+}
+
+impl Client {
+    async fn converse(
+        &mut self,
+        core: &Core,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Result<(), ConnectionError> {
+        let user = self.stream.peer_cred()?.uid();
+        if user != 0 {
+            return Err(ConnectionError::Stranger(user));
+        }
+        loop {
+            let request = tokio::select! {
+                request = self.hear() => request,
+                _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+            };
+            match request {
+                Ok(None) => return Ok(()),
+                Ok(Some(body)) => {
+                    let reply = match read(&body) {
+                        Ok(request) => core.ask(request).await,
+                        Err(error) => Reply::Error(error),
+                    };
+                    self.say(&reply).await?;
+                }
+                Err(ConnectionError::Frame(error)) => {
+                    self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
+                    return Err(error.into());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next message's bytes; none when the client has left.
+    async fn hear(&mut self) -> Result<Option<bytes::Bytes>, ConnectionError> {
+        if self.buffer.is_empty() && timeout(IDLE, self.stream.read_buf(&mut self.buffer)).await?? == 0 {
+            return Ok(None);
+        }
+        timeout(TRANSFER, async {
+            loop {
+                if let Some(body) = frame::split(&mut self.buffer, MAX_REQUEST)? {
+                    return Ok(Some(body));
+                }
+                if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                    return Ok(None);
+                }
+            }
+        })
+        .await?
+    }
+
+    async fn say(&mut self, reply: &Reply) -> Result<(), ConnectionError> {
+        let wire = frame::encode(&Envelope::new(reply))?;
+        Ok(timeout(TRANSFER, self.stream.write_all(&wire)).await??)
+    }
+}
+
+fn read(body: &[u8]) -> Result<Request, AgentError> {
+    let malformed = |error: FrameError| AgentError { kind: ErrorKind::Malformed, message: error.to_string() };
+    let envelope: Envelope<serde_json::Value> = frame::decode(body).map_err(malformed)?;
+    if envelope.version != VERSION {
+        let message = format!("the agent speaks version {VERSION} of the protocol, not {}", envelope.version);
+        return Err(AgentError { kind: ErrorKind::Version, message });
+    }
+    serde_json::from_value(envelope.body).map_err(|error| malformed(error.into()))
+}
+
+fn refusal(kind: ErrorKind, message: String) -> Reply {
+    Reply::Error(AgentError { kind, message })
+}

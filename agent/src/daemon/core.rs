@@ -1,0 +1,97 @@
+//! The thread that owns the agent's state, and the handle by which others ask it.
+
+use std::thread;
+
+use shunt_agent_api::{AgentError, ErrorKind, Reply, Request};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::agent::{Agent, OpenError};
+use crate::config::Config;
+use crate::netlink::monitor::LinkEvent;
+
+/// Jobs that may wait. A request waits in its connection while the queue is full.
+const QUEUE: usize = 256;
+
+/// Why there is no core.
+#[derive(Debug, thiserror::Error)]
+pub enum CoreError {
+    /// The agent cannot start.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The thread cannot be made.
+    #[error("the agent's thread: {0}")]
+    Thread(std::io::Error),
+    /// The thread ended.
+    #[error("the agent's thread ended unexpectedly")]
+    Lost,
+}
+
+enum Job {
+    Answer(Box<Request>, oneshot::Sender<Reply>),
+    Follow(Vec<LinkEvent>),
+}
+
+/// A handle on the agent's thread. The thread ends with the last handle.
+#[derive(Clone, Debug)]
+pub struct Core {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Core {
+    /// Starts the thread and waits until the agent has taken over what there is. The receiver hears when it ends.
+    ///
+    /// # Errors
+    /// [`CoreError::Open`].
+    pub async fn start(config: Config) -> Result<(Self, oneshot::Receiver<()>), CoreError> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (opened, open) = oneshot::channel();
+        let (alive, ended) = oneshot::channel();
+        let run = move || {
+            let _ends_with_the_thread: oneshot::Sender<()> = alive;
+            match Agent::open(&config) {
+                Ok(agent) => {
+                    if opened.send(Ok(())).is_ok() {
+                        work(agent, queue);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        };
+        thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
+        open.await.map_err(|_| CoreError::Lost)??;
+        Ok((Self { jobs }, ended))
+    }
+
+    /// Asks the agent.
+    pub async fn ask(&self, request: Request) -> Reply {
+        let (reply, answer) = oneshot::channel();
+        let unavailable = || {
+            Reply::Error(AgentError {
+                kind: ErrorKind::Unavailable,
+                message: "the agent is stopping".to_owned(),
+            })
+        };
+        if self.jobs.send(Job::Answer(Box::new(request), reply)).await.is_err() {
+            return unavailable();
+        }
+        answer.await.unwrap_or_else(|_| unavailable())
+    }
+
+    /// Tells the agent what has happened to links.
+    pub async fn follow(&self, events: Vec<LinkEvent>) {
+        // A core that has ended is noticed by its receiver.
+        let _ended = self.jobs.send(Job::Follow(events)).await;
+    }
+}
+
+fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.blocking_recv() {
+        match job {
+            Job::Answer(request, reply) => {
+                // The client may have gone; what it asked for is done all the same.
+                let _gone = reply.send(agent.answer(*request));
+            }
+            Job::Follow(events) => agent.follow(&events),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The socket's file: made for root only, taken over from a dead agent and never from a living one.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream as Probe;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixStream};
+
+/// Why the agent cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenerError {
+    /// Another agent answers there.
+    #[error("another agent listens on {0}")]
+    Taken(PathBuf),
+    /// Something that is no socket is there.
+    #[error("{0} is there and is not a socket")]
+    Foreign(PathBuf),
+    /// The file system or the kernel refused.
+    #[error("the socket {path}: {source}")]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// The listening socket; its file goes when this is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    path: PathBuf,
+    inode: u64,
+    socket: UnixListener,
+}
+
+impl Listener {
+    /// Listens at `path`, for root only. Makes the directory if it is missing. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`ListenerError`]; what was there is still there, unless it was the socket of a dead agent.
+    pub fn bind(path: &Path) -> Result<Self, ListenerError> {
+        let failed = |source| ListenerError::Io { path: path.to_path_buf(), source };
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(failed)?;
+        }
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+            Ok(found) if !found.file_type().is_socket() => {
+                return Err(ListenerError::Foreign(path.to_path_buf()));
+            }
+            Ok(_) if Probe::connect(path).is_ok() => return Err(ListenerError::Taken(path.to_path_buf())),
+            Ok(_) => fs::remove_file(path).map_err(failed)?,
+        }
+        // Born under another name and closed to others, so that nobody ever finds it open.
+        let born = path.with_added_extension("new");
+        match fs::remove_file(&born) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let socket = UnixListener::bind(&born).map_err(failed)?;
+        fs::set_permissions(&born, Permissions::from_mode(0o600)).map_err(failed)?;
+        let inode = fs::symlink_metadata(&born).map_err(failed)?.ino();
+        fs::rename(&born, path).map_err(failed)?;
+        Ok(Self { path: path.to_path_buf(), inode, socket })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for a client.
+    ///
+    /// # Errors
+    /// The kernel's; the next client may fare better.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
+        self.socket.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Another agent may have its own socket there by now.
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            let _gone = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The agent as a process: its socket, its thread, what it hears from the kernel, and how it ends.
+//!
+//! The agent's state belongs to one thread ([`core`]). Connections and netlink are served by a single-threaded runtime
+//! beside it, so that a slow client waits for nobody and nobody waits for a slow client. On SIGTERM or SIGINT the
+//! process leaves; programs, maps and links stay and go on serving.
+
+mod connection;
+mod core;
+mod listener;
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+pub use self::core::{Core, CoreError};
+pub use listener::{Listener, ListenerError};
+
+use crate::config::Config;
+use crate::netlink::monitor::Monitor;
+
+/// Connections at a time. Others are told to come back.
+const MAX_CONNECTIONS: usize = 512;
+
+/// How long requests that were begun may take when the agent ends.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Why the agent does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The socket.
+    #[error(transparent)]
+    Listener(#[from] ListenerError),
+    /// State or kernel.
+    #[error(transparent)]
+    Core(#[from] CoreError),
+    /// Netlink or signals.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was wanted.
+        what: &'static str,
+        /// The kernel's word.
+        source: io::Error,
+    },
+}
+
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DaemonError {
+    move |source| DaemonError::Io { what, source }
+}
+
+/// Runs the agent until it is asked to end.
+///
+/// # Errors
+/// [`DaemonError`]: it could not start, or lost what it lives on.
+pub async fn run(config: Config) -> Result<(), DaemonError> {
+    let listener = Listener::bind(&config.socket)?;
+    // Before the links are read for the first time: what changes meanwhile waits here.
+    let mut monitor = Monitor::open().map_err(failed("link events"))?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
+    let (core, mut ended) = Core::start(config).await?;
+    tracing::info!(socket = %listener.path().display(), "serving");
+
+    let places = Semaphore::const_new(MAX_CONNECTIONS);
+    let places = std::sync::Arc::new(places);
+    let (stop, stopping) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let outcome = loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(stream) => {
+                    let place = std::sync::Arc::clone(&places).try_acquire_owned().ok();
+                    connections.spawn(connection::serve(stream, core.clone(), stopping.clone(), place));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            events = monitor.next() => match events {
+                Ok(events) => core.follow(events).await,
+                Err(source) => break Err(failed("link events")(source)),
+            },
+            Some(_) = connections.join_next() => {}
+            _ = terminate.recv() => break Ok("SIGTERM"),
+            _ = interrupt.recv() => break Ok("SIGINT"),
+            _ = &mut ended => break Err(CoreError::Lost.into()),
+        }
+    };
+    drop(listener);
+    // Nobody listens any more when no connection is left.
+    let _nobody = stop.send(true);
+    let farewell = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+        tracing::warn!("left with requests unanswered");
+    }
+    outcome.map(|signal| tracing::info!(signal, "leaving; programs and maps go on serving"))
+}

@@ -1,0 +1,180 @@
+//! Map entries of ports and bridges.
+
+use aya::maps::MapError;
+use dataplane::abi::{
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, Port, PortKey, STATION_HOST, STATION_PEER_UP,
+    Station, StationKey,
+};
+use dataplane::address::{Address, Mac};
+
+use super::{Kernel, KernelError, in_map};
+use crate::bpf::maps::{lookup, remove};
+use crate::registry::{Attachment, Bridge};
+
+/// How a port's packets choose their path, as [`Port::asks`] has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// No flow was ever the kernel's.
+    Fast = PATH_FAST as isize,
+    /// Some flows are.
+    Ask = PATH_ASK as isize,
+    /// Which ones is being found out.
+    Learn = PATH_LEARN as isize,
+}
+
+impl Attachment {
+    pub(super) fn port_key(&self) -> PortKey {
+        PortKey { ifindex: self.port.host.index }
+    }
+
+    pub(crate) fn port_entry(&self, asks: u32) -> Port {
+        Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags: 0, vid: 0, mac: self.mac }
+    }
+
+    pub(crate) fn station_key(&self) -> StationKey {
+        StationKey { bridge: self.port.bridge.index, vid: 0, mac: self.mac }
+    }
+
+    pub(super) fn station(&self) -> Station {
+        Station {
+            ifindex: self.port.host.index,
+            slot: self.slot,
+            mtu: self.port.mtu,
+            flags: if self.peer_up { STATION_PEER_UP } else { 0 },
+        }
+    }
+
+    pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
+        let bridge = self.port.bridge.index;
+        self.port.ips.iter().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
+    }
+}
+
+impl Bridge {
+    pub(crate) fn port_entry(&self) -> Port {
+        let mac = self.link.mac.unwrap_or_default();
+        Port { bridge: self.link.index, slot: self.slot, asks: PATH_FAST, flags: 0, vid: 0, mac }
+    }
+
+    pub(crate) fn station_key(&self) -> Option<StationKey> {
+        Some(StationKey { bridge: self.link.index, vid: 0, mac: self.link.mac? })
+    }
+
+    pub(super) fn station(&self) -> Station {
+        Station { ifindex: self.link.index, slot: self.slot, mtu: self.link.mtu, flags: STATION_HOST }
+    }
+}
+
+impl Kernel {
+    /// What the programs know of an interface.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn port(&self, ifindex: u32) -> Result<Option<Port>, KernelError> {
+        lookup(&self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
+    }
+
+    /// The station with this address on a bridge.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn station(&self, bridge: u32, mac: Mac) -> Result<Option<Station>, KernelError> {
+        lookup(&self.maps.stations, &StationKey { bridge, vid: 0, mac }).map_err(in_map("FDB"))
+    }
+
+    /// Writes the entries of a port.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_port(&mut self, attachment: &Attachment, asks: Asks) -> Result<(), KernelError> {
+        let entry = attachment.port_entry(asks as u32);
+        self.maps.ports.insert(attachment.port_key(), entry, 0).map_err(in_map("PORTS"))?;
+        self.write_station(attachment)?;
+        let owner = Owner { ifindex: attachment.port.host.index };
+        for key in attachment.address_keys() {
+            self.maps.addresses.insert(key, owner, 0).map_err(in_map("ADDRESSES"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes how a port's container is reached.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_station(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        self.maps.stations.insert(attachment.station_key(), attachment.station(), 0).map_err(in_map("FDB"))
+    }
+
+    /// Changes which path a port's packets ask for, and nothing else. The programs write this field too, from
+    /// [`Asks::Fast`] to [`Asks::Ask`]: what is written here over what they wrote asks no less.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_asks(&mut self, ifindex: u32, asks: Asks) -> Result<(), KernelError> {
+        let Some(entry) = self.port(ifindex)? else { return Ok(()) };
+        if entry.asks == asks as u32 {
+            return Ok(());
+        }
+        let entry = Port { asks: asks as u32, ..entry };
+        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+    }
+
+    /// Writes the entries of a bridge.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_bridge(&mut self, bridge: &Bridge) -> Result<(), KernelError> {
+        let key = PortKey { ifindex: bridge.link.index };
+        self.maps.ports.insert(key, bridge.port_entry(), 0).map_err(in_map("PORTS"))?;
+        match bridge.station_key() {
+            Some(key) => self.maps.stations.insert(key, bridge.station(), 0).map_err(in_map("FDB")),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the entries of a port away, but none that another port has taken over. Goes on past errors.
+    pub fn erase_port(&mut self, attachment: &Attachment) -> Vec<KernelError> {
+        let ifindex = attachment.port.host.index;
+        let mut errors = Vec::new();
+        for key in attachment.address_keys() {
+            let erased = lookup(&self.maps.addresses, &key).and_then(|owner| match owner {
+                Some(owner) if owner.ifindex == ifindex => remove(&mut self.maps.addresses, &key),
+                _ => Ok(()),
+            });
+            errors.extend(erased.map_err(in_map("ADDRESSES")).err());
+        }
+        errors.extend(self.erase_station(attachment.station_key(), ifindex).map_err(in_map("FDB")).err());
+        let erased = remove(&mut self.maps.ports, &attachment.port_key());
+        errors.extend(erased.map_err(in_map("PORTS")).err());
+        self.maps.clear_drops(ifindex);
+        errors
+    }
+
+    /// Takes the entries of a bridge away. Goes on past errors.
+    pub fn erase_bridge(&mut self, bridge: &Bridge) -> Vec<KernelError> {
+        let ifindex = bridge.link.index;
+        let station = bridge.station_key().map_or(Ok(()), |key| self.erase_station(key, ifindex));
+        let port = remove(&mut self.maps.ports, &PortKey { ifindex });
+        self.maps.clear_drops(ifindex);
+        [station.map_err(in_map("FDB")).err(), port.map_err(in_map("PORTS")).err()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Takes the bridge's own station away, before it is written under another address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_bridge_station(&mut self, bridge: &Bridge) -> Result<(), KernelError> {
+        let Some(key) = bridge.station_key() else { return Ok(()) };
+        self.erase_station(key, bridge.link.index).map_err(in_map("FDB"))
+    }
+
+    fn erase_station(&mut self, key: StationKey, ifindex: u32) -> Result<(), MapError> {
+        match lookup(&self.maps.stations, &key)? {
+            Some(station) if station.ifindex == ifindex => remove(&mut self.maps.stations, &key),
+            _ => Ok(()),
+        }
+    }
+}

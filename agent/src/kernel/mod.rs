@@ -1,0 +1,135 @@
+//! What an attachment is in the kernel, and how it gets there and away again.
+//!
+//! A port is an entry in `PORTS`, one in `FDB`, one in `ADDRESSES` for each of its addresses, and two programs. Its
+//! bridge is an entry in `PORTS`, one in `FDB` and one program. Entries are written before the programs that read
+//! them are attached, and taken away after them. Every step may be done twice and undone twice: finishing what a crash
+//! left is doing it again.
+
+mod audit;
+mod entries;
+mod hooks;
+
+pub use entries::Asks;
+
+use std::path::Path;
+
+use aya::maps::MapError;
+use nix::libc;
+use shunt_agent_api::ProgramMode;
+
+use crate::bpf::clsact::ClsactError;
+use crate::bpf::hook::{Hook, Program};
+use crate::bpf::maps::Maps;
+use crate::bpf::mount::{self, MountError};
+use crate::bpf::object::{self, ObjectError, Programs};
+use crate::bpf::pins::Pins;
+use crate::bpf::probe;
+use crate::bpf::tcx::TcxError;
+use crate::config::AttachMode;
+use crate::netlink::link::{self, Link};
+use crate::netlink::{NetlinkError, RequestSocket};
+
+/// Why the kernel is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// There is no BPF file system.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// The directories for pins cannot be made.
+    #[error("the pin directory below {path}: {source}")]
+    Pins {
+        /// The configured directory.
+        path: std::path::PathBuf,
+        /// The file system's word.
+        source: std::io::Error,
+    },
+    /// The programs cannot be loaded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// Netlink failed.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// A map entry was refused.
+    #[error("map {map}: {source}")]
+    Map {
+        /// The map.
+        map: &'static str,
+        /// aya's word.
+        source: MapError,
+    },
+    /// A tcx link was refused.
+    #[error("{hook}: {source}")]
+    Tcx {
+        /// Where.
+        hook: Hook,
+        /// What happened.
+        source: TcxError,
+    },
+    /// A filter was refused.
+    #[error("{hook}: {source}")]
+    Clsact {
+        /// Where.
+        hook: Hook,
+        /// What happened.
+        source: ClsactError,
+    },
+    /// All counters are taken.
+    #[error("the node has as many ports as this version serves")]
+    Full,
+}
+
+/// The kernel as the agent uses it: bound to the network namespace of the thread that opened it.
+pub struct Kernel {
+    /// The maps.
+    pub maps: Maps,
+    programs: Programs,
+    pins: Pins,
+    mode: ProgramMode,
+    route: RequestSocket,
+}
+
+impl Kernel {
+    /// Mounts bpffs where it is missing, loads the programs and finds out how to attach them.
+    ///
+    /// # Errors
+    /// [`KernelError`]; programs that serve already go on serving.
+    pub fn open(bpffs: &Path, attach: AttachMode) -> Result<Self, KernelError> {
+        mount::ensure(bpffs)?;
+        let pins =
+            Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
+        let (programs, maps) = object::load(&pins)?;
+        let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
+        Ok(Self { maps, programs, pins, mode: probe::mode(attach), route })
+    }
+
+    /// How programs are attached.
+    pub fn mode(&self) -> ProgramMode {
+        self.mode
+    }
+
+    /// The kernel's id of a program.
+    pub fn program_id(&self, program: Program) -> u32 {
+        self.programs.id(program)
+    }
+
+    /// The link with this index, if there is one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn link(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
+        Ok(link::by_index(&mut self.route, index)?)
+    }
+
+    /// Every link of the namespace.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn links(&mut self) -> Result<Vec<Link>, KernelError> {
+        Ok(link::all(&mut self.route)?)
+    }
+}
+
+/// Names the map in a map's error.
+fn in_map(map: &'static str) -> impl FnOnce(MapError) -> KernelError {
+    move |source| KernelError::Map { map, source }
+}

@@ -1,0 +1,18 @@
+//! The shunt node agent: loads, pins and attaches the programs, and owns their maps.
+//!
+//! From the outside in: [`daemon`] serves the socket and hears netlink, [`Agent`] does what is asked of it, [`state`]
+//! remembers it on disk, [`kernel`] puts it into the kernel by way of [`bpf`] and [`netlink`].
+
+#![forbid(unsafe_code)]
+
+mod agent;
+pub mod bpf;
+pub mod config;
+pub mod daemon;
+pub mod kernel;
+mod mac;
+pub mod netlink;
+pub mod registry;
+pub mod state;
+
+pub use agent::{Agent, OpenError, Refusal};

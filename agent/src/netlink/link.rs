@@ -1,0 +1,118 @@
+//! Links of this network namespace.
+
+use dataplane::address::Mac;
+use nix::libc;
+
+use super::socket::{self, NetlinkError, RequestSocket};
+
+/// Bytes of `struct ifinfomsg`.
+const IFINFOMSG: usize = 16;
+
+/// Leaves the statistics out of the answer (`RTEXT_FILTER_SKIP_STATS`, linux/rtnetlink.h).
+const SKIP_STATS: u32 = 1 << 3;
+
+/// What the agent wants to know of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its ifindex; the kernel uses it again once the link is gone.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its Ethernet address, if it has one.
+    pub mac: Option<Mac>,
+    /// Its MTU in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// The bridge that it is a port of.
+    pub master: Option<u32>,
+    /// Carrier (`IFF_LOWER_UP`). A veth end has it while both ends are up.
+    pub carrier: bool,
+}
+
+/// Reads the payload of `RTM_NEWLINK` or `RTM_DELLINK`. None for another family's message (the bridge speaks of its
+/// ports with the same types) and for one that is too short.
+pub fn parse(payload: &[u8]) -> Option<Link> {
+    let (header, rest) = payload.split_first_chunk::<IFINFOMSG>()?;
+    let [family, _, _, _, i0, i1, i2, i3, f0, f1, f2, f3, ..] = *header;
+    if i32::from(family) != libc::AF_UNSPEC {
+        return None;
+    }
+    let flags = u32::from_ne_bytes([f0, f1, f2, f3]);
+    let mut link = Link {
+        index: u32::from_ne_bytes([i0, i1, i2, i3]),
+        name: String::new(),
+        mac: None,
+        mtu: 0,
+        master: None,
+        carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
+    };
+    socket::attributes(rest, |kind, value| match kind {
+        libc::IFLA_IFNAME => link.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
+        libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(Mac::new),
+        libc::IFLA_MTU => link.mtu = socket::number(value).unwrap_or_default(),
+        libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
+        _ => {}
+    });
+    Some(link)
+}
+
+/// The link with this index; none if there is none.
+///
+/// # Errors
+/// Netlink's, other than that there is no such link.
+pub fn by_index(socket: &mut RequestSocket, index: u32) -> Result<Option<Link>, NetlinkError> {
+    let mut found = None;
+    match socket.get(libc::RTM_GETLINK, &request(index), |payload| found = parse(payload)) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => Ok(found),
+    }
+}
+
+/// Every link.
+///
+/// # Errors
+/// Netlink's.
+pub fn all(socket: &mut RequestSocket) -> Result<Vec<Link>, NetlinkError> {
+    socket.dump(libc::RTM_GETLINK, &request(0), parse)
+}
+
+/// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.
+fn request(index: u32) -> [u8; IFINFOMSG + 8] {
+    let mut payload = [0; IFINFOMSG + 8];
+    payload[4..8].copy_from_slice(&index.to_ne_bytes());
+    payload[16..18].copy_from_slice(&8u16.to_ne_bytes());
+    payload[18..20].copy_from_slice(&libc::IFLA_EXT_MASK.to_ne_bytes());
+    payload[20..24].copy_from_slice(&SKIP_STATS.to_ne_bytes());
+    payload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loopback(family: u8) -> Vec<u8> {
+        let mut payload = vec![family, 0, 4, 3, 1, 0, 0, 0, 0x49, 0, 1, 0, 0, 0, 0, 0];
+        payload.extend([7, 0, 3, 0, b'l', b'o', 0, 0]);
+        payload.extend([8, 0, 4, 0, 0, 0, 1, 0]);
+        payload
+    }
+
+    #[test]
+    fn a_links_name_mtu_and_carrier_are_read() {
+        let link = parse(&loopback(0)).unwrap();
+        assert_eq!((link.index, link.name.as_str(), link.mtu, link.carrier), (1, "lo", 65536, true));
+    }
+
+    #[test]
+    fn the_bridges_messages_about_its_ports_are_not_links() {
+        assert_eq!(parse(&loopback(libc::AF_BRIDGE as u8)), None);
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_read_as_far_as_it_goes() {
+        let whole = loopback(0);
+        for length in 0..whole.len() {
+            let _ = parse(&whole[..length]).map(|link| assert_eq!(link.index, 1));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What the agent asks of the kernel over netlink, and what it hears.
+//!
+//! Requests are blocking, one at a time, on the thread that owns the agent's state: an answer is some 10 µs away and a
+//! port's attachment must not be interleaved with another's. Messages are read attribute by attribute, so that one
+//! that this version has never heard of is skipped and not an error.
+
+pub mod conntrack;
+pub mod filter;
+pub mod link;
+pub mod monitor;
+mod socket;
+
+pub use socket::{NetlinkError, RequestSocket};

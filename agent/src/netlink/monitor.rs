@@ -1,0 +1,79 @@
+//! Changes of links, as the kernel tells them to everybody (`RTNLGRP_LINK`).
+
+use std::io;
+
+use netlink_sys::{AsyncSocket as _, AsyncSocketExt as _, SocketAddr, TokioSocket};
+use nix::libc;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
+
+use super::link::{self, Link};
+use super::socket;
+
+/// Bytes that may wait in the kernel. A churn of 1,000 containers at once says some 4 MB.
+const BACKLOG: usize = 8 << 20;
+
+/// Bytes of one datagram; a multicast message never has more than one page's worth.
+const DATAGRAM: usize = 32 << 10;
+
+/// What has happened to links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// A link is new or has changed.
+    Changed(Link),
+    /// A link is gone from this namespace.
+    Gone(Link),
+    /// The kernel dropped messages (`ENOBUFS`): ask for everything again.
+    Missed,
+}
+
+/// Listens to link changes of the network namespace that it was opened in.
+pub struct Monitor {
+    socket: TokioSocket,
+    buffer: Vec<u8>,
+}
+
+impl Monitor {
+    /// Subscribes. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = TokioSocket::new(libc::NETLINK_ROUTE as isize)?;
+        socket.socket_mut().bind(&SocketAddr::new(0, libc::RTMGRP_LINK as u32))?;
+        setsockopt(socket.socket_ref(), RcvBufForce, &BACKLOG)?;
+        Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
+    }
+
+    /// Waits for the next changes. Cancelling it loses nothing.
+    ///
+    /// # Errors
+    /// The kernel's, other than that it dropped messages.
+    pub async fn next(&mut self) -> io::Result<Vec<LinkEvent>> {
+        loop {
+            self.buffer.clear();
+            match self.socket.recv(&mut self.buffer).await {
+                Ok(()) => return Ok(events(&self.buffer)),
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    return Ok(vec![LinkEvent::Missed]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The changes that one datagram tells; one that cannot be read counts as missed.
+fn events(datagram: &[u8]) -> Vec<LinkEvent> {
+    socket::messages(datagram)
+        .filter_map(|message| {
+            let Ok(message) = message else { return Some(LinkEvent::Missed) };
+            match message.message_type() {
+                libc::RTM_NEWLINK => link::parse(message.payload()).map(LinkEvent::Changed),
+                libc::RTM_DELLINK => link::parse(message.payload()).map(LinkEvent::Gone),
+                _ => None,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! A blocking netlink socket: one request, all of its answers.
+
+use std::io;
+
+use netlink_packet_core::{NetlinkBuffer, NlasIterator};
+use netlink_sys::{Socket, SocketAddr};
+use nix::libc;
+
+/// Bytes of a netlink header, and what messages are aligned to.
+const HEADER: usize = 16;
+const ALIGN: usize = 4;
+
+/// The kernel never puts more into one datagram of a dump (`NLMSG_GOODSIZE` and its growth, net/netlink/af_netlink.c).
+const DATAGRAM: usize = 64 << 10;
+
+/// How often a dump that the kernel calls inconsistent is begun again.
+const DUMP_TRIES: u32 = 5;
+
+/// Why the kernel did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NetlinkError {
+    /// The socket failed.
+    #[error("netlink: {0}")]
+    Socket(#[from] io::Error),
+    /// The kernel refused the request.
+    #[error("the kernel refused: {0}")]
+    Refused(io::Error),
+    /// The answer is cut short.
+    #[error("the kernel's answer cannot be read: {0}")]
+    Garbled(&'static str),
+    /// What was dumped changed faster than it could be read.
+    #[error("the kernel's table changed while it was read, {DUMP_TRIES} times")]
+    Unsteady,
+}
+
+impl NetlinkError {
+    /// Whether the kernel says that the thing asked about is not there.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Refused(error)
+            if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::ENXIO)))
+    }
+}
+
+/// A socket for requests. Bound to the network namespace that it was opened in.
+#[derive(Debug)]
+pub struct RequestSocket {
+    socket: Socket,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl RequestSocket {
+    /// Opens a socket of one protocol (`NETLINK_ROUTE`, `NETLINK_NETFILTER`).
+    ///
+    /// # Errors
+    /// [`NetlinkError::Socket`]: the kernel lacks the protocol.
+    pub fn open(protocol: i32) -> Result<Self, NetlinkError> {
+        let socket = Socket::new(protocol as isize)?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sequence: 0, buffer: Vec::with_capacity(DATAGRAM) })
+    }
+
+    /// Asks for one thing; `each` gets the payload of what is answered.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`] with the kernel's errno.
+    pub fn get(
+        &mut self,
+        kind: u16,
+        payload: &[u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), NetlinkError> {
+        self.send(kind, (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16, payload)?;
+        self.receive(&mut each).map(|_| ())
+    }
+
+    /// Asks for a whole table; `each` gets every entry's payload, once.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Unsteady`] when it changed each time while it was read.
+    pub fn dump<T>(
+        &mut self,
+        kind: u16,
+        payload: &[u8],
+        mut each: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, NetlinkError> {
+        for _ in 0..DUMP_TRIES {
+            let mut entries = Vec::new();
+            self.send(kind, (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16, payload)?;
+            if self.receive(&mut |payload| entries.extend(each(payload)))? {
+                return Ok(entries);
+            }
+        }
+        Err(NetlinkError::Unsteady)
+    }
+
+    fn send(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<(), NetlinkError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut message = vec![0; HEADER + payload.len()];
+        message[HEADER..].copy_from_slice(payload);
+        let mut header = NetlinkBuffer::new(&mut message);
+        header.set_length((HEADER + payload.len()) as u32);
+        header.set_message_type(kind);
+        header.set_flags(flags);
+        header.set_sequence_number(self.sequence);
+        self.socket.send(&message, 0)?;
+        Ok(())
+    }
+
+    /// Reads until the request is answered. False if a dump was inconsistent.
+    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<bool, NetlinkError> {
+        let mut consistent = true;
+        loop {
+            self.buffer.clear();
+            match self.socket.recv(&mut self.buffer, 0) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            for message in messages(&self.buffer) {
+                let message = message?;
+                if message.sequence_number() != self.sequence {
+                    continue;
+                }
+                consistent &= i32::from(message.flags()) & libc::NLM_F_DUMP_INTR == 0;
+                match i32::from(message.message_type()) {
+                    libc::NLMSG_ERROR | libc::NLMSG_DONE => {
+                        return status(message.payload()).map(|()| consistent);
+                    }
+                    libc::NLMSG_NOOP => {}
+                    _ => each(message.payload()),
+                }
+            }
+        }
+    }
+}
+
+/// The messages of one datagram.
+pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffer<&[u8]>, NetlinkError>> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let message =
+            NetlinkBuffer::new_checked(rest).map_err(|_| NetlinkError::Garbled("a message is cut short"));
+        let length = message.as_ref().map_or(rest.len(), |message| message.length() as usize);
+        rest = rest.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+/// Calls `each` with every attribute's type and value, up to the first that is malformed.
+pub(super) fn attributes(bytes: &[u8], mut each: impl FnMut(u16, &[u8])) {
+    for attribute in NlasIterator::new(bytes).map_while(Result::ok) {
+        each(attribute.kind(), attribute.value());
+    }
+}
+
+/// A value as a number in the host's order.
+pub(super) fn number(value: &[u8]) -> Option<u32> {
+    value.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+/// The errno at the front of `NLMSG_ERROR` and `NLMSG_DONE`: zero or negative.
+fn status(payload: &[u8]) -> Result<(), NetlinkError> {
+    match payload.first_chunk().copied().map(i32::from_ne_bytes) {
+        None | Some(0) => Ok(()),
+        Some(errno) => Err(NetlinkError::Refused(io::Error::from_raw_os_error(errno.wrapping_neg()))),
+    }
+}

@@ -1,0 +1,186 @@
+//! What the agent knows of its attachments and their bridges, in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dataplane::abi::{MAX_SLOTS, NO_SLOT};
+use dataplane::address::Mac;
+use shunt_agent_api::{AttachmentKey, BridgePort};
+
+use crate::netlink::link::Link;
+
+/// One container interface, attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// What was asked for.
+    pub port: BridgePort,
+    /// `port.mac`, read.
+    pub mac: Mac,
+    /// Its counters.
+    pub slot: u32,
+    /// Whether the container's end is up.
+    pub peer_up: bool,
+}
+
+/// A bridge that has attachments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridge {
+    /// The bridge device, as the kernel last described it.
+    pub link: Link,
+    /// Its counters.
+    pub slot: u32,
+}
+
+/// Every attachment, by each of its names.
+///
+/// Invariant: the bridge of every attachment is in `bridges`, and no two attachments share a host end.
+#[derive(Debug, Default)]
+pub struct Registry {
+    attachments: BTreeMap<AttachmentKey, Attachment>,
+    hosts: HashMap<u32, AttachmentKey>,
+    bridges: BTreeMap<u32, Bridge>,
+    /// Counter slots.
+    pub slots: Slots,
+}
+
+impl Registry {
+    /// The attachment of this key.
+    pub fn get(&self, key: &AttachmentKey) -> Option<&Attachment> {
+        self.attachments.get(key)
+    }
+
+    /// The attachment whose host end has this ifindex.
+    pub fn by_host(&self, ifindex: u32) -> Option<&Attachment> {
+        self.attachments.get(self.hosts.get(&ifindex)?)
+    }
+
+    /// The same, to note that its peer went up or down.
+    pub fn by_host_mut(&mut self, ifindex: u32) -> Option<&mut Attachment> {
+        self.attachments.get_mut(self.hosts.get(&ifindex)?)
+    }
+
+    /// Every attachment, in the order of their keys.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.values()
+    }
+
+    /// How many attachments there are.
+    pub fn len(&self) -> usize {
+        self.attachments.len()
+    }
+
+    /// Whether there is no attachment.
+    pub fn is_empty(&self) -> bool {
+        self.attachments.is_empty()
+    }
+
+    /// The attachments of one bridge.
+    pub fn of_bridge(&self, bridge: u32) -> impl Iterator<Item = &Attachment> {
+        self.attachments.values().filter(move |attachment| attachment.port.bridge.index == bridge)
+    }
+
+    /// Notes an attachment. Its bridge has been noted before.
+    pub fn insert(&mut self, attachment: Attachment) {
+        self.hosts.insert(attachment.port.host.index, attachment.port.key.clone());
+        self.attachments.insert(attachment.port.key.clone(), attachment);
+    }
+
+    /// Forgets an attachment.
+    pub fn remove(&mut self, key: &AttachmentKey) -> Option<Attachment> {
+        let attachment = self.attachments.remove(key)?;
+        self.hosts.remove(&attachment.port.host.index);
+        Some(attachment)
+    }
+
+    /// The bridge with this ifindex, if it has attachments.
+    pub fn bridge(&self, index: u32) -> Option<&Bridge> {
+        self.bridges.get(&index)
+    }
+
+    /// Every bridge that has attachments.
+    pub fn bridges(&self) -> impl Iterator<Item = &Bridge> {
+        self.bridges.values()
+    }
+
+    /// Notes a bridge, or its new state.
+    pub fn insert_bridge(&mut self, bridge: Bridge) {
+        self.bridges.insert(bridge.link.index, bridge);
+    }
+
+    /// Forgets a bridge.
+    pub fn remove_bridge(&mut self, index: u32) -> Option<Bridge> {
+        self.bridges.remove(&index)
+    }
+}
+
+/// Places in `COUNTERS`.
+#[derive(Debug)]
+pub struct Slots {
+    /// Given back, lowest first: the used part of the map stays small.
+    free: BTreeSet<u32>,
+    /// Never given out yet.
+    next: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { free: BTreeSet::new(), next: NO_SLOT + 1 }
+    }
+}
+
+impl Slots {
+    /// Takes a free slot; none when every one is taken.
+    pub fn take(&mut self) -> Option<u32> {
+        self.free.pop_first().or_else(|| {
+            let slot = (self.next < MAX_SLOTS).then_some(self.next)?;
+            self.next += 1;
+            Some(slot)
+        })
+    }
+
+    /// Takes this very slot, which a map entry of an earlier run names. False if it is taken or there is no such slot.
+    pub fn claim(&mut self, slot: u32) -> bool {
+        if slot == NO_SLOT || slot >= MAX_SLOTS {
+            return false;
+        }
+        while self.next <= slot {
+            self.free.insert(self.next);
+            self.next += 1;
+        }
+        self.free.remove(&slot)
+    }
+
+    /// Gives a slot back.
+    pub fn give_back(&mut self, slot: u32) {
+        self.free.insert(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_used_again_and_the_shared_one_is_never_given_out() {
+        let mut slots = Slots::default();
+        let (one, two) = (slots.take().unwrap(), slots.take().unwrap());
+        assert!(one != NO_SLOT && two != NO_SLOT && one != two);
+        slots.give_back(one);
+        assert_eq!(slots.take(), Some(one));
+    }
+
+    #[test]
+    fn a_claimed_slot_is_not_given_out_again() {
+        let mut slots = Slots::default();
+        assert!(slots.claim(3));
+        assert!(!slots.claim(3) && !slots.claim(NO_SLOT) && !slots.claim(MAX_SLOTS));
+        let given: Vec<_> = (0..3).map_while(|_| slots.take()).collect();
+        assert_eq!(given, [1, 2, 4]);
+    }
+
+    #[test]
+    fn when_every_slot_is_taken_there_is_none() {
+        let mut slots = Slots::default();
+        assert_eq!((0..).map_while(|_: u32| slots.take()).count() as u32, MAX_SLOTS - 1);
+        assert_eq!(slots.take(), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! The content of one attachment's file.
+
+use serde::{Deserialize, Serialize};
+use shunt_agent_api::{AttachmentKey, BridgePort};
+
+/// The version of the files that this agent writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+/// One attachment as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The kernel's boot id. After a reboot nothing of the attachment is left in the kernel.
+    pub boot: String,
+    /// What was asked for.
+    pub port: BridgePort,
+}
+
+/// Why a file is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// Written by a newer agent.
+    #[error("it has format {0}, this agent reads up to {FORMAT}")]
+    Future(u64),
+    /// Torn, or not one of our files.
+    #[error("it is torn or foreign: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// Somebody copied it: two files must not claim one attachment.
+    #[error("it is {0}'s under another name")]
+    Misnamed(AttachmentKey),
+}
+
+impl Record {
+    /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// [`RecordError`]; never a panic, whatever the bytes.
+    pub fn read(bytes: &[u8]) -> Result<Self, RecordError> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(RecordError::Empty);
+        }
+        let value: serde_json::Value = serde_json::from_slice(bytes)?;
+        match value.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format > u64::from(FORMAT) => Err(RecordError::Future(format)),
+            _ => Ok(serde_json::from_value(value)?),
+        }
+    }
+
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// None that is known: every field can be written.
+    pub fn write(&self) -> Result<Vec<u8>, RecordError> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use shunt_agent_api::Interface;
+
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            format: FORMAT,
+            boot: "b".into(),
+            port: BridgePort {
+                key: AttachmentKey { network: "n".into(), container: "c".into(), ifname: "eth0".into() },
+                bridge: Interface { name: "br".into(), index: 2 },
+                host: Interface { name: "veth".into(), index: 3 },
+                mac: "02:00:00:00:00:01".into(),
+                ips: vec!["10.0.0.2".parse().unwrap()],
+                mtu: 1500,
+                netns: None,
+                peer_up: false,
+            },
+        }
+    }
+
+    #[test]
+    fn a_record_torn_anywhere_is_refused() {
+        let whole = record().write().unwrap();
+        assert_eq!(Record::read(&whole).unwrap(), record());
+        for length in 0..whole.len() - 1 {
+            assert!(Record::read(&whole[..length]).is_err(), "{length}");
+        }
+        assert!(matches!(Record::read(&vec![0; whole.len()]), Err(RecordError::Empty)));
+    }
+
+    #[test]
+    fn a_newer_agents_record_is_told_from_a_torn_one() {
+        assert!(matches!(Record::read(br#"{"format": 2, "shape": "new"}"#), Err(RecordError::Future(2))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
+            let _ = Record::read(&bytes).map(|record| assert_eq!(record.format, FORMAT));
+        }
+    }
+}

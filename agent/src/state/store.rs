@@ -1,0 +1,186 @@
+//! The state directory: `attachments/`, `quarantine/` and the lock that keeps a second agent out.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use shunt_agent_api::{AttachmentKey, BridgePort};
+
+use super::name;
+use super::record::{FORMAT, Record, RecordError};
+
+/// What a file is called until it is whole.
+const UNFINISHED: &str = ".unfinished";
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another agent has it.
+    #[error("another agent uses the state directory {0}")]
+    Taken(PathBuf),
+    /// The file system refused.
+    #[error("cannot {verb} {path}: {source}")]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The file system's word.
+        source: io::Error,
+    },
+    /// The record cannot be written down.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+fn failed<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+    move |source| StoreError::Io { verb, path: path.to_path_buf(), source }
+}
+
+/// A file that is no record, and where it went.
+#[derive(Debug)]
+pub struct SetAside {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// What was wrong with it.
+    pub reason: RecordError,
+}
+
+/// What was found at the start.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Attachments of this boot.
+    pub records: Vec<Record>,
+    /// Attachments of an earlier boot, of which the kernel knows nothing any more; their files are gone.
+    pub outlived: Vec<BridgePort>,
+    /// Files that were moved to `quarantine/`.
+    pub aside: Vec<SetAside>,
+}
+
+/// The state directory, held against other agents while this lives.
+#[derive(Debug)]
+pub struct Store {
+    attachments: PathBuf,
+    quarantine: PathBuf,
+    boot: String,
+    _lock: Flock<File>,
+}
+
+impl Store {
+    /// Makes the directories, open to root only, and takes the lock.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`], or the file system's.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let attachments = directory.join("attachments");
+        let quarantine = directory.join("quarantine");
+        for path in [directory, &attachments, &quarantine] {
+            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed("create", path))?;
+        }
+        let path = directory.join("lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("open", &path))?;
+        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|_| StoreError::Taken(directory.to_path_buf()))?;
+        let boot = Path::new("/proc/sys/kernel/random/boot_id");
+        let boot = fs::read_to_string(boot).map_err(failed("read", boot))?.trim().to_owned();
+        Ok(Self { attachments, quarantine, boot, _lock: lock })
+    }
+
+    /// Writes an attachment down. When this returns, the file is whole under its name.
+    ///
+    /// The file's data is synced and the directory is not: what a power cut could take back is a file without any
+    /// kernel state behind it, which means nothing.
+    ///
+    /// # Errors
+    /// The file system's; no file stays behind.
+    pub fn write(&self, port: &BridgePort) -> Result<(), StoreError> {
+        let record = Record { format: FORMAT, boot: self.boot.clone(), port: port.clone() };
+        let path = self.path(&port.key);
+        let unfinished = path.with_added_extension(&UNFINISHED[1..]);
+        let written = write_new(&unfinished, &record.write()?)
+            .and_then(|()| fs::rename(&unfinished, &path))
+            .map_err(failed("write", &path));
+        if written.is_err() {
+            let _absent = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    /// Forgets an attachment; it may be forgotten already.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn remove(&self, key: &AttachmentKey) -> Result<(), StoreError> {
+        let path = self.path(key);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the attachment is written down exactly so.
+    pub fn holds(&self, port: &BridgePort) -> bool {
+        fs::read(self.path(&port.key))
+            .ok()
+            .and_then(|bytes| Record::read(&bytes).ok())
+            .is_some_and(|record| record.port == *port)
+    }
+
+    /// Reads every file. What is no record is set aside, what was never finished is removed.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        let mut loaded = Loaded::default();
+        for entry in fs::read_dir(&self.attachments).map_err(failed("read", &self.attachments))? {
+            let path = entry.map_err(failed("read", &self.attachments))?.path();
+            if path.to_string_lossy().ends_with(UNFINISHED) {
+                fs::remove_file(&path).map_err(failed("remove", &path))?;
+                continue;
+            }
+            match self.read(&path) {
+                Ok(record) if record.boot == self.boot => loaded.records.push(record),
+                Ok(record) => {
+                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                    loaded.outlived.push(record.port);
+                }
+                Err(reason) => loaded.aside.push(self.set_aside(&path, reason)?),
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn read(&self, path: &Path) -> Result<Record, RecordError> {
+        let bytes = fs::read(path).map_err(serde_json::Error::io)?;
+        let record = Record::read(&bytes)?;
+        if self.path(&record.port.key) == path {
+            Ok(record)
+        } else {
+            Err(RecordError::Misnamed(record.port.key))
+        }
+    }
+
+    fn set_aside(&self, path: &Path, reason: RecordError) -> Result<SetAside, StoreError> {
+        let aside = self.quarantine.join(path.file_name().unwrap_or_default());
+        fs::rename(path, &aside).map_err(failed("set aside", path))?;
+        Ok(SetAside { path: aside, reason })
+    }
+
+    fn path(&self, key: &AttachmentKey) -> PathBuf {
+        self.attachments.join(name::of(key))
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}

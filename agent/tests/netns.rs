@@ -1,0 +1,14 @@
+//! End to end: the release binaries in network namespaces, three containers by real CNI ADDs. Needs root and
+//! `cargo xtask build`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[path = "netns/agent_restart.rs"]
+mod agent_restart;
+#[path = "netns/bad_input.rs"]
+mod bad_input;
+#[path = "netns/delete.rs"]
+mod delete;
+#[path = "netns/fast_path.rs"]
+mod fast_path;
+#[path = "netns/stage.rs"]
+mod stage;

@@ -1,0 +1,100 @@
+//! Traffic arrives unaltered, and takes the path that it should.
+
+use shunt_agent_api::PortReport;
+use shunt_lab::{Conversation, Protocol};
+
+use crate::stage::Stage;
+
+/// Messages of a conversation whose packets are counted.
+const ROUNDS: u32 = 300;
+
+/// Of what the container sent since `before`, the share that took the fast path, in percent.
+fn fast_percent(before: &PortReport, after: &PortReport) -> f64 {
+    let fast = after.from.fast - before.from.fast;
+    let kernel = after.from.kernel - before.from.kernel;
+    let dropped = after.from.dropped - before.from.dropped;
+    assert!(fast + kernel >= u64::from(ROUNDS), "too little was counted: {before:?} {after:?}");
+    100.0 * fast as f64 / (fast + kernel + dropped) as f64
+}
+
+#[test]
+fn three_containers_talk_over_both_families_and_both_protocols() {
+    let stage = Stage::set();
+    for client in 0..3 {
+        for server in 0..3 {
+            stage.assert_talk(client, server);
+        }
+    }
+}
+
+#[test]
+fn ninety_nine_of_a_hundred_packets_take_the_fast_path_after_the_first() {
+    let stage = Stage::set();
+    for address in stage.sandboxes[1].addresses() {
+        let echo = stage.sandboxes[1].echo(address, 7000).unwrap();
+        for protocol in [Protocol::Tcp, Protocol::Udp] {
+            let mut talk = stage.sandboxes[0].talk_to(protocol, &echo).unwrap();
+            talk.say(100).unwrap();
+            let agent = stage.node.agent();
+            let before = ["one", "two"].map(|id| agent.port(id).unwrap());
+            talk.chat(ROUNDS, 1000).unwrap();
+            let after = ["one", "two"].map(|id| agent.port(id).unwrap());
+            for (before, after) in before.iter().zip(&after) {
+                let percent = fast_percent(before, after);
+                assert!(percent >= 99.0, "{percent}% of {} over {protocol:?} to {address}", after.container);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_one_sends_on_the_fast_path_is_what_the_other_gets() {
+    let stage = Stage::set();
+    let echo = stage.echo(1, 7000);
+    let mut talk = stage.sandboxes[0].talk_to(Protocol::Udp, &echo).unwrap();
+    talk.say(100).unwrap();
+    let agent = stage.node.agent();
+    let before = ["one", "two"].map(|id| agent.port(id).unwrap());
+    talk.chat(ROUNDS, 1000).unwrap();
+    let after = ["one", "two"].map(|id| agent.port(id).unwrap());
+    let deltas = [0, 1].map(|at| {
+        let (before, after) = (&before[at], &after[at]);
+        [after.from.fast - before.from.fast, after.to.fast - before.to.fast]
+    });
+    assert_eq!(deltas[0][0], deltas[1][1], "from one = to two");
+    assert_eq!(deltas[1][0], deltas[0][1], "from two = to one");
+    assert!(deltas[0][0] >= u64::from(ROUNDS));
+}
+
+#[test]
+fn the_node_and_its_containers_talk_by_the_kernels_way() {
+    let stage = Stage::set();
+    for address in stage.sandboxes[0].addresses() {
+        let echo = stage.sandboxes[0].echo(address, 7000).unwrap();
+        for protocol in [Protocol::Tcp, Protocol::Udp] {
+            let talk = Conversation::open(stage.node.namespace(), protocol, echo.address());
+            talk.and_then(|mut talk| talk.chat(50, 1200)).unwrap();
+        }
+    }
+    assert!(stage.node.agent().port("one").unwrap().to.kernel > 0);
+}
+
+#[test]
+fn a_fragmented_datagram_arrives() {
+    let stage = Stage::set();
+    for address in stage.sandboxes[1].addresses() {
+        let echo = stage.sandboxes[1].echo(address, 7000).unwrap();
+        let mut talk = stage.sandboxes[0].talk_to(Protocol::Udp, &echo).unwrap();
+        talk.chat(10, 9000).unwrap();
+    }
+}
+
+#[test]
+fn containers_of_two_networks_reach_each_other_through_the_node() {
+    let mut stage = Stage::set();
+    stage.network = stage.node.network("others", "cni1", &["10.78.0.0/24", "fd78::/64"]);
+    stage.add("elsewhere");
+    stage.assert_talk(0, 3);
+    stage.assert_talk(3, 1);
+    assert_eq!(stage.node.agent().port("elsewhere").unwrap().network, "others");
+}

@@ -1,0 +1,27 @@
+//! Taking the programs off the interfaces behind the agent's back, as `bpftool` or a mistaken script does.
+
+use serde_json::Value;
+use shunt_agent_api::ProgramMode;
+use shunt_lab::{Node, run};
+
+/// Detaches every program of the node's agent. The agent may be alive or dead; `programs` is what it last reported.
+pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
+    let links: Value = serde_json::from_str(&run("bpftool", &["--json", "link", "show"]).unwrap()).unwrap();
+    for program in programs {
+        match program.mode {
+            ProgramMode::Tcx => detach_links(&links, program.id),
+            ProgramMode::Clsact => {
+                node.namespace().command("tc", &["qdisc", "del", "dev", &program.ifname, "clsact"]).ok();
+            }
+            ProgramMode::Xdp | ProgramMode::Cgroup => unreachable!("there are none of these yet"),
+        }
+    }
+}
+
+/// Program ids may be shared by several links (one program on every port): detaching twice fails, which is fine.
+fn detach_links(links: &Value, program: u32) {
+    for link in links.as_array().unwrap().iter().filter(|link| link["prog_id"] == program) {
+        let id = link["id"].to_string();
+        run("bpftool", &["link", "detach", "id", &id]).unwrap();
+    }
+}
