@@ -1,4 +1,5 @@
 //! shunt, the CNI plugin.
 
+pub mod host_local;
 pub mod prefix;
 pub mod result;
