@@ -19,10 +19,15 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// With the rules of `mode`, on a node whose bridges call iptables, as on every Kubernetes node.
     pub(crate) fn start(mode: Mode) -> Self {
+        Self::start_with(mode, false)
+    }
+
+    /// The same; a bridge port must be a hairpin for its container to reach itself.
+    pub(crate) fn start_with(mode: Mode, hairpin: bool) -> Self {
         let lab = Lab::new().unwrap();
         let node = Node::start(&lab, "node").unwrap();
         node.namespace().sysctl("net/bridge/bridge-nf-call-iptables", "1").unwrap();
-        let network = node.network("pods", "cni0", &["10.77.0.0/24"]);
+        let network = node.network("pods", "cni0", &["10.77.0.0/24"]).with("hairpinMode", hairpin.into());
         let add = |id| Sandbox::start(&lab, &node, &network, id).unwrap();
         let sandboxes: Vec<_> = ["client", "endpoint", "other"].map(add).into();
         let endpoint = sandboxes[1].attachment().ipv4().unwrap();

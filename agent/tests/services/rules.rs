@@ -73,23 +73,33 @@ fn nftables(node: &Namespace, endpoint: Ipv4Addr) {
                     {VIRTUAL} . udp . {SERVICE_PORT} : goto service
                 }}
             }}
-            chain service {{ goto endpoint }}
+            chain service {{
+                goto endpoint
+            }}
             chain endpoint {{
                 ip saddr {endpoint} meta mark set mark or 0x4000
                 meta l4proto tcp dnat to {endpoint}:{ENDPOINT_PORT}
                 meta l4proto udp dnat to {endpoint}:{ENDPOINT_PORT}
             }}
-            chain services {{ ip daddr . meta l4proto . th dport vmap @service-ips }}
-            chain nat-prerouting {{ type nat hook prerouting priority dstnat; jump services }}
-            chain nat-output {{ type nat hook output priority -100; jump services }}
+            chain services {{
+                ip daddr . meta l4proto . th dport vmap @service-ips
+            }}
+            chain nat-prerouting {{
+                type nat hook prerouting priority dstnat; policy accept;
+                jump services
+            }}
+            chain nat-output {{
+                type nat hook output priority -100; policy accept;
+                jump services
+            }}
             chain nat-postrouting {{
-                type nat hook postrouting priority srcnat
+                type nat hook postrouting priority srcnat; policy accept;
                 mark and 0x4000 != 0x4000 return
                 meta mark set mark xor 0x4000
                 masquerade fully-random
             }}
             chain filter-forward {{
-                type filter hook forward priority filter
+                type filter hook forward priority filter; policy accept;
                 ct state invalid drop
             }}
         }}"

@@ -37,7 +37,7 @@ fn a_service_by_nftables_answers_over_udp() {
 #[test]
 fn an_endpoint_reaches_itself_by_its_service() {
     for mode in [Iptables, Nftables] {
-        let cluster = Cluster::start(mode);
+        let cluster = Cluster::start_with(mode, true);
         for protocol in [Tcp, Udp] {
             cluster.to_service(1, protocol).chat(20, 1000).unwrap();
         }
