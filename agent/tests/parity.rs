@@ -13,6 +13,7 @@ mod kernel;
 use std::cell::RefCell;
 
 use dataplane::Verdict;
+use dataplane::port::Missing;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
@@ -20,6 +21,9 @@ use golden::world;
 use kernel::{Kernel, in_world_namespace};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+/// The programs for open ports, and those for restricted ones.
+const BOTH: [Missing; 2] = [Missing::Pass, Missing::Drop];
 
 const TC_ACT_UNSPEC: u32 = u32::MAX;
 const TC_ACT_SHOT: u32 = 2;
@@ -35,10 +39,16 @@ fn can_run(packet: &BytesPacket) -> bool {
     packet.tag.is_none() && packet.readable == packet.bytes.len() && packet.bytes.len() >= least
 }
 
-fn assert_parity(kernel: &mut Kernel, entry: Entry, here: u32, packet: &BytesPacket, name: &str) {
+fn assert_parity(
+    kernel: &mut Kernel,
+    (entry, missing): (Entry, Missing),
+    here: u32,
+    packet: &BytesPacket,
+    name: &str,
+) {
     let tables = MemoryTables::of_world();
     let mut pure = packet.clone();
-    let verdict = entry.travel(&mut pure, here, &tables);
+    let verdict = entry.travel(&mut pure, here, missing, &tables);
 
     kernel.fill();
     let run = kernel.run(entry.program(), here, packet);
@@ -64,11 +74,12 @@ fn assert_parity(kernel: &mut Kernel, entry: Entry, here: u32, packet: &BytesPac
 #[test]
 fn golden_packets_fare_alike_in_pure_code_and_kernel() {
     in_world_namespace(|| {
-        let mut kernel = Kernel::load();
+        let mut kernels = BOTH.map(Kernel::load);
         let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
         assert!(cases.len() >= 60, "only {} golden packets can be run", cases.len());
         for case in cases {
-            assert_parity(&mut kernel, case.entry, case.here, &case.packet, &case.name);
+            let kernel = &mut kernels[usize::from(case.missing == Missing::Drop)];
+            assert_parity(kernel, (case.entry, case.missing), case.here, &case.packet, &case.name);
         }
     });
 }
@@ -76,19 +87,15 @@ fn golden_packets_fare_alike_in_pure_code_and_kernel() {
 #[test]
 fn random_packets_fare_alike_in_pure_code_and_kernel() {
     in_world_namespace(|| {
-        let kernel = RefCell::new(Kernel::load());
+        let kernels = RefCell::new(BOTH.map(Kernel::load));
         let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
         let change = (0usize..120, any::<u8>());
-        let input = (
-            0..cases.len(),
-            0..3usize,
-            0..world::PLACES.len(),
-            prop::collection::vec(change, 0..4),
-            15usize..2000,
-        );
+        let program = (0..3usize, 0..BOTH.len());
+        let changes = prop::collection::vec(change, 0..4);
+        let input = (0..cases.len(), program, 0..world::PLACES.len(), changes, 15usize..2000);
         let mut runner =
             TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
-        let outcome = runner.run(&input, |(which, entry, place, changes, length)| {
+        let outcome = runner.run(&input, |(which, (entry, missing), place, changes, length)| {
             let entry = [Entry::FromContainer, Entry::ToContainer, Entry::FromHost][entry];
             let mut packet = cases[which].packet.clone();
             packet.bytes.truncate(length);
@@ -101,13 +108,9 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             if !can_run(&packet) {
                 return Err(TestCaseError::reject("a packet that no test run takes"));
             }
-            assert_parity(
-                &mut kernel.borrow_mut(),
-                entry,
-                world::PLACES[place].ifindex,
-                &packet,
-                &format!("{packet:02x?}"),
-            );
+            let kernel = &mut kernels.borrow_mut()[missing];
+            let name = format!("{packet:02x?}");
+            assert_parity(kernel, (entry, BOTH[missing]), world::PLACES[place].ifindex, &packet, &name);
             Ok(())
         });
         if let Err(error) = outcome {

@@ -58,6 +58,11 @@ pub struct Port {
     pub mac: Mac,
 }
 
+/// [`Port::flags`]: reaches no other isolated port (the kernel's `BR_ISOLATED`).
+pub const PORT_ISOLATED: u32 = 1;
+/// [`Port::flags`]: may send from its own MAC address only.
+pub const PORT_MAC_CHECK: u32 = 2;
+
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
 /// [`Port::asks`]: some flows are the kernel's; each packet is looked up in `KERNEL_FLOWS`.
@@ -96,6 +101,8 @@ pub struct Station {
 pub const STATION_HOST: u32 = 1;
 /// [`Station::flags`]: the peer is up in another namespace, so `bpf_redirect_peer` reaches it.
 pub const STATION_PEER_UP: u32 = 2;
+/// [`Station::flags`]: its port is isolated ([`PORT_ISOLATED`]).
+pub const STATION_ISOLATED: u32 = 4;
 
 /// Key of `ADDRESSES`.
 #[repr(C)]

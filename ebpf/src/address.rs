@@ -30,6 +30,13 @@ impl Mac {
         self.0[0].to_ne_bytes()[0] & 1 == 1
     }
 
+    /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
+    #[inline(always)]
+    pub const fn is(self, other: Self) -> bool {
+        let ([a, b, c], [d, e, f]) = (self.0, other.0);
+        (a ^ d) | (b ^ e) | (c ^ f) == 0
+    }
+
     /// Whether a frame may come from it: neither a group nor all zeros, as the kernel's `is_valid_ether_addr`.
     #[inline(always)]
     pub const fn is_valid_source(self) -> bool {

@@ -3,7 +3,7 @@
 use crate::Tables;
 use crate::abi::{DropKey, Port};
 use crate::tables::Lane;
-use crate::verdict::Verdict;
+use crate::verdict::{Stop, Verdict};
 
 /// Counts what became of a packet from `here`. A delivery is counted at both ends: redirecting to a peer passes the
 /// receiver's own hooks by.
@@ -32,4 +32,13 @@ pub fn received<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32
             tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
         }
     }
+}
+
+/// Counts what became of a packet on an interface without an entry, which has no counters but its drops'.
+#[inline(always)]
+pub fn unknown<T: Tables>(stop: Stop, here: u32, bytes: u32, tables: &T) -> Verdict {
+    if let Stop::Drop(reason) = stop {
+        tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+    }
+    Err(stop).into()
 }

@@ -6,17 +6,24 @@
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
-use crate::abi::{Port, PortKey};
+use crate::abi::Port;
 use crate::packet::Packet;
 use crate::parse::Unreadable;
+use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, count, deliver, find, notice, parse, path};
+use crate::{Tables, admit, count, deliver, find, isolate, notice, parse, path, port};
 
 /// A frame that a container sent, at the host end `here` of its veth.
 #[inline(always)]
-pub fn from_container<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
-        return Verdict::Pass(PassReason::NoPort);
+pub fn from_container<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    missing: Missing,
+    tables: &T,
+) -> Verdict {
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
     let bytes = packet.length();
     let verdict = onwards(packet, here, &port, tables).into();
@@ -32,23 +39,28 @@ fn onwards<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
-    if !frame.source.is_valid_source() {
-        return Err(Stop::Drop(DropReason::SourceInvalid));
-    }
+    admit::source(&frame, port)?;
     let station = find::station(&frame, port, here, tables)?;
+    isolate::apart(port, &station)?;
     path::ours(packet, &frame, port, tables)?;
     deliver::from_container(packet, &station)
 }
 
 /// A frame on its way to the container behind the host end `here`, by the kernel's way.
 #[inline(always)]
-pub fn to_container<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+pub fn to_container<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    missing: Missing,
+    tables: &T,
+) -> Verdict {
     // Delivered by another of our programs, and counted there.
     if packet.take_judged() {
         return Verdict::Pass(PassReason::Judged);
     }
-    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
-        return Verdict::Pass(PassReason::NoPort);
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
     let bytes = packet.length();
     let verdict = match parse::frame(packet) {
@@ -67,8 +79,9 @@ pub fn to_container<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T)
 /// Every hook of the stack is behind it, so handing it to the port passes nothing by but the bridge's own look-up.
 #[inline(always)]
 pub fn from_host<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
-        return Verdict::Pass(PassReason::NoPort);
+    let port = match port::entry(here, Missing::Pass, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
     let bytes = packet.length();
     let verdict = to_station(packet, here, &port, tables).into();

@@ -9,15 +9,18 @@
 
 pub mod abi;
 pub mod address;
+pub mod admit;
 pub mod count;
 pub mod deliver;
 pub mod find;
 pub mod flow;
+pub mod isolate;
 pub mod journey;
 pub mod notice;
 pub mod packet;
 pub mod parse;
 pub mod path;
+pub mod port;
 pub mod tables;
 pub mod verdict;
 

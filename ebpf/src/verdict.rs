@@ -125,5 +125,11 @@ reasons! {
         Truncated = 1, "parse", "truncated";
         /// From a group address or from none: the kernel's bridge takes no such frame either.
         SourceInvalid = 2, "admit", "source_invalid";
+        /// A restricted port whose entry is missing: what may pass is not known, so nothing does.
+        NoPort = 3, "port", "no_port";
+        /// From an address that is not the container's (`macspoofchk`).
+        SourceSpoofed = 4, "admit", "source_spoofed";
+        /// Between two isolated ports (`portIsolation`).
+        Isolated = 5, "isolate", "isolated";
     }
 }

@@ -28,7 +28,7 @@ fn golden_packets_go_where_their_files_say() {
         let before = MemoryTables::of_world();
         let after = before.clone();
         let mut packet = case.packet.clone();
-        let verdict = case.entry.travel(&mut packet, case.here, &after);
+        let verdict = case.entry.travel(&mut packet, case.here, case.missing, &after);
 
         assert_eq!(verdict.code(), case.expect, "{}: {verdict:?}", case.name);
         assert_eq!(packet.bytes, case.packet.bytes, "{}: bridging changes no byte", case.name);
@@ -63,7 +63,7 @@ fn a_port_without_kernel_flows_does_not_read_past_the_ethernet_header() {
     for case in all().iter().filter(|case| case.name.starts_with("alpha_to_beta")) {
         let mut packet = case.packet.clone();
         packet.readable = 14;
-        let verdict = case.entry.travel(&mut packet, case.here, &MemoryTables::of_world());
+        let verdict = case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
         assert_eq!(verdict.code(), case.expect, "{}", case.name);
         assert_eq!(packet.linearized, 0, "{}", case.name);
     }

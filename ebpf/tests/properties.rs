@@ -6,7 +6,8 @@ use dataplane::abi::FlowKey;
 use dataplane::address::{Address, L4Port};
 use dataplane::flow::End;
 use dataplane::packet::Tag;
-use dataplane::{PassReason, Verdict};
+use dataplane::port::Missing;
+use dataplane::{DropReason, PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Entry, all};
 use golden::memory_tables::MemoryTables;
@@ -20,6 +21,11 @@ fn assert_counted_once(verdict: Verdict, tables: &MemoryTables) {
     let expected = match verdict {
         Verdict::Deliver(_) => 2,
         Verdict::Pass(PassReason::NoPort | PassReason::Judged) => 0,
+        // Without an entry there are no counters; the drop itself is counted.
+        Verdict::Drop(DropReason::NoPort) => {
+            assert_eq!(tables.drops.borrow().values().map(|count| count.packets).sum::<u64>(), 1);
+            0
+        }
         Verdict::Pass(_) | Verdict::Drop(_) => 1,
     };
     assert_eq!(tables.counted(), expected, "{verdict:?}");
@@ -33,7 +39,7 @@ fn no_truncation_panics_and_each_is_counted() {
                 let tables = MemoryTables::of_world();
                 let mut packet =
                     BytesPacket { bytes: case.packet.bytes[..length].to_vec(), ..case.packet.clone() };
-                let verdict = entry.travel(&mut packet, case.here, &tables);
+                let verdict = entry.travel(&mut packet, case.here, case.missing, &tables);
                 assert_counted_once(verdict, &tables);
                 assert!(
                     length >= 14 || !matches!(verdict, Verdict::Deliver(_)),
@@ -52,7 +58,8 @@ fn how_much_is_directly_readable_changes_nothing() {
         for readable in 14..case.packet.bytes.len().min(120) {
             if case.packet.bytes.len() > 14 && !case.name.contains("tag") {
                 let mut packet = BytesPacket { readable, ..case.packet.clone() };
-                let verdict = case.entry.travel(&mut packet, case.here, &MemoryTables::of_world());
+                let verdict =
+                    case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
                 assert_eq!(verdict.code(), case.expect, "{} with {readable} bytes readable", case.name);
             }
         }
@@ -100,7 +107,7 @@ proptest! {
         let tables = MemoryTables::of_world();
         let before = packet.bytes.clone();
         let mut packet = packet;
-        let verdict = ENTRIES[entry].travel(&mut packet, PLACES[place].ifindex, &tables);
+        let verdict = ENTRIES[entry].travel(&mut packet, PLACES[place].ifindex, Missing::Drop, &tables);
         assert_counted_once(verdict, &tables);
         prop_assert_eq!(packet.bytes, before);
     }
@@ -109,7 +116,7 @@ proptest! {
     fn nothing_is_delivered_across_bridges_or_back(packet in any_packet(), place in 0..PLACES.len()) {
         let here = &PLACES[place];
         let mut packet = packet;
-        let verdict = Entry::FromContainer.travel(&mut packet, here.ifindex, &MemoryTables::of_world());
+        let verdict = Entry::FromContainer.travel(&mut packet, here.ifindex, Missing::Pass, &MemoryTables::of_world());
         if let Verdict::Deliver(delivery) = verdict {
             let there = PLACES.iter().find(|place| place.ifindex == delivery.ifindex).expect("a known place");
             prop_assert_eq!(there.bridge, here.bridge);

@@ -7,11 +7,12 @@ use std::process::Command;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
-use aya::{Ebpf, Pod};
+use aya::{Ebpf, EbpfLoader, Pod};
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
 };
+use dataplane::port::Missing;
 use nix::sched::{CloneFlags, unshare};
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -79,8 +80,11 @@ fn object() -> PathBuf {
 }
 
 impl Kernel {
-    pub fn load() -> Self {
-        let mut ebpf = Ebpf::load_file(object()).expect("the test build loads");
+    pub fn load(missing: Missing) -> Self {
+        let restricted = u32::from(missing == Missing::Drop);
+        let mut loader = EbpfLoader::new();
+        loader.override_global("RESTRICTED", &restricted, true);
+        let mut ebpf = loader.load_file(object()).expect("the test build loads");
         for name in ["from_container", "to_container", "from_host"] {
             classifier(&mut ebpf, name).load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }

@@ -11,19 +11,31 @@ mod decisions;
 mod kernel_tables;
 mod maps;
 
+use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
 use dataplane::journey;
+use dataplane::port::Missing;
 
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
+
+/// Whether these programs are for restricted ports, which are shut while their entry is missing. The agent loads them
+/// twice, the second time with a 1 here.
+#[unsafe(no_mangle)]
+static RESTRICTED: Global<u32> = Global::new(0);
+
+#[inline(always)]
+fn missing() -> Missing {
+    if RESTRICTED.load() == 0 { Missing::Pass } else { Missing::Drop }
+}
 
 /// tc ingress of a host veth end.
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
     let here = packet.ifindex();
-    let verdict = journey::from_container(&mut packet, here, &KernelTables);
+    let verdict = journey::from_container(&mut packet, here, missing(), &KernelTables);
     action::take(&packet, verdict)
 }
 
@@ -32,7 +44,7 @@ pub(crate) fn from_container(ctx: TcContext) -> i32 {
 pub(crate) fn to_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
     let here = packet.ifindex();
-    let verdict = journey::to_container(&mut packet, here, &KernelTables);
+    let verdict = journey::to_container(&mut packet, here, missing(), &KernelTables);
     action::take(&packet, verdict)
 }
 

@@ -4,6 +4,7 @@
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
 //! state: gso 1448, tag 5, judged, linear 14    (optional) what the frame has beside its bytes
+//! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use dataplane::journey;
 use dataplane::packet::Tag;
+use dataplane::port::Missing;
 use dataplane::{DropReason, PassReason, Verdict};
 
 use super::bytes_packet::BytesPacket;
@@ -42,10 +44,16 @@ impl Entry {
         }
     }
 
-    pub fn travel(self, packet: &mut BytesPacket, here: u32, tables: &MemoryTables) -> Verdict {
+    pub fn travel(
+        self,
+        packet: &mut BytesPacket,
+        here: u32,
+        missing: Missing,
+        tables: &MemoryTables,
+    ) -> Verdict {
         match self {
-            Self::FromContainer => journey::from_container(packet, here, tables),
-            Self::ToContainer => journey::to_container(packet, here, tables),
+            Self::FromContainer => journey::from_container(packet, here, missing, tables),
+            Self::ToContainer => journey::to_container(packet, here, missing, tables),
             Self::FromHost => journey::from_host(packet, here, tables),
         }
     }
@@ -56,6 +64,7 @@ pub struct Case {
     pub name: String,
     pub entry: Entry,
     pub here: u32,
+    pub missing: Missing,
     pub packet: BytesPacket,
     /// As [`Verdict::code`]: verdict, target, reason.
     pub expect: (u32, u32, u32),
@@ -84,6 +93,7 @@ fn read(path: &Path) -> Case {
         name: name.clone(),
         entry: Entry::FromContainer,
         here: 0,
+        missing: Missing::Pass,
         packet: BytesPacket::default(),
         expect: (u32::MAX, 0, 0),
         counts: BTreeSet::new(),
@@ -101,6 +111,10 @@ fn read(path: &Path) -> Case {
             match field {
                 "entry" => (case.entry, case.here) = (entry(words[0]), world::ifindex(words[1])),
                 "state" => state = value,
+                "missing" => {
+                    assert_eq!(words, ["drop"], "{name}: what may be missing");
+                    case.missing = Missing::Drop;
+                }
                 "expect" => case.expect = expect(&words, &name),
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),

@@ -1,8 +1,8 @@
-//! A bridge with six containers on it, a second bridge, and what the maps say about them.
+//! A bridge with nine containers on it, a second bridge, and what the maps say about them.
 
 use dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, Port, PortKey, STATION_HOST,
-    STATION_PEER_UP, Station, StationKey,
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, Port,
+    PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -15,17 +15,26 @@ pub struct Place {
     pub asks: u32,
     pub mtu: u32,
     pub station: u32,
+    pub restrictions: u32,
 }
 
 const fn container(name: &'static str, ifindex: u32) -> Place {
-    Place { name, ifindex, bridge: BRIDGE, asks: PATH_FAST, mtu: 1500, station: STATION_PEER_UP }
+    Place {
+        name,
+        ifindex,
+        bridge: BRIDGE,
+        asks: PATH_FAST,
+        mtu: 1500,
+        station: STATION_PEER_UP,
+        restrictions: 0,
+    }
 }
 
 pub const BRIDGE: u32 = 1000;
 pub const OTHER_BRIDGE: u32 = 2000;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 9] = [
+pub const PLACES: [Place; 12] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -39,6 +48,19 @@ pub const PLACES: [Place; 9] = [
     Place { mtu: 576, ..container("zeta", 1006) },
     Place { station: STATION_HOST, bridge: OTHER_BRIDGE, ..container("other", OTHER_BRIDGE) },
     Place { bridge: OTHER_BRIDGE, ..container("omega", 2001) },
+    // Two that must not meet.
+    Place {
+        station: STATION_PEER_UP | STATION_ISOLATED,
+        restrictions: PORT_ISOLATED,
+        ..container("eta", 1007)
+    },
+    Place {
+        station: STATION_PEER_UP | STATION_ISOLATED,
+        restrictions: PORT_ISOLATED,
+        ..container("theta", 1008)
+    },
+    // May not pretend to be another.
+    Place { restrictions: PORT_MAC_CHECK, ..container("iota", 1009) },
 ];
 
 /// The place with this name; `stranger` is an interface that no map knows.
@@ -77,7 +99,7 @@ pub fn ports() -> Vec<(PortKey, Port)> {
                 bridge: place.bridge,
                 slot: place.slot(),
                 asks: place.asks,
-                flags: 0,
+                flags: place.restrictions,
                 vid: 0,
                 mac: place.mac(),
             };

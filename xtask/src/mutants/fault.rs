@@ -18,7 +18,7 @@ pub(super) struct Fault {
 }
 
 /// The tests that a fault is shown to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Judge {
     /// Those of the pure journey, in seconds.
     Host,

@@ -47,10 +47,35 @@ pub(super) const FAULTS: &[Fault] = &[
     // admit
     Fault {
         name: "source-unchecked",
-        file: "ebpf/src/journey.rs",
+        file: "ebpf/src/admit.rs",
         find: "!frame.source.is_valid_source()",
         replace: "false",
         why: "a frame from a group address would be delivered",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "spoof-unchecked",
+        file: "ebpf/src/admit.rs",
+        find: "port.flags & PORT_MAC_CHECK != 0",
+        replace: "false",
+        why: "a container would speak in another's name",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "missing-entry-passes",
+        file: "ebpf/src/port.rs",
+        find: "Missing::Drop => Stop::Drop(DropReason::NoPort)",
+        replace: "Missing::Drop => Stop::Pass(PassReason::NoPort)",
+        why: "a restricted port would open when its entry is lost",
+        judge: Judge::Host,
+    },
+    // isolate
+    Fault {
+        name: "isolation-one-sided",
+        file: "ebpf/src/isolate.rs",
+        find: "port.flags & PORT_ISOLATED != 0 && ",
+        replace: "",
+        why: "nobody would reach an isolated port",
         judge: Judge::Host,
     },
     // find

@@ -60,7 +60,7 @@ pub(super) fn judge(scratch: &Scratch, tools: &Tools, judge: Judge) -> Result<Ou
     let tests: &[&str] = match judge {
         Judge::Host => &["--package", "dataplane"],
         Judge::Loaded => {
-            build::programs(scratch.root(), tools)?;
+            build::programs(scratch.root(), tools, &["--quiet"])?;
             &["--package", "shunt-agent", "--test", "parity"]
         }
     };
