@@ -96,6 +96,7 @@ fn refuse_overlaps(sets: &[RangeSet]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -144,5 +145,52 @@ mod tests {
             refusal(json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "x"}]}))
                 .starts_with("ipam.routes[0]: ")
         );
+    }
+    /// Texts and other values that are nearly right.
+    fn any_value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            "[0-9a-f:.]{0,20}(/[0-9]{1,3})?".prop_map(Value::from),
+            prop::sample::select(vec![
+                "10.0.0.0/24",
+                "10.0.0.0/30",
+                "10.0.0.1",
+                "10.0.0.255",
+                "::/0",
+                "fd00::",
+                "",
+                "::"
+            ])
+            .prop_map(Value::from),
+            Just(Value::Null),
+            any::<i64>().prop_map(Value::from),
+            Just(json!([])),
+            Just(json!([[]])),
+        ]
+    }
+
+    fn any_range() -> impl Strategy<Value = Value> {
+        let keys = prop::sample::select(vec![
+            "subnet",
+            "rangeStart",
+            "rangeEnd",
+            "gateway",
+            "ranges",
+            "routes",
+            "dataDir",
+        ]);
+        prop::collection::hash_map(keys, any_value(), 0..5).prop_map(|keys| keys.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn no_configuration_panics_and_an_accepted_one_has_ranges(
+            flat in any_range(),
+            sets in prop::collection::vec(prop::collection::vec(any_range(), 0..3), 0..3),
+        ) {
+            if let Ok(config) = Config::parse(&flat, Some(&json!(sets))) {
+                prop_assert!(!config.sets.is_empty());
+                prop_assert!(config.sets.iter().all(|set| !set.ranges().is_empty()));
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ const SEPARATOR: &[u8] = b"\r\n";
 /// The holder of an address as its file records it: `container \r\n ifname`.
 ///
 /// Versions of host-local before 0.8 recorded the container alone; such files may still lie on a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Record<'a> {
     container: &'a [u8],
     ifname: Option<&'a [u8]>,
@@ -35,9 +35,14 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether this is an old record of the same container, which does not tell the interface.
+    /// Whether this is an old record, which does not tell the interface.
+    pub(super) fn is_old(self) -> bool {
+        self.ifname.is_none()
+    }
+
+    /// Whether this is an old record of the same container.
     pub(super) fn is_old_record_of(self, attachment: Record<'_>) -> bool {
-        self.ifname.is_none() && self.container == attachment.container
+        self.is_old() && self.container == attachment.container
     }
 
     /// Whether the address may be this attachment's.
@@ -47,7 +52,7 @@ impl<'a> Record<'a> {
 
     /// An empty file: made by hand to keep an address out of use, or by a crash before it could be written.
     pub(super) fn is_empty(self) -> bool {
-        self.container.is_empty() && self.ifname.is_none()
+        self.container.is_empty() && self.is_old()
     }
 
     /// For messages: `container/ifname`.

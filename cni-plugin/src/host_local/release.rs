@@ -1,6 +1,6 @@
 //! DEL and GC: addresses given back.
 
-use std::net::IpAddr;
+use std::{collections::HashSet, net::IpAddr};
 
 use serde_json::Value;
 
@@ -43,12 +43,15 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
     let Some(store) = Store::open(&data_dir(config)?, network)? else {
         return Ok(());
     };
+    let valid: HashSet<Record<'_>> =
+        valid.iter().map(|(container, ifname)| Record::of(container, ifname)).collect();
     let mut stale = Vec::new();
     for address in store.addresses()? {
         let Some(content) = store.content(address) else { continue };
         let record = Record::parse(&content);
-        let is_valid = |(container, ifname): &(String, String)| record.may_be(Record::of(container, ifname));
-        if !record.is_empty() && !valid.iter().any(is_valid) {
+        let is_valid = valid.contains(&record)
+            || record.is_old() && valid.iter().any(|attachment| record.may_be(*attachment));
+        if !is_valid && !record.is_empty() {
             stale.push(address);
         }
     }

@@ -62,3 +62,14 @@ fn too_many_parallel_adds_fill_the_range_exactly() {
     assert_eq!(given.len(), 61);
     assert_eq!(given.into_iter().collect::<HashSet<_>>().len(), 61);
 }
+
+#[test]
+fn of_parallel_adds_of_one_attachment_exactly_one_succeeds() {
+    let network = Network::new(json!({"subnet": "10.0.0.0/24"}));
+    let answers = all_at_once(
+        |_| network.add("c1", "eth0").is_ok(),
+        |_| reference::run(&network, "ADD", "c1", "eth0", None).is_ok(),
+    );
+    assert_eq!(answers.into_iter().filter(|succeeded| *succeeded).count(), 1);
+    assert_eq!(network.held().len(), 1);
+}

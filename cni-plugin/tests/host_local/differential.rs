@@ -215,6 +215,8 @@ fn the_same_ranges_and_gateways_are_derived() {
         json!({"subnet": "10.0.0.0/24", "ranges": null, "routes": null, "resolvConf": null}),
         json!({"subnet": "fd00::/126"}),
         json!({"subnet": "2001:db8::/32", "rangeStart": "2001:db8:0:0:1:0:0:1"}),
+        json!({"subnet": "2001:db8::/32", "rangeStart": "2001:DB8:0:1:0:1:0:01"}),
+        json!({"subnet": "2001:db8::/32", "rangeStart": "2001:db8::ffff:10.0.0.2"}),
     ];
     for ipam in accepted {
         let (ours, theirs) = (Network::new(ipam.clone()), Network::new(ipam.clone()));
