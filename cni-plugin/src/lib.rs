@@ -1,5 +1,26 @@
-//! shunt, the CNI plugin.
+//! shunt, the CNI plugin: puts containers on bridges whose traffic the agent's programs carry.
+//!
+//! One call is one process: [`run`] reads the environment and standard input, does the verb, and answers what is to be
+//! printed. Nothing is kept between calls but what is in the kernel, with the agent and in the IPAM's files.
 
+#![forbid(unsafe_code)]
+
+mod about;
+mod agent;
+mod attach;
+pub mod config;
+mod entry;
+mod error;
 pub mod host_local;
+mod ipam;
+pub mod mac;
+mod netlink;
+mod netns;
 pub mod prefix;
+pub mod protocol;
 pub mod result;
+mod sysctl;
+mod verbs;
+
+pub use about::ABOUT;
+pub use entry::{Reply, run};

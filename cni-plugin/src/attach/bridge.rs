@@ -1,0 +1,144 @@
+//! The bridge: made as the reference plugin makes it, or taken as it is.
+
+use std::net::IpAddr;
+
+use nix::errno::Errno;
+
+use super::alias::BRIDGE;
+use super::{AttachError, BridgePlan, Journal, Node, Step};
+use crate::error::Error;
+use crate::mac::Mac;
+use crate::netlink::{InterfaceAddress, Link, NetlinkError, Selector, requests};
+use crate::prefix::Prefix;
+use crate::sysctl;
+
+/// What an ADD changed about a bridge, to be taken back only while nobody else uses it.
+#[derive(Debug)]
+pub(crate) struct MadeBridge {
+    /// The bridge.
+    pub(crate) index: u32,
+    /// Whether the bridge itself is new.
+    pub(crate) new: bool,
+    /// Addresses that are new.
+    pub(crate) addresses: Vec<Prefix>,
+}
+
+/// Sees to it that the bridge is there, up, and has its addresses.
+pub(crate) fn ensure_bridge(
+    node: &mut Node,
+    plan: &BridgePlan,
+    journal: &mut Journal,
+) -> Result<Link, Error> {
+    let (bridge, new) = find_or_make(node, plan)?;
+    let made = journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
+    // Routes of this interface are the plugin's. A kernel without IPv6 has no such setting.
+    let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", plan.name), "0");
+    let mut changes = Vec::new();
+    if new {
+        changes.push(requests::set_alias(Selector::Index(bridge.index), BRIDGE));
+    }
+    if plan.promiscuous && !bridge.promiscuous {
+        changes.push(requests::set_promiscuous(bridge.index));
+    }
+    if !bridge.up {
+        changes.push(requests::set_up(Selector::Index(bridge.index)));
+    }
+    node.netlink.ask_all(changes)?;
+    let added = ensure_addresses(node, &bridge, plan)?;
+    if let Step::Bridge(made) = made {
+        made.addresses = added;
+    }
+    forward(&plan.gateways)?;
+    Ok(bridge)
+}
+
+fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Error> {
+    if let Some(link) = node.link(Selector::Name(&plan.name))? {
+        return if link.kind.as_deref() == Some("bridge") {
+            Ok((link, false))
+        } else {
+            Err(AttachError::NotABridge(plan.name.clone()).into())
+        };
+    }
+    let mut random = [0; 6];
+    getrandom::fill(&mut random).map_err(AttachError::Random)?;
+    let add = requests::add_bridge(&plan.name, plan.mtu, Mac::locally_administered(random));
+    let new = match node.netlink.ask(add) {
+        Ok(_) => true,
+        // Another ADD was quicker.
+        Err(error) if error.errno() == Some(Errno::EEXIST) => false,
+        Err(error) => return Err(error.into()),
+    };
+    match node.link(Selector::Name(&plan.name))? {
+        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new)),
+        Some(_) => Err(AttachError::NotABridge(plan.name.clone()).into()),
+        None => Err(AttachError::Vanished(plan.name.clone()).into()),
+    }
+}
+
+/// Gives the bridge its gateway addresses; answers those that it did not have.
+fn ensure_addresses(node: &mut Node, bridge: &Link, plan: &BridgePlan) -> Result<Vec<Prefix>, Error> {
+    if plan.gateways.is_empty() {
+        return Ok(Vec::new());
+    }
+    let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;
+    let mut present: Vec<Prefix> =
+        InterfaceAddress::all(&answers, bridge.index).iter().map(|address| address.prefix).collect();
+    let mut added = Vec::new();
+    for gateway in plan.gateways.iter().copied() {
+        if present.contains(&gateway) {
+            continue;
+        }
+        while let Some(at) = present.iter().position(|other| in_the_way(*other, gateway)) {
+            let found = present.swap_remove(at);
+            if !plan.force_address {
+                return Err(
+                    AttachError::OtherAddress { bridge: plan.name.clone(), wanted: gateway, found }.into()
+                );
+            }
+            node.netlink.ask(requests::delete_address(bridge.index, found))?;
+        }
+        match node.netlink.ask(requests::add_address(bridge.index, gateway)) {
+            Ok(_) => added.push(gateway),
+            Err(error) if error.errno() == Some(Errno::EEXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        present.push(gateway);
+    }
+    // A bridge whose address was never set takes that of its ports, and changes it as they come and go.
+    if let (false, Some(mac)) = (added.is_empty(), bridge.mac) {
+        node.netlink.ask(requests::set_address(bridge.index, mac))?;
+    }
+    Ok(added)
+}
+
+/// Whether the bridge cannot have both: one IPv4 address is all it gets, IPv6 subnets must not overlap.
+fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
+    match (present.address(), wanted.address()) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => true,
+        (IpAddr::V6(a), IpAddr::V6(b)) => wanted.contains(a.into()) || present.contains(b.into()),
+        _ => false,
+    }
+}
+
+/// Lets the node forward the families that it is the gateway of.
+fn forward(gateways: &[Prefix]) -> Result<(), Error> {
+    if gateways.iter().any(|gateway| gateway.address().is_ipv4()) {
+        sysctl::ensure("net/ipv4/ip_forward", "1")?;
+    }
+    if gateways.iter().any(|gateway| gateway.address().is_ipv6()) {
+        sysctl::ensure("net/ipv6/conf/all/forwarding", "1")?;
+    }
+    Ok(())
+}
+
+/// Whether a bridge has no ports.
+pub(crate) fn is_idle(node: &mut Node, bridge: u32) -> Result<bool, NetlinkError> {
+    Ok(ports(node, bridge)? == 0)
+}
+
+/// How many ports a bridge has.
+pub(crate) fn ports(node: &mut Node, bridge: u32) -> Result<usize, NetlinkError> {
+    let answers = node.netlink.ask(requests::list_links(Some(bridge)))?;
+    Ok(Link::all(&answers).iter().filter(|link| link.master == Some(bridge)).count())
+}

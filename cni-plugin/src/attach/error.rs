@@ -1,0 +1,70 @@
+//! Why an attachment cannot be made.
+
+use shunt_agent_api::AttachmentKey;
+
+use crate::mac::MacError;
+use crate::prefix::Prefix;
+
+/// An attachment cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    /// The interface is there already, and another plugin's or person's.
+    #[error("interface `{0}` already exists in the container")]
+    InterfaceExists(String),
+    /// The interface is there already, and it is this attachment's.
+    #[error("{0} is attached already (`updateExisting` would update it)")]
+    Attached(AttachmentKey),
+    /// A link with the bridge's name is none.
+    #[error("`{0}` already exists but is not a bridge")]
+    NotABridge(String),
+    /// The kernel's limit of 1023 ports.
+    #[error("bridge `{0}` takes no more ports")]
+    BridgeFull(String),
+    /// The bridge has an address that stands in the way of the gateway's.
+    #[error(
+        "`{bridge}` already has an IP address different from {wanted}: {found} (`forceAddress` would replace it)"
+    )]
+    OtherAddress {
+        /// The bridge.
+        bridge: String,
+        /// The address that it should have.
+        wanted: Prefix,
+        /// The address that it has.
+        found: Prefix,
+    },
+    /// The IPAM gave nothing.
+    #[error("IPAM plugin returned missing IP config")]
+    NoAddresses,
+    /// Random bytes could not be had.
+    #[error("no random bytes: {0}")]
+    Random(getrandom::Error),
+    /// Ten random names were all taken.
+    #[error("no free name for the host's end of the veth")]
+    NoFreeName,
+    /// The `MAC` of CNI_ARGS.
+    #[error("CNI_ARGS: {0}")]
+    Mac(MacError),
+    /// A link that was just made is gone again.
+    #[error("`{0}` has disappeared")]
+    Vanished(String),
+    /// The bridge does not forward for the port.
+    #[error("bridge port `{0}` does not become operational")]
+    NotOperational(String),
+    /// Duplicate address detection found another station, or did not end.
+    #[error("address {0} is in use by another station, or its detection did not end")]
+    Duplicate(Prefix),
+    /// The interface in prevResult is not in the container.
+    #[error("`prevResult`: {0}")]
+    NotAdoptable(String),
+    /// A lock on the node's namespace cannot be had.
+    #[error("the lock of the node's network namespace cannot be taken: {0}")]
+    Lock(std::io::Error),
+    /// DEINIT, while containers are attached.
+    #[error("`{bridge}` still has {ports} ports")]
+    InUse {
+        /// The bridge.
+        bridge: String,
+        /// How many.
+        ports: usize,
+    },
+}

@@ -1,0 +1,75 @@
+//! What has been done, and how to take it back: in reverse, going on past errors.
+
+use shunt_agent_api::{AttachmentKey, Client, Request};
+
+use super::{MadeBridge, Node, is_idle};
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::netlink::{Selector, requests};
+
+/// One thing that was done.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Addresses were asked for; a plugin that failed may hold some nevertheless.
+    Addresses,
+    /// The bridge was made, or made more of.
+    Bridge(MadeBridge),
+    /// The veth pair was made.
+    Veth {
+        /// The host's end.
+        index: u32,
+    },
+    /// The agent was asked to attach.
+    Attached(AttachmentKey),
+}
+
+/// Everything that was done, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    steps: Vec<Step>,
+}
+
+impl Journal {
+    /// Notes a step. To be called as soon as there is something to take back.
+    pub(crate) fn push(&mut self, step: Step) -> &mut Step {
+        self.steps.push(step);
+        let last = self.steps.len() - 1;
+        &mut self.steps[last]
+    }
+
+    /// Takes everything back; answers what could not be.
+    pub(crate) fn undo(self, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Vec<Error> {
+        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam));
+        undone.filter_map(Result::err).collect()
+    }
+}
+
+fn undo(step: Step, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Result<(), Error> {
+    match step {
+        Step::Addresses => ipam.del().map_err(Error::from),
+        Step::Bridge(made) => undo_bridge(node, &made),
+        Step::Veth { index } => match node.netlink.ask(requests::delete_link(Selector::Index(index))) {
+            Err(error) if !error.is_missing() => Err(error.into()),
+            _ => Ok(()),
+        },
+        Step::Attached(key) => agent.ask(Request::Detach { key }).map(drop).map_err(Error::from),
+    }
+}
+
+fn undo_bridge(node: &mut Node, made: &MadeBridge) -> Result<(), Error> {
+    if !made.new && made.addresses.is_empty() {
+        return Ok(());
+    }
+    // Whoever found the bridge as this ADD left it has put a port on it, or fails and does not need it.
+    let _lock = node.lock_exclusive()?;
+    if !is_idle(node, made.index)? {
+        return Ok(());
+    }
+    if made.new {
+        node.netlink.ask(requests::delete_link(Selector::Index(made.index)))?;
+        return Ok(());
+    }
+    let removals = made.addresses.iter().map(|address| requests::delete_address(made.index, *address));
+    node.netlink.ask_all(removals.collect())?;
+    Ok(())
+}

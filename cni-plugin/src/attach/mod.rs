@@ -1,0 +1,26 @@
+//! Making an attachment: a plan, its steps in order, and the way back.
+//!
+//! No container may send before programs are attached to its port: the host's end of the veth stays down, and no port of
+//! the bridge, until the agent has answered.
+
+mod adopt;
+mod alias;
+mod bridge;
+mod container;
+mod error;
+mod journal;
+mod node;
+mod plan;
+mod port;
+mod veth;
+
+pub(crate) use adopt::Adopted;
+pub(crate) use alias::Alias;
+pub(crate) use bridge::{MadeBridge, ensure_bridge, is_idle};
+pub(crate) use container::configure;
+pub(crate) use error::AttachError;
+pub(crate) use journal::{Journal, Step};
+pub(crate) use node::{Node, Sandbox};
+pub(crate) use plan::{BridgePlan, Plan, key};
+pub(crate) use port::{port_of, put_into_service, wait_for_addresses};
+pub(crate) use veth::make_veth;

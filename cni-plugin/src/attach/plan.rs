@@ -1,0 +1,182 @@
+//! What an ADD will do, decided before anything is touched.
+
+use std::net::IpAddr;
+
+use shunt_agent_api::AttachmentKey;
+
+use super::AttachError;
+use crate::config::{Bridge, Config};
+use crate::mac::Mac;
+use crate::prefix::Prefix;
+use crate::protocol::Call;
+use crate::result::{AddResult, Route};
+
+/// The bridge as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BridgePlan {
+    pub(crate) name: String,
+    pub(crate) mtu: Option<u32>,
+    pub(crate) promiscuous: bool,
+    /// The addresses that the node answers on, each with its subnet's prefix.
+    pub(crate) gateways: Vec<Prefix>,
+    /// Whether an address in a gateway's way is removed.
+    pub(crate) force_address: bool,
+}
+
+/// One attachment as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) key: AttachmentKey,
+    /// The container's namespace as the runtime named it.
+    pub(crate) netns: String,
+    pub(crate) bridge: BridgePlan,
+    pub(crate) mac: Mac,
+    pub(crate) mtu: Option<u32>,
+    pub(crate) hairpin: bool,
+    /// Whether the container's end is set up.
+    pub(crate) up: bool,
+    /// Whether IPv6 looks for other stations with its addresses.
+    pub(crate) detect_duplicates: bool,
+    /// Whether there are addresses to configure at all.
+    pub(crate) layer3: bool,
+    /// The container's routes, each with its next hop.
+    pub(crate) routes: Vec<Route>,
+    /// The result, but for the interfaces.
+    pub(crate) result: AddResult,
+}
+
+impl Plan {
+    /// Decides, from the configuration and what the IPAM gave (`addresses`, none on a layer 2 network).
+    ///
+    /// # Errors
+    /// [`AttachError::NoAddresses`].
+    pub(crate) fn new(
+        config: &Config,
+        call: &Call,
+        bridge: &Bridge,
+        mac: Mac,
+        addresses: Option<AddResult>,
+    ) -> Result<Self, AttachError> {
+        let layer3 = addresses.is_some();
+        let mut result = addresses.unwrap_or_default();
+        if layer3 && result.ips.is_empty() {
+            return Err(AttachError::NoAddresses);
+        }
+        result.interfaces.clear();
+        let gateways = place_gateways(&mut result, bridge);
+        let routes = with_next_hops(&result);
+        if !config.network.dns.is_empty() {
+            result.dns = config.network.dns.clone();
+        }
+        let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
+        Ok(Self {
+            key: key(config, call),
+            netns: call.netns.clone(),
+            bridge: BridgePlan {
+                name: bridge.bridge.clone(),
+                mtu,
+                promiscuous: bridge.promisc_mode,
+                gateways,
+                force_address: bridge.force_address,
+            },
+            mac,
+            mtu,
+            hairpin: bridge.hairpin_mode,
+            up: !bridge.disable_container_interface,
+            detect_duplicates: bridge.enabledad,
+            layer3,
+            routes,
+            result,
+        })
+    }
+}
+
+/// The attachment's key.
+pub(crate) fn key(config: &Config, call: &Call) -> AttachmentKey {
+    AttachmentKey {
+        network: config.network.name.clone(),
+        container: call.container.clone(),
+        ifname: call.ifname.clone(),
+    }
+}
+
+/// Fills in gateways and default routes as the reference plugin does; answers the bridge's addresses.
+fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
+    let mut gateways = Vec::new();
+    let mut routes = Vec::new();
+    for ip in &mut result.ips {
+        // Bridge, host end, container end: every address is on the third.
+        ip.interface = Some(2);
+        if !bridge.is_gateway {
+            continue;
+        }
+        let gateway = *ip.gateway.get_or_insert(ip.address.first_host());
+        gateways.extend(Prefix::new(gateway, ip.address.length()));
+        let default = Prefix::default_route(ip.address.address());
+        let known = |route: &Route| route.dst == default && route.gw.is_some();
+        if bridge.is_default_gateway && !result.routes.iter().chain(&routes).any(known) {
+            routes.push(Route::via(default, Some(gateway)));
+        }
+    }
+    result.routes.extend(routes);
+    gateways
+}
+
+/// The routes with the family's first gateway where they name none.
+fn with_next_hops(result: &AddResult) -> Vec<Route> {
+    let first = |v4: bool| -> Option<IpAddr> {
+        result.ips.iter().filter_map(|ip| ip.gateway).find(|gateway| gateway.is_ipv4() == v4)
+    };
+    let routes = result.routes.iter().cloned();
+    routes
+        .map(|route| Route { gw: route.gw.or_else(|| first(route.dst.address().is_ipv4())), ..route })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Ip;
+
+    fn ips(addresses: &[(&str, Option<&str>)]) -> AddResult {
+        let ip = |(address, gateway): &(&str, Option<&str>)| Ip {
+            interface: None,
+            address: address.parse().unwrap(),
+            gateway: gateway.map(|gateway| gateway.parse().unwrap()),
+        };
+        AddResult { ips: addresses.iter().map(ip).collect(), ..AddResult::default() }
+    }
+
+    #[test]
+    fn a_default_gateway_gives_each_family_one_default_route() {
+        let bridge = Bridge { is_gateway: true, is_default_gateway: true, ..Bridge::default() };
+        let mut result =
+            ips(&[("10.0.0.5/24", None), ("10.0.1.5/24", None), ("fd00::5/64", Some("fd00::ff"))]);
+        let gateways = place_gateways(&mut result, &bridge);
+        let text = |prefix: &Prefix| prefix.to_string();
+        assert_eq!(
+            gateways.iter().map(text).collect::<Vec<_>>(),
+            ["10.0.0.1/24", "10.0.1.1/24", "fd00::ff/64"]
+        );
+        let routes: Vec<_> = result.routes.iter().map(|route| (route.dst.to_string(), route.gw)).collect();
+        let v4 = ("0.0.0.0/0".to_owned(), Some("10.0.0.1".parse().unwrap()));
+        assert_eq!(routes, [v4, ("::/0".to_owned(), Some("fd00::ff".parse().unwrap()))]);
+    }
+
+    #[test]
+    fn a_default_route_of_the_ipam_is_kept() {
+        let bridge = Bridge { is_gateway: true, is_default_gateway: true, ..Bridge::default() };
+        let mut result = ips(&[("10.0.0.5/24", None)]);
+        result.routes.push(Route::via("0.0.0.0/0".parse().unwrap(), Some("10.0.0.254".parse().unwrap())));
+        place_gateways(&mut result, &bridge);
+        assert_eq!(result.routes.len(), 1);
+    }
+
+    #[test]
+    fn a_route_without_a_next_hop_takes_the_familys_first_gateway() {
+        let mut result = ips(&[("fd00::5/64", Some("fd00::1")), ("10.0.0.5/24", Some("10.0.0.9"))]);
+        result.routes.push(Route::via("192.0.2.0/24".parse().unwrap(), None));
+        assert_eq!(with_next_hops(&result)[0].gw, Some("10.0.0.9".parse().unwrap()));
+        assert_eq!(result.routes[0].gw, None, "the result says what the IPAM said");
+    }
+}

@@ -1,0 +1,93 @@
+//! The host's end: handed to the agent, then put into service as a port of the bridge.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use shunt_agent_api::{BridgePort, Interface};
+
+use super::{AttachError, Node, Plan, Sandbox};
+use crate::error::Error;
+use crate::netlink::{InterfaceAddress, Link, Selector, requests};
+
+/// How long a port may take to forward; the reference plugin waits as long.
+const PORT_PATIENCE: Duration = Duration::from_millis(2550);
+/// How long an address may be tentative; the reference plugin waits as long.
+const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The port as the agent is told of it.
+pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
+    BridgePort {
+        key: plan.key.clone(),
+        bridge: Interface { name: bridge.name.clone(), index: bridge.index },
+        host: Interface { name: host.name.clone(), index: host.index },
+        mac: plan.mac.to_string(),
+        ips: plan.result.ips.iter().map(|ip| ip.address.address()).collect(),
+        mtu: host.mtu,
+        netns: Some(plan.netns.clone()),
+        peer_up: plan.up,
+    }
+}
+
+/// Makes the host's end a port of the bridge, up, and waits until it forwards; answers it as it then is.
+pub(crate) fn put_into_service(
+    node: &mut Node,
+    plan: &Plan,
+    bridge: &Link,
+    host: &Link,
+) -> Result<Link, Error> {
+    let up_at_once = !plan.hairpin;
+    let mut changes = vec![requests::enslave(host.index, bridge.index, up_at_once)];
+    if plan.hairpin {
+        changes.push(requests::set_hairpin(host.index));
+        changes.push(requests::set_up(Selector::Index(host.index)));
+    }
+    node.netlink.ask_all(changes).map_err(|error| match error.errno() {
+        Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
+        _ => Error::from(error),
+    })?;
+    poll(PORT_PATIENCE, || match node.link(Selector::Index(host.index))? {
+        None => Err(AttachError::Vanished(host.name.clone()).into()),
+        // Without a container end that is up there is no carrier to wait for.
+        Some(link) if link.operational || !plan.up => Ok(Some(link)),
+        Some(_) => Ok(None),
+    })?
+    .ok_or_else(|| AttachError::NotOperational(host.name.clone()).into())
+}
+
+/// Waits until the container's IPv6 addresses can be used.
+pub(crate) fn wait_for_addresses(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    let Some(ip) = plan.result.ips.iter().find(|ip| ip.address.address().is_ipv6()).filter(|_| plan.up)
+    else {
+        return Ok(());
+    };
+    poll(ADDRESS_PATIENCE, || {
+        let answers = sandbox.netlink.ask(requests::list_addresses(index, Some(ip.address.address())))?;
+        let addresses = InterfaceAddress::all(&answers, index);
+        if let Some(duplicate) = addresses.iter().find(|address| address.duplicate && !address.link_local) {
+            return Err(AttachError::Duplicate(duplicate.prefix).into());
+        }
+        let tentative = addresses.iter().any(|address| address.tentative && !address.link_local);
+        Ok((!tentative).then_some(()))
+    })?
+    .ok_or_else(|| AttachError::Duplicate(ip.address).into())
+}
+
+/// Asks again and again, at growing intervals; none when `patience` is over.
+fn poll<T>(
+    patience: Duration,
+    mut ask: impl FnMut() -> Result<Option<T>, Error>,
+) -> Result<Option<T>, Error> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(Some(answer));
+        }
+        if start.elapsed() > patience {
+            return Ok(None);
+        }
+        sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}

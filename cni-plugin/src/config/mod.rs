@@ -1,0 +1,189 @@
+//! The network configuration: read once, keys put into the specification's case, then decoded by personality.
+
+mod bridge;
+mod canonical;
+mod network;
+mod personality;
+mod rules;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use bridge::{Bridge, DEFAULT_BRIDGE};
+pub use canonical::canonicalise;
+pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
+pub use personality::{BUILT_IN_IPAM, Personality};
+
+use crate::protocol::{NameError, UnknownVersion, Version, check_identifier};
+use crate::result::{AddResult, ResultError};
+
+/// A configuration as it came, and as it is meant.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The bytes from standard input; other plugins are given exactly these.
+    pub raw: Vec<u8>,
+    /// The same, with keys in the specification's case.
+    pub value: Value,
+    /// What every configuration has.
+    pub network: Network,
+    /// The version of the result that the caller expects.
+    pub version: Version,
+    /// Who the plugin is to be.
+    pub personality: Personality,
+}
+
+/// The configuration is not right.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not JSON, or not an object.
+    #[error("the network configuration cannot be read: {0}")]
+    Json(String),
+    /// No `name`.
+    #[error("missing network name")]
+    NoName,
+    /// See [`NameError`].
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// See [`UnknownVersion`].
+    #[error(transparent)]
+    Version(#[from] UnknownVersion),
+    /// A value of another type than its key's.
+    #[error("`{key}`: {why}")]
+    Type {
+        /// Where it is.
+        key: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A value that cannot be meant.
+    #[error("`{key}`: {why}")]
+    Invalid {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// `type` is nobody's name here.
+    #[error("`type`: `{0}` is no plugin that shunt can stand in for")]
+    NoPersonality(String),
+    /// A key, or a whole type, without a dataplane behind it.
+    #[error("`{key}` is not built in this version of shunt")]
+    NotBuilt {
+        /// The key.
+        key: &'static str,
+    },
+    /// A chained plugin without a result before it.
+    #[error("`prevResult` is missing: {0}")]
+    NoPrevResult(&'static str),
+    /// See [`ResultError`].
+    #[error("`prevResult`: {0}")]
+    PrevResult(#[from] ResultError),
+}
+
+impl Config {
+    /// Reads standard input's bytes. `program` is the name under which the plugin was called.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in the order in which the reference plugins would find fault.
+    pub fn read(raw: Vec<u8>, program: &str) -> Result<Self, ConfigError> {
+        let mut value: Value =
+            serde_json::from_slice(&raw).map_err(|error| ConfigError::Json(error.to_string()))?;
+        if !value.is_object() {
+            return Err(ConfigError::Json("it is not an object".to_owned()));
+        }
+        canonicalise(&mut value);
+        let name = text(&value, "name")?;
+        if name.is_empty() {
+            return Err(ConfigError::NoName);
+        }
+        check_identifier("network name", name)?;
+        let version: Version = text(&value, "cniVersion")?.parse()?;
+        let network: Network = decode(&value)?;
+        let ipam = network.ipam.as_ref().map_or("", |ipam| &ipam.r#type);
+        let personality = if Personality::is_ipam_call(program, &network.r#type, ipam) {
+            Personality::Ipam
+        } else {
+            Personality::of_type(&network.r#type)
+                .ok_or_else(|| ConfigError::NoPersonality(network.r#type.clone()))?
+        };
+        Ok(Self { raw, value, network, version, personality })
+    }
+
+    /// The version that an error about unreadable bytes is to carry.
+    pub fn version_of(raw: &[u8]) -> Version {
+        let mut value = serde_json::from_slice(raw).unwrap_or(Value::Null);
+        canonicalise(&mut value);
+        value
+            .get("cniVersion")
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(Version::NEWEST)
+    }
+
+    /// The keys of a bridge's port, checked.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    pub fn bridge(&self) -> Result<Bridge, ConfigError> {
+        let bridge = self.bridge_unchecked()?;
+        rules::check_bridge(&self.network, &bridge)?;
+        Ok(bridge)
+    }
+
+    /// The keys of a bridge's port as they are: what ADD would refuse must not keep a DEL from its work.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`].
+    pub fn bridge_unchecked(&self) -> Result<Bridge, ConfigError> {
+        let mut bridge: Bridge = decode(&self.value)?;
+        bridge.is_gateway |= bridge.is_default_gateway;
+        if bridge.bridge.is_empty() {
+            DEFAULT_BRIDGE.clone_into(&mut bridge.bridge);
+        }
+        Ok(bridge)
+    }
+
+    /// Whether a bandwidth plugin would have anything to limit.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`].
+    pub fn limits(&self) -> Result<bool, ConfigError> {
+        let own: Bandwidth = decode(&self.value)?;
+        Ok(own.limits() || self.network.runtime_config.bandwidth.is_some_and(Bandwidth::limits))
+    }
+
+    /// The result of the plugins before this one.
+    ///
+    /// # Errors
+    /// [`ConfigError::PrevResult`].
+    pub fn prev_result(&self) -> Result<Option<AddResult>, ConfigError> {
+        let Some(previous) = &self.network.prev_result else {
+            return Ok(None);
+        };
+        Ok(Some(AddResult::from_json(&Value::Object(previous.clone()), self.version)?))
+    }
+
+    /// The `ipam` object; empty when there is none.
+    pub fn ipam(&self) -> &Value {
+        self.value.get("ipam").unwrap_or(&Value::Null)
+    }
+
+    /// The IPAM plugin's name, if there is to be one.
+    pub fn ipam_type(&self) -> Option<&str> {
+        self.network.ipam.as_ref().map(|ipam| ipam.r#type.as_str()).filter(|name| !name.is_empty())
+    }
+}
+
+/// A member that is text; absent is empty.
+fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, ConfigError> {
+    match value.get(key) {
+        None => Ok(""),
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(ConfigError::Json(format!("`{key}` is not text"))),
+    }
+}
+
+fn decode<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(value)
+        .map_err(|error| ConfigError::Type { key: error.path().to_string(), why: error.inner().to_string() })
+}

@@ -1,0 +1,108 @@
+//! Values that are out of bounds, that contradict each other, or that ask for what is not built yet.
+//!
+//! An operator who asked for isolation, a limit or a translation must never silently get none: every key that has no
+//! dataplane behind it is refused by name.
+
+use super::bridge::{Bridge, VlanRange};
+use super::{ConfigError, Network};
+use crate::mac::Mac;
+use crate::protocol::check_interface;
+
+const MAX_VLAN: u16 = 4094;
+/// The kernel's bounds for a bridge and a veth (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
+const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
+
+fn invalid(key: &'static str, why: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid { key, why: why.into() }
+}
+
+/// Checks the values of a configuration for a bridge port.
+///
+/// # Errors
+/// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+pub(super) fn check_bridge(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
+    check_values(network, bridge)?;
+    check_built(network, bridge)
+}
+
+fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
+    check_interface(&bridge.bridge).map_err(|error| invalid("bridge", error.to_string()))?;
+    if bridge.mtu != 0 && !MTU.contains(&bridge.mtu) {
+        return Err(invalid("mtu", format!("{} is not between 68 and 65535", bridge.mtu)));
+    }
+    if bridge.hairpin_mode && bridge.promisc_mode {
+        return Err(invalid("promiscMode", "cannot be set together with hairpinMode"));
+    }
+    if bridge.vlan > MAX_VLAN {
+        return Err(invalid("vlan", format!("{} is not between 0 and 4094", bridge.vlan)));
+    }
+    bridge.vlan_trunk.iter().try_for_each(check_range)?;
+    let ipam = network.ipam.as_ref().is_some_and(|ipam| !ipam.r#type.is_empty());
+    if bridge.disable_container_interface && ipam {
+        return Err(invalid("disableContainerInterface", "cannot be set together with an IPAM"));
+    }
+    one_of("ipMasqBackend", bridge.ip_masq_backend.as_deref(), &["iptables", "nftables", ""])?;
+    one_of("mode", bridge.mode.as_deref(), &["bridge", "vlan", ""])?;
+    one_of("ingressPolicy", bridge.ingress_policy.as_deref(), &["open", "same-bridge", "isolated", ""])?;
+    for (key, mac) in
+        [("runtimeConfig.mac", &network.runtime_config.mac), ("args.cni.mac", &network.args.cni.mac)]
+    {
+        if let Some(mac) = mac.as_deref().filter(|mac| !mac.is_empty()) {
+            mac.parse::<Mac>().map_err(|error| invalid(key, error.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+fn one_of(key: &'static str, value: Option<&str>, allowed: &[&str]) -> Result<(), ConfigError> {
+    match value {
+        Some(value) if !allowed.contains(&value) => {
+            let named: Vec<&str> = allowed.iter().copied().filter(|name| !name.is_empty()).collect();
+            Err(invalid(key, format!("`{value}` is none of {}", named.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_range(range: &VlanRange) -> Result<(), ConfigError> {
+    let inside = |id: u16| (1..=MAX_VLAN).contains(&id);
+    match (range.min, range.max) {
+        (Some(min), Some(max)) if !inside(min) || !inside(max) || max < min => {
+            return Err(invalid("vlanTrunk", format!("{min} to {max} is not a range within 1 to 4094")));
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(invalid("vlanTrunk", "minID and maxID must come together"));
+        }
+        _ => {}
+    }
+    match range.id {
+        Some(id) if !inside(id) => Err(invalid("vlanTrunk", format!("{id} is not between 1 and 4094"))),
+        _ => Ok(()),
+    }
+}
+
+fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
+    let runtime = &network.runtime_config;
+    let limited = bridge.ingress_rate > 0 || bridge.egress_rate > 0;
+    let unbuilt = [
+        ("ipMasq", bridge.ip_masq),
+        ("vlan", bridge.vlan != 0),
+        ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
+        ("vlans", bridge.vlans.is_some()),
+        ("macspoofchk", bridge.macspoofchk),
+        ("ipspoofchk", bridge.ipspoofchk),
+        ("portIsolation", bridge.port_isolation),
+        ("ingressPolicy", matches!(bridge.ingress_policy.as_deref(), Some("same-bridge" | "isolated"))),
+        ("stormControl", bridge.storm_control.is_some()),
+        ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
+        ("mode", bridge.mode.as_deref() == Some("vlan")),
+        ("ingressRate", bridge.ingress_rate > 0),
+        ("egressRate", limited),
+        ("runtimeConfig.portMappings", !runtime.port_mappings.is_empty()),
+        ("runtimeConfig.bandwidth", runtime.bandwidth.is_some_and(super::network::Bandwidth::limits)),
+    ];
+    match unbuilt.into_iter().find(|(_, asked)| *asked) {
+        Some((key, _)) => Err(ConfigError::NotBuilt { key }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,68 @@
+//! From the process's environment to what it prints.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::protocol::{Call, CallError, Verb, Version};
+use crate::verbs;
+
+/// The longest configuration that is read, in bytes; a GC list of tens of thousands of attachments fits.
+const MAX_CONFIG: u64 = 16 << 20;
+
+/// How the call ended.
+#[derive(Debug)]
+pub enum Reply {
+    /// Success; the text is for standard output, and often empty.
+    Done(String),
+    /// Failure; the text, a JSON error, is for standard output.
+    Failed(String),
+    /// A person called; the text is for standard error.
+    About,
+}
+
+/// Does what the environment asks. `program` is the name under which the plugin was called.
+pub fn run(program: &Path, environment: impl Fn(&str) -> Option<OsString>, stdin: impl Read) -> Reply {
+    let mut version = Version::NEWEST;
+    match answer(program, environment, stdin, &mut version) {
+        Ok(None) => Reply::Done(String::new()),
+        Ok(Some(value)) => Reply::Done(pretty(&value)),
+        Err(Error::Call(CallError::NoCommand)) => Reply::About,
+        Err(error) => Reply::Failed(pretty(&error.failure(version))),
+    }
+}
+
+fn answer(
+    program: &Path,
+    environment: impl Fn(&str) -> Option<OsString>,
+    stdin: impl Read,
+    version: &mut Version,
+) -> Result<Option<Value>, Error> {
+    let call = Call::read(environment)?;
+    if call.verb == Verb::Version {
+        return Ok(Some(verbs::version()));
+    }
+    let mut raw = Vec::new();
+    stdin.take(MAX_CONFIG).read_to_end(&mut raw).map_err(Error::Stdin)?;
+    *version = Config::version_of(&raw);
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let config = Config::read(raw, &name)?;
+    verbs::run(&config, &call)
+}
+
+/// JSON as Go's plugins indent it.
+fn pretty(value: &impl Serialize) -> String {
+    let mut text = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
+    if value.serialize(&mut serializer).is_err() {
+        return String::new();
+    }
+    text.push(b'\n');
+    String::from_utf8_lossy(&text).into_owned()
+}

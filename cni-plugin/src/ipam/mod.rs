@@ -1,0 +1,101 @@
+//! Addresses: from the IPAM in this process where the configuration names it, else from any plugin in CNI_PATH.
+
+pub(crate) mod built_in;
+mod delegate;
+mod error;
+
+pub(crate) use error::IpamError;
+
+use crate::config::{BUILT_IN_IPAM, Config};
+use crate::protocol::{Call, Verb};
+use crate::result::AddResult;
+use delegate::Delegate;
+
+/// Who gives out addresses for this call.
+#[derive(Debug)]
+enum Source<'a> {
+    /// Nobody: a layer 2 network.
+    Nobody,
+    /// This process.
+    BuiltIn,
+    /// A program.
+    Delegate(Delegate<'a>),
+}
+
+/// The IPAM of one call.
+#[derive(Debug)]
+pub(crate) struct Ipam<'a> {
+    config: &'a Config,
+    call: &'a Call,
+    source: Source<'a>,
+}
+
+impl<'a> Ipam<'a> {
+    /// Finds the IPAM that the configuration names.
+    ///
+    /// # Errors
+    /// [`IpamError::Name`], [`IpamError::NotFound`].
+    pub(crate) fn of(config: &'a Config, call: &'a Call) -> Result<Self, IpamError> {
+        let source = match config.ipam_type() {
+            None => Source::Nobody,
+            Some(BUILT_IN_IPAM) => Source::BuiltIn,
+            Some(name) => Source::Delegate(Delegate::find(name, &call.path)?),
+        };
+        Ok(Self { config, call, source })
+    }
+
+    /// Whether there is anybody to ask.
+    pub(crate) fn exists(&self) -> bool {
+        !matches!(self.source, Source::Nobody)
+    }
+
+    /// Whether it is another program, which may hold addresses even when it says that it failed.
+    pub(crate) fn is_delegate(&self) -> bool {
+        matches!(self.source, Source::Delegate(_))
+    }
+
+    /// Addresses, routes and resolver for the attachment.
+    pub(crate) fn add(&self) -> Result<AddResult, IpamError> {
+        match &self.source {
+            Source::Nobody => Ok(AddResult::default()),
+            Source::BuiltIn => built_in::add(self.config, self.call),
+            Source::Delegate(delegate) => delegate.add(self.config, self.call),
+        }
+    }
+
+    /// Gives back what the attachment holds; nothing is fine too.
+    pub(crate) fn del(&self) -> Result<(), IpamError> {
+        match &self.source {
+            Source::Nobody => Ok(()),
+            Source::BuiltIn => built_in::del(self.config, self.call),
+            Source::Delegate(delegate) => delegate.tell(Verb::Del, self.config, self.call),
+        }
+    }
+
+    /// Vouches for the attachment's addresses.
+    pub(crate) fn check(&self) -> Result<(), IpamError> {
+        match &self.source {
+            Source::Nobody => Ok(()),
+            Source::BuiltIn => built_in::check(self.config, self.call),
+            Source::Delegate(delegate) => delegate.tell(Verb::Check, self.config, self.call),
+        }
+    }
+
+    /// Gives back what none of `valid`, pairs of container and interface, holds.
+    pub(crate) fn gc(&self, valid: &[(String, String)]) -> Result<(), IpamError> {
+        match &self.source {
+            Source::Nobody => Ok(()),
+            Source::BuiltIn => built_in::gc(self.config, valid),
+            Source::Delegate(delegate) => delegate.tell(Verb::Gc, self.config, self.call),
+        }
+    }
+
+    /// Says whether an ADD would find an address.
+    pub(crate) fn status(&self) -> Result<(), IpamError> {
+        match &self.source {
+            Source::Nobody => Ok(()),
+            Source::BuiltIn => built_in::status(self.config),
+            Source::Delegate(delegate) => delegate.tell(Verb::Status, self.config, self.call),
+        }
+    }
+}

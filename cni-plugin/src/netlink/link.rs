@@ -1,0 +1,261 @@
+//! Links: requests about them, and the few of their attributes that matter here.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NlasIterator};
+use netlink_packet_route::link::{
+    InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind, InfoVeth, LinkAttribute, LinkExtentMask,
+    LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::connection::Answer;
+use super::request::Request;
+use crate::mac::Mac;
+
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_MASTER: u16 = 10;
+const IFLA_OPERSTATE: u16 = 16;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_IFALIAS: u16 = 20;
+const IFLA_INFO_KIND: u16 = 1;
+const IF_OPER_UP: u8 = 6;
+const RTM_NEWLINK: u16 = 16;
+/// Bytes of `struct ifinfomsg`.
+const HEADER: usize = 16;
+
+/// How a link is named in a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selector<'a> {
+    /// By name.
+    Name(&'a str),
+    /// By ifindex.
+    Index(u32),
+}
+
+/// What the kernel says about a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Its ifindex.
+    pub(crate) index: u32,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its address, if it has an Ethernet one.
+    pub(crate) mac: Option<Mac>,
+    /// Its MTU in bytes.
+    pub(crate) mtu: u32,
+    /// `veth`, `bridge` and so on; none for devices without a kind.
+    pub(crate) kind: Option<String>,
+    /// The bridge that it is a port of.
+    pub(crate) master: Option<u32>,
+    /// The ifindex of a veth's other end, in that end's namespace.
+    pub(crate) peer: Option<u32>,
+    /// Whether it is administratively up.
+    pub(crate) up: bool,
+    /// Whether it can carry packets (RFC 2863, `ifOperStatus` up).
+    pub(crate) operational: bool,
+    /// Whether it is promiscuous by its own flag.
+    pub(crate) promiscuous: bool,
+    /// The text that `ip link` shows as alias.
+    pub(crate) alias: Option<String>,
+}
+
+impl Link {
+    /// Reads the first link in `answers`.
+    pub(crate) fn first(answers: &[Answer]) -> Option<Self> {
+        Self::all(answers).into_iter().next()
+    }
+
+    /// Reads every link in `answers`. By hand, so that attributes of kernels to come cannot fail an ADD.
+    pub(crate) fn all(answers: &[Answer]) -> Vec<Self> {
+        answers
+            .iter()
+            .filter(|answer| answer.kind == RTM_NEWLINK)
+            .filter_map(|answer| parse(&answer.payload))
+            .collect()
+    }
+}
+
+fn parse(payload: &[u8]) -> Option<Link> {
+    let (header, attributes) = payload.split_at_checked(HEADER)?;
+    let flags = LinkFlags::from_bits_retain(number(&header[8..12])?);
+    let mut link = Link {
+        index: number(&header[4..8])?,
+        name: String::new(),
+        mac: None,
+        mtu: 0,
+        kind: None,
+        master: None,
+        peer: None,
+        up: flags.contains(LinkFlags::Up),
+        operational: false,
+        promiscuous: flags.contains(LinkFlags::Promisc),
+        alias: None,
+    };
+    for attribute in NlasIterator::new(attributes) {
+        let attribute = attribute.ok()?;
+        let value = attribute.value();
+        match attribute.kind() {
+            IFLA_ADDRESS => link.mac = value.try_into().ok().map(Mac::new),
+            IFLA_IFNAME => link.name = text(value),
+            IFLA_MTU => link.mtu = number(value)?,
+            IFLA_LINK => link.peer = number(value),
+            IFLA_MASTER => link.master = number(value),
+            IFLA_OPERSTATE => link.operational = value == [IF_OPER_UP],
+            IFLA_IFALIAS => link.alias = Some(text(value)),
+            IFLA_LINKINFO => {
+                link.kind = NlasIterator::new(value)
+                    .filter_map(Result::ok)
+                    .find(|info| info.kind() == IFLA_INFO_KIND)
+                    .map(|info| text(info.value()));
+            }
+            _ => {}
+        }
+    }
+    Some(link)
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
+}
+
+fn message(selector: Selector<'_>) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    match selector {
+        Selector::Name(name) => message.attributes.push(LinkAttribute::IfName(name.to_owned())),
+        Selector::Index(index) => message.header.index = index,
+    }
+    message
+}
+
+impl std::fmt::Display for Selector<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "`{name}`"),
+            Self::Index(index) => write!(f, "the link with index {index}"),
+        }
+    }
+}
+
+/// Asks for a link.
+pub(crate) fn get_link(selector: Selector<'_>) -> Request {
+    let mut message = message(selector);
+    message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    Request::new(format!("look up {selector}"), RouteNetlinkMessage::GetLink(message), 0)
+}
+
+/// Asks for every link, or for every port of a bridge.
+pub(crate) fn list_links(master: Option<u32>) -> Request {
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    message.attributes.extend(master.map(LinkAttribute::Controller));
+    Request::list("list the links".to_owned(), RouteNetlinkMessage::GetLink(message))
+}
+
+/// Makes a bridge, down. Its address is chosen here and thereby pinned: it will not follow its ports'.
+pub(crate) fn add_bridge(name: &str, mtu: Option<u32>, mac: Mac) -> Request {
+    let mut message = message(Selector::Name(name));
+    message.attributes.push(LinkAttribute::Address(mac.bytes().to_vec()));
+    message.attributes.extend(mtu.map(LinkAttribute::Mtu));
+    message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bridge)]));
+    Request::new(
+        format!("add bridge `{name}`"),
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
+}
+
+/// A veth pair to be made: one end here, the other born in the container.
+#[derive(Debug)]
+pub(crate) struct Veth<'a> {
+    /// The name of the end that stays.
+    pub(crate) host: &'a str,
+    /// The name of the end in the container.
+    pub(crate) container: &'a str,
+    /// The container's namespace.
+    pub(crate) namespace: BorrowedFd<'a>,
+    /// The container end's address.
+    pub(crate) mac: Mac,
+    /// MTU of both ends; none leaves the kernel's default.
+    pub(crate) mtu: Option<u32>,
+}
+
+/// Makes a veth pair, both ends down.
+pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
+    let mut peer = message(Selector::Name(veth.container));
+    peer.attributes.push(LinkAttribute::Address(veth.mac.bytes().to_vec()));
+    peer.attributes.push(LinkAttribute::NetNsFd(veth.namespace.as_raw_fd()));
+    peer.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
+    let mut message = message(Selector::Name(veth.host));
+    message.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
+    message.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::Veth),
+        LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+    ]));
+    let what = format!("add veth pair `{}`, `{}`", veth.host, veth.container);
+    Request::new(what, RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Deletes a link; both ends, if it is a veth's.
+pub(crate) fn delete_link(selector: Selector<'_>) -> Request {
+    Request::new(format!("delete {selector}"), RouteNetlinkMessage::DelLink(message(selector)), 0)
+}
+
+/// Writes a link's alias.
+pub(crate) fn set_alias(selector: Selector<'_>, alias: &str) -> Request {
+    let mut message = message(selector);
+    message.attributes.push(LinkAttribute::IfAlias(alias.to_owned()));
+    Request::new(format!("write the alias of {selector}"), RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Sets a link's address.
+pub(crate) fn set_address(index: u32, mac: Mac) -> Request {
+    let mut message = message(Selector::Index(index));
+    message.attributes.push(LinkAttribute::Address(mac.bytes().to_vec()));
+    Request::new("set the bridge's address".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Sets a link up.
+pub(crate) fn set_up(selector: Selector<'_>) -> Request {
+    let mut message = message(selector);
+    message.header.flags = LinkFlags::Up;
+    message.header.change_mask = LinkFlags::Up;
+    Request::new(format!("set {selector} up"), RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Sets a link's promiscuous flag.
+pub(crate) fn set_promiscuous(index: u32) -> Request {
+    let mut message = message(Selector::Index(index));
+    message.header.flags = LinkFlags::Promisc;
+    message.header.change_mask = LinkFlags::Promisc;
+    Request::new("make the bridge promiscuous".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Makes a link a port of a bridge and, where `up`, sets it up after that: the kernel does both in this order.
+pub(crate) fn enslave(index: u32, bridge: u32, up: bool) -> Request {
+    let mut message = message(Selector::Index(index));
+    message.attributes.push(LinkAttribute::Controller(bridge));
+    if up {
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+    }
+    Request::new("make the veth a port of the bridge".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Lets a bridge send a frame back to the port that it came from. The link must be a port already.
+pub(crate) fn set_hairpin(index: u32) -> Request {
+    let mut message = message(Selector::Index(index));
+    message.header.interface_family = AddressFamily::Unspec;
+    message.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::PortKind(InfoPortKind::Bridge),
+        LinkInfo::PortData(InfoPortData::BridgePort(vec![InfoBridgePort::HairpinMode(true)])),
+    ]));
+    Request::new("set hairpin mode".to_owned(), RouteNetlinkMessage::NewLink(message), 0)
+}

@@ -1,0 +1,79 @@
+//! What container ids, network names and interface names may look like.
+
+/// A name that the specification, or the kernel, does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Container ids and network names: a letter or digit, then letters, digits, `_`, `.` and `-`.
+    #[error(
+        "{what} `{name}` has a character that is not allowed: it must match ^[a-zA-Z0-9][a-zA-Z0-9_.\\-]*$"
+    )]
+    Character {
+        /// What is named.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The kernel's rules for interfaces (`dev_valid_name`), and the specification's.
+    #[error("interface name `{name}` {why}")]
+    Interface {
+        /// The name.
+        name: String,
+        /// The rule that it breaks.
+        why: &'static str,
+    },
+}
+
+/// `IFNAMSIZ` without the terminating zero.
+pub const MAX_INTERFACE_NAME: usize = 15;
+
+/// Checks a container id or a network name; `what` says which, for the error.
+///
+/// # Errors
+/// [`NameError::Character`].
+pub fn check_identifier(what: &'static str, name: &str) -> Result<(), NameError> {
+    let first = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+    let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    if first && rest { Ok(()) } else { Err(NameError::Character { what, name: name.to_owned() }) }
+}
+
+/// Checks the name of an interface.
+///
+/// # Errors
+/// [`NameError::Interface`].
+pub fn check_interface(name: &str) -> Result<(), NameError> {
+    let why = match name {
+        "" => "is empty",
+        "." | ".." => "is a directory's",
+        _ if name.len() > MAX_INTERFACE_NAME => "has more than 15 characters",
+        _ if name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0') => {
+            "has a slash, a colon or white space in it"
+        }
+        _ => return Ok(()),
+    };
+    Err(NameError::Interface { name: name.to_owned(), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_begin_with_a_letter_or_digit() {
+        for name in ["a", "0", "pod_1.x-y", "A"] {
+            assert_eq!(check_identifier("network", name), Ok(()), "{name}");
+        }
+        for name in ["", "-a", ".a", "_a", "a/b", "a b", "ä", "a\n", "a;b"] {
+            assert!(check_identifier("network", name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn interface_names_obey_the_kernel() {
+        for name in ["eth0", "net1.5", "abcdefghijklmno"] {
+            assert_eq!(check_interface(name), Ok(()), "{name}");
+        }
+        for name in ["", ".", "..", "abcdefghijklmnop", "a/b", "a:b", "a b", "a\u{a0}b"] {
+            assert!(check_interface(name).is_err(), "{name}");
+        }
+    }
+}

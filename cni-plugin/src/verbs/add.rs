@@ -1,0 +1,146 @@
+//! ADD: a veth pair from the container to a port of the bridge, handed to the agent before it carries a packet.
+
+use std::path::Path;
+
+use serde_json::json;
+use shunt_agent_api::{Attached, Client, Reply, Request};
+
+use super::add_adopted::adopt;
+use super::add_update::update;
+use crate::agent;
+use crate::attach::{
+    Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
+    put_into_service, wait_for_addresses,
+};
+use crate::config::{Bridge, Config, ConfigError, Personality};
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::mac::Mac;
+use crate::netlink::{Link, Selector};
+use crate::protocol::Call;
+use crate::result::{AddResult, Interface};
+
+/// Attaches the container, or leaves nothing behind.
+pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
+    let bridge = config.bridge()?;
+    let mac = requested_mac(config, call)?;
+    let ipam = Ipam::of(config, call)?;
+    let mut node = Node::open()?;
+    let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
+    let previous = previous(config)?;
+    let existing = sandbox.link(Selector::Name(&call.ifname))?;
+    if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
+        let mut agent = agent::connect(config)?;
+        return adopt(config, call, &mut node, &mut sandbox, &mut agent, previous.unwrap_or_default());
+    }
+    if let Some(existing) = existing {
+        return update(config, call, &bridge, &mut node, &mut sandbox, &existing);
+    }
+    let mut agent = agent::connect(config)?;
+    let mut journal = Journal::default();
+    let made = addresses(&ipam, previous.as_ref(), &mut journal)
+        .and_then(|addresses| Ok(Plan::new(config, call, &bridge, mac, addresses)?))
+        .and_then(|plan| execute(config, &plan, &mut node, &mut sandbox, &mut agent, &mut journal))
+        .map(|made| merge(previous.unwrap_or_default(), made));
+    made.map_err(|error| error.after_undo(journal.undo(&mut node, &mut agent, &ipam)))
+}
+
+/// The earlier plugins' result. The reference bridge plugin pays no attention to it.
+fn previous(config: &Config) -> Result<Option<AddResult>, Error> {
+    match config.personality {
+        Personality::Shunt => Ok(config.prev_result()?),
+        _ => Ok(None),
+    }
+}
+
+/// The container's address by the reference plugin's precedence, else a random one.
+fn requested_mac(config: &Config, call: &Call) -> Result<Mac, Error> {
+    let given = |mac: &Option<String>| mac.clone().filter(|mac| !mac.is_empty());
+    let network = &config.network;
+    let configured = given(&network.runtime_config.mac).or_else(|| given(&network.args.cni.mac));
+    if let Some(mac) = configured.or_else(|| call.arguments.mac.clone()) {
+        return Ok(mac.parse().map_err(AttachError::Mac)?);
+    }
+    let mut random = [0; 6];
+    getrandom::fill(&mut random).map_err(AttachError::Random)?;
+    Ok(Mac::locally_administered(random))
+}
+
+/// Addresses from the IPAM, or those that an IPAM earlier in the chain gave; none on a layer 2 network.
+fn addresses(
+    ipam: &Ipam<'_>,
+    previous: Option<&AddResult>,
+    journal: &mut Journal,
+) -> Result<Option<AddResult>, Error> {
+    match previous.filter(|previous| !previous.ips.is_empty()) {
+        Some(_) if ipam.exists() => {
+            let why = "cannot be set where prevResult has addresses already".to_owned();
+            Err(ConfigError::Invalid { key: "ipam", why }.into())
+        }
+        Some(previous) => Ok(Some(AddResult { interfaces: Vec::new(), ..previous.clone() })),
+        None if !ipam.exists() => Ok(None),
+        None => {
+            // A plugin that failed may hold addresses nevertheless; the built-in one gives back what it took.
+            if ipam.is_delegate() {
+                journal.push(Step::Addresses);
+            }
+            let addresses = ipam.add()?;
+            if !ipam.is_delegate() {
+                journal.push(Step::Addresses);
+            }
+            Ok(Some(addresses))
+        }
+    }
+}
+
+fn execute(
+    config: &Config,
+    plan: &Plan,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    agent: &mut Client,
+    journal: &mut Journal,
+) -> Result<AddResult, Error> {
+    let _lock = node.lock_shared()?;
+    let bridge = ensure_bridge(node, &plan.bridge, journal)?;
+    let host = make_veth(node, sandbox, plan, journal)?;
+    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    configure(node, sandbox, plan, inner)?;
+    journal.push(Step::Attached(plan.key.clone()));
+    let attached = agent.ask(Request::Attach { port: port_of(plan, &bridge, &host) })?;
+    let host = put_into_service(node, plan, &bridge, &host)?;
+    wait_for_addresses(sandbox, plan, inner)?;
+    Ok(result(config, plan, &bridge, &host, &attached))
+}
+
+fn result(config: &Config, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
+    let on_node = |link: &Link| Interface {
+        name: link.name.clone(),
+        mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        mtu: Some(link.mtu),
+        ..Interface::default()
+    };
+    let mut container = Interface {
+        name: plan.key.ifname.clone(),
+        mac: plan.mac.to_string(),
+        mtu: Some(host.mtu),
+        sandbox: plan.netns.clone(),
+        ..Interface::default()
+    };
+    if let (true, Reply::Attached(Attached { programs })) = (config.network.metadata, attached) {
+        let programs = serde_json::to_value(programs).unwrap_or_default();
+        container.metadata.insert("shunt.dev/mode".to_owned(), json!("bridge"));
+        container.metadata.insert("shunt.dev/programs".to_owned(), programs);
+    }
+    AddResult { interfaces: vec![on_node(bridge), on_node(host), container], ..plan.result.clone() }
+}
+
+/// Puts the earlier plugins' interfaces before the new ones.
+fn merge(previous: AddResult, mut made: AddResult) -> AddResult {
+    let before = previous.interfaces.len();
+    for ip in &mut made.ips {
+        ip.interface = ip.interface.map(|index| index + before);
+    }
+    made.interfaces.splice(0..0, previous.interfaces);
+    made
+}

@@ -1,0 +1,64 @@
+//! GC: everything of this network that is not on the list goes; other networks are not looked at.
+
+use shunt_agent_api::{AttachmentKey, ClientError, Collected, Reply, Request};
+
+use crate::agent;
+use crate::attach::{Alias, Node};
+use crate::config::Config;
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::netlink::{Link, Selector, requests};
+use crate::protocol::Call;
+
+/// Collects. An absent list is not an empty one: nothing is done.
+pub(crate) fn gc(config: &Config, call: &Call) -> Result<(), Error> {
+    let Some(valid) = config.network.valid_attachments() else {
+        return Ok(());
+    };
+    let network = &config.network.name;
+    let valid: Vec<AttachmentKey> = valid
+        .iter()
+        .map(|one| AttachmentKey {
+            network: network.clone(),
+            container: one.container.clone(),
+            ifname: one.ifname.clone(),
+        })
+        .collect();
+    let mut failures = Vec::new();
+    failures.extend(collect_attachments(config, &valid).err());
+    failures.extend(collect_links(network, &valid).err());
+    let pairs: Vec<(String, String)> = valid.into_iter().map(|key| (key.container, key.ifname)).collect();
+    failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.gc(&pairs)).err().map(Error::from));
+    match failures.len() {
+        0 => Ok(()),
+        _ => Err(Error::Several(failures)),
+    }
+}
+
+/// The agent's part. While it is down nothing can be said; it looks for links that are gone when it starts.
+fn collect_attachments(config: &Config, valid: &[AttachmentKey]) -> Result<(), Error> {
+    let request = Request::Collect { network: config.network.name.clone(), valid: valid.to_vec() };
+    match agent::connect(config).and_then(|mut agent| agent.ask(request)) {
+        Ok(Reply::Collected(Collected { .. })) | Err(ClientError::Unreachable { .. }) => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The links of this network, known by their marks.
+fn collect_links(network: &str, valid: &[AttachmentKey]) -> Result<(), Error> {
+    let mut node = Node::open()?;
+    let links = Link::all(&node.netlink.ask(requests::list_links(None))?);
+    let stale = links.iter().filter(|link| {
+        let owner = link.alias.as_deref().and_then(Alias::read);
+        owner.is_some_and(|owner| owner.network == network && !valid.contains(&owner))
+    });
+    let mut failures = Vec::new();
+    for link in stale {
+        match node.netlink.ask(requests::delete_link(Selector::Index(link.index))) {
+            Err(error) if !error.is_missing() => failures.push(error.into()),
+            _ => {}
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Error::Several(failures)) }
+}

@@ -1,0 +1,28 @@
+//! `shunt-ipam` as a program of its own: under another main plugin, or first in a chain.
+
+use serde_json::Value;
+
+use crate::config::{Config, ConfigError};
+use crate::error::Error;
+use crate::ipam::built_in;
+use crate::protocol::{Call, Verb};
+
+/// Does the IPAM's part of a verb.
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+    match call.verb {
+        Verb::Add => return Ok(Some(built_in::add(config, call)?.to_json(config.version)?)),
+        Verb::Del => built_in::del(config, call)?,
+        Verb::Check => built_in::check(config, call)?,
+        Verb::Gc => {
+            if let Some(valid) = config.network.valid_attachments() {
+                let pair = |one: &crate::config::ValidAttachment| (one.container.clone(), one.ifname.clone());
+                built_in::gc(config, &valid.iter().map(pair).collect::<Vec<_>>())?;
+            }
+        }
+        Verb::Status => built_in::status(config)?,
+        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {
+            return Err(ConfigError::NotBuilt { key: "CNI_COMMAND" }.into());
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,51 @@
+//! One file per verb, and the choice between them by personality.
+
+mod add;
+mod add_adopted;
+mod add_update;
+mod chained;
+mod check;
+mod del;
+mod gc;
+mod ipam_only;
+mod status;
+
+use serde_json::{Value, json};
+
+pub(crate) use check::CheckError;
+pub(crate) use status::StatusError;
+
+use crate::config::{Config, ConfigError, Personality};
+use crate::error::Error;
+use crate::protocol::{Call, Verb, Version};
+
+/// Does what was asked; answers what is to be printed, if anything.
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+    if config.version < call.verb.since() {
+        return Err(Error::VerbTooNew { verb: call.verb, version: config.version });
+    }
+    match config.personality {
+        Personality::Shunt | Personality::Bridge => port(config, call),
+        Personality::Portmap | Personality::Bandwidth | Personality::Vlan => chained::run(config, call),
+        Personality::Ipam => ipam_only::run(config, call),
+    }
+}
+
+fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+    match call.verb {
+        Verb::Add => Ok(Some(add::add(config, call)?.to_json(config.version)?)),
+        Verb::Del => del::del(config, call).map(|()| None),
+        Verb::Check => check::check(config, call).map(|()| None),
+        Verb::Gc => gc::gc(config, call).map(|()| None),
+        Verb::Status => status::status(config, call).map(|()| None),
+        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {
+            Err(ConfigError::NotBuilt { key: "CNI_COMMAND" }.into())
+        }
+    }
+}
+
+/// The answer to VERSION.
+pub(crate) fn version() -> Value {
+    let supported: Vec<&str> = Version::ALL.iter().map(|version| version.as_str()).collect();
+    json!({ "cniVersion": Version::NEWEST.as_str(), "supportedVersions": supported })
+}
