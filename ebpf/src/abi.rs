@@ -62,6 +62,8 @@ pub struct Port {
 pub const PORT_ISOLATED: u32 = 1;
 /// [`Port::flags`]: may send from its own MAC address only.
 pub const PORT_MAC_CHECK: u32 = 2;
+/// [`Port::flags`]: somebody else's filters are on its host end too (a shaper's): what it sends has to meet them.
+pub const PORT_SHARED: u32 = 4;
 
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
@@ -103,6 +105,8 @@ pub const STATION_HOST: u32 = 1;
 pub const STATION_PEER_UP: u32 = 2;
 /// [`Station::flags`]: its port is isolated ([`PORT_ISOLATED`]).
 pub const STATION_ISOLATED: u32 = 4;
+/// [`Station::flags`]: its host end has a queueing discipline (a shaper's), through which packets have to go.
+pub const STATION_QUEUED: u32 = 8;
 
 /// Key of `ADDRESSES`.
 #[repr(C)]

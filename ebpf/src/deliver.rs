@@ -1,19 +1,20 @@
 //! deliver: the last checks, then all edits at once.
 
-use crate::abi::{STATION_PEER_UP, Station};
+use crate::abi::{STATION_PEER_UP, STATION_QUEUED, Station};
 use crate::packet::Packet;
 use crate::verdict::{Delivery, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
 
-/// Hands a frame that came out of a container to `station`: into its peer where that is up, else through its port.
+/// Hands a frame that came out of a container to `station`: into its peer where that is up and nothing has to be
+/// passed on the way, else through its port.
 ///
 /// # Errors
 /// Passes what does not fit.
 #[inline(always)]
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
-    if station.flags & STATION_PEER_UP == 0 {
+    if station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP {
         return Ok(through_port(packet, station));
     }
     packet.become_own();

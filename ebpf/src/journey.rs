@@ -40,6 +40,7 @@ fn onwards<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
     admit::source(&frame, port)?;
+    admit::alone(port)?;
     let station = find::station(&frame, port, here, tables)?;
     isolate::apart(port, &station)?;
     path::ours(packet, &frame, port, tables)?;

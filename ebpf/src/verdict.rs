@@ -93,6 +93,10 @@ reasons! {
     PassReason {
         /// The program runs on an interface that the agent has not described.
         NoPort = 1, "port", "no_port";
+        /// Other programs on its interface are to see it too.
+        Shared = 13, "admit", "shared";
+        /// From an address that is not its container's: a station behind the container, which the kernel's bridge learns.
+        ForeignSource = 14, "admit", "foreign_source";
         /// Carries a VLAN tag.
         Tagged = 2, "find", "tagged";
         /// To a group of stations: the kernel floods.

@@ -1,8 +1,8 @@
-//! A bridge with nine containers on it, a second bridge, and what the maps say about them.
+//! A bridge with eleven containers on it, a second bridge, and what the maps say about them.
 
 use dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, Port,
-    PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, Station, StationKey,
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, PORT_SHARED,
+    Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -34,7 +34,7 @@ pub const BRIDGE: u32 = 1000;
 pub const OTHER_BRIDGE: u32 = 2000;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 12] = [
+pub const PLACES: [Place; 14] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -61,6 +61,10 @@ pub const PLACES: [Place; 12] = [
     },
     // May not pretend to be another.
     Place { restrictions: PORT_MAC_CHECK, ..container("iota", 1009) },
+    // Somebody else shapes what it sends.
+    Place { restrictions: PORT_SHARED, ..container("kappa", 1010) },
+    // Somebody else shapes what it is sent.
+    Place { station: STATION_PEER_UP | STATION_QUEUED, ..container("lambda", 1011) },
 ];
 
 /// The place with this name; `stranger` is an interface that no map knows.

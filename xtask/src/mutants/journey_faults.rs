@@ -69,6 +69,14 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a restricted port would open when its entry is lost",
         judge: Judge::Host,
     },
+    Fault {
+        name: "other-filters-passed-by",
+        file: "ebpf/src/admit.rs",
+        find: "port.flags & PORT_SHARED != 0",
+        replace: "false",
+        why: "a shaper's ingress filter would be passed by",
+        judge: Judge::Host,
+    },
     // isolate
     Fault {
         name: "isolation-one-sided",
@@ -229,7 +237,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "peer-taken-for-up",
         file: "ebpf/src/deliver.rs",
-        find: "station.flags & STATION_PEER_UP == 0",
+        find: "station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP",
         replace: "false",
         why: "packets for a container whose link is down would be lost",
         judge: Judge::Host,
