@@ -17,7 +17,7 @@ const BINARIES: [&str; 3] = ["shunt", "shunt-agent", "shunt-bench"];
 
 pub(crate) fn run() -> Result<()> {
     let tools = setup::for_build()?;
-    programs(workspace::root(), &tools)?;
+    programs(workspace::root(), &tools, &[])?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--release"]);
     for package in BINARIES {
@@ -27,17 +27,18 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map.
-pub(crate) fn programs(root: &Path, tools: &Tools) -> Result<()> {
-    object(root, tools, &[], "shunt.o")?;
-    object(root, tools, &["--features", "decisions"], "shunt-decisions.o")
+/// `options` are cargo's.
+pub(crate) fn programs(root: &Path, tools: &Tools, options: &[&str]) -> Result<()> {
+    object(root, tools, options, "shunt.o")?;
+    object(root, tools, &[options, &["--features", "decisions"]].concat(), "shunt-decisions.o")
 }
 
-fn object(root: &Path, tools: &Tools, features: &[&str], name: &str) -> Result<()> {
+fn object(root: &Path, tools: &Tools, options: &[&str], name: &str) -> Result<()> {
     // A target directory of its own: the compiler is another one, and cargo would start afresh at each change. Never
     // CARGO_TARGET_DIR: the agent's build script looks for the object in the checkout.
     let target = root.join("target");
     let scratch = target.join("bpf-build");
-    process::run(cargo_for_bpf(root, tools).arg("--target-dir").arg(&scratch).args(features))
+    process::run(cargo_for_bpf(root, tools).arg("--target-dir").arg(&scratch).args(options))
         .with_context(|| format!("cannot build {name}"))?;
     let built = scratch.join(TARGET).join(PROFILE).join("programs");
     place(&built, &target.join("bpf").join(name))
