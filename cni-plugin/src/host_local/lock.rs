@@ -32,3 +32,20 @@ impl Lock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::TryLockError;
+
+    use super::*;
+
+    #[test]
+    fn the_lock_excludes_everybody_else_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::acquire(dir.path()).unwrap();
+        let another = File::open(dir.path().join("lock")).unwrap();
+        assert!(matches!(another.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(lock);
+        another.try_lock().unwrap();
+    }
+}

@@ -2,8 +2,10 @@
 
 use std::{
     collections::HashSet,
-    sync::Barrier,
+    fs::File,
+    sync::{Barrier, mpsc::channel},
     thread::{self, ScopedJoinHandle},
+    time::Duration,
 };
 
 use serde_json::json;
@@ -72,4 +74,31 @@ fn of_parallel_adds_of_one_attachment_exactly_one_succeeds() {
     );
     assert_eq!(answers.into_iter().filter(|succeeded| *succeeded).count(), 1);
     assert_eq!(network.held().len(), 1);
+}
+
+#[test]
+fn every_verb_waits_for_the_lock_that_the_reference_plugin_takes() {
+    let network = Network::new(json!({"subnet": "10.0.0.0/24"}));
+    network.add("c1", "eth0").unwrap();
+    let verbs: [&(dyn Fn() + Sync); 4] = [
+        &|| drop(network.add("c2", "eth0").unwrap()),
+        &|| network.check("c1", "eth0", &[]).unwrap(),
+        &|| network.del("c1", "eth0").unwrap(),
+        &|| network.gc(&[("c2", "eth0")]).unwrap(),
+    ];
+    for verb in verbs {
+        let lock = File::open(network.file("lock")).unwrap();
+        lock.lock().unwrap();
+        let (done, finished) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                verb();
+                done.send(()).unwrap();
+            });
+            let early = finished.recv_timeout(Duration::from_millis(50));
+            lock.unlock().unwrap();
+            assert!(early.is_err(), "did not wait");
+            finished.recv_timeout(Duration::from_secs(10)).unwrap();
+        });
+    }
 }
