@@ -20,6 +20,7 @@ impl Agent {
         let key = port.key.clone();
         let attached = self.attach_unlogged(port);
         let took = begun.elapsed();
+        self.settling.put_off();
         match &attached {
             Ok(_) => tracing::info!(%key, ?took, "attached"),
             Err(refusal) => tracing::warn!(%key, ?took, %refusal, "not attached"),
@@ -98,9 +99,7 @@ impl Agent {
         self.build_bridge(bridge)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;
         for hook in attachment.hooks() {
-            if !self.kernel.adopt(&hook)? {
-                self.kernel.attach(&hook)?;
-            }
+            self.kernel.attach(&hook)?;
         }
         Ok(())
     }
@@ -114,10 +113,7 @@ impl Agent {
         let bridge = Bridge { link, slot };
         self.registry.insert_bridge(bridge.clone());
         self.kernel.write_bridge(&bridge)?;
-        if !self.kernel.adopt(&bridge.hook())? {
-            self.kernel.attach(&bridge.hook())?;
-        }
-        Ok(())
+        Ok(self.kernel.attach(&bridge.hook())?)
     }
 
     /// A counter slot that says zero.

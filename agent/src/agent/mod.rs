@@ -11,6 +11,7 @@ mod learn;
 mod reconcile;
 mod refusal;
 mod report;
+mod settle;
 
 use std::path::PathBuf;
 
@@ -44,6 +45,7 @@ pub struct Agent {
     warnings: Vec<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
+    settling: settle::Settling,
 }
 
 impl Agent {
@@ -62,8 +64,10 @@ impl Agent {
             uplinks: config.uplinks.clone(),
             warnings: config.warnings.clone(),
             aside: Vec::new(),
+            settling: settle::Settling::default(),
         };
         agent.reconcile()?;
+        agent.settling.put_off();
         Ok(agent)
     }
 

@@ -106,7 +106,7 @@ impl Agent {
             if let Some(link) = links.get(&ifindex) {
                 for program in Program::ALL {
                     let hook = Hook { program, ifindex, ifname: link.name.clone() };
-                    self.kernel.detach_other_mode(&hook).and_then(|()| self.kernel.detach(&hook))?;
+                    self.kernel.detach(&hook)?;
                 }
             }
             maps::remove(&mut self.kernel.maps.ports, &PortKey { ifindex })
@@ -160,7 +160,6 @@ impl Agent {
                 }
                 self.kernel.attach(&bridge.hook())?;
             }
-            self.kernel.detach_other_mode(&bridge.hook())?;
         }
         let attachments: Vec<_> = self.registry.attachments().cloned().collect();
         for attachment in &attachments {
@@ -195,9 +194,6 @@ impl Agent {
         for hook in &missing {
             tracing::warn!(key = %attachment.port.key, program = hook.program.name(), "attached again");
             self.kernel.attach(hook)?;
-        }
-        for hook in attachment.hooks() {
-            self.kernel.detach_other_mode(&hook)?;
         }
         Ok(!missing.is_empty() || !entry_is_right)
     }

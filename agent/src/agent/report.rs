@@ -38,7 +38,7 @@ impl Agent {
         ProgramReport {
             name: hook.program.name().to_owned(),
             ifname: hook.ifname.clone(),
-            mode: self.kernel.mode(),
+            mode: self.kernel.mode(hook),
             id: self.kernel.program_id(hook.program),
         }
     }

@@ -60,20 +60,33 @@ pub fn adopt(
     Ok(true)
 }
 
-/// Adds the qdisc where it is missing, and our filter.
+/// Adds the qdisc where it is missing, and our filter. A filter of ours that is there already gets the program.
 ///
 /// # Errors
-/// [`ClsactError`]; no filter stays behind.
-pub fn attach(program: &mut SchedClassifier, hook: &Hook) -> Result<(), ClsactError> {
+/// [`ClsactError`]; no new filter stays behind.
+pub fn attach(
+    socket: &mut RequestSocket,
+    program: &mut SchedClassifier,
+    hook: &Hook,
+) -> Result<(), ClsactError> {
     match qdisc_add_clsact(&hook.ifname) {
         Err(TcError::NetlinkError(error)) if error.raw_os_error() == Some(libc::EEXIST) => {}
         other => other.map_err(ProgramError::from)?,
     }
     let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
     let options = TcAttachOptions::Netlink(options);
-    let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
-    keep(program.take_link(id)?);
-    Ok(())
+    match program.attach_with_options(&hook.ifname, hook.program.direction(), options) {
+        Ok(id) => {
+            keep(program.take_link(id)?);
+            Ok(())
+        }
+        Err(ProgramError::TcError(TcError::NetlinkError(error)))
+            if error.raw_os_error() == Some(libc::EEXIST) && adopt(socket, program, hook)? =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Removes our filter; it, or the interface, may be gone already.

@@ -10,7 +10,9 @@ mod entries;
 mod hooks;
 
 pub use entries::Asks;
+pub use hooks::Way;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use aya::maps::MapError;
@@ -23,7 +25,6 @@ use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
 use crate::bpf::object::{self, ObjectError, Programs};
 use crate::bpf::pins::Pins;
-use crate::bpf::probe;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
 use crate::netlink::link::{self, Link};
@@ -84,7 +85,9 @@ pub struct Kernel {
     pub maps: Maps,
     programs: Programs,
     pins: Pins,
-    mode: ProgramMode,
+    way: Way,
+    /// How each program is attached.
+    modes: HashMap<(Program, u32), ProgramMode>,
     route: RequestSocket,
 }
 
@@ -99,12 +102,7 @@ impl Kernel {
             Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
         let (programs, maps) = object::load(&pins)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
-        Ok(Self { maps, programs, pins, mode: probe::mode(attach), route })
-    }
-
-    /// How programs are attached.
-    pub fn mode(&self) -> ProgramMode {
-        self.mode
+        Ok(Self { maps, programs, pins, way: Way::find(attach), modes: HashMap::new(), route })
     }
 
     /// The kernel's id of a program.
