@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod kernel;
 mod mac;
 pub mod netlink;
+pub mod nft;
 pub mod registry;
 pub mod state;
 

@@ -8,6 +8,6 @@ pub mod conntrack;
 pub mod filter;
 pub mod link;
 pub mod monitor;
-mod socket;
+pub(crate) mod socket;
 
 pub use socket::{NetlinkError, RequestSocket};

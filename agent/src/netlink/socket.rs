@@ -135,7 +135,7 @@ impl RequestSocket {
 }
 
 /// The messages of one datagram.
-pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffer<&[u8]>, NetlinkError>> {
+pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffer<&[u8]>, NetlinkError>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         if rest.is_empty() {
