@@ -12,6 +12,8 @@ pub struct Place {
     pub name: &'static str,
     pub ifindex: u32,
     pub bridge: u32,
+    /// The VLAN of its untagged frames.
+    pub vid: u16,
     pub asks: u32,
     pub mtu: u32,
     pub station: u32,
@@ -23,6 +25,7 @@ const fn container(name: &'static str, ifindex: u32) -> Place {
         name,
         ifindex,
         bridge: BRIDGE,
+        vid: 0,
         asks: PATH_FAST,
         mtu: 1500,
         station: STATION_PEER_UP,
@@ -32,6 +35,8 @@ const fn container(name: &'static str, ifindex: u32) -> Place {
 
 pub const BRIDGE: u32 = 1000;
 pub const OTHER_BRIDGE: u32 = 2000;
+/// The other bridge knows VLANs, and all of its ports are in this one.
+pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
 pub const PLACES: [Place; 14] = [
@@ -46,8 +51,8 @@ pub const PLACES: [Place; 14] = [
     Place { asks: PATH_LEARN, ..container("epsilon", 1005) },
     // Takes small packets only.
     Place { mtu: 576, ..container("zeta", 1006) },
-    Place { station: STATION_HOST, bridge: OTHER_BRIDGE, ..container("other", OTHER_BRIDGE) },
-    Place { bridge: OTHER_BRIDGE, ..container("omega", 2001) },
+    Place { station: STATION_HOST, bridge: OTHER_BRIDGE, vid: OTHER_VID, ..container("other", OTHER_BRIDGE) },
+    Place { bridge: OTHER_BRIDGE, vid: OTHER_VID, ..container("omega", 2001) },
     // Two that must not meet.
     Place {
         station: STATION_PEER_UP | STATION_ISOLATED,
@@ -104,7 +109,7 @@ pub fn ports() -> Vec<(PortKey, Port)> {
                 slot: place.slot(),
                 asks: place.asks,
                 flags: place.restrictions,
-                vid: 0,
+                vid: place.vid,
                 mac: place.mac(),
             };
             (PortKey { ifindex: place.ifindex }, port)
@@ -116,7 +121,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
     PLACES
         .iter()
         .map(|place| {
-            let key = StationKey { bridge: place.bridge, vid: 0, mac: place.mac() };
+            let key = StationKey { bridge: place.bridge, vid: place.vid, mac: place.mac() };
             let station =
                 Station { ifindex: place.ifindex, slot: place.slot(), mtu: place.mtu, flags: place.station };
             (key, station)
