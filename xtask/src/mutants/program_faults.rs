@@ -14,9 +14,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "program-on-the-wrong-journey",
         file: "ebpf/programs/src/main.rs",
-        find: "journey::from_container(",
-        replace: "journey::from_host(",
-        why: "containers' packets would take the longer way",
+        find: "journey::from_container(&mut packet, here, missing()",
+        replace: "journey::to_container(&mut packet, here, missing()",
+        why: "every packet of a container would be left to the kernel",
         judge: Judge::Loaded,
     },
     Fault {
