@@ -9,4 +9,5 @@ mod exchange;
 mod inspection;
 mod model;
 mod network;
+mod program;
 mod reference;

@@ -1,4 +1,4 @@
-//! The reference plugin, run as a program.
+//! The reference plugin, or another one in its place, run as a program.
 
 use std::{
     io::Write,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::network::{NAME, Network};
 
 /// From Debian's package `containernetworking-plugins`.
-const PLUGIN: &str = "/usr/lib/cni/host-local";
+pub(crate) const PLUGIN: &str = "/usr/lib/cni/host-local";
 
 /// Runs a verb on the network; the addresses of the answer, empty for verbs without one, or the error's message.
 pub(crate) fn run(
@@ -28,7 +28,8 @@ pub(crate) fn add(network: &Network, container: &str) -> Result<Value, String> {
     run_plugin(PLUGIN, network.ipam(), "ADD", container, "eth0", None)
 }
 
-fn run_plugin(
+/// Runs a verb of any IPAM plugin; what it prints, `null` for nothing, or the error's message.
+pub(crate) fn run_plugin(
     plugin: &str,
     ipam: &Value,
     verb: &str,
