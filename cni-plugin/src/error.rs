@@ -19,8 +19,6 @@ pub(crate) enum Error {
     Call(#[from] CallError),
     #[error("error reading from stdin: {0}")]
     Stdin(std::io::Error),
-    #[error("the result cannot be written: {0}")]
-    Stdout(std::io::Error),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("config version {version} does not allow {}", verb.name())]
@@ -71,7 +69,7 @@ impl Error {
     pub(crate) fn code(&self) -> u32 {
         match self {
             Self::Call(_) => codes::INVALID_ENVIRONMENT,
-            Self::Stdin(_) | Self::Stdout(_) | Self::Sysctl(_) => codes::IO,
+            Self::Stdin(_) | Self::Sysctl(_) => codes::IO,
             Self::Config(error) => config(error),
             Self::VerbTooNew { .. } => codes::INCOMPATIBLE_VERSION,
             Self::Namespace(_) => codes::INVALID_NETNS,
@@ -155,7 +153,7 @@ fn ipam(error: &IpamError) -> u32 {
 fn attach(error: &AttachError) -> u32 {
     match error {
         AttachError::BridgeFull(_) => codes::BRIDGE_FULL,
-        AttachError::Attached(_) => codes::EXISTS,
+        AttachError::Attached(_) | AttachError::OtherFacts { .. } => codes::EXISTS,
         AttachError::Random(_) => codes::IO,
         AttachError::Mac(_) => codes::INVALID_ENVIRONMENT,
         AttachError::InUse { .. } => codes::TRY_AGAIN,

@@ -12,6 +12,7 @@ pub mod config;
 mod entry;
 mod error;
 pub mod host_local;
+mod inspect;
 mod ipam;
 pub mod mac;
 mod netlink;

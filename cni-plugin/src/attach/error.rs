@@ -14,6 +14,14 @@ pub(crate) enum AttachError {
     /// The interface is there already, and it is this attachment's.
     #[error("{0} is attached already (`updateExisting` would update it)")]
     Attached(AttachmentKey),
+    /// The attachment is there, but what it should be now cannot be made of it in place.
+    #[error("{key} is attached with another {what}, which cannot be updated in place")]
+    OtherFacts {
+        /// The attachment.
+        key: AttachmentKey,
+        /// What differs.
+        what: &'static str,
+    },
     /// A link with the bridge's name is none.
     #[error("`{0}` already exists but is not a bridge")]
     NotABridge(String),

@@ -15,12 +15,12 @@ mod port;
 mod veth;
 
 pub(crate) use adopt::Adopted;
-pub(crate) use alias::Alias;
-pub(crate) use bridge::{MadeBridge, ensure_bridge, is_idle};
+pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
+pub(crate) use bridge::{MadeBridge, ensure_bridge, is_idle, ports};
 pub(crate) use container::configure;
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
-pub(crate) use plan::{BridgePlan, Plan, key};
+pub(crate) use plan::{BridgePlan, Plan, gateways_of, key};
 pub(crate) use port::{port_of, put_into_service, wait_for_addresses};
 pub(crate) use veth::make_veth;

@@ -9,7 +9,7 @@ use crate::config::{Bridge, Config};
 use crate::mac::Mac;
 use crate::prefix::Prefix;
 use crate::protocol::Call;
-use crate::result::{AddResult, Route};
+use crate::result::{AddResult, Ip, Route};
 
 /// The bridge as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,9 +100,14 @@ pub(crate) fn key(config: &Config, call: &Call) -> AttachmentKey {
     }
 }
 
+/// The addresses that a bridge has as the gateway of `ips`: none unless it is one.
+pub(crate) fn gateways_of<'a>(ips: impl Iterator<Item = &'a Ip>, bridge: &Bridge) -> Vec<Prefix> {
+    let gateway = |ip: &Ip| Prefix::new(ip.gateway.unwrap_or(ip.address.first_host()), ip.address.length());
+    ips.filter(|_| bridge.is_gateway).filter_map(gateway).collect()
+}
+
 /// Fills in gateways and default routes as the reference plugin does; answers the bridge's addresses.
 fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
-    let mut gateways = Vec::new();
     let mut routes = Vec::new();
     for ip in &mut result.ips {
         // Bridge, host end, container end: every address is on the third.
@@ -111,7 +116,6 @@ fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
             continue;
         }
         let gateway = *ip.gateway.get_or_insert(ip.address.first_host());
-        gateways.extend(Prefix::new(gateway, ip.address.length()));
         let default = Prefix::default_route(ip.address.address());
         let known = |route: &Route| route.dst == default && route.gw.is_some();
         if bridge.is_default_gateway && !result.routes.iter().chain(&routes).any(known) {
@@ -119,7 +123,7 @@ fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
         }
     }
     result.routes.extend(routes);
-    gateways
+    gateways_of(result.ips.iter(), bridge)
 }
 
 /// The routes with the family's first gateway where they name none.
@@ -136,7 +140,6 @@ fn with_next_hops(result: &AddResult) -> Vec<Route> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Ip;
 
     fn ips(addresses: &[(&str, Option<&str>)]) -> AddResult {
         let ip = |(address, gateway): &(&str, Option<&str>)| Ip {

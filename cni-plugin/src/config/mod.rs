@@ -168,6 +168,11 @@ impl Config {
         self.value.get("ipam").unwrap_or(&Value::Null)
     }
 
+    /// Whether addresses come from this process.
+    pub fn built_in_ipam(&self) -> bool {
+        self.personality == Personality::Ipam || self.ipam_type() == Some(BUILT_IN_IPAM)
+    }
+
     /// The IPAM plugin's name, if there is to be one.
     pub fn ipam_type(&self) -> Option<&str> {
         self.network.ipam.as_ref().map(|ipam| ipam.r#type.as_str()).filter(|name| !name.is_empty())

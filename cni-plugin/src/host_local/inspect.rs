@@ -45,6 +45,14 @@ pub fn check(request: &Request<'_>, expected: &[IpAddr]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the configuration can be used; reads no file.
+///
+/// # Errors
+/// [`Error::InvalidConfig`], [`Error::NoRanges`].
+pub fn validate(config: &Value, ip_ranges: Option<&Value>) -> Result<(), Error> {
+    Config::parse(config, ip_ranges).map(drop)
+}
+
 /// Whether an ADD would find an address: the configuration is valid, the directory writable, no range set used up.
 ///
 /// Takes no lock and makes no directory.

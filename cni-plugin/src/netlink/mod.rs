@@ -11,7 +11,6 @@ pub(crate) use address::InterfaceAddress;
 pub(crate) use connection::Connection;
 pub(crate) use error::NetlinkError;
 pub(crate) use link::{Link, Selector};
-pub(crate) use request::Request;
 pub(crate) use route::InstalledRoute;
 
 pub(crate) mod requests {

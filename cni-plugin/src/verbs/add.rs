@@ -6,13 +6,13 @@ use serde_json::json;
 use shunt_agent_api::{Attached, Client, Reply, Request};
 
 use super::add_adopted::adopt;
-use super::add_update::update;
+use super::add_update::Update;
 use crate::agent;
 use crate::attach::{
     Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
     put_into_service, wait_for_addresses,
 };
-use crate::config::{Bridge, Config, ConfigError, Personality};
+use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::mac::Mac;
@@ -34,8 +34,9 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
         return adopt(config, call, &mut node, &mut sandbox, &mut agent, previous.unwrap_or_default());
     }
     if let Some(existing) = existing {
-        return update(config, call, &bridge, &mut node, &mut sandbox, &existing);
+        return Update { config, call, bridge: &bridge, mac }.run(&mut node, &mut sandbox, &existing);
     }
+    let mac = mac.map_or_else(random_mac, Ok)?;
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
     let made = addresses(&ipam, previous.as_ref(), &mut journal)
@@ -53,14 +54,16 @@ fn previous(config: &Config) -> Result<Option<AddResult>, Error> {
     }
 }
 
-/// The container's address by the reference plugin's precedence, else a random one.
-fn requested_mac(config: &Config, call: &Call) -> Result<Mac, Error> {
+/// The container's address by the reference plugin's precedence.
+fn requested_mac(config: &Config, call: &Call) -> Result<Option<Mac>, AttachError> {
     let given = |mac: &Option<String>| mac.clone().filter(|mac| !mac.is_empty());
     let network = &config.network;
     let configured = given(&network.runtime_config.mac).or_else(|| given(&network.args.cni.mac));
-    if let Some(mac) = configured.or_else(|| call.arguments.mac.clone()) {
-        return Ok(mac.parse().map_err(AttachError::Mac)?);
-    }
+    let requested = configured.or_else(|| call.arguments.mac.clone());
+    requested.map(|mac| mac.parse().map_err(AttachError::Mac)).transpose()
+}
+
+fn random_mac() -> Result<Mac, AttachError> {
     let mut random = [0; 6];
     getrandom::fill(&mut random).map_err(AttachError::Random)?;
     Ok(Mac::locally_administered(random))

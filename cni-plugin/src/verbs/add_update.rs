@@ -1,29 +1,120 @@
-//! ADD of an attachment that is there already.
+//! ADD of an attachment that is there already: an error, unless `updateExisting` asks for an update in place.
+//!
+//! The addresses stay what they are, so the IPAM is not asked, and the result is read back from the kernel.
 
-use crate::attach::{Alias, AttachError, Node, Sandbox};
+use shunt_agent_api::Request;
+
+use crate::agent;
+use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
-use crate::netlink::{Link, Selector};
+use crate::mac::Mac;
+use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
 use crate::protocol::Call;
-use crate::result::AddResult;
+use crate::result::{AddResult, Interface, Ip, Route};
 
-/// Updates the attachment if it is this one and `updateExisting` says so; else it is in the way.
-pub(crate) fn update(
-    config: &Config,
-    call: &Call,
-    _bridge: &Bridge,
-    node: &mut Node,
-    _sandbox: &mut Sandbox,
-    existing: &Link,
-) -> Result<AddResult, Error> {
-    let key = crate::attach::key(config, call);
-    let host = match existing.peer {
-        Some(peer) => node.link(Selector::Index(peer))?,
-        None => None,
-    };
-    let owner = host.as_ref().and_then(|host| host.alias.as_deref()).and_then(Alias::read);
-    if owner.as_ref() == Some(&key) {
-        return Err(AttachError::Attached(key).into());
+/// What the update is to find.
+#[derive(Debug)]
+pub(super) struct Update<'a> {
+    pub(super) config: &'a Config,
+    pub(super) call: &'a Call,
+    pub(super) bridge: &'a Bridge,
+    /// The address that the runtime asks for, if it does.
+    pub(super) mac: Option<Mac>,
+}
+
+impl Update<'_> {
+    /// Updates the attachment behind `inner` if it is this one and may be updated; else it is in the way.
+    pub(super) fn run(
+        &self,
+        node: &mut Node,
+        sandbox: &mut Sandbox,
+        inner: &Link,
+    ) -> Result<AddResult, Error> {
+        let host = match inner.peer {
+            Some(peer) => node.link(Selector::Index(peer))?,
+            None => None,
+        };
+        let key = key(self.config, self.call);
+        let owner = host.as_ref().and_then(|host| host.alias.as_deref()).and_then(Alias::read);
+        let Some(host) = host.filter(|_| owner.as_ref() == Some(&key)) else {
+            return Err(AttachError::InterfaceExists(self.call.ifname.clone()).into());
+        };
+        if !self.bridge.update_existing {
+            return Err(AttachError::Attached(key).into());
+        }
+        let bridge = match host.master {
+            Some(master) => node.link(Selector::Index(master))?,
+            None => None,
+        };
+        let Some(bridge) = bridge.filter(|bridge| bridge.name == self.bridge.bridge) else {
+            return Err(AttachError::OtherFacts { key, what: "bridge" }.into());
+        };
+        if self.mac.is_some_and(|mac| inner.mac != Some(mac)) {
+            return Err(AttachError::OtherFacts { key, what: "MAC address" }.into());
+        }
+        if self.bridge.mtu != 0 && self.bridge.mtu != inner.mtu {
+            return Err(AttachError::OtherFacts { key, what: "MTU" }.into());
+        }
+        let result = self.read_back(sandbox, &bridge, &host, inner)?;
+        if let Some(port) = Adopted::find(node, sandbox, self.config, self.call, &result)?.port {
+            agent::connect(self.config)?.ask(Request::Attach { port })?;
+        }
+        Ok(result)
     }
-    Err(AttachError::InterfaceExists(call.ifname.clone()).into())
+
+    fn read_back(
+        &self,
+        sandbox: &mut Sandbox,
+        bridge: &Link,
+        host: &Link,
+        inner: &Link,
+    ) -> Result<AddResult, Error> {
+        let answers = sandbox.netlink.ask(requests::list_addresses(inner.index, None))?;
+        let addresses = InterfaceAddress::all(&answers, inner.index);
+        let prefixes: Vec<_> =
+            addresses.iter().filter(|address| !address.link_local).map(|address| address.prefix).collect();
+        let mut routes = Vec::new();
+        for v4 in [true, false] {
+            let Some(like) = prefixes.iter().find(|prefix| prefix.address().is_ipv4() == v4) else {
+                continue;
+            };
+            let answers = sandbox.netlink.ask(requests::list_routes(like.address()))?;
+            routes.extend(
+                InstalledRoute::all(&answers).into_iter().filter_map(|route| own(route, inner.index)),
+            );
+        }
+        let ips = prefixes.into_iter().map(|address| {
+            let gateway = routes.iter().filter_map(|route| route.gw).find(|gw| address.contains(*gw));
+            let gateway = gateway.or_else(|| self.bridge.is_gateway.then(|| address.first_host()));
+            Ip { interface: Some(2), address, gateway }
+        });
+        let interface = |link: &Link, sandbox: &str| Interface {
+            name: link.name.clone(),
+            mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+            mtu: Some(link.mtu),
+            sandbox: sandbox.to_owned(),
+            ..Interface::default()
+        };
+        Ok(AddResult {
+            ips: ips.collect(),
+            interfaces: vec![interface(bridge, ""), interface(host, ""), interface(inner, &self.call.netns)],
+            routes,
+            dns: self.config.network.dns.clone(),
+        })
+    }
+}
+
+/// A route of the attachment's, without what the kernel adds to every route.
+fn own(installed: InstalledRoute, index: u32) -> Option<Route> {
+    const MAIN: u32 = 254;
+    const IPV6_DEFAULT_PRIORITY: u32 = 1024;
+    if installed.automatic || installed.index != Some(index) {
+        return None;
+    }
+    let mut route = installed.route;
+    route.scope = route.scope.filter(|scope| *scope != 0);
+    route.table = route.table.filter(|table| *table != MAIN);
+    route.priority = route.priority.filter(|priority| *priority != IPV6_DEFAULT_PRIORITY);
+    Some(route)
 }

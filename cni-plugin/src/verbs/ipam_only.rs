@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::built_in;
 use crate::protocol::{Call, Verb};
@@ -20,9 +20,8 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
             }
         }
         Verb::Status => built_in::status(config)?,
-        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {
-            return Err(ConfigError::NotBuilt { key: "CNI_COMMAND" }.into());
-        }
+        // An IPAM has nothing to make ready or to put right.
+        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {}
     }
     Ok(None)
 }

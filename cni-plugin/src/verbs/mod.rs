@@ -5,17 +5,21 @@ mod add_adopted;
 mod add_update;
 mod chained;
 mod check;
+mod deinit;
 mod del;
+mod finalize;
 mod gc;
+mod init;
 mod ipam_only;
 mod status;
+mod validate;
 
 use serde_json::{Value, json};
 
 pub(crate) use check::CheckError;
 pub(crate) use status::StatusError;
 
-use crate::config::{Config, ConfigError, Personality};
+use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb, Version};
 
@@ -23,6 +27,9 @@ use crate::protocol::{Call, Verb, Version};
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
     if config.version < call.verb.since() {
         return Err(Error::VerbTooNew { verb: call.verb, version: config.version });
+    }
+    if call.verb == Verb::Validate {
+        return validate::validate(config).map(|()| None);
     }
     match config.personality {
         Personality::Shunt | Personality::Bridge => port(config, call),
@@ -38,9 +45,10 @@ fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
         Verb::Check => check::check(config, call).map(|()| None),
         Verb::Gc => gc::gc(config, call).map(|()| None),
         Verb::Status => status::status(config, call).map(|()| None),
-        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {
-            Err(ConfigError::NotBuilt { key: "CNI_COMMAND" }.into())
-        }
+        Verb::Init => init::init(config).map(|()| None),
+        Verb::Deinit => deinit::deinit(config).map(|()| None),
+        Verb::Finalize => finalize::finalize(config, call).map(|()| None),
+        Verb::Version | Verb::Validate => Ok(None),
     }
 }
 

@@ -1,0 +1,34 @@
+//! Putting an attachment right, fault by fault.
+
+use super::Fault;
+use crate::attach::{Node, Sandbox};
+use crate::error::Error;
+use crate::netlink::{Selector, requests};
+
+/// Repairs what can be repaired in place; answers what cannot. `index` is the container end's ifindex.
+///
+/// Addresses come before routes, and links before both, because the kernel wants them in this order.
+pub(crate) fn repair(
+    faults: Vec<Fault>,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    index: u32,
+) -> Result<Vec<Fault>, Error> {
+    let mut left = Vec::new();
+    let (mut outside, mut inside, mut routes) = (Vec::new(), Vec::new(), Vec::new());
+    for fault in faults {
+        match fault {
+            Fault::Down(_) => inside.push(requests::set_up(Selector::Index(index))),
+            Fault::NoAddress(address) => inside.push(requests::add_address(index, address)),
+            Fault::NoRoute(route) => routes.push(requests::add_route(index, &route)),
+            Fault::HostDown { index, .. } => outside.push(requests::set_up(Selector::Index(index))),
+            Fault::NotAPort { index, master, .. } => outside.push(requests::enslave(index, master, true)),
+            Fault::NoGateway { index, address, .. } => outside.push(requests::add_address(index, address)),
+            fault => left.push(fault),
+        }
+    }
+    node.netlink.ask_all(outside)?;
+    inside.append(&mut routes);
+    sandbox.netlink.ask_all(inside)?;
+    Ok(left)
+}

@@ -1,0 +1,47 @@
+//! FINALIZE: after all ADDs of a sandbox, puts right what later plugins disturbed. Prints no result.
+
+use std::path::Path;
+
+use shunt_agent_api::{ClientError, ErrorKind, Request};
+
+use super::check::CheckError;
+use crate::agent;
+use crate::attach::{Adopted, Node};
+use crate::config::{Config, ConfigError};
+use crate::error::Error;
+use crate::inspect::{Inspection, repair};
+use crate::netlink::Selector;
+use crate::protocol::Call;
+
+/// Repairs, and fails with what cannot be repaired.
+pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
+    let bridge = config.bridge()?;
+    let missing = ConfigError::NoPrevResult("FINALIZE restores the result of the ADD");
+    let result = config.prev_result()?.ok_or(missing)?;
+    let mut node = Node::open()?;
+    let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
+    let mut agent = agent::connect(config)?;
+    let inspection = Inspection { config, call, bridge: &bridge, result: &result };
+    let faults = inspection.faults(&mut node, &mut sandbox)?;
+    let index = sandbox.link(Selector::Name(&call.ifname))?.map_or(0, |link| link.index);
+    let mut left = repair(faults, &mut node, &mut sandbox, index)?;
+    if left.is_empty() {
+        left = inspection.faults(&mut node, &mut sandbox)?;
+    }
+    if !left.is_empty() {
+        return Err(CheckError(left).into());
+    }
+    let Some(port) = Adopted::find(&mut node, &mut sandbox, config, call, &result)?.port else {
+        return Ok(());
+    };
+    match agent.ask(Request::Check { port: port.clone() }) {
+        Ok(_) => Ok(()),
+        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Altered => {
+            // Attaching again what is half attached: the old half goes first.
+            agent.ask(Request::Detach { key: port.key.clone() })?;
+            agent.ask(Request::Attach { port })?;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

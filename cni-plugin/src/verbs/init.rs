@@ -1,0 +1,29 @@
+//! INIT: makes a network ready before its first container. May be repeated.
+
+use shunt_agent_api::{AgentStatus, Reply, Request};
+
+use super::StatusError;
+use crate::agent;
+use crate::attach::{BridgePlan, Journal, Node, ensure_bridge};
+use crate::config::Config;
+use crate::error::Error;
+
+/// Makes the bridge and sees that the agent serves. Gateway addresses come with the first container: only the IPAM
+/// knows them.
+pub(crate) fn init(config: &Config) -> Result<(), Error> {
+    let bridge = config.bridge()?;
+    let mut agent = agent::connect(config)?;
+    if let Reply::Status(AgentStatus { healthy: false, reasons, .. }) = agent.ask(Request::Status)? {
+        return Err(StatusError::Unhealthy(reasons).into());
+    }
+    let plan = BridgePlan {
+        name: bridge.bridge.clone(),
+        mtu: Some(bridge.mtu).filter(|mtu| *mtu > 0),
+        promiscuous: bridge.promisc_mode,
+        gateways: Vec::new(),
+        force_address: false,
+    };
+    let mut node = Node::open()?;
+    let _lock = node.lock_shared()?;
+    ensure_bridge(&mut node, &plan, &mut Journal::default()).map(drop)
+}
