@@ -17,7 +17,7 @@ const BINARIES: [&str; 3] = ["shunt", "shunt-agent", "shunt-bench"];
 
 pub(crate) fn run() -> Result<()> {
     let tools = setup::for_build()?;
-    programs(workspace::root(), &tools, &[])?;
+    programs(workspace::root(), &tools, process::run)?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--release"]);
     for package in BINARIES {
@@ -26,20 +26,20 @@ pub(crate) fn run() -> Result<()> {
     process::run(&mut cargo)
 }
 
-/// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map.
-/// `options` are cargo's.
-pub(crate) fn programs(root: &Path, tools: &Tools, options: &[&str]) -> Result<()> {
-    object(root, tools, options, "shunt.o")?;
-    object(root, tools, &[options, &["--features", "decisions"]].concat(), "shunt-decisions.o")
+/// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map. `run` is
+/// what runs cargo: aloud or quietly.
+pub(crate) fn programs(root: &Path, tools: &Tools, run: process::Run) -> Result<()> {
+    object(&mut cargo_for_bpf(root, tools), root, run, "shunt.o")?;
+    let mut cargo = cargo_for_bpf(root, tools);
+    object(cargo.args(["--features", "decisions"]), root, run, "shunt-decisions.o")
 }
 
-fn object(root: &Path, tools: &Tools, options: &[&str], name: &str) -> Result<()> {
+fn object(cargo: &mut Command, root: &Path, run: process::Run, name: &str) -> Result<()> {
     // A target directory of its own: the compiler is another one, and cargo would start afresh at each change. Never
     // CARGO_TARGET_DIR: the agent's build script looks for the object in the checkout.
     let target = root.join("target");
     let scratch = target.join("bpf-build");
-    process::run(cargo_for_bpf(root, tools).arg("--target-dir").arg(&scratch).args(options))
-        .with_context(|| format!("cannot build {name}"))?;
+    run(cargo.arg("--target-dir").arg(&scratch)).with_context(|| format!("cannot build {name}"))?;
     let built = scratch.join(TARGET).join(PROFILE).join("programs");
     place(&built, &target.join("bpf").join(name))
 }

@@ -10,7 +10,7 @@ use crate::{build, process, setup, workspace};
 
 pub(crate) fn run() -> Result<()> {
     // The agent's build script embeds the kernel programs, and clippy runs build scripts.
-    build::programs(workspace::root(), &setup::for_build()?, &[])?;
+    build::programs(workspace::root(), &setup::for_build()?, process::run)?;
     let deny = setup::for_lint()?;
     let checks: [(&str, Result<()>); 4] = [
         ("tidy", tidy::run()),

@@ -1,11 +1,13 @@
 //! `cargo xtask mutants`: puts one fault at a time into the journey and shows that a test fails for it.
 //!
 //! This happens in a copy of the checkout with a build directory of its own, `target/mutants`. The faults are data, in
-//! `journey_faults.rs` and `program_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
+//! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
 
+mod delivery_faults;
 mod fault;
-mod journey_faults;
+mod judging_faults;
 mod program_faults;
+mod reading_faults;
 mod scratch;
 mod trial;
 
@@ -19,6 +21,10 @@ use self::scratch::Scratch;
 use self::trial::Outcome;
 use crate::{process, setup};
 
+/// All faults, in the order in which they are tried.
+const FAULTS: [&[Fault]; 4] =
+    [reading_faults::FAULTS, judging_faults::FAULTS, delivery_faults::FAULTS, program_faults::FAULTS];
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Only the faults whose name contains this
@@ -30,11 +36,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let wanted = arguments.name.as_deref().unwrap_or_default();
-    let faults: Vec<_> = journey_faults::FAULTS
-        .iter()
-        .chain(program_faults::FAULTS)
-        .filter(|fault| fault.name.contains(wanted))
-        .collect();
+    let faults: Vec<_> =
+        FAULTS.iter().copied().flatten().filter(|fault| fault.name.contains(wanted)).collect();
     if faults.is_empty() {
         bail!("no fault's name contains `{wanted}`; `cargo xtask mutants --list` names them all");
     }

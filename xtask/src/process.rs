@@ -28,12 +28,20 @@ pub(crate) fn check_interrupted() -> Result<()> {
     Ok(())
 }
 
+/// A way to run a command: [`run`] or [`quietly`].
+pub(crate) type Run = fn(&mut Command) -> Result<()>;
+
 /// Runs a command with our own input and output, and fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     check_interrupted()?;
     let status = command.status().with_context(|| format!("cannot start `{}`", shown(command)))?;
     check_interrupted()?;
     expect_success(command, status)
+}
+
+/// Runs a command and shows its output only when it fails.
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    output(command).map(drop)
 }
 
 /// Runs a command and returns what it wrote to its standard output.

@@ -60,12 +60,12 @@ pub(super) fn judge(scratch: &Scratch, tools: &Tools, judge: Judge) -> Result<Ou
     let tests: &[&str] = match judge {
         Judge::Host => &["--package", "dataplane"],
         Judge::Loaded => {
-            build::programs(scratch.root(), tools, &["--quiet"])?;
+            build::programs(scratch.root(), tools, process::quietly)?;
             &["--package", "shunt-agent", "--test", "parity"]
         }
     };
     // A fault that does not compile proves nothing.
-    process::run(cargo_test(scratch, tests).args(["--quiet", "--no-run"]))?;
+    process::quietly(cargo_test(scratch, tests).args(["--quiet", "--no-run"]))?;
     let report = scratch.root().join("target/report");
     let mut command = cargo_test(scratch, tests);
     let Some(status) = within_limit(&mut command, &report)? else {

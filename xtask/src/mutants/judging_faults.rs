@@ -1,49 +1,8 @@
-//! Faults in the pure journey, in its order. Whoever adds a stage adds what could go wrong in it.
+//! Faults in the stages that decide, in the journey's order. Whoever adds a stage adds what could go wrong in it.
 
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
-    // parse
-    Fault {
-        name: "ipv4-options-ignored",
-        file: "ebpf/src/parse/ipv4.rs",
-        find: "payload: offset + words * WORD_BYTES",
-        replace: "payload: offset + 20",
-        why: "a packet with options would be taken for another flow",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "ipv4-fragment-mask-short",
-        file: "ebpf/src/parse/ipv4.rs",
-        find: "OFFSET_MASK: u16 = 0x1fff",
-        replace: "OFFSET_MASK: u16 = 0x0fff",
-        why: "a fragment far into its datagram would be taken for the first",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "ipv6-extension-short",
-        file: "ebpf/src/parse/ipv6.rs",
-        find: "(u32::from(extension.length) + 1) * 8",
-        replace: "u32::from(extension.length) * 8",
-        why: "ports would be read eight bytes too early, or the walk would not end",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "icmp-error-is-a-flow",
-        file: "ebpf/src/parse/transport.rs",
-        find: "header.kind == request || header.kind == reply",
-        replace: "true",
-        why: "an ICMP error about a kernel flow would pass its conntrack by",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "group-bit-wrong",
-        file: "ebpf/src/address.rs",
-        find: "& 1 == 1",
-        replace: "& 2 == 2",
-        why: "a broadcast would be looked up, and containers' own addresses flooded",
-        judge: Judge::Host,
-    },
     // admit
     Fault {
         name: "source-unchecked",
@@ -199,80 +158,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "    tables.ask_from_now_on(&PortKey { ifindex: receiver });\n",
         replace: "",
         why: "the flow would be remembered, and nobody would look",
-        judge: Judge::Host,
-    },
-    // deliver
-    Fault {
-        name: "target-wrong",
-        file: "ebpf/src/deliver.rs",
-        find: "Ok(Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer })",
-        replace: "Ok(Delivery { ifindex: station.slot, slot: station.slot, way: Way::Peer })",
-        why: "a packet would reach another container",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "packet-type-kept",
-        file: "ebpf/src/deliver.rs",
-        find: "    packet.become_own();\n",
-        replace: "",
-        why: "before Linux 6.15 the receiver would drop every packet as another host's",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "mtu-off-by-one",
-        file: "ebpf/src/deliver.rs",
-        find: "station.mtu + ETHERNET_BYTES",
-        replace: "station.mtu + ETHERNET_BYTES - 1",
-        why: "a full-sized frame would take the slow path",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "segments-measured-whole",
-        file: "ebpf/src/deliver.rs",
-        find: "packet.segment_size() == 0 && ",
-        replace: "",
-        why: "every large TCP packet would take the slow path",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "peer-taken-for-up",
-        file: "ebpf/src/deliver.rs",
-        find: "station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP",
-        replace: "false",
-        why: "packets for a container whose link is down would be lost",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "mark-forgotten",
-        file: "ebpf/src/deliver.rs",
-        find: "    packet.mark_judged();\n",
-        replace: "",
-        why: "a packet would be counted twice, and its flow taken for the kernel's",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "judged-again",
-        file: "ebpf/src/journey.rs",
-        find: "if packet.take_judged()",
-        replace: "if false",
-        why: "a delivered packet would make its own flow the kernel's",
-        judge: Judge::Host,
-    },
-    // count
-    Fault {
-        name: "receiver-uncounted",
-        file: "ebpf/src/count.rs",
-        find: "tables.count(delivery.slot, Lane::ToFast, bytes)",
-        replace: "tables.count(port.slot, Lane::ToFast, bytes)",
-        why: "the sender would be said to receive what it sends",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "drop-reason-lost",
-        file: "ebpf/src/count.rs",
-        find: "            tables.count(port.slot, Lane::FromDropped, bytes);\n",
-        replace: "",
-        why: "drops would be missing from a port's counters",
         judge: Judge::Host,
     },
 ];
