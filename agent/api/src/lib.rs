@@ -16,5 +16,6 @@ pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
-    AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
+    AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramMode, ProgramReport, Traffic,
+    VlanReport,
 };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
-use crate::{AttachmentKey, BridgePort};
+use crate::{AttachmentKey, BridgePort, Interface};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
 pub const VERSION: u32 = 1;
@@ -37,6 +37,10 @@ pub enum Request {
     Detach {
         /// Which.
         key: AttachmentKey,
+        /// The host's end, for the agent to delete beside its own work: the kernel keeps whoever deletes a link waiting
+        /// for a grace period long after the link is gone. The asker looks whether it is gone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<Interface>,
     },
     /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
     Check {

@@ -1,21 +1,40 @@
 //! Forgetting attachments. Every step is tried, whatever became of the one before.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Instant;
 
-use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached};
+use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, Interface};
 
 use super::Agent;
+use super::reaper::Doomed;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
 
 impl Agent {
-    /// Forgets an attachment. There need not be one.
-    pub fn detach(&mut self, key: &AttachmentKey) -> Detached {
+    /// Forgets an attachment. There need not be one. The `link` is deleted beside the agent's own work, whosever it
+    /// was, unless another attachment has it.
+    pub fn detach(&mut self, key: &AttachmentKey, link: Option<Interface>) -> Detached {
         let begun = Instant::now();
+        let is_its_own = |port: &BridgePort| link.as_ref().is_some_and(|link| *link == port.host);
+        let goes_with_link = self.registry.get(key).is_some_and(|attachment| is_its_own(&attachment.port));
+        let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
         let port = self.forget(key, "asked to");
+        match link {
+            Some(link) if self.is_known(link.index) => {
+                tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
+            }
+            Some(link) => self.reaper.reap(Doomed { link, pins }),
+            None => {}
+        }
         tracing::info!(%key, known = port.is_some(), took = ?begun.elapsed(), "detached");
         Detached { port }
+    }
+
+    /// Leaves an attachment's programs to go with their link.
+    fn abandon_hooks(&mut self, key: &AttachmentKey) -> Vec<PathBuf> {
+        let hooks = self.registry.get(key).map(Attachment::hooks);
+        hooks.into_iter().flatten().map(|hook| self.kernel.abandon(&hook)).collect()
     }
 
     /// Forgets what is in `network` and not in `valid`.

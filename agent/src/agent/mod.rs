@@ -8,6 +8,7 @@ mod check;
 mod detach;
 mod follow;
 mod learn;
+mod reap;
 mod reconcile;
 mod refusal;
 mod report;
@@ -75,7 +76,10 @@ impl Agent {
     pub fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
             Request::Attach { port } => self.attach(port).map(Reply::Attached),
-            Request::Detach { key } => Ok(Reply::Detached(self.detach(&key))),
+            Request::Detach { key, link } => {
+                link.into_iter().for_each(reap::reap);
+                Ok(Reply::Detached(self.detach(&key)))
+            }
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
             Request::Status => Ok(Reply::Status(self.status())),

@@ -68,12 +68,37 @@ pub fn by_index(socket: &mut RequestSocket, index: u32) -> Result<Option<Link>, 
     }
 }
 
+/// Deletes the link with this index, if it has this name; it may be gone already.
+///
+/// # Errors
+/// Netlink's.
+pub fn delete(socket: &mut RequestSocket, index: u32, name: &str) -> Result<(), NetlinkError> {
+    if by_index(socket, index)?.is_none_or(|link| link.name != name) {
+        return Ok(());
+    }
+    match socket.get(libc::RTM_DELLINK, &request(index)[..IFINFOMSG], |_| {}) {
+        Err(error) if error.is_absent() => Ok(()),
+        other => other,
+    }
+}
+
 /// Every link.
 ///
 /// # Errors
 /// Netlink's.
 pub fn all(socket: &mut RequestSocket) -> Result<Vec<Link>, NetlinkError> {
     socket.dump(libc::RTM_GETLINK, &request(0), parse)
+}
+
+/// Deletes a link; that it is gone already is fine.
+///
+/// # Errors
+/// Netlink's, other than that there is no such link.
+pub fn delete(socket: &mut RequestSocket, index: u32) -> Result<(), NetlinkError> {
+    match socket.get(libc::RTM_DELLINK, &request(index)[..IFINFOMSG], |_| {}) {
+        Err(error) if !error.is_absent() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.

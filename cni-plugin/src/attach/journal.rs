@@ -52,7 +52,7 @@ fn undo(step: Step, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Res
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),
         },
-        Step::Attached(key) => agent.ask(Request::Detach { key }).map(drop).map_err(Error::from),
+        Step::Attached(key) => agent.ask(Request::Detach { key, link: None }).map(drop).map_err(Error::from),
     }
 }
 

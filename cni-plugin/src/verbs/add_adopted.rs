@@ -25,7 +25,8 @@ pub(crate) fn adopt(
     let attached = match agent.ask(Request::Attach { port }) {
         Ok(attached) => attached,
         Err(error) => {
-            let leftovers = agent.ask(Request::Detach { key }).err().map(Error::from).into_iter().collect();
+            let leftovers =
+                agent.ask(Request::Detach { key, link: None }).err().map(Error::from).into_iter().collect();
             return Err(Error::from(error).after_undo(leftovers));
         }
     };

@@ -1,13 +1,16 @@
 //! DEL: takes down whatever is there, goes on past what is not, and succeeds twice.
 //!
-//! The agent works on its part while the link is deleted; if it is down, it learns from the link that is gone.
+//! The agent deletes the link while it forgets the attachment, because the kernel makes whoever deletes a link wait long
+//! after it is gone. If the agent is down, or slow, the plugin deletes the link itself; the agent will learn from that.
 
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use shunt_agent_api::{AttachmentKey, BridgePort, Client, ClientError, Detached, Reply, Request};
+use shunt_agent_api::{AttachmentKey, BridgePort, Client, ClientError, Detached, Interface, Reply, Request};
 
 use crate::agent;
-use crate::attach::{Alias, Node, key};
+use crate::attach::{Alias, Node, Sandbox, key};
 use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::ipam::Ipam;
@@ -15,31 +18,40 @@ use crate::netlink::{Connection, Link, NetlinkError, Selector, requests};
 use crate::netns::NamespaceError;
 use crate::protocol::Call;
 
+/// How long the agent may take over a link.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// Detaches the container.
 pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     config.bridge_unchecked()?;
     let key = key(config, call);
     let mut node = Node::open()?;
-    let sandbox = match call.netns.as_str() {
-        "" => None,
-        path => match node.sandbox(Path::new(path), call.netns_override) {
-            Ok(sandbox) => Some(sandbox),
-            Err(Error::Namespace(NamespaceError::Gone(_))) => None,
-            Err(error) => return Err(error),
-        },
-    };
-    let mut agent = agent::connect(config).ok();
-    if let Some(client) = &mut agent
-        && client.send(Request::Detach { key: key.clone() }).is_err()
-    {
-        agent = None;
-    }
+    let mut sandbox = open_sandbox(&node, call)?;
     let mut failures = Vec::new();
-    if let Some(mut sandbox) = sandbox {
-        failures.extend(delete_inner(config, &key, &mut node, &mut sandbox.netlink).err());
+    let host = match &mut sandbox {
+        Some(sandbox) => host_end(config, &key, &mut node, sandbox).unwrap_or_else(|error| {
+            failures.push(error);
+            None
+        }),
+        None => None,
+    };
+    let agent = detach(config, &key, host.as_ref(), &mut failures);
+    let host = match (host, &agent, &sandbox) {
+        (None, AgentSays::Port(port), _) => {
+            node.link(Selector::Index(port.host.index))?.filter(|link| link.name == port.host.name)
+        }
+        // Neither the namespace nor the agent knows which link it was: its mark does.
+        (None, AgentSays::Nothing, None) => marked(&mut node, &key)?,
+        (host, ..) => host,
+    };
+    if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
+        let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
+        failures.extend(remove(&mut node, &host, patience).err());
     }
-    let port = agent.and_then(|client| reply(client, &mut failures));
-    failures.extend(delete_host(&key, &mut node, port).err());
+    if let (Some(sandbox), Personality::Bridge) = (&mut sandbox, config.personality) {
+        // The reference plugin deletes whatever has the name.
+        failures.extend(delete(&mut sandbox.netlink, Selector::Name(&key.ifname)).err().map(Error::from));
+    }
     failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.del()).err().map(Error::from));
     match failures.len() {
         0 => Ok(()),
@@ -47,61 +59,93 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     }
 }
 
-/// Deletes the container's end, and with it the host's.
-fn delete_inner(
+/// The container's namespace, if it is still there.
+fn open_sandbox(node: &Node, call: &Call) -> Result<Option<Sandbox>, Error> {
+    if call.netns.is_empty() {
+        return Ok(None);
+    }
+    match node.sandbox(Path::new(&call.netns), call.netns_override) {
+        Ok(sandbox) => Ok(Some(sandbox)),
+        Err(Error::Namespace(NamespaceError::Gone(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The host's end of the container's interface, if it is this plugin's to delete: `shunt` may stand in a chain behind
+/// the interface's maker, which wants to find it.
+fn host_end(
     config: &Config,
     key: &AttachmentKey,
     node: &mut Node,
-    inner: &mut Connection,
-) -> Result<(), Error> {
-    // The reference plugin deletes whatever has the name. `shunt` may stand in a chain behind the interface's maker.
-    if config.personality == Personality::Shunt {
-        let answers = inner.ask(requests::get_link(Selector::Name(&key.ifname)));
-        let link = match answers {
-            Ok(answers) => Link::first(&answers),
-            Err(error) if error.is_missing() => None,
-            Err(error) => return Err(error.into()),
-        };
-        let Some(peer) = link.and_then(|link| link.peer) else {
-            return Ok(());
-        };
-        if !node.link(Selector::Index(peer))?.is_some_and(|host| is_ours(&host, key)) {
-            return Ok(());
-        }
-    }
-    Ok(delete(inner, Selector::Name(&key.ifname))?)
+    sandbox: &mut Sandbox,
+) -> Result<Option<Link>, Error> {
+    let Some(inner) = sandbox.link(Selector::Name(&key.ifname))? else {
+        return Ok(None);
+    };
+    let Some(peer) = inner.peer.filter(|_| inner.kind.as_deref() == Some("veth")) else {
+        return Ok(None);
+    };
+    let host = node.link(Selector::Index(peer))?;
+    let is_pair = |host: &Link| host.kind.as_deref() == Some("veth") && host.peer == Some(inner.index);
+    Ok(host.filter(|host| is_pair(host) && may_go(config, host, key)))
 }
 
-/// Deletes a host's end that is left although the container's namespace cannot be had.
-fn delete_host(key: &AttachmentKey, node: &mut Node, port: Option<BridgePort>) -> Result<(), Error> {
-    let Some(port) = port else {
-        return Ok(());
-    };
-    match node.link(Selector::Index(port.host.index))? {
-        Some(host) if is_ours(&host, key) => Ok(delete(&mut node.netlink, Selector::Index(host.index))?),
-        _ => Ok(()),
-    }
+fn may_go(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
+    config.personality == Personality::Bridge || is_ours(host, key)
 }
 
 fn is_ours(host: &Link, key: &AttachmentKey) -> bool {
     host.alias.as_deref().and_then(Alias::read).as_ref() == Some(key)
 }
 
+/// The host's end by its mark.
+fn marked(node: &mut Node, key: &AttachmentKey) -> Result<Option<Link>, Error> {
+    let links = Link::all(&node.netlink.ask(requests::list_links(None))?);
+    Ok(links.into_iter().find(|link| is_ours(link, key)))
+}
+
+/// What came of telling the agent.
+#[derive(Debug)]
+enum AgentSays {
+    /// It is down, or fell silent; that is no failure.
+    Nothing,
+    /// It knew of no such attachment.
+    Unknown,
+    /// It has forgotten this one.
+    Port(Box<BridgePort>),
+}
+
+/// Tells the agent to forget the attachment and to delete `host`.
+fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &mut Vec<Error>) -> AgentSays {
+    let link = host.map(|host| Interface { name: host.name.clone(), index: host.index });
+    let ask = |mut agent: Client| agent.ask(Request::Detach { key: key.clone(), link });
+    match agent::connect(config).and_then(ask) {
+        Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(Box::new(port)),
+        Ok(_) => AgentSays::Unknown,
+        Err(ClientError::Refused(refusal)) => {
+            failures.push(ClientError::Refused(refusal).into());
+            AgentSays::Nothing
+        }
+        Err(_) => AgentSays::Nothing,
+    }
+}
+
+/// Waits until the agent has deleted the link; does it here when that takes too long.
+fn remove(node: &mut Node, host: &Link, patience: Duration) -> Result<(), Error> {
+    let start = Instant::now();
+    let still_there = |node: &mut Node| Ok::<_, Error>(node.link(Selector::Index(host.index))?.is_some());
+    while still_there(node)? {
+        if start.elapsed() >= patience {
+            return Ok(delete(&mut node.netlink, Selector::Index(host.index))?);
+        }
+        sleep(Duration::from_micros(100));
+    }
+    Ok(())
+}
+
 fn delete(netlink: &mut Connection, link: Selector<'_>) -> Result<(), NetlinkError> {
     match netlink.ask(requests::delete_link(link)) {
         Err(error) if !error.is_missing() => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// What the agent had on the attachment. A refusal is an error; an agent that falls silent is one that is down.
-fn reply(mut agent: Client, failures: &mut Vec<Error>) -> Option<BridgePort> {
-    match agent.receive() {
-        Ok(Reply::Detached(Detached { port })) => port,
-        Err(ClientError::Refused(refusal)) => {
-            failures.push(ClientError::Refused(refusal).into());
-            None
-        }
-        Ok(_) | Err(_) => None,
     }
 }

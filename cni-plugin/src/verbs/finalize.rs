@@ -38,7 +38,7 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
         Ok(_) => Ok(()),
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Altered => {
             // Attaching again what is half attached: the old half goes first.
-            agent.ask(Request::Detach { key: port.key.clone() })?;
+            agent.ask(Request::Detach { key: port.key.clone(), link: None })?;
             agent.ask(Request::Attach { port })?;
             Ok(())
         }
