@@ -15,7 +15,7 @@ use crate::netlink::socket::RequestSocket;
 pub(super) fn reap(interface: Interface) {
     let name = interface.name.clone();
     let work = move || {
-        let deleted = RequestSocket::open(libc::NETLINK_ROUTE as i32).and_then(|mut socket| {
+        let deleted = RequestSocket::open(libc::NETLINK_ROUTE).and_then(|mut socket| {
             // The index alone could mean a link that was made since.
             match link::by_index(&mut socket, interface.index)? {
                 Some(found) if found.name == interface.name => link::delete(&mut socket, interface.index),
