@@ -32,8 +32,9 @@ fn show(screen: &mut Screen, interrupt: &Interrupt, lab: &Lab, programs: &mut Ve
     {
         let cast = Cast::enter(screen, lab, programs)?;
         interrupt.check()?;
-        talk::show(screen, interrupt, &cast)?;
+        talk::between_containers(screen, interrupt, &cast)?;
         paths_taken::show(screen, &cast)?;
+        talk::with_the_node(screen, &cast)?;
         cast.leave(screen)?;
     }
     interrupt.check()?;

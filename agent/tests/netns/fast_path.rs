@@ -69,6 +69,7 @@ fn what_one_sends_on_the_fast_path_is_what_the_other_gets() {
 #[test]
 fn the_node_and_its_containers_talk_by_the_kernels_way() {
     let stage = Stage::set();
+    stage.node.settle().unwrap();
     for address in stage.sandboxes[0].addresses() {
         let echo = stage.sandboxes[0].echo(address, 7000).unwrap();
         for protocol in [Protocol::Tcp, Protocol::Udp] {
@@ -94,6 +95,7 @@ fn containers_of_two_networks_reach_each_other_through_the_node() {
     let mut stage = Stage::set();
     stage.network = stage.node.network("others", "cni1", &["10.78.0.0/24", "fd78::/64"]);
     stage.add("elsewhere");
+    stage.node.settle().unwrap();
     stage.assert_talk(0, 3);
     stage.assert_talk(3, 1);
     assert_eq!(stage.node.agent().port("elsewhere").unwrap().network, "others");

@@ -1,12 +1,16 @@
 //! A node: a namespace, an agent of its own, and networks that the plugins serve in it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::binaries::REFERENCE;
 use crate::{Agent, Binaries, Inventory, Lab, Namespace, Network, cni};
+
+/// How long duplicate address detection may take; it is one probe after at most a second.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A node's namespace and its directories.
 #[derive(Debug)]
@@ -118,6 +122,22 @@ impl Node {
     fn ipam(&self, kind: &str, subnets: &[&str]) -> Value {
         let ranges: Vec<_> = subnets.iter().map(|subnet| json!([{ "subnet": subnet }])).collect();
         json!({ "type": kind, "ranges": ranges, "dataDir": self.leases() })
+    }
+
+    /// Waits until duplicate address detection is done with the node's addresses: before that the kernel sends from
+    /// whatever other address it finds, even `::1`, and no answer comes.
+    ///
+    /// # Errors
+    /// When it takes longer than it ever does.
+    pub fn settle(&self) -> Result<()> {
+        let begun = Instant::now();
+        while !self.namespace.command("ip", &["-6", "address", "show", "tentative"])?.trim().is_empty() {
+            if begun.elapsed() > PATIENCE {
+                bail!("an address of node {} is still tentative", self.name);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// What is in the node now: links, addresses, rules, pins, files.

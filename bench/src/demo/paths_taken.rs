@@ -38,6 +38,7 @@ pub(super) fn show(screen: &mut Screen, cast: &Cast) -> Result<()> {
             format!("{}: {}, {} packets on {}", drop.stage, drop.reason, thousands(drop.packets), drop.port);
         screen.line(&format!("    {} {what}", Paint::Bad.on("dropped")))?;
     }
-    let why = "The kernel's share: the first ARP and neighbour discovery, multicast, and all that is the node's own.";
-    screen.line(&format!("    {}", Paint::Dim.on(why)))
+    let why = "The kernel's share: the first ARP and neighbour discovery, and multicast.";
+    screen.line(&format!("    {}", Paint::Dim.on(why)))?;
+    screen.line("")
 }

@@ -21,8 +21,8 @@ const STREAM: usize = 24_000;
 /// Bytes of a datagram.
 const DATAGRAM: usize = 1200;
 
-/// Lets everyone talk to everyone, and the node to one of them.
-pub(super) fn show(screen: &mut Screen, interrupt: &Interrupt, cast: &Cast) -> Result<()> {
+/// Lets every container talk to the next.
+pub(super) fn between_containers(screen: &mut Screen, interrupt: &Interrupt, cast: &Cast) -> Result<()> {
     screen.heading("They talk", "there and back, every byte compared")?;
     let actors = &cast.actors;
     for (index, server) in actors.iter().enumerate() {
@@ -31,7 +31,13 @@ pub(super) fn show(screen: &mut Screen, interrupt: &Interrupt, cast: &Cast) -> R
         let who = format!("{} ⇄ {}", client.id(), server.id());
         converse(screen, &who, client.namespace(), server.namespace(), &server.addresses())?;
     }
-    let server = &actors[0];
+    Ok(())
+}
+
+/// Lets the node talk to a container: that is the kernel's, on shunt as on any bridge.
+pub(super) fn with_the_node(screen: &mut Screen, cast: &Cast) -> Result<()> {
+    cast.node.settle()?;
+    let server = &cast.actors[0];
     let who = format!("the node ⇄ {}", server.id());
     let addresses = server.addresses();
     converse(screen, &who, cast.node.namespace(), server.namespace(), &addresses)
