@@ -19,6 +19,8 @@ pub struct Attachment {
     pub slot: u32,
     /// Whether the container's end is up.
     pub peer_up: bool,
+    /// Whether its programs are left to go with its link, which is about to be deleted.
+    pub abandoned: bool,
 }
 
 /// A bridge that has attachments.
@@ -46,6 +48,11 @@ impl Registry {
     /// The attachment of this key.
     pub fn get(&self, key: &AttachmentKey) -> Option<&Attachment> {
         self.attachments.get(key)
+    }
+
+    /// The same, to note what becomes of it.
+    pub fn get_mut(&mut self, key: &AttachmentKey) -> Option<&mut Attachment> {
+        self.attachments.get_mut(key)
     }
 
     /// The attachment whose host end has this ifindex.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, Interface};
 
 use super::Agent;
-use super::reaper::Doomed;
+use super::reap::reap;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
 
@@ -16,25 +16,26 @@ impl Agent {
     /// was, unless another attachment has it.
     pub fn detach(&mut self, key: &AttachmentKey, link: Option<Interface>) -> Detached {
         let begun = Instant::now();
-        let is_its_own = |port: &BridgePort| link.as_ref().is_some_and(|link| *link == port.host);
-        let goes_with_link = self.registry.get(key).is_some_and(|attachment| is_its_own(&attachment.port));
+        let goes_with_link =
+            link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
         let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
         let port = self.forget(key, "asked to");
         match link {
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
             }
-            Some(link) => self.reaper.reap(Doomed { link, pins }),
+            Some(link) => reap(link, pins),
             None => {}
         }
         tracing::info!(%key, known = port.is_some(), took = ?begun.elapsed(), "detached");
         Detached { port }
     }
 
-    /// Leaves an attachment's programs to go with their link.
+    /// Leaves an attachment's programs to go with their link. Returns their pins.
     fn abandon_hooks(&mut self, key: &AttachmentKey) -> Vec<PathBuf> {
-        let hooks = self.registry.get(key).map(Attachment::hooks);
-        hooks.into_iter().flatten().map(|hook| self.kernel.abandon(&hook)).collect()
+        let Some(attachment) = self.registry.get_mut(key) else { return Vec::new() };
+        attachment.abandoned = true;
+        attachment.hooks().iter().map(|hook| self.kernel.abandon(hook)).collect()
     }
 
     /// Forgets what is in `network` and not in `valid`.
@@ -76,8 +77,9 @@ impl Agent {
     }
 
     fn take_away(&mut self, attachment: &Attachment) -> Vec<KernelError> {
-        let mut errors: Vec<_> =
-            attachment.hooks().iter().rev().filter_map(|hook| self.kernel.detach(hook).err()).collect();
+        let hooks = attachment.hooks();
+        let hooks = hooks.iter().rev().filter(|_| !attachment.abandoned);
+        let mut errors: Vec<_> = hooks.filter_map(|hook| self.kernel.detach(hook).err()).collect();
         errors.extend(self.kernel.erase_port(attachment));
         self.registry.slots.give_back(attachment.slot);
         errors

@@ -76,10 +76,7 @@ impl Agent {
     pub fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
             Request::Attach { port } => self.attach(port).map(Reply::Attached),
-            Request::Detach { key, link } => {
-                link.into_iter().for_each(reap::reap);
-                Ok(Reply::Detached(self.detach(&key)))
-            }
+            Request::Detach { key, link } => Ok(Reply::Detached(self.detach(&key, link))),
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
             Request::Status => Ok(Reply::Status(self.status())),

@@ -3,27 +3,32 @@
 //! The kernel takes a link out of its tables at once, but keeps the caller until every reader of the tables has moved
 //! on (`rcu_barrier` in `netdev_run_todo`): some ten milliseconds that a thread here can spare and an exec cannot.
 
-use std::thread;
+use std::path::PathBuf;
+use std::{fs, io, thread};
 
 use nix::libc;
 use shunt_agent_api::Interface;
 
-use crate::netlink::link;
-use crate::netlink::socket::RequestSocket;
+use crate::netlink::{RequestSocket, link};
 
-/// Begins to delete `interface`. Whoever asked looks for himself whether it is gone, so a failure is only logged.
-pub(super) fn reap(interface: Interface) {
+/// Begins to delete `interface`, and the pins of what was attached to it: a pin that goes after its link's device
+/// costs nothing, one that goes before makes the kernel detach. Whoever asked looks for himself whether the link is
+/// gone, so a failure is only logged.
+pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>) {
     let name = interface.name.clone();
     let work = move || {
-        let deleted = RequestSocket::open(libc::NETLINK_ROUTE).and_then(|mut socket| {
-            // The index alone could mean a link that was made since.
-            match link::by_index(&mut socket, interface.index)? {
-                Some(found) if found.name == interface.name => link::delete(&mut socket, interface.index),
-                _ => Ok(()),
-            }
-        });
+        let deleted = RequestSocket::open(libc::NETLINK_ROUTE)
+            .and_then(|mut socket| link::delete(&mut socket, interface.index, &interface.name));
         if let Err(error) = deleted {
             tracing::warn!(link = interface.name, %error, "could not be deleted");
+        }
+        for pin in pins {
+            match fs::remove_file(&pin) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(pin = %pin.display(), %error, "could not be removed");
+                }
+                _ => {}
+            }
         }
     };
     if let Err(error) = thread::Builder::new().name("reap".into()).spawn(work) {

@@ -80,7 +80,13 @@ impl Agent {
             self.registry.insert_bridge(Bridge { link: bridge.clone(), slot });
         }
         let slot = self.inherit_slot(entries.get(&host.index)).map_err(|error| error.to_string())?;
-        self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up: host.carrier });
+        self.registry.insert(Attachment {
+            port: port.clone(),
+            mac,
+            slot,
+            peer_up: host.carrier,
+            abandoned: false,
+        });
         Ok(())
     }
 
@@ -139,7 +145,7 @@ impl Agent {
         Ok(())
     }
 
-    fn is_known(&self, ifindex: u32) -> bool {
+    pub(super) fn is_known(&self, ifindex: u32) -> bool {
         self.registry.by_host(ifindex).is_some() || self.registry.bridge(ifindex).is_some()
     }
 

@@ -6,6 +6,8 @@
 //! (measured), and goes with its qdisc. So a program is attached as a filter first, and moved to a link when nothing
 //! else happens ([`Kernel::promote`]); both run for a moment then, and none never.
 
+use std::path::PathBuf;
+
 use shunt_agent_api::ProgramMode;
 
 use super::{Kernel, KernelError};
@@ -114,6 +116,12 @@ impl Kernel {
         let mode = self.modes.remove(&(hook.program, hook.ifindex));
         self.detach_link(hook)?;
         if mode == Some(ProgramMode::Tcx) { Ok(()) } else { self.detach_filter(hook) }
+    }
+
+    /// Gives up a program whose interface is about to be deleted. Returns the pin, which is to go after the interface.
+    pub fn abandon(&mut self, hook: &Hook) -> PathBuf {
+        self.modes.remove(&(hook.program, hook.ifindex));
+        self.pins.link(hook.program, hook.ifindex)
     }
 
     /// How a program is attached.

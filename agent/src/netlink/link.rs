@@ -68,7 +68,8 @@ pub fn by_index(socket: &mut RequestSocket, index: u32) -> Result<Option<Link>, 
     }
 }
 
-/// Deletes the link with this index, if it has this name; it may be gone already.
+/// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link
+/// that was made since.
 ///
 /// # Errors
 /// Netlink's.
@@ -88,17 +89,6 @@ pub fn delete(socket: &mut RequestSocket, index: u32, name: &str) -> Result<(), 
 /// Netlink's.
 pub fn all(socket: &mut RequestSocket) -> Result<Vec<Link>, NetlinkError> {
     socket.dump(libc::RTM_GETLINK, &request(0), parse)
-}
-
-/// Deletes a link; that it is gone already is fine.
-///
-/// # Errors
-/// Netlink's, other than that there is no such link.
-pub fn delete(socket: &mut RequestSocket, index: u32) -> Result<(), NetlinkError> {
-    match socket.get(libc::RTM_DELLINK, &request(index)[..IFINFOMSG], |_| {}) {
-        Err(error) if !error.is_absent() => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.
