@@ -25,6 +25,7 @@ mod namespace;
 mod network;
 mod node;
 mod sandbox;
+mod skip;
 mod topology;
 
 pub use agent::Agent;
@@ -41,4 +42,5 @@ pub use namespace::Namespace;
 pub use network::{Attachment, Network};
 pub use node::Node;
 pub use sandbox::Sandbox;
+pub use skip::{Lacking, skip};
 pub use topology::{BareVeth, Path};
