@@ -50,12 +50,15 @@ enum Verb {
     Ci,
 }
 
+/// What a shell expects of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 fn main() -> ExitCode {
     match run(Arguments::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            if process::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
         }
     }
 }

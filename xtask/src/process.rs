@@ -20,9 +20,14 @@ pub(crate) fn outlive_ctrl_c() -> Result<()> {
     Ok(())
 }
 
+/// Whether Ctrl-C was pressed.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
 /// Fails once Ctrl-C was pressed, so that no further step starts.
 pub(crate) fn check_interrupted() -> Result<()> {
-    if INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+    if interrupted() {
         bail!("interrupted");
     }
     Ok(())

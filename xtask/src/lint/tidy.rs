@@ -1,5 +1,6 @@
 //! The house rules that neither rustfmt nor clippy knows.
 
+mod documents;
 mod length;
 mod maps;
 mod names;
@@ -51,8 +52,14 @@ pub(super) fn run() -> Result<()> {
     for warning in length::long(&sources) {
         eprintln!("tidy: warning: {}: {}", warning.place, warning.message);
     }
-    let rules =
-        [length::too_long, names::forbidden, words::forbidden, unsafe_code::misplaced, maps::misnamed];
+    let rules = [
+        documents::missing,
+        length::too_long,
+        names::forbidden,
+        words::forbidden,
+        unsafe_code::misplaced,
+        maps::misnamed,
+    ];
     let findings: Vec<_> = rules.iter().flat_map(|rule| rule(&sources)).collect();
     for finding in &findings {
         eprintln!("tidy: {}: {}", finding.place, finding.message);
