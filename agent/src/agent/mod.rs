@@ -3,6 +3,7 @@
 //! One thread owns it and does one thing at a time. It must stay in the network namespace that it was opened in.
 
 mod admit;
+mod adopt;
 mod attach;
 mod check;
 mod detach;
@@ -13,6 +14,7 @@ mod reconcile;
 mod refusal;
 mod report;
 mod settle;
+mod sweep;
 
 use std::path::PathBuf;
 

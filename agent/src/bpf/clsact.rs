@@ -89,14 +89,14 @@ pub fn attach(
     }
 }
 
-/// Removes our filter; it, or the interface, may be gone already.
+/// Removes our filter; it, or the interface, may be gone already. Another user's in its place is left alone.
 ///
 /// # Errors
 /// [`ClsactError`].
 pub fn detach(socket: &mut RequestSocket, hook: &Hook) -> Result<(), ClsactError> {
     match find(socket, hook) {
         Ok(Some(_)) => Ok(ours(hook)?.detach()?),
-        Ok(None) => Ok(()),
+        Ok(None) | Err(ClsactError::Taken { .. }) => Ok(()),
         Err(ClsactError::List(error)) if error.is_absent() => Ok(()),
         Err(error) => Err(error),
     }

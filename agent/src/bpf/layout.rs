@@ -1,8 +1,9 @@
 //! What the maps must look like, so that a pinned map of another shape is refused and never misread: aya opens a
 //! pinned map without a look at its sizes.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aya::maps::{MapError, MapInfo, MapType};
 use dataplane::abi;
@@ -81,10 +82,9 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
         if !path.exists() {
             continue;
         }
-        let unreadable = |source| LayoutError::Unreadable { path: path.clone(), source };
-        let info = MapInfo::from_pin(&path).map_err(unreadable)?;
+        let info = read(&path)?;
         let found = Shape {
-            kind: info.map_type().map_err(unreadable)?,
+            kind: info.map_type().map_err(unreadable(&path))?,
             key: info.key_size(),
             value: info.value_size(),
             entries: info.max_entries(),
@@ -94,4 +94,20 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
         }
     }
     Ok(())
+}
+
+/// The kernel's ids of the pinned maps.
+///
+/// # Errors
+/// [`LayoutError::Unreadable`].
+pub fn ids(pins: &Pins) -> Result<BTreeSet<u32>, LayoutError> {
+    MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| info.id())).collect()
+}
+
+fn read(path: &Path) -> Result<MapInfo, LayoutError> {
+    MapInfo::from_pin(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(MapError) -> LayoutError {
+    |source| LayoutError::Unreadable { path: path.to_path_buf(), source }
 }

@@ -1,8 +1,10 @@
 //! The programs that this agent was built with, loaded into the kernel once at its start.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::{fs, io};
 
-use aya::programs::{ProgramError, SchedClassifier};
+use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
 use super::hook::Program;
@@ -42,10 +44,13 @@ pub enum ObjectError {
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    /// Those of an earlier agent that are the same as ours: they serve on, under their ids.
+    earlier: HashMap<Program, SchedClassifier>,
     ids: HashMap<Program, u32>,
 }
 
-/// Loads the embedded object. Maps that are pinned are used again, the others are made and pinned.
+/// Loads the embedded object. Maps that are pinned are used again, the others are made and pinned; so are programs
+/// that are pinned and no different.
 ///
 /// # Errors
 /// [`ObjectError`]; nothing that serves already is touched.
@@ -57,32 +62,78 @@ pub fn load(pins: &Pins) -> Result<(Programs, Maps), ObjectError> {
     }
     let mut ebpf = loader.load(OBJECT)?;
     let maps = Maps::take(&mut ebpf)?;
-    let mut programs = Programs { ebpf, ids: HashMap::new() };
+    let shared = layout::ids(pins)?;
+    let mut programs = Programs { ebpf, earlier: HashMap::new(), ids: HashMap::new() };
     for program in Program::ALL {
-        let refused = |source| ObjectError::Program { name: program.name(), source };
-        let classifier = programs.get(program)?;
-        classifier.load().map_err(refused)?;
-        let id = classifier.info().map_err(refused)?.id();
-        programs.ids.insert(program, id);
+        programs.load(program, &pins.program(program), &shared).map_err(|source| match source {
+            LoadError::Missing => ObjectError::Missing(program.name()),
+            LoadError::Program(source) => ObjectError::Program { name: program.name(), source },
+        })?;
     }
     Ok((programs, maps))
 }
 
+#[derive(Debug)]
+enum LoadError {
+    Missing,
+    Program(ProgramError),
+}
+
+impl<E: Into<ProgramError>> From<E> for LoadError {
+    fn from(error: E) -> Self {
+        Self::Program(error.into())
+    }
+}
+
 impl Programs {
+    fn load(&mut self, program: Program, pin: &Path, shared: &BTreeSet<u32>) -> Result<(), LoadError> {
+        let ours = classifier(&mut self.ebpf, program).ok_or(LoadError::Missing)?;
+        ours.load()?;
+        let info = ours.info()?;
+        if let Ok(earlier) = SchedClassifier::from_pin(pin)
+            && let found = earlier.info()?
+            && is_same(&found, &info, shared)?
+        {
+            self.ids.insert(program, found.id());
+            self.earlier.insert(program, earlier);
+            return Ok(());
+        }
+        match fs::remove_file(pin) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(ProgramError::from(error).into());
+            }
+            _ => {}
+        }
+        ours.pin(pin).map_err(|error| ProgramError::from(io::Error::other(error)))?;
+        self.ids.insert(program, info.id());
+        Ok(())
+    }
+
     /// The loaded program.
     ///
     /// # Errors
     /// [`ObjectError::Missing`]: the object is not of this version.
     pub fn get(&mut self, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
-        let name = program.name();
-        self.ebpf
-            .program_mut(name)
-            .and_then(|program| <&mut SchedClassifier>::try_from(program).ok())
-            .ok_or(ObjectError::Missing(name))
+        match self.earlier.get_mut(&program) {
+            Some(earlier) => Ok(earlier),
+            None => classifier(&mut self.ebpf, program).ok_or(ObjectError::Missing(program.name())),
+        }
     }
 
     /// The kernel's id of the loaded program.
     pub fn id(&self, program: Program) -> u32 {
         self.ids.get(&program).copied().unwrap_or_default()
     }
+}
+
+fn classifier(ebpf: &mut Ebpf, program: Program) -> Option<&mut SchedClassifier> {
+    ebpf.program_mut(program.name())?.try_into().ok()
+}
+
+/// Whether two programs have the same instructions and the same maps, as far as maps are shared between agents.
+fn is_same(one: &ProgramInfo, other: &ProgramInfo, shared: &BTreeSet<u32>) -> Result<bool, ProgramError> {
+    let maps = |info: &ProgramInfo| -> Result<BTreeSet<u32>, ProgramError> {
+        Ok(info.map_ids()?.unwrap_or_default().into_iter().filter(|id| shared.contains(id)).collect())
+    };
+    Ok(one.tag() == other.tag() && maps(one)? == maps(other)?)
 }

@@ -1,4 +1,5 @@
-//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>` and `<bpffs>/v<ABI>/links/<program>-<ifindex>`.
+//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`
+//! and `…/links/<program>-<ifindex>`.
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -33,7 +34,7 @@ impl Pins {
     /// The file system's.
     pub fn create(bpffs: &Path) -> io::Result<Self> {
         let root = bpffs.join(format!("v{ABI_VERSION}"));
-        for directory in [bpffs, &root, &root.join("maps"), &root.join("links")] {
+        for directory in [bpffs, &root, &root.join("maps"), &root.join("programs"), &root.join("links")] {
             match fs::create_dir(directory) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => other?,
@@ -51,6 +52,11 @@ impl Pins {
     /// Where a map is pinned.
     pub fn map(&self, name: &str) -> PathBuf {
         self.root.join("maps").join(name)
+    }
+
+    /// Where a program is pinned.
+    pub fn program(&self, program: Program) -> PathBuf {
+        self.root.join("programs").join(program.name())
     }
 
     /// Where a link is pinned.

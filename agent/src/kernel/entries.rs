@@ -90,6 +90,14 @@ impl Kernel {
         let entry = attachment.port_entry(asks as u32);
         self.maps.ports.insert(attachment.port_key(), entry, 0).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
+        self.write_addresses(attachment)
+    }
+
+    /// Writes whose a port's addresses are.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_addresses(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         let owner = Owner { ifindex: attachment.port.host.index };
         for key in attachment.address_keys() {
             self.maps.addresses.insert(key, owner, 0).map_err(in_map("ADDRESSES"))?;

@@ -1,0 +1,79 @@
+//! Removing what an earlier agent left in the kernel and no attachment accounts for. What cannot be removed is logged.
+
+use std::collections::HashSet;
+
+use dataplane::abi::{AddressKey, PortKey, StationKey};
+
+use super::Agent;
+use super::reconcile::{Entries, Links};
+use crate::bpf::hook::{Hook, Program};
+use crate::bpf::maps;
+use crate::kernel::KernelError;
+use crate::registry::{Attachment, Bridge};
+
+impl Agent {
+    pub(super) fn sweep(&mut self, entries: &Entries, links: &Links) {
+        let swept = [
+            ("pins", self.sweep_pins(links)),
+            ("PORTS", self.sweep_ports(entries, links)),
+            ("FDB", self.sweep_stations()),
+            ("ADDRESSES", self.sweep_addresses()),
+        ];
+        for (what, swept) in swept {
+            if let Err(error) = swept {
+                tracing::warn!(what, %error, "could not be swept");
+            }
+        }
+    }
+
+    fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
+        for pinned in self.kernel.pinned()? {
+            if !self.is_known(pinned.ifindex) {
+                tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
+                let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
+                self.kernel.detach(&Hook { program: pinned.program, ifindex: pinned.ifindex, ifname })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry tells where filters may have been left, too.
+    fn sweep_ports(&mut self, entries: &Entries, links: &Links) -> Result<(), KernelError> {
+        let unknown: Vec<_> = entries.keys().copied().filter(|ifindex| !self.is_known(*ifindex)).collect();
+        for ifindex in unknown {
+            if let Some(link) = links.get(&ifindex) {
+                for program in Program::ALL {
+                    self.kernel.detach(&Hook { program, ifindex, ifname: link.name.clone() })?;
+                }
+            }
+            maps::remove(&mut self.kernel.maps.ports, &PortKey { ifindex })
+                .map_err(|source| KernelError::Map { map: "PORTS", source })?;
+            self.kernel.maps.clear_drops(ifindex);
+        }
+        Ok(())
+    }
+
+    fn sweep_stations(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| KernelError::Map { map: "FDB", source };
+        let stations: Vec<StationKey> =
+            self.kernel.maps.stations.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let containers = self.registry.attachments().map(Attachment::station_key);
+        let known: HashSet<_> =
+            containers.chain(self.registry.bridges().filter_map(Bridge::station_key)).collect();
+        for key in stations.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.kernel.maps.stations, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_addresses(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| KernelError::Map { map: "ADDRESSES", source };
+        let addresses: Vec<AddressKey> =
+            self.kernel.maps.addresses.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let known: HashSet<_> = self.registry.attachments().flat_map(Attachment::address_keys).collect();
+        for key in addresses.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.kernel.maps.addresses, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+}
