@@ -15,7 +15,7 @@ mod toolchain;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 pub(crate) use toolchain::Toolchain;
 
@@ -59,4 +59,9 @@ pub(crate) fn for_traffic() -> Result<()> {
 /// What it takes to check licences: the path of cargo-deny.
 pub(crate) fn for_lint() -> Result<PathBuf> {
     deny::find_or_install()
+}
+
+/// Ends the error of an installation with what a person can do instead.
+fn or_by_hand<T>(result: Result<T>, command: &str) -> Result<T> {
+    result.map_err(|error| anyhow!("{error:#}\n  by hand: {command}"))
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{cache, lookup};
+use super::{cache, lookup, or_by_hand};
 use crate::{process, workspace};
 
 const VERSION: &str = "0.20.2";
@@ -20,6 +20,6 @@ pub(super) fn find_or_install() -> Result<PathBuf> {
     eprintln!("setup: installing cargo-deny {VERSION} into {} (some minutes)", ours.display());
     let mut cargo = workspace::cargo();
     cargo.args(["install", "--quiet", "--locked", "--version", VERSION, "cargo-deny", "--root"]).arg(&ours);
-    process::run(&mut cargo).context("by hand: cargo install --locked cargo-deny")?;
+    or_by_hand(process::run(&mut cargo), "cargo install --locked cargo-deny")?;
     Ok(ours.join("bin/cargo-deny"))
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{cache, lookup};
+use super::{cache, lookup, or_by_hand};
 use crate::{process, workspace};
 
 pub(super) const VERSION: &str = "0.10.2";
@@ -22,8 +22,7 @@ pub(super) fn find_or_install() -> Result<PathBuf> {
     eprintln!("setup: installing bpf-linker {VERSION} into {} (about a minute)", ours.display());
     let mut cargo = workspace::cargo();
     cargo.args(["install", "--quiet", "--locked", "--version", VERSION, "bpf-linker", "--root"]).arg(&ours);
-    process::run(&mut cargo)
-        .with_context(|| format!("by hand: cargo install --locked bpf-linker --version {VERSION}"))?;
+    or_by_hand(process::run(&mut cargo), &format!("cargo install --locked bpf-linker --version {VERSION}"))?;
     Ok(ours.join("bin/bpf-linker"))
 }
 

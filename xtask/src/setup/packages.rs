@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::{apt, lookup};
+use super::{apt, lookup, or_by_hand};
 
 /// A package, how to see that its programs are there, and what they are for.
 struct Package {
@@ -62,13 +62,17 @@ pub(super) fn ensure() -> Result<()> {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
-    let by_hand = format!("by hand: sudo apt-get install {}", names.join(" "));
+    let by_hand = format!("sudo apt-get install {}", names.join(" "));
     for package in &missing {
         eprintln!("setup: missing {} ({})", package.name, package.purpose);
     }
     if !lookup::is_root() {
-        bail!("only root can install packages; {by_hand}");
+        return or_by_hand(Err(anyhow!("only root can install packages")), &by_hand);
     }
     apt::require().with_context(|| format!("install your system's packages for {}", names.join(" ")))?;
-    apt::install(&names).context(by_hand)
+    or_by_hand(apt::install(&names), &by_hand)?;
+    if let Some(package) = missing.iter().find(|package| !package.is_there()) {
+        bail!("{} is installed, and yet its programs are not there", package.name);
+    }
+    Ok(())
 }

@@ -86,7 +86,7 @@ pub(super) fn find_or_install() -> Result<Toolchain> {
     }
     if lookup::program("rustup").is_some() {
         eprintln!("setup: adding the component rust-src with rustup");
-        match process::run(Command::new("rustup").args(["component", "add", "rust-src"]))
+        match process::quietly(Command::new("rustup").args(["component", "add", "rust-src"]))
             .and_then(|()| rustup(""))
         {
             Ok(toolchain) => return Ok(toolchain),
@@ -106,6 +106,8 @@ pub(super) fn find_or_install() -> Result<Toolchain> {
 fn rustup(name: &str) -> Result<Toolchain> {
     let shown = if name.is_empty() { "the active toolchain" } else { name };
     let mut rustc = Command::new("rustc");
+    // Asking for a toolchain that is not there must not download it.
+    rustc.env("RUSTUP_AUTO_INSTALL", "0");
     if !name.is_empty() {
         rustc.arg(format!("+{name}"));
     }

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use super::{processes, programs};
 
 /// Directories of which every file counts.
-const WATCHED: [&str; 6] =
-    ["/run/netns", "/run/shunt", "/var/lib/shunt", "/var/lib/cni", "/var/run/netns", "/sys/fs/bpf"];
+const WATCHED: [&str; 5] = ["/run/netns", "/run/shunt", "/var/lib/shunt", "/var/lib/cni", "/sys/fs/bpf"];
 
 /// Directories of which only names with our prefix count.
 const SHARED: [&str; 2] = ["/run", "/tmp"];
@@ -21,7 +20,7 @@ const PREFIX: &str = "shunt-";
 const LAB: &str = "/run/shunt-lab-";
 
 /// Mounted by the first user of each and there to stay, on any machine.
-const PERMANENT_MOUNTS: [&str; 3] = ["/sys/fs/bpf", "/run/netns", "/var/run/netns"];
+const PERMANENT_MOUNTS: [&str; 2] = ["/sys/fs/bpf", "/run/netns"];
 
 /// The kernel removes namespaces, links and programs some time after their last user is gone.
 const GRACE: Duration = Duration::from_secs(5);
