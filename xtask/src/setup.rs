@@ -30,7 +30,7 @@ pub(crate) struct Tools {
 /// `cargo xtask setup` itself: everything that build, test, demo and bench need.
 pub(crate) fn run() -> Result<()> {
     let tools = for_build()?;
-    packages::ensure()?;
+    for_tests()?;
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
     println!("packages       {}", packages::names().join(" "));
@@ -54,6 +54,12 @@ pub(crate) fn for_build() -> Result<Tools> {
 /// What it takes to make containers and send traffic between them.
 pub(crate) fn for_traffic() -> Result<()> {
     packages::ensure()
+}
+
+/// The same, and the container runtimes that the tests drive.
+pub(crate) fn for_tests() -> Result<()> {
+    packages::ensure()?;
+    packages::ensure_runtimes()
 }
 
 /// What it takes to check licences: the path of cargo-deny.

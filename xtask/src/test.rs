@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
              the pure ones: cargo test --package dataplane"
         );
     }
-    setup::for_traffic()?;
+    setup::for_tests()?;
     build::run()?;
     processes::adopt_orphans()?;
 

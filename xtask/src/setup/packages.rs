@@ -37,6 +37,13 @@ const PACKAGES: [Package; 9] = [
     package("busybox-static", Probe::Program("busybox"), "a container's programs"),
 ];
 
+/// What only the tests need.
+const RUNTIMES: [Package; 3] = [
+    package("podman", Probe::Program("podman"), "a container runtime that calls the plugin"),
+    package("containerd", Probe::Program("containerd"), "another one"),
+    package("runc", Probe::Program("runc"), "what both of them start containers with"),
+];
+
 const fn package(name: &'static str, probe: Probe, purpose: &'static str) -> Package {
     Package { name, probe, purpose }
 }
@@ -53,11 +60,21 @@ impl Package {
 }
 
 pub(super) fn names() -> Vec<&'static str> {
-    PACKAGES.iter().map(|package| package.name).collect()
+    PACKAGES.iter().chain(&RUNTIMES).map(|package| package.name).collect()
 }
 
+/// What it takes to make namespaces and send traffic.
 pub(super) fn ensure() -> Result<()> {
-    let missing: Vec<_> = PACKAGES.iter().filter(|package| !package.is_there()).collect();
+    ensure_all(&PACKAGES)
+}
+
+/// The container runtimes.
+pub(super) fn ensure_runtimes() -> Result<()> {
+    ensure_all(&RUNTIMES)
+}
+
+fn ensure_all(packages: &[Package]) -> Result<()> {
+    let missing: Vec<_> = packages.iter().filter(|package| !package.is_there()).collect();
     if missing.is_empty() {
         return Ok(());
     }
