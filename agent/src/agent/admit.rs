@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
-        let cases: [(&str, fn(&mut BridgePort)); 12] = [
+        type Spoil = fn(&mut BridgePort);
+        let cases: [(&str, Spoil); 12] = [
             ("network", |p| p.key.network = "../../etc".into()),
             ("network", |p| p.key.network = String::new()),
             ("container", |p| p.key.container = ".hidden".into()),

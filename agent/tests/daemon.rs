@@ -1,0 +1,20 @@
+//! The agent's process, asked through its socket: attaching, adopting, following the kernel, and bad company.
+//!
+//! Needs root. Every test has its own namespaces, BPF file system and directories, and takes them away again.
+
+#[path = "daemon/adopt.rs"]
+mod adopt;
+#[path = "daemon/attach.rs"]
+mod attach;
+#[path = "daemon/follow.rs"]
+mod follow;
+#[path = "daemon/kernel.rs"]
+mod kernel;
+#[path = "daemon/rig.rs"]
+mod rig;
+#[path = "daemon/socket.rs"]
+mod socket;
+#[path = "daemon/start.rs"]
+mod start;
+#[path = "daemon/state.rs"]
+mod state;

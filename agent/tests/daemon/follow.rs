@@ -1,0 +1,72 @@
+//! Changes of links that nobody tells the agent but the kernel.
+
+use dataplane::abi::{STATION_HOST, STATION_PEER_UP};
+
+use crate::kernel::{container_mac, station};
+use crate::rig::{BRIDGE, Rig, eventually};
+
+#[test]
+fn a_link_that_is_deleted_takes_its_attachment_with_it() {
+    let mut rig = Rig::start("auto");
+    let (first, second) = (rig.container(2), rig.container(3));
+    rig.attach(&first).unwrap();
+    rig.attach(&second).unwrap();
+    rig.ip(&["link", "del", &first.host.name]);
+    eventually("one attachment is left", || rig.ports().len() == 1);
+    assert_eq!(rig.files(rig.state().join("attachments")), ["net@c3@eth0.json"]);
+    assert_eq!(station(&rig, first.bridge.index, container_mac(2)), None);
+    rig.check(&second).unwrap();
+    assert_eq!(rig.detach(&first), None);
+}
+
+#[test]
+fn a_container_that_dies_takes_its_attachment_with_it() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    rig.containers.clear();
+    eventually("no attachment is left", || rig.ports().is_empty());
+    rig.assert_empty();
+}
+
+#[test]
+fn a_bridge_that_is_deleted_takes_its_attachments_with_it() {
+    let mut rig = Rig::start("auto");
+    let ports = [rig.container(2), rig.container(3)];
+    for port in &ports {
+        rig.attach(port).unwrap();
+    }
+    rig.ip(&["link", "del", BRIDGE]);
+    eventually("no attachment is left", || rig.ports().is_empty());
+    rig.assert_empty();
+}
+
+#[test]
+fn a_peer_that_goes_down_is_not_redirected_to_until_it_is_up_again() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    let is_up = || {
+        let station = station(&rig, port.bridge.index, container_mac(2)).unwrap();
+        station.flags & STATION_PEER_UP != 0
+    };
+    assert!(is_up());
+    rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();
+    eventually("the station is known to be down", || !is_up());
+    rig.containers[0].command("ip", &["link", "set", "eth0", "up"]).unwrap();
+    eventually("the station is known to be up", is_up);
+}
+
+#[test]
+fn a_bridge_that_takes_another_address_is_found_under_it() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    rig.ip(&["link", "set", BRIDGE, "address", "02:00:00:00:aa:aa"]);
+    eventually("the node is a station under its new address", || {
+        station(&rig, port.bridge.index, [2, 0, 0, 0, 0xaa, 0xaa])
+            .is_some_and(|station| station.flags & STATION_HOST != 0)
+    });
+    assert_eq!(crate::kernel::stations(&rig), 2);
+    rig.check(&port).unwrap();
+}

@@ -1,0 +1,66 @@
+//! What the kernel says, without the agent: maps by their pins, filters by `tc`.
+
+use aya::Pod;
+use aya::maps::{HashMap, Map, MapData};
+use dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
+use dataplane::address::Mac;
+
+use crate::rig::Rig;
+
+fn map<K: Pod, V: Pod>(rig: &Rig, name: &str) -> HashMap<MapData, K, V> {
+    let data = MapData::from_pin(rig.pin("maps").join(name)).unwrap();
+    HashMap::try_from(Map::from_map_data(data).unwrap()).unwrap()
+}
+
+pub(crate) fn port(rig: &Rig, ifindex: u32) -> Option<Port> {
+    map::<PortKey, Port>(rig, "PORTS").get(&PortKey { ifindex }, 0).ok()
+}
+
+pub(crate) fn station(rig: &Rig, bridge: u32, mac: [u8; 6]) -> Option<Station> {
+    map::<StationKey, Station>(rig, "FDB").get(&StationKey { bridge, vid: 0, mac: Mac::new(mac) }, 0).ok()
+}
+
+/// The MAC address that the rig gives to its containers.
+pub(crate) fn container_mac(number: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 0, number]
+}
+
+pub(crate) fn remove_station(rig: &Rig, bridge: u32, mac: [u8; 6]) {
+    map::<StationKey, Station>(rig, "FDB")
+        .remove(&StationKey { bridge, vid: 0, mac: Mac::new(mac) })
+        .unwrap();
+}
+
+pub(crate) fn stations(rig: &Rig) -> usize {
+    map::<StationKey, Station>(rig, "FDB").keys().count()
+}
+
+pub(crate) fn kernel_flows(rig: &Rig) -> Vec<FlowKey> {
+    map::<FlowKey, KernelFlow>(rig, "KERNEL_FLOWS").keys().map(Result::unwrap).collect()
+}
+
+pub(crate) fn assert_maps_are_empty(rig: &Rig) {
+    assert_eq!(map::<PortKey, Port>(rig, "PORTS").keys().count(), 0);
+    assert_eq!(stations(rig), 0);
+    assert_eq!(map::<AddressKey, Owner>(rig, "ADDRESSES").keys().count(), 0);
+}
+
+/// The filters of a direction of an interface, as `tc` prints them.
+pub(crate) fn filters(rig: &Rig, ifname: &str, direction: &str) -> String {
+    rig.node.command("tc", &["filter", "show", "dev", ifname, direction]).unwrap()
+}
+
+/// Puts somebody else's filter, which passes everything on, onto an interface that has no clsact yet.
+pub(crate) fn add_foreign_filter(rig: &Rig, ifname: &str, direction: &str, place: &[&str]) {
+    rig.node.command("tc", &["qdisc", "add", "dev", ifname, "clsact"]).unwrap();
+    let filter = ["filter", "add", "dev", ifname, direction];
+    let passes = ["bpf", "bytecode", "1,6 0 0 4294967295"];
+    rig.node.command("tc", &[&filter[..], place, &passes[..]].concat()).unwrap();
+}
+
+/// Ids of the programs on tcx in a direction of an interface.
+pub(crate) fn tcx(rig: &Rig, ifname: &str, direction: aya::programs::TcAttachType) -> Vec<u32> {
+    let query = || aya::programs::SchedClassifier::query_tcx(ifname, direction);
+    let programs = rig.node.enter(query).unwrap().map(|(_, programs)| programs).unwrap_or_default();
+    programs.iter().map(aya::programs::ProgramInfo::id).collect()
+}
