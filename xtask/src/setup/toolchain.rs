@@ -49,15 +49,15 @@ impl Toolchain {
         })
     }
 
-    /// The compiler's own description, `rustc -vV`. Fails when it cannot run or has no fitting LLVM.
-    pub(super) fn verify(&self) -> Result<()> {
+    /// What the compiler calls itself. Fails when it cannot run or has no fitting LLVM.
+    pub(super) fn verify(&self) -> Result<String> {
         let version =
             process::output(Command::new(&self.rustc).arg("-vV").env("LD_LIBRARY_PATH", &self.libraries))?;
         let llvm = version.lines().find_map(|line| line.strip_prefix("LLVM version: ")).unwrap_or("unknown");
         if llvm.split('.').next() != Some(linker::LLVM) {
             bail!("{} uses LLVM {llvm}; bpf-linker {} needs {}", self.name, linker::VERSION, linker::LLVM);
         }
-        Ok(())
+        Ok(version.lines().next().unwrap_or(&self.name).to_owned())
     }
 }
 
@@ -111,11 +111,10 @@ fn rustup(name: &str) -> Result<Toolchain> {
     if !name.is_empty() {
         rustc.arg(format!("+{name}"));
     }
-    let version = process::output(rustc.arg("--version")).with_context(|| shown.to_owned())?;
     let sysroot = process::output(rustc.args(["--print", "sysroot"])).with_context(|| shown.to_owned())?;
-    let sysroot = sysroot.lines().last().map(PathBuf::from).unwrap_or_default();
-    let toolchain = Toolchain {
-        name: version.lines().next().unwrap_or(shown).to_owned(),
+    let sysroot = PathBuf::from(sysroot.trim_end());
+    let mut toolchain = Toolchain {
+        name: shown.to_owned(),
         rustc: sysroot.join("bin/rustc"),
         libraries: sysroot.join("lib"),
         core: Core::FromSource,
@@ -123,6 +122,6 @@ fn rustup(name: &str) -> Result<Toolchain> {
     if !toolchain.core_marker().is_some_and(|marker| marker.exists()) {
         bail!("{shown}: has no rust-src");
     }
-    toolchain.verify()?;
+    toolchain.name = toolchain.verify()?;
     Ok(toolchain)
 }
