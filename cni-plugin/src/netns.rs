@@ -59,7 +59,7 @@ impl Namespace {
     /// # Errors
     /// [`NamespaceError::Open`].
     pub(crate) fn own() -> Result<Self, NamespaceError> {
-        Self::open(Path::new("/proc/self/ns/net"))
+        Self::open(Path::new("/proc/thread-self/ns/net"))
     }
 
     /// Opens a namespace by its path.

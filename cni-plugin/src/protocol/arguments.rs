@@ -41,7 +41,7 @@ impl Arguments {
                 "IgnoreUnknown" => ignore = flag(value)?,
                 "MAC" => arguments.mac = Some(value.to_owned()).filter(|mac| !mac.is_empty()),
                 "IP" => {
-                    arguments.ips = value.split(',').filter(|ip| !ip.is_empty()).map(str::to_owned).collect()
+                    arguments.ips = value.split(',').filter(|ip| !ip.is_empty()).map(str::to_owned).collect();
                 }
                 "GATEWAY" => {}
                 _ => unknown.push(key.to_owned()),

@@ -52,6 +52,15 @@ struct FamilyResult {
 }
 
 impl AddResult {
+    /// Whether [`to_json`](Self::to_json) will find words for it: to be asked before there is anything to undo.
+    ///
+    /// # Errors
+    /// [`ResultError::NoAddress`].
+    pub fn can_be_said_in(&self, version: Version) -> Result<(), ResultError> {
+        let has_words = version >= Version::V0_3_0 || !self.ips.is_empty();
+        has_words.then_some(()).ok_or(ResultError::NoAddress(version))
+    }
+
     /// Says the result in `version`.
     ///
     /// # Errors
@@ -112,9 +121,7 @@ impl AddResult {
     }
 
     fn write_families(&self, version: Version, object: &mut Map<String, Value>) -> Result<(), ResultError> {
-        if self.ips.is_empty() {
-            return Err(ResultError::NoAddress(version));
-        }
+        self.can_be_said_in(version)?;
         for (key, v4) in [("ip4", true), ("ip6", false)] {
             let Some(ip) = self.ips.iter().find(|ip| ip.address.address().is_ipv4() == v4) else {
                 continue;

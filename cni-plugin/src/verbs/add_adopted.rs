@@ -18,6 +18,7 @@ pub(crate) fn adopt(
     agent: &mut Client,
     mut previous: AddResult,
 ) -> Result<AddResult, Error> {
+    previous.can_be_said_in(config.version)?;
     let Some(port) = Adopted::find(node, sandbox, config, call, &previous)?.port else {
         return Ok(previous);
     };

@@ -91,7 +91,12 @@ fn host_end(
 }
 
 fn may_go(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
-    config.personality == Personality::Bridge || is_ours(host, key)
+    config.personality == Personality::Bridge || is_ours(host, key) || is_half_made(host)
+}
+
+/// A pair that an ADD was killed over before it could mark it. Another plugin's would be up, or a port.
+fn is_half_made(host: &Link) -> bool {
+    host.alias.is_none() && host.master.is_none() && !host.up
 }
 
 fn is_ours(host: &Link, key: &AttachmentKey) -> bool {

@@ -1,0 +1,186 @@
+//! What cannot work: the right code, the reason, and nothing left behind.
+
+use serde_json::{Value, json};
+use shunt_agent_api::ErrorKind;
+
+use crate::runtime::Runtime;
+
+/// Sets a member by a path of keys.
+fn with(mut config: Value, path: &str, value: Value) -> Value {
+    *path.split('.').fold(&mut config, |object, key| &mut object[key]) = value;
+    config
+}
+
+#[test]
+fn keys_without_a_dataplane_are_refused_by_name() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    let cases: [(&str, Value); 17] = [
+        ("ipMasq", json!(true)),
+        ("vlan", json!(5)),
+        ("vlanTrunk", json!([{ "id": 7 }])),
+        ("vlans", json!({ "untagged": 5 })),
+        ("macspoofchk", json!(true)),
+        ("MacSpoofChk", json!(true)),
+        ("ipspoofchk", json!(true)),
+        ("portIsolation", json!(true)),
+        ("ingressPolicy", json!("isolated")),
+        ("ingressPolicy", json!("same-bridge")),
+        ("stormControl", json!({ "broadcast": 10 })),
+        ("uplink", json!("eth9")),
+        ("mode", json!("vlan")),
+        ("ingressRate", json!(1000)),
+        ("egressRate", json!(1000)),
+        (
+            "runtimeConfig",
+            json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "tcp" }] }),
+        ),
+        ("runtimeConfig", json!({ "bandwidth": { "IngressRate": 1000, "IngressBurst": 4294967295u64 } })),
+    ];
+    for (key, value) in cases {
+        let config = with(runtime.network("n1"), key, value);
+        let (code, text) = runtime.call("ADD", "c1", &config).error();
+        assert_eq!(code, 100, "{key}: {text}");
+        assert!(text.to_lowercase().contains(&key.to_lowercase()), "{key}: {text}");
+        assert_eq!(runtime.call("VALIDATE", "c1", &config).error().0, 100, "{key}");
+        runtime.call("DEL", "c1", &config).ok();
+    }
+    runtime.assert_nothing_new(&before);
+}
+
+#[test]
+fn values_out_of_bounds_are_refused_by_name() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    let cases: [(&str, Value); 16] = [
+        ("mtu", json!(67)),
+        ("mtu", json!(65536)),
+        ("mtu", json!(-1)),
+        ("mtu", json!("1500")),
+        ("bridge", json!("a/b")),
+        ("bridge", json!("sixteen-letters-")),
+        ("bridge", json!(7)),
+        ("isGateway", json!("yes")),
+        ("vlan", json!(4095)),
+        ("vlanTrunk", json!([{ "minID": 5 }])),
+        ("vlanTrunk", json!([{ "minID": 9, "maxID": 5 }])),
+        ("vlanTrunk", json!([{ "id": 0 }])),
+        ("ipMasqBackend", json!("pf")),
+        ("ingressPolicy", json!("closed")),
+        ("runtimeConfig", json!({ "mac": "01:00:5e:00:00:01" })),
+        ("disableContainerInterface", json!(true)),
+    ];
+    for (key, value) in cases {
+        let config = with(runtime.network("n1"), key, value.clone());
+        for verb in ["VALIDATE", "ADD"] {
+            let (code, text) = runtime.call(verb, "c1", &config).error();
+            assert_eq!(code, 7, "{verb} {key}={value}: {text}");
+            assert!(text.contains(key), "{verb} {key}: {text}");
+        }
+    }
+    let both = with(with(runtime.network("n1"), "hairpinMode", json!(true)), "promiscMode", json!(true));
+    assert_eq!(runtime.call("ADD", "c1", &both).error().0, 7);
+    let range = with(runtime.network("n1"), "ipam.ranges", json!([[{ "subnet": "10.0.0.1/24" }]]));
+    let (code, text) = runtime.call("VALIDATE", "c1", &range).error();
+    assert!(code == 7 && text.contains("ipam.ranges[0][0]"), "{text}");
+    runtime.call("VALIDATE", "c1", &runtime.network("n1")).ok();
+    runtime.assert_nothing_new(&before);
+}
+
+#[test]
+fn namespaces_that_cannot_be_used_are_refused_first() {
+    let runtime = Runtime::new();
+    let before = runtime.inventory();
+    let plain = runtime.lab.root().join("plain");
+    std::fs::write(&plain, "").unwrap();
+    let network = runtime.network("n1");
+    for netns in
+        [runtime.node.path().display().to_string(), "/nonexistent".to_owned(), plain.display().to_string()]
+    {
+        let mut environment = runtime.environment("ADD", "c1");
+        environment[2].1 = netns.clone();
+        let (code, text) = runtime.call_with(&environment, network.to_string().as_bytes()).error();
+        assert_eq!(code, 8, "{netns}: {text}");
+    }
+    runtime.agent.with(|books| assert!(books.verbs.is_empty(), "the agent was not troubled"));
+    runtime.assert_nothing_new(&before);
+}
+
+#[test]
+fn an_interface_that_exists_is_left_alone() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    container.command("ip", &["link", "add", "eth0", "type", "bridge"]).unwrap();
+    let before = runtime.inventory();
+    let (code, text) = runtime.call("ADD", "c1", &runtime.network("n1")).error();
+    assert!(code == 999 && text.contains("`eth0` already exists"), "{text}");
+    runtime.assert_nothing_new(&before);
+    runtime.call("DEL", "c1", &runtime.network("n1")).ok();
+    assert!(container.command("ip", &["link"]).unwrap().contains("eth0"), "another's interface stays");
+}
+
+#[test]
+fn an_unreachable_agent_means_try_again_later() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    let network = with(runtime.network("n1"), "agentSocket", json!("/nonexistent/agent.sock"));
+    let (code, text) = runtime.call("ADD", "c1", &network).error();
+    assert!(code == 11 && text.contains("/nonexistent/agent.sock"), "{text}");
+    assert_eq!(runtime.call("INIT", "c1", &network).error().0, 11);
+    runtime.call("DEL", "c1", &network).ok();
+    runtime.assert_nothing_new(&before);
+}
+
+#[test]
+fn every_refusal_of_the_agent_is_undone_and_has_its_code() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    let before = runtime.inventory();
+    for (kind, expected) in [
+        (ErrorKind::Exists, 106),
+        (ErrorKind::Kernel, 5),
+        (ErrorKind::Unsupported, 105),
+        (ErrorKind::NoLink, 11),
+        (ErrorKind::Malformed, 6),
+    ] {
+        runtime.agent.with(|books| books.refuse_attach = Some(kind));
+        let (code, text) = runtime.call("ADD", "c1", &runtime.network("n1")).error();
+        assert_eq!(code, expected, "{kind:?}: {text}");
+        runtime.assert_nothing_new(&before);
+        assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
+    }
+}
+
+#[test]
+fn a_bridge_that_cannot_serve_is_left_as_it_was() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    runtime.node.command("ip", &["link", "add", "br0", "type", "bridge"]).unwrap();
+    runtime.node.command("ip", &["address", "add", "10.99.0.1/24", "dev", "br0"]).unwrap();
+    runtime.node.command("ip", &["link", "set", "br0", "up"]).unwrap();
+    runtime.node.command("ip", &["link", "add", "other", "type", "veth", "peer", "name", "rehto"]).unwrap();
+    let before = runtime.inventory();
+    let (code, text) = runtime.call("ADD", "c1", &runtime.network("n1")).error();
+    assert!(code == 999 && text.contains("10.99.0.1/24"), "{text}");
+    let (code, text) =
+        runtime.call("ADD", "c1", &with(runtime.network("n1"), "bridge", json!("other"))).error();
+    assert!(code == 999 && text.contains("`other` already exists but is not a bridge"), "{text}");
+    runtime.assert_nothing_new(&before);
+    runtime.call("ADD", "c1", &with(runtime.network("n1"), "forceAddress", json!(true))).ok();
+    assert!(!runtime.inventory().has("address br0 10.99.0.1/24"));
+}
+
+#[test]
+fn a_route_that_the_kernel_refuses_undoes_everything() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    let before = runtime.inventory();
+    let routes = json!([{ "dst": "192.0.2.0/24", "gw": "203.0.113.1" }]);
+    let (code, text) = runtime.call("ADD", "c1", &with(runtime.network("n1"), "ipam.routes", routes)).error();
+    assert!(code == 999 && text.contains("add route 192.0.2.0/24 via 203.0.113.1"), "{text}");
+    runtime.assert_nothing_new(&before);
+    assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
+}

@@ -1,0 +1,139 @@
+//! An agent that keeps books: it answers as the real one does, and attaches nothing.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use bytes::BytesMut;
+use serde_json::Value;
+use shunt_agent_api::{
+    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, Collected, Detached, Envelope, ErrorKind,
+    Reply, Request, frame,
+};
+use shunt_lab::Namespace;
+
+/// What the agent has heard, and how it is to behave.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    /// The ports that are attached.
+    pub(crate) ports: BTreeMap<AttachmentKey, BridgePort>,
+    /// Every request's verb, in order.
+    pub(crate) verbs: Vec<String>,
+    /// Refuses every Attach with this kind, after having half done it.
+    pub(crate) refuse_attach: Option<ErrorKind>,
+    /// Reasons not to be healthy.
+    pub(crate) ailments: Vec<String>,
+}
+
+/// The agent; it ends with its value.
+#[derive(Debug)]
+pub(crate) struct Bookkeeper {
+    socket: PathBuf,
+    books: Arc<Mutex<Books>>,
+}
+
+impl Bookkeeper {
+    /// Listens at `socket`, and deletes links in `node` when it is asked to.
+    pub(crate) fn start(socket: PathBuf, node: &Namespace) -> Self {
+        let listener = UnixListener::bind(&socket).unwrap();
+        let books = Arc::new(Mutex::new(Books::default()));
+        let node = std::fs::File::open(node.path()).unwrap();
+        thread::spawn({
+            let books = Arc::clone(&books);
+            move || {
+                nix::sched::setns(&node, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+                for stream in listener.incoming() {
+                    let books = Arc::clone(&books);
+                    // A thread is born in its maker's namespace.
+                    thread::spawn(move || drop(serve(stream.unwrap(), &books)));
+                }
+            }
+        });
+        Self { socket, books }
+    }
+
+    /// The socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Reads or changes the books.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Books) -> T) -> T {
+        look(&mut self.books.lock().unwrap())
+    }
+}
+
+impl Drop for Bookkeeper {
+    fn drop(&mut self) {
+        // The thread stays in accept; nobody can reach it any more.
+        drop(std::fs::remove_file(&self.socket));
+    }
+}
+
+fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
+    let mut buffer = BytesMut::new();
+    loop {
+        let body = loop {
+            if let Some(body) = frame::split(&mut buffer, frame::MAX_REQUEST).unwrap() {
+                break body;
+            }
+            let mut piece = [0; 4096];
+            match stream.read(&mut piece)? {
+                0 => return Ok(()),
+                read => buffer.extend_from_slice(&piece[..read]),
+            }
+        };
+        let envelope: Envelope<Value> = frame::decode(&body).unwrap();
+        let verb = envelope.body["verb"].as_str().unwrap().to_owned();
+        let request: Request = serde_json::from_value(envelope.body).unwrap();
+        let reply = {
+            let mut books = books.lock().unwrap();
+            books.verbs.push(verb);
+            answer(&mut books, request)
+        };
+        stream.write_all(&frame::encode(&Envelope::new(reply)).unwrap())?;
+    }
+}
+
+fn answer(books: &mut Books, request: Request) -> Reply {
+    let refusal = |kind, message: &str| Reply::Error(AgentError { kind, message: message.to_owned() });
+    match request {
+        Request::Attach { port } => {
+            books.ports.insert(port.key.clone(), port);
+            match books.refuse_attach {
+                Some(kind) => refusal(kind, "told to refuse"),
+                None => Reply::Attached(Attached { programs: Vec::new() }),
+            }
+        }
+        Request::Detach { key, link } => {
+            if let Some(link) = link {
+                thread::spawn(move || drop(shunt_lab::run("ip", &["link", "delete", &link.name])));
+            }
+            Reply::Detached(Detached { port: books.ports.remove(&key) })
+        }
+        Request::Check { port } if books.ports.get(&port.key) == Some(&port) => Reply::Checked,
+        Request::Check { port } => {
+            refusal(ErrorKind::Altered, &format!("{} is not as it was attached", port.key))
+        }
+        Request::Collect { network, valid } => {
+            let stale = |key: &AttachmentKey| key.network == network && !valid.contains(key);
+            let keys: Vec<_> = books.ports.keys().filter(|key| stale(key)).cloned().collect();
+            let removed = keys.iter().filter_map(|key| books.ports.remove(key)).collect();
+            Reply::Collected(Collected { removed })
+        }
+        Request::Status => Reply::Status(AgentStatus {
+            version: "0.0.0".to_owned(),
+            abi: 1,
+            healthy: books.ailments.is_empty(),
+            reasons: books.ailments.clone(),
+            warnings: Vec::new(),
+            attachments: books.ports.len(),
+            programs: Vec::new(),
+            uplinks: Vec::new(),
+        }),
+        _ => refusal(ErrorKind::Malformed, "not in these books"),
+    }
+}

@@ -1,0 +1,22 @@
+//! The plugin as runtimes call it: verbs, versions, chains, bad input, and the reference plugins beside it.
+//!
+//! Each test has a node of its own, a network namespace, and an agent that only keeps books ([`books`]).
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_input;
+mod books;
+mod callers;
+mod chains;
+mod collection;
+mod delegation;
+mod differential;
+mod doomed;
+mod golden;
+mod lifecycle;
+mod masses;
+mod mutated;
+mod runtime;
+mod skeleton;
+mod status;
+mod update;

@@ -1,0 +1,38 @@
+//! STATUS says whether an ADD would work, and why not.
+
+use serde_json::json;
+
+use crate::runtime::Runtime;
+
+#[test]
+fn status_follows_the_agents_health() {
+    let runtime = Runtime::new();
+    let network = runtime.network("n1");
+    runtime.call("STATUS", "", &network).ok();
+    runtime.agent.with(|books| books.ailments.push("programs are not loaded".to_owned()));
+    let (code, text) = runtime.call("STATUS", "", &network).error();
+    assert!(code == 50 && text.contains("programs are not loaded"), "{text}");
+    runtime.agent.with(|books| books.ailments.clear());
+    runtime.call("STATUS", "", &network).ok();
+}
+
+#[test]
+fn status_without_an_agent_is_not_available() {
+    let runtime = Runtime::new();
+    let mut network = runtime.network("n1");
+    network["agentSocket"] = json!("/nonexistent/agent.sock");
+    let (code, text) = runtime.call("STATUS", "", &network).error();
+    assert!(code == 50 && text.contains("/nonexistent/agent.sock"), "{text}");
+}
+
+#[test]
+fn status_asks_the_built_in_ipam_too() {
+    let runtime = Runtime::new();
+    let mut network = runtime.network("n1");
+    network["ipam"]["ranges"] = json!([[{ "subnet": "10.77.0.0/30" }]]);
+    runtime.call("STATUS", "", &network).ok();
+    let _container = runtime.container("c1");
+    runtime.call("ADD", "c1", &network).ok();
+    let (code, text) = runtime.call("STATUS", "", &network).error();
+    assert!(code == 50 && text.contains("1 of 1 are in use"), "{text}");
+}
