@@ -26,6 +26,6 @@ pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
             bpf_redirect(ifindex, 0) as i32
         },
         Verdict::Pass(_) => TC_ACT_UNSPEC,
-        Verdict::Drop(_) => TC_ACT_SHOT as i32,
+        Verdict::Drop(_) => TC_ACT_SHOT,
     }
 }

@@ -46,7 +46,7 @@ impl Tables for KernelTables {
         // SAFETY: the helper only reads a clock.
         let noticed = unsafe { bpf_ktime_get_boot_ns() };
         // An LRU map makes room; should it fail under contention, the flow's next packet notices it again.
-        let _ = KERNEL_FLOWS.insert(key, &KernelFlow { noticed }, ANY);
+        let _ = KERNEL_FLOWS.insert(key, KernelFlow { noticed }, ANY);
     }
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl Tables for KernelTables {
             // SAFETY: as in `count`.
             Some(count) => add(unsafe { &mut *count }, bytes),
             None => {
-                let _ = DROPS.insert(key, &Count { packets: 1, bytes: u64::from(bytes) }, ANY);
+                let _ = DROPS.insert(key, Count { packets: 1, bytes: u64::from(bytes) }, ANY);
             }
         }
     }
