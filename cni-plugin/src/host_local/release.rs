@@ -18,6 +18,7 @@ pub fn del(request: &Request<'_>) -> Result<(), Error> {
     let Some(store) = Store::open(&data_dir(request.config)?, request.network)? else {
         return Ok(());
     };
+    store.tidy();
     let mut exact = Vec::new();
     let mut old = Vec::new();
     for address in store.addresses()? {

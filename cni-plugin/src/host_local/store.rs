@@ -58,20 +58,36 @@ impl Store {
         Some(content)
     }
 
-    /// Records the address as held; false when it already is.
+    /// Records the address as held; false when it already is. The lock keeps others from doing so in between.
     pub(super) fn reserve(&self, address: IpAddr, record: Record<'_>) -> Result<bool, Error> {
         let path = self.file_of(address);
-        let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
-            Err(error) => return Err(Error::at(&path)(error)),
-        };
-        if let Err(error) = file.write_all(&record.to_bytes()) {
-            // An empty file would keep the address for good.
-            let _ = fs::remove_file(&path);
-            return Err(Error::at(&path)(error));
+        if path.exists() {
+            return Ok(false);
         }
+        // Written first and named then: a file that a killed process left empty would keep the address for good.
+        let draft = self.draft();
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o644)
+            .open(&draft)
+            .and_then(|mut file| file.write_all(&record.to_bytes()))
+            .and_then(|()| fs::rename(&draft, &path))
+            .map_err(|error| {
+                self.tidy();
+                Error::at(&path)(error)
+            })?;
         Ok(true)
+    }
+
+    /// Removes what a killed process left half written.
+    pub(super) fn tidy(&self) {
+        let _ = fs::remove_file(self.draft());
+    }
+
+    fn draft(&self) -> PathBuf {
+        self.directory.join("reserving")
     }
 
     /// Frees the address; fine when it is free.
