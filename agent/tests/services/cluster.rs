@@ -53,6 +53,16 @@ impl Cluster {
         [from.fast, from.fast + from.kernel + from.dropped]
     }
 
+    /// How many TCP segments the container `of` had to send again.
+    pub(crate) fn sent_again(&self, of: usize) -> u64 {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+        let counters = self.sandboxes[of].namespace().enter(read).unwrap();
+        let mut lines = counters.lines().filter(|line| line.starts_with("Tcp:"));
+        let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+        let place = names.split(' ').position(|name| name == "RetransSegs").unwrap();
+        values.split(' ').nth(place).unwrap().parse().unwrap()
+    }
+
     /// Adds one more container.
     pub(crate) fn add(&mut self, id: &str) {
         self.sandboxes.push(Sandbox::start(&self.lab, &self.node, &self.network, id).unwrap());

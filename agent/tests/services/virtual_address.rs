@@ -33,6 +33,19 @@ fn a_service_by_nftables_answers_over_udp() {
     the_service_answers(Nftables, Udp);
 }
 
+/// TCP would hide a lost first packet by sending it again, a second later.
+#[test]
+fn no_segment_to_a_service_has_to_be_sent_again() {
+    for mode in [Iptables, Nftables] {
+        let cluster = Cluster::start(mode);
+        for from in [0, 2] {
+            cluster.to_service(from, Tcp).chat(50, 1200).unwrap();
+            assert_eq!(cluster.sent_again(from), 0, "{mode:?}");
+        }
+        assert_eq!(cluster.sent_again(1), 0, "{mode:?}");
+    }
+}
+
 /// The hairpin: the endpoint asks for the Service and gets itself, masqueraded as the node.
 #[test]
 fn an_endpoint_reaches_itself_by_its_service() {
