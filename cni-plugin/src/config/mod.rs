@@ -5,6 +5,8 @@ mod canonical;
 mod network;
 mod personality;
 mod rules;
+#[cfg(test)]
+mod schema;
 
 use serde::Deserialize;
 use serde_json::Value;
