@@ -5,6 +5,8 @@
 //! the programs writes its decisions down. It cannot put a tag into the metadata or make a frame non-linear either:
 //! those golden packets are left to the journey's tests and to namespaces.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
 #[path = "../../ebpf/tests/golden/mod.rs"]
 mod golden;
 #[path = "parity/kernel.rs"]

@@ -1,6 +1,8 @@
 //! Verifier budget: how much of the verifier's patience each shipped program uses, pinned, so that a change that makes
 //! it explode is seen here and not on somebody's older kernel.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, and its figures with --nocapture")]
+
 use std::path::PathBuf;
 
 use aya::Ebpf;

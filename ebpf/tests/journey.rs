@@ -1,5 +1,7 @@
 //! Every golden packet through the pure code: its decision, its counters, and what the maps remember afterwards.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
 mod golden;
 
 use std::collections::BTreeSet;

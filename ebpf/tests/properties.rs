@@ -1,5 +1,7 @@
 //! What holds for every packet, not only for the golden ones.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
 mod golden;
 
 use dataplane::abi::FlowKey;

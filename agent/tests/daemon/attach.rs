@@ -138,7 +138,7 @@ fn collect_forgets_what_is_not_valid_and_never_another_network() {
     let unheard = AttachmentKey { network: "net".into(), container: "unheard".into(), ifname: "eth0".into() };
     let request = Request::Collect { network: "net".into(), valid: vec![kept.key.clone(), unheard] };
     let Ok(Reply::Collected(collected)) = rig.ask(request) else { panic!("not collected") };
-    assert_eq!(collected.removed, [stale.clone()]);
+    assert_eq!(collected.removed, std::slice::from_ref(&stale));
     rig.check(&kept).unwrap();
     rig.check(&other).unwrap();
     rig.check(&stale).unwrap_err();

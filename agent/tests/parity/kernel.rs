@@ -28,29 +28,29 @@ const GSO_SIZE: usize = 176;
 const JUDGED_MARK: u32 = 0x7368_6e74;
 
 /// The programs and their maps.
-pub struct Kernel {
+pub(crate) struct Kernel {
     ebpf: Ebpf,
 }
 
 /// What one run came to.
-pub struct Run {
-    pub action: u32,
-    pub decision: Decision,
-    pub mark_left: bool,
-    pub bytes: Vec<u8>,
+pub(crate) struct Run {
+    pub(crate) action: u32,
+    pub(crate) decision: Decision,
+    pub(crate) mark_left: bool,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What the maps hold after a run.
-pub struct Remembered {
-    pub counters: BTreeMap<u32, PortCounters>,
-    pub drops: BTreeMap<DropKey, Count>,
-    pub kernel_flows: BTreeSet<FlowKey>,
-    pub ports: BTreeMap<PortKey, Port>,
+pub(crate) struct Remembered {
+    pub(crate) counters: BTreeMap<u32, PortCounters>,
+    pub(crate) drops: BTreeMap<DropKey, Count>,
+    pub(crate) kernel_flows: BTreeSet<FlowKey>,
+    pub(crate) ports: BTreeMap<PortKey, Port>,
 }
 
 /// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
 /// thread, however the thread ends.
-pub fn in_world_namespace(test: impl FnOnce() + Send) {
+pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
@@ -80,7 +80,7 @@ fn object() -> PathBuf {
 }
 
 impl Kernel {
-    pub fn load(missing: Missing) -> Self {
+    pub(crate) fn load(missing: Missing) -> Self {
         let restricted = u32::from(missing == Missing::Drop);
         let mut loader = EbpfLoader::new();
         loader.override_global("RESTRICTED", &restricted, true);
@@ -92,7 +92,7 @@ impl Kernel {
     }
 
     /// Puts the world into the maps and forgets what earlier packets left there.
-    pub fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         self.replace::<PortKey, Port>("PORTS", world::ports());
         self.replace::<StationKey, Station>("FDB", world::stations());
         self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
@@ -111,7 +111,7 @@ impl Kernel {
     }
 
     /// Runs one packet through a program on the interface `here`.
-    pub fn run(&mut self, program: &str, here: u32, packet: &BytesPacket) -> Run {
+    pub(crate) fn run(&mut self, program: &str, here: u32, packet: &BytesPacket) -> Run {
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
         let mark = if packet.judged { JUDGED_MARK } else { 0 };
@@ -135,7 +135,7 @@ impl Kernel {
         Run { action: run.return_value, decision, mark_left: mark == Some(JUDGED_MARK), bytes }
     }
 
-    pub fn remembered(&mut self) -> Remembered {
+    pub(crate) fn remembered(&mut self) -> Remembered {
         let counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let counters = (0..=world::PLACES.len() as u32)
             .map(|slot| (slot, sum(counters.get(&slot, 0).expect("a slot").iter())))
