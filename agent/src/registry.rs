@@ -19,8 +19,19 @@ pub struct Attachment {
     pub slot: u32,
     /// Whether the container's end is up.
     pub peer_up: bool,
+    /// What others have put onto its host end.
+    pub others: Others,
     /// Whether its programs are left to go with its link, which is about to be deleted.
     pub abandoned: bool,
+}
+
+/// What others have put onto a host end, and packets must not be taken past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Filters on what the container sends.
+    pub filters: bool,
+    /// A queueing discipline or filters on what it is sent.
+    pub queue: bool,
 }
 
 /// A bridge that has attachments.

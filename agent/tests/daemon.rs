@@ -1,7 +1,7 @@
 //! The agent's process, asked through its socket: attaching, adopting, following the kernel, and bad company.
 //!
 //! Needs root. Every test has its own namespaces, BPF file system and directories, and takes them away again.
-
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[path = "daemon/adopt.rs"]

@@ -94,7 +94,8 @@ impl Agent {
     fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
         let slot = self.take_slot()?;
         let peer_up = port.peer_up || host.carrier;
-        let attachment = Attachment { port: port.clone(), mac, slot, peer_up, abandoned: false };
+        let others = self.kernel.others(host.index)?;
+        let attachment = Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false };
         self.registry.insert(attachment.clone());
         self.build_bridge(bridge)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;

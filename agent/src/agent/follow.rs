@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use shunt_agent_api::AttachmentKey;
 
 use super::{Agent, Refusal};
+use crate::kernel::Asks;
 use crate::netlink::link::Link;
 use crate::netlink::monitor::LinkEvent;
 use crate::registry::Bridge;
@@ -16,6 +17,7 @@ impl Agent {
             let followed = match event {
                 LinkEvent::Changed(link) => self.changed(link),
                 LinkEvent::Gone(link) => self.gone(link.index),
+                LinkEvent::Shaped(ifindex) => self.shaped(*ifindex),
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
@@ -36,6 +38,24 @@ impl Agent {
             && bridge.link != *link
         {
             self.bridge_changed(&bridge, link)?;
+        }
+        Ok(())
+    }
+
+    /// Packets must not be taken past a shaper or a policy that somebody has put onto a host end.
+    fn shaped(&mut self, ifindex: u32) -> Result<(), Refusal> {
+        let Some(known) = self.registry.by_host(ifindex).map(|attachment| attachment.others) else {
+            return Ok(());
+        };
+        let others = self.kernel.others(ifindex)?;
+        if others != known
+            && let Some(attachment) = self.registry.by_host_mut(ifindex)
+        {
+            attachment.others = others;
+            let attachment = attachment.clone();
+            // Written over what the programs may write at the same time, so it has to ask no less than they.
+            self.kernel.write_port(&attachment, Asks::Ask)?;
+            tracing::info!(key = %attachment.port.key, ?others, "others use its host end");
         }
         Ok(())
     }
@@ -79,7 +99,7 @@ impl Agent {
         let bridges = self.registry.bridges().map(|bridge| bridge.link.index);
         for index in hosts.chain(bridges).collect::<Vec<_>>() {
             match links.get(&index) {
-                Some(link) => self.changed(link)?,
+                Some(link) => self.changed(link).and_then(|()| self.shaped(index))?,
                 None => self.gone(index)?,
             }
         }

@@ -89,7 +89,8 @@ impl Agent {
             self.registry.insert_bridge(Bridge { link: bridge.clone(), slot });
         }
         let (slot, peer_up) = (slot(self, host.index)?, host.carrier);
-        self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, abandoned: false });
+        let others = self.kernel.others(host.index).map_err(|error| error.to_string())?;
+        self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false });
         Ok(())
     }
 

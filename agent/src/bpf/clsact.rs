@@ -11,15 +11,12 @@ use nix::libc;
 
 use super::hook::Hook;
 use crate::netlink::filter::{self, Filter};
+use crate::netlink::traffic_control::{CLSACT_EGRESS, CLSACT_INGRESS};
 use crate::netlink::{NetlinkError, RequestSocket};
 
 /// Our place among other users' filters: late enough that a policy of theirs has the first word.
 const PRIORITY: u16 = 1000;
 const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
-
-/// `TC_H_CLSACT` with the minor number of each direction (linux/pkt_sched.h).
-const INGRESS: u32 = 0xffff_fff2;
-const EGRESS: u32 = 0xffff_fff3;
 
 /// Why a filter could not be made, taken over or removed.
 #[derive(Debug, thiserror::Error)]
@@ -107,15 +104,31 @@ pub fn detach(socket: &mut RequestSocket, hook: &Hook) -> Result<(), ClsactError
 /// # Errors
 /// [`ClsactError::Taken`] if another user's filter is where ours should be.
 pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, ClsactError> {
-    let parent = if hook.program.direction() == TcAttachType::Ingress { INGRESS } else { EGRESS };
+    let parent =
+        if hook.program.direction() == TcAttachType::Ingress { CLSACT_INGRESS } else { CLSACT_EGRESS };
     let filters = filter::of_hook(socket, hook.ifindex, parent)?;
-    match filters.into_iter().find(|filter| filter.priority == PRIORITY && filter.handle == u32::from(HANDLE))
-    {
+    match filters.into_iter().find(is_ours) {
         Some(filter) if filter.name != hook.program.name() => {
             Err(ClsactError::Taken { hook: hook.clone(), name: filter.name })
         }
         found => Ok(found),
     }
+}
+
+/// Whether this filter has our place.
+pub(crate) fn is_ours(filter: &Filter) -> bool {
+    filter.priority == PRIORITY && filter.handle == u32::from(HANDLE)
+}
+
+/// Whether other users have filters on an interface: on what comes in, and on what goes out.
+///
+/// # Errors
+/// Netlink's.
+pub fn others(socket: &mut RequestSocket, ifindex: u32) -> Result<(bool, bool), NetlinkError> {
+    let mut has_others = |parent| {
+        filter::of_hook(socket, ifindex, parent).map(|filters| filters.iter().any(|filter| !is_ours(filter)))
+    };
+    Ok((has_others(CLSACT_INGRESS)?, has_others(CLSACT_EGRESS)?))
 }
 
 fn ours(hook: &Hook) -> Result<SchedClassifierLink, std::io::Error> {

@@ -2,8 +2,8 @@
 
 use aya::maps::MapError;
 use dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, Port, PortKey, STATION_HOST, STATION_PEER_UP,
-    Station, StationKey,
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_SHARED, Port, PortKey, STATION_HOST,
+    STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 
@@ -28,7 +28,8 @@ impl Attachment {
     }
 
     pub(crate) fn port_entry(&self, asks: u32) -> Port {
-        Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags: 0, vid: 0, mac: self.mac }
+        let flags = if self.others.filters { PORT_SHARED } else { 0 };
+        Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid: 0, mac: self.mac }
     }
 
     pub(crate) fn station_key(&self) -> StationKey {
@@ -40,7 +41,8 @@ impl Attachment {
             ifindex: self.port.host.index,
             slot: self.slot,
             mtu: self.port.mtu,
-            flags: if self.peer_up { STATION_PEER_UP } else { 0 },
+            flags: if self.peer_up { STATION_PEER_UP } else { 0 }
+                | if self.others.queue { STATION_QUEUED } else { 0 },
         }
     }
 

@@ -19,7 +19,7 @@ use aya::maps::MapError;
 use nix::libc;
 use shunt_agent_api::ProgramMode;
 
-use crate::bpf::clsact::ClsactError;
+use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::hook::{Hook, Program};
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
@@ -29,6 +29,7 @@ use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
 use crate::netlink::link::{self, Link};
 use crate::netlink::{NetlinkError, RequestSocket};
+use crate::registry::Others;
 
 /// Why the kernel is not as it should be.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +117,16 @@ impl Kernel {
     /// Netlink's.
     pub fn link(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
         Ok(link::by_index(&mut self.route, index)?)
+    }
+
+    /// What others have put onto an interface.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn others(&mut self, ifindex: u32) -> Result<Others, KernelError> {
+        let (filters, egress) = clsact::others(&mut self.route, ifindex)?;
+        let queued = self.link(ifindex)?.is_some_and(|link| link.queued);
+        Ok(Others { filters, queue: egress || queued })
     }
 
     /// Every link of the namespace.

@@ -3,12 +3,9 @@
 use nix::libc;
 
 use super::socket::{self, NetlinkError, RequestSocket};
-
-/// Bytes of `struct tcmsg`.
-const TCMSG: usize = 20;
+use super::traffic_control::{TCA_KIND, request, split};
 
 /// Attributes of a filter, and of its options if it is of kind `bpf`.
-const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_ID: u16 = 11;
@@ -33,21 +30,16 @@ pub struct Filter {
 /// # Errors
 /// Netlink's.
 pub fn of_hook(socket: &mut RequestSocket, ifindex: u32, parent: u32) -> Result<Vec<Filter>, NetlinkError> {
-    let mut request = [0; TCMSG];
-    request[4..8].copy_from_slice(&ifindex.to_ne_bytes());
-    request[12..16].copy_from_slice(&parent.to_ne_bytes());
-    match socket.dump(libc::RTM_GETTFILTER, &request, parse) {
+    match socket.dump(libc::RTM_GETTFILTER, &request(ifindex, parent), parse) {
         Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::EINVAL) => Ok(Vec::new()),
         other => other,
     }
 }
 
 /// Reads the payload of `RTM_NEWTFILTER`. None for the entry that only speaks of a priority and has no filter.
-fn parse(payload: &[u8]) -> Option<Filter> {
-    let (header, rest) = payload.split_first_chunk::<TCMSG>()?;
-    let handle = socket::number(&header[8..12])?;
-    let priority = (socket::number(&header[16..20])? >> 16) as u16;
-    let mut filter = Filter { priority, handle, ..Filter::default() };
+pub(super) fn parse(payload: &[u8]) -> Option<Filter> {
+    let (head, rest) = split(payload)?;
+    let mut filter = Filter { priority: head.priority, handle: head.handle, ..Filter::default() };
     socket::attributes(rest, |kind, value| match kind {
         TCA_KIND => filter.kind = text(value),
         TCA_OPTIONS => socket::attributes(value, |kind, value| match kind {

@@ -26,6 +26,8 @@ pub struct Link {
     pub master: Option<u32>,
     /// Carrier (`IFF_LOWER_UP`). A veth end has it while both ends are up.
     pub carrier: bool,
+    /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
+    pub queued: bool,
 }
 
 /// Reads the payload of `RTM_NEWLINK` or `RTM_DELLINK`. None for another family's message (the bridge speaks of its
@@ -44,11 +46,13 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         mtu: 0,
         master: None,
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
+        queued: false,
     };
     socket::attributes(rest, |kind, value| match kind {
         libc::IFLA_IFNAME => link.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
         libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(Mac::new),
         libc::IFLA_MTU => link.mtu = socket::number(value).unwrap_or_default(),
+        libc::IFLA_QDISC => link.queued = value != b"noqueue\0",
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
         _ => {}
     });

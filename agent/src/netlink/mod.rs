@@ -9,5 +9,6 @@ pub mod filter;
 pub mod link;
 pub mod monitor;
 pub(crate) mod socket;
+pub(crate) mod traffic_control;
 
 pub use socket::{NetlinkError, RequestSocket};

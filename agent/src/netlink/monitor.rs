@@ -1,4 +1,5 @@
-//! Changes of links, as the kernel tells them to everybody (`RTNLGRP_LINK`).
+//! Changes of links, and of what others put onto them, as the kernel tells them to everybody (`RTNLGRP_LINK`,
+//! `RTNLGRP_TC`).
 
 use std::io;
 
@@ -8,7 +9,8 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
 
 use super::link::{self, Link};
-use super::socket;
+use super::{filter, socket, traffic_control};
+use crate::bpf::clsact;
 
 /// Bytes that may wait in the kernel. A churn of 1,000 containers at once says some 4 MB.
 const BACKLOG: usize = 8 << 20;
@@ -23,6 +25,8 @@ pub enum LinkEvent {
     Changed(Link),
     /// A link is gone from this namespace.
     Gone(Link),
+    /// Somebody else's filter or queueing discipline on this interface came, changed or went.
+    Shaped(u32),
     /// The kernel dropped messages (`ENOBUFS`): ask for everything again.
     Missed,
 }
@@ -40,7 +44,7 @@ impl Monitor {
     /// The kernel's.
     pub fn open() -> io::Result<Self> {
         let mut socket = TokioSocket::new(libc::NETLINK_ROUTE as isize)?;
-        socket.socket_mut().bind(&SocketAddr::new(0, libc::RTMGRP_LINK as u32))?;
+        socket.socket_mut().bind(&SocketAddr::new(0, (libc::RTMGRP_LINK | libc::RTMGRP_TC) as u32))?;
         setsockopt(socket.socket_ref(), RcvBufForce, &BACKLOG)?;
         Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
     }
@@ -72,8 +76,27 @@ fn events(datagram: &[u8]) -> Vec<LinkEvent> {
             match message.message_type() {
                 libc::RTM_NEWLINK => link::parse(message.payload()).map(LinkEvent::Changed),
                 libc::RTM_DELLINK => link::parse(message.payload()).map(LinkEvent::Gone),
-                _ => None,
+                kind => shaped(kind, message.payload()).map(LinkEvent::Shaped),
             }
         })
         .collect()
+}
+
+/// The interface on which something was changed that is not ours. Our own filters say nothing, nor does the clsact
+/// that comes with them.
+fn shaped(kind: u16, payload: &[u8]) -> Option<u32> {
+    let (head, attributes) = traffic_control::split(payload)?;
+    let is_theirs = match kind {
+        libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => !clsact::is_ours(&filter::parse(payload)?),
+        libc::RTM_DELQDISC => true,
+        libc::RTM_NEWQDISC => {
+            let mut is_clsact = false;
+            socket::attributes(attributes, |attribute, value| {
+                is_clsact |= attribute == traffic_control::TCA_KIND && value == b"clsact\0";
+            });
+            !is_clsact
+        }
+        _ => false,
+    };
+    is_theirs.then_some(head.ifindex)
 }

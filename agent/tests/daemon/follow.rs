@@ -1,8 +1,8 @@
 //! Changes of links that nobody tells the agent but the kernel.
 
-use dataplane::abi::{STATION_HOST, STATION_PEER_UP};
+use dataplane::abi::{PORT_SHARED, STATION_HOST, STATION_PEER_UP, STATION_QUEUED};
 
-use crate::kernel::{container_mac, station};
+use crate::kernel::{add_foreign_filter, container_mac, port, station};
 use crate::rig::{BRIDGE, Rig, eventually};
 
 #[test]
@@ -69,4 +69,33 @@ fn a_bridge_that_takes_another_address_is_found_under_it() {
     });
     assert_eq!(crate::kernel::stations(&rig), 2);
     rig.check(&port).unwrap();
+}
+
+#[test]
+fn a_shaper_or_a_filter_of_somebody_else_is_not_passed_by_until_it_goes() {
+    let mut rig = Rig::start("tcx");
+    let (first, second) = (rig.container(2), rig.container(3));
+    rig.attach(&first).unwrap();
+    rig.attach(&second).unwrap();
+    let is_queued = || {
+        let station = station(&rig, second.bridge.index, container_mac(3)).unwrap();
+        station.flags & STATION_QUEUED != 0
+    };
+    let is_shared = || port(&rig, first.host.index).unwrap().flags & PORT_SHARED != 0;
+    assert!(!is_queued() && !is_shared());
+
+    let tbf = ["tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"];
+    rig.node.command("tc", &[&["qdisc", "add", "dev", "veth3", "root"][..], &tbf].concat()).unwrap();
+    eventually("the queue is known", is_queued);
+    add_foreign_filter(&rig, "veth2", "ingress", &["prio", "7"]);
+    eventually("the filter is known", is_shared);
+    rig.check(&first).unwrap();
+    rig.check(&second).unwrap();
+    rig.exchange(0, 1, 20);
+    let passed = rig.node.command("tc", &["-s", "qdisc", "show", "dev", "veth3"]).unwrap();
+    assert!(!passed.contains("Sent 0 bytes 0 pkt"), "{passed}");
+
+    rig.node.command("tc", &["qdisc", "del", "dev", "veth3", "root"]).unwrap();
+    rig.node.command("tc", &["qdisc", "del", "dev", "veth2", "clsact"]).unwrap();
+    eventually("neither is there any more", || !is_queued() && !is_shared());
 }
