@@ -12,18 +12,41 @@ use crate::{process, workspace};
 const TARGET: &str = "bpfel-unknown-none";
 const PROFILE: &str = "bpf";
 
-/// The packages whose binaries users get.
-const BINARIES: [&str; 3] = ["shunt", "shunt-agent", "shunt-bench"];
+/// The plugin, which runs once for each change of a container.
+const PLUGIN: &str = "shunt";
+
+/// What runs for long, or rarely.
+const PROGRAMS: [&str; 2] = ["shunt-agent", "shunt-bench"];
 
 pub(crate) fn run() -> Result<()> {
     let tools = setup::for_build()?;
     programs(workspace::root(), &tools, process::run)?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--release"]);
-    for package in BINARIES {
+    for package in PROGRAMS {
         cargo.args(["--package", package]);
     }
+    process::run(&mut cargo)?;
+    plugin()
+}
+
+/// The plugin is linked statically where the C library can be: loading libraries takes a fifth of what its shortest run
+/// does (measured: 1.47 ms and 1.15 ms from exec to exit, VERSION, medians of 200).
+fn plugin() -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["rustc", "--release", "--package", PLUGIN, "--bin", PLUGIN]);
+    if has_static_libc() {
+        cargo.args(["--", "-Ctarget-feature=+crt-static"]);
+    } else {
+        println!("{PLUGIN} is linked dynamically: the C compiler finds no libc.a");
+    }
     process::run(&mut cargo)
+}
+
+fn has_static_libc() -> bool {
+    let found = Command::new("cc").arg("-print-file-name=libc.a").output();
+    // Without a path in front the name is only given back.
+    found.is_ok_and(|output| output.stdout.contains(&b'/'))
 }
 
 /// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map. `run` is
