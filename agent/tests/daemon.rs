@@ -2,7 +2,6 @@
 //!
 //! Needs root. Every test has its own namespaces, BPF file system and directories, and takes them away again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[path = "daemon/adopt.rs"]
 mod adopt;
