@@ -1,6 +1,11 @@
 //! A node with three containers, for every test its own.
 
+use std::time::{Duration, Instant};
+
 use shunt_lab::{Echo, Inventory, Lab, Network, Node, Protocol, Sandbox};
+
+/// How long the agent may take to tidy up.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Fields are dropped in their order: containers before the node, the lab last.
 pub(crate) struct Stage {
@@ -56,10 +61,18 @@ impl Stage {
         }
     }
 
-    /// What the node has now that it had not before its first container. The bridge with its addresses and routes stays,
-    /// as with the reference plugin.
+    /// What the node has that it had not before its first container, once the agent has had a moment: it removes pins
+    /// after the kernel's own news of a link that is gone. The bridge with its addresses and routes stays, as with the
+    /// reference plugin.
     pub(crate) fn left(&self) -> Vec<String> {
-        let left = self.node.inventory().unwrap().since(&self.empty);
-        left.into_iter().filter(|line| !line.contains("cni0")).collect()
+        let begun = Instant::now();
+        loop {
+            let left = self.node.inventory().unwrap().since(&self.empty);
+            let left: Vec<_> = left.into_iter().filter(|line| !line.contains("cni0")).collect();
+            if left.is_empty() || begun.elapsed() > PATIENCE {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
