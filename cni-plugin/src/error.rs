@@ -154,7 +154,6 @@ fn attach(error: &AttachError) -> u32 {
     match error {
         AttachError::BridgeFull(_) => codes::BRIDGE_FULL,
         AttachError::Attached(_) | AttachError::OtherFacts { .. } => codes::EXISTS,
-        AttachError::Random(_) => codes::IO,
         AttachError::Mac(_) => codes::INVALID_ENVIRONMENT,
         AttachError::InUse { .. } => codes::TRY_AGAIN,
         _ => codes::OTHER,

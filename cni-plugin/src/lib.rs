@@ -19,6 +19,7 @@ mod netlink;
 mod netns;
 pub mod prefix;
 pub mod protocol;
+mod random;
 pub mod result;
 mod sysctl;
 mod verbs;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::random;
+
 /// A 48-bit address in transmission order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mac([u8; 6]);
@@ -18,8 +20,14 @@ impl Mac {
         Self(bytes)
     }
 
+    /// A random address, as the kernel would give one.
+    pub fn random() -> Self {
+        let [a, b, c, d, e, f, _, _] = random::bytes();
+        Self::locally_administered([a, b, c, d, e, f])
+    }
+
     /// Makes an address of random bytes that is unicast and locally administered (IEEE 802, bits 0 and 1).
-    pub fn locally_administered(mut random: [u8; 6]) -> Self {
+    fn locally_administered(mut random: [u8; 6]) -> Self {
         random[0] = (random[0] | 0b10) & !1;
         Self(random)
     }

@@ -60,9 +60,7 @@ fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Erro
             Err(AttachError::NotABridge(plan.name.clone()).into())
         };
     }
-    let mut random = [0; 6];
-    getrandom::fill(&mut random).map_err(AttachError::Random)?;
-    let add = requests::add_bridge(&plan.name, plan.mtu, Mac::locally_administered(random));
+    let add = requests::add_bridge(&plan.name, plan.mtu, Mac::random());
     let new = match node.netlink.ask(add) {
         Ok(_) => true,
         // Another ADD was quicker.

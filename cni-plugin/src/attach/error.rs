@@ -43,9 +43,6 @@ pub(crate) enum AttachError {
     /// The IPAM gave nothing.
     #[error("IPAM plugin returned missing IP config")]
     NoAddresses,
-    /// Random bytes could not be had.
-    #[error("no random bytes: {0}")]
-    Random(getrandom::Error),
     /// Ten random names were all taken.
     #[error("no free name for the host's end of the veth")]
     NoFreeName,

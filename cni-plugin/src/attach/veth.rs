@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use super::{Alias, AttachError, Journal, Node, Plan, Sandbox, Step};
 use crate::error::Error;
 use crate::netlink::{Link, Selector, requests};
+use crate::random;
 use crate::sysctl;
 
 /// How often a random name is tried; one in four thousand million is taken.
@@ -31,9 +32,8 @@ pub(crate) fn make_veth(
 
 fn create(node: &mut Node, sandbox: &Sandbox, plan: &Plan) -> Result<Link, Error> {
     for _ in 0..ATTEMPTS {
-        let mut random = [0; 4];
-        getrandom::fill(&mut random).map_err(AttachError::Random)?;
-        let name = format!("veth{:08x}", u32::from_ne_bytes(random));
+        let [a, b, c, d, ..] = random::bytes();
+        let name = format!("veth{a:02x}{b:02x}{c:02x}{d:02x}");
         let add = requests::add_veth(&requests::Veth {
             host: &name,
             container: &plan.key.ifname,

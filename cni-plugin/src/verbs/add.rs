@@ -36,7 +36,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     if let Some(existing) = existing {
         return Update { config, call, bridge: &bridge, mac }.run(&mut node, &mut sandbox, &existing);
     }
-    let mac = mac.map_or_else(random_mac, Ok)?;
+    let mac = mac.unwrap_or_else(Mac::random);
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
     let made = addresses(&ipam, previous.as_ref(), &mut journal)
@@ -62,12 +62,6 @@ fn requested_mac(config: &Config, call: &Call) -> Result<Option<Mac>, AttachErro
     let configured = given(&network.runtime_config.mac).or_else(|| given(&network.args.cni.mac));
     let requested = configured.or_else(|| call.arguments.mac.clone());
     requested.map(|mac| mac.parse().map_err(AttachError::Mac)).transpose()
-}
-
-fn random_mac() -> Result<Mac, AttachError> {
-    let mut random = [0; 6];
-    getrandom::fill(&mut random).map_err(AttachError::Random)?;
-    Ok(Mac::locally_administered(random))
 }
 
 /// Addresses from the IPAM, or those that an IPAM earlier in the chain gave; none on a layer 2 network.
@@ -109,9 +103,12 @@ fn execute(
     let bridge = ensure_bridge(node, &plan.bridge, journal)?;
     let host = make_veth(node, sandbox, plan, journal)?;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    configure(node, sandbox, plan, inner)?;
+    // The agent works while the container's end is configured. Nothing reaches or leaves it before both are done.
     journal.push(Step::Attached(plan.key.clone()));
-    let attached = agent.ask(Request::Attach { port: port_of(plan, &bridge, &host) })?;
+    agent.send(Request::Attach { port: port_of(plan, &bridge, &host) })?;
+    let configured = configure(node, sandbox, plan, inner);
+    let attached = agent.receive()?;
+    configured?;
     let host = put_into_service(node, plan, &bridge, &host)?;
     wait_for_addresses(sandbox, plan, inner)?;
     Ok(result(config, plan, &bridge, &host, &attached))
