@@ -20,7 +20,6 @@ impl Agent {
         let key = port.key.clone();
         let attached = self.attach_unlogged(port);
         let took = begun.elapsed();
-        self.settling.put_off();
         match &attached {
             Ok(_) => tracing::info!(%key, ?took, "attached"),
             Err(refusal) => tracing::warn!(%key, ?took, %refusal, "not attached"),

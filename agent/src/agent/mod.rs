@@ -13,7 +13,6 @@ mod reap;
 mod reconcile;
 mod refusal;
 mod report;
-mod settle;
 mod sweep;
 
 use std::path::PathBuf;
@@ -48,7 +47,6 @@ pub struct Agent {
     warnings: Vec<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
-    settling: settle::Settling,
 }
 
 impl Agent {
@@ -67,10 +65,8 @@ impl Agent {
             uplinks: config.uplinks.clone(),
             warnings: config.warnings.clone(),
             aside: Vec::new(),
-            settling: settle::Settling::default(),
         };
         agent.reconcile()?;
-        agent.settling.put_off();
         Ok(agent)
     }
 

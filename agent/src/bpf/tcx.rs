@@ -10,6 +10,7 @@ use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
 use aya::programs::{ProgramError, SchedClassifier};
 use nix::libc;
 
+use super::expedite::Expedited;
 use super::hook::Hook;
 
 /// Why a link could not be made, taken over or removed.
@@ -69,6 +70,7 @@ fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
 pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<(), TcxError> {
+    let _expedited = Expedited::begin();
     let options = TcAttachOptions::TcxOrder(LinkOrder::last());
     let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
     let link = FdLink::try_from(program.take_link(id)?)?;
@@ -81,6 +83,7 @@ pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<
 /// # Errors
 /// [`TcxError::Unpin`].
 pub fn detach(pin: &Path) -> Result<(), TcxError> {
+    let _expedited = Expedited::begin();
     match fs::remove_file(pin) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),

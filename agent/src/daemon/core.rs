@@ -4,7 +4,6 @@ use std::thread;
 
 use shunt_agent_api::{AgentError, ErrorKind, Reply, Request};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout_at;
 
 use crate::agent::{Agent, OpenError};
 use crate::config::Config;
@@ -47,14 +46,12 @@ impl Core {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (opened, open) = oneshot::channel();
         let (alive, ended) = oneshot::channel();
-        let clock = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let clock = clock.map_err(CoreError::Thread)?;
         let run = move || {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::open(&config) {
                 Ok(agent) => {
                     if opened.send(Ok(())).is_ok() {
-                        clock.block_on(work(agent, queue));
+                        work(agent, queue);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
@@ -87,23 +84,12 @@ impl Core {
     }
 }
 
-/// Does job after job, and when there is none for a while, what the agent would rather do in peace.
-async fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
-    loop {
-        let job = match agent.settles_at() {
-            None => queue.recv().await,
-            Some(due) => match timeout_at(due.into(), queue.recv()).await {
-                Ok(job) => job,
-                Err(_nothing_to_do) => {
-                    agent.settle();
-                    continue;
-                }
-            },
-        };
+/// Does job after job.
+fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.blocking_recv() {
         match job {
-            None => return,
-            Some(Job::Follow(events)) => agent.follow(&events),
-            Some(Job::Answer(request, reply)) => {
+            Job::Follow(events) => agent.follow(&events),
+            Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));
             }

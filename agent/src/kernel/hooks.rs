@@ -1,10 +1,8 @@
 //! Attaching, taking over and detaching programs, in whichever way this kernel has.
 //!
-//! Both ways have their price. A tcx link is pinned and nobody removes it by accident, but the kernel waits for an RCU
-//! grace period, with the lock of all network configuration held, each time one is made: some 13 ms for each program
-//! (measured), as long as the rest of a container's ADD. A filter of clsact is there at once, forwards as fast
-//! (measured), and goes with its qdisc. So a program is attached as a filter first, and moved to a link when nothing
-//! else happens ([`Kernel::promote`]); both run for a moment then, and none never.
+//! A tcx link wherever the kernel has them: it is pinned, nobody removes it by accident, and it leaves the interface's
+//! one place for an ingress qdisc free: a shaper that comes later in the chain wants it for itself. A filter of clsact
+//! elsewhere.
 
 use std::path::PathBuf;
 
@@ -20,12 +18,10 @@ use crate::registry::{Attachment, Bridge};
 /// How programs are to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// As tcx links at once.
+    /// As tcx links.
     Tcx,
-    /// As filters of clsact, for good.
+    /// As filters of clsact.
     Clsact,
-    /// As filters first and as links when there is time.
-    Both,
 }
 
 impl Way {
@@ -33,7 +29,7 @@ impl Way {
     pub fn find(wanted: AttachMode) -> Self {
         match wanted {
             AttachMode::Tcx => Self::Tcx,
-            AttachMode::Auto if probe::has_tcx() => Self::Both,
+            AttachMode::Auto if probe::has_tcx() => Self::Tcx,
             AttachMode::Auto | AttachMode::Clsact => Self::Clsact,
         }
     }
@@ -66,8 +62,6 @@ impl Kernel {
         match self.way {
             Way::Tcx => self.attach_link(hook),
             Way::Clsact => self.attach_filter(hook),
-            // A kernel may have tcx and no clsact.
-            Way::Both => self.attach_filter(hook).or_else(|_| self.attach_link(hook)),
         }
     }
 
@@ -81,31 +75,17 @@ impl Kernel {
         match (self.way, is_link, is_filter) {
             (_, false, false) => return Ok(false),
             (Way::Tcx, false, true) => self.attach_link(hook).and_then(|()| self.detach_filter(hook))?,
-            (Way::Tcx | Way::Both, true, true) => self.detach_filter(hook)?,
+            (Way::Tcx, true, true) => self.detach_filter(hook)?,
             (Way::Clsact, true, false) => self.attach_filter(hook).and_then(|()| self.detach_link(hook))?,
             (Way::Clsact, true, true) => self.detach_link(hook)?,
-            (Way::Tcx | Way::Both, true, false) | (Way::Clsact | Way::Both, false, true) => {}
+            (Way::Tcx, true, false) | (Way::Clsact, false, true) => {}
         }
-        let mode = if self.way == Way::Clsact || (self.way == Way::Both && !is_link) {
-            ProgramMode::Clsact
-        } else {
-            ProgramMode::Tcx
+        let mode = match self.way {
+            Way::Tcx => ProgramMode::Tcx,
+            Way::Clsact => ProgramMode::Clsact,
         };
         self.modes.insert((hook.program, hook.ifindex), mode);
         Ok(true)
-    }
-
-    /// Moves a program from its filter to a link; the filter goes once the link is there.
-    ///
-    /// # Errors
-    /// The kernel refuses; the filter goes on serving.
-    pub fn promote(&mut self, hook: &Hook) -> Result<(), KernelError> {
-        self.attach_link(hook).and_then(|()| self.detach_filter(hook))
-    }
-
-    /// Whether [`Self::promote`] is still to be done.
-    pub fn is_to_be_promoted(&self, hook: &Hook) -> bool {
-        self.way == Way::Both && self.mode(hook) == ProgramMode::Clsact
     }
 
     /// Detaches a program, however it was attached; it, or its interface, may be gone already.

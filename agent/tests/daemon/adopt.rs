@@ -75,19 +75,6 @@ fn programs_move_between_filters_and_links_without_a_gap() {
 }
 
 #[test]
-fn filters_become_links_when_the_node_is_quiet() {
-    let (rig, ports) = two_attached("auto");
-    assert!(!are_all(&rig, ProgramMode::Tcx));
-    eventually("every program is on a link", || are_all(&rig, ProgramMode::Tcx));
-    assert_eq!(kernel::filters(&rig, "veth2", "ingress"), "");
-    assert_eq!(kernel::tcx(&rig, "veth2", Ingress).len(), 1);
-    for port in &ports {
-        rig.check(port).unwrap();
-    }
-    rig.exchange(0, 1, 5);
-}
-
-#[test]
 fn a_port_that_was_without_its_program_learns_which_flows_are_the_kernels() {
     let (mut rig, ports) = two_attached("tcx");
     // So that the node's conntrack sees its own traffic.

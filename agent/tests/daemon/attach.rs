@@ -1,6 +1,6 @@
 //! Attach, Detach, Check and Collect.
 
-use shunt_agent_api::{AttachmentKey, ErrorKind, Reply, Request};
+use shunt_agent_api::{AttachmentKey, ErrorKind, ProgramMode, Reply, Request};
 
 use crate::kernel;
 use crate::rig::Rig;
@@ -107,6 +107,19 @@ fn other_users_filters_and_qdiscs_stay() {
         let left = kernel::filters(&rig, "veth2", "ingress");
         assert!(left.contains("pref 7") && !left.contains("from_container"), "{mode}: {left}");
     }
+}
+
+#[test]
+fn links_leave_the_ingress_qdisc_to_a_shaper_and_grace_periods_as_they_were() {
+    let switch = || std::fs::read_to_string("/sys/kernel/rcu_expedited").unwrap();
+    let before = switch();
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    assert!(rig.status().programs.iter().all(|program| program.mode == ProgramMode::Tcx));
+    // A chained shaper adds it with NLM_F_EXCL, as this does.
+    rig.node.command("tc", &["qdisc", "add", "dev", "veth2", "ingress"]).unwrap();
+    assert_eq!(switch(), before);
 }
 
 #[test]
