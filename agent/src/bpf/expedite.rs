@@ -1,6 +1,6 @@
 //! Short grace periods while a program is attached.
 //!
-//! To make or remove a tcx link the kernel waits for an RCU grace period with the lock of all network configuration held
+//! To make a tcx link the kernel waits for an RCU grace period with the lock of all network configuration held
 //! (`tcx_entry_sync`, kernel/bpf/tcx.c): 8 to 20 ms, during which nobody on the node can configure an interface. Every
 //! other wait under that lock is expedited (`synchronize_net`, net/core/dev.c), and takes 0.05 ms; this one was left
 //! out. The kernel has a switch that expedites all of them, and it is thrown for as long as the one call takes

@@ -83,7 +83,6 @@ pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<
 /// # Errors
 /// [`TcxError::Unpin`].
 pub fn detach(pin: &Path) -> Result<(), TcxError> {
-    let _expedited = Expedited::begin();
     match fs::remove_file(pin) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),
