@@ -64,6 +64,9 @@ impl Options {
 /// Pairs of ADD and DEL, and rounds: the least that a claim may rest on.
 const ROUNDS: usize = 30;
 
+/// The fast-path share below which a row says nothing about the fast path.
+const FAST_ENOUGH: f64 = 0.99;
+
 /// Runs the benchmark.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
     let header = Header::gather();
@@ -125,15 +128,26 @@ fn show_rounds(
         &format!("{unit}, one CPU, ratios to the bare veth pair by rounds"),
     )?;
     for (index, contestant) in contestants.iter().enumerate() {
-        let again =
-            if index > 0 && contestant.name == contestants[0].name { " (again: the noise)" } else { "" };
-        let title = pad(&format!("{}{again}", contestant.title), 36);
-        let share = shares[index].map_or_else(String::new, |share| format!("  {:.2}% fast", share * 100.0));
+        let again = index > 0 && contestant.name == contestants[0].name;
+        let title = format!("{}{}", contestant.title, if again { " (again: the noise)" } else { "" });
+        let figure = right(&format!("{:.1}", rounds.figure(index)), 8);
+        let p99 = rounds.p99(index).map_or_else(String::new, |p99| format!("p99 {p99:.1}"));
         let ratio = rounds.ratio(index, 0).map_or_else(String::new, |ratio| show_ratio(&ratio));
-        let figure = right(&format!("{:.1} {unit}", rounds.figure(index)), 14);
-        screen.line(&format!("    {title}{figure}   {ratio}{share}"))?;
+        let share = shares[index].map_or_else(String::new, show_share);
+        screen.line(&format!("    {}{figure}  {}  {ratio}{share}", pad(&title, 36), pad(&p99, 10)))?;
+    }
+    // Shunt is the second; the kernel's two bridges come after it.
+    for (to, bridge) in contestants.iter().enumerate().skip(2).take(2) {
+        let title = format!("shunt to {}", bridge.title);
+        let ratio = rounds.ratio(1, to).map_or_else(String::new, |ratio| show_ratio(&ratio));
+        screen.line(&format!("    {}{ratio}", pad(&title, 58)))?;
     }
     Ok(())
+}
+
+fn show_share(share: f64) -> String {
+    let percent = format!("  {:.2}% fast", share * 100.0);
+    if share < FAST_ENOUGH { Paint::Bad.on(&format!("{percent}: void")) } else { percent }
 }
 
 fn show_times(screen: &mut Screen, times: &AddDel) -> Result<()> {
@@ -153,6 +167,7 @@ fn show_times(screen: &mut Screen, times: &AddDel) -> Result<()> {
 }
 
 fn show_ratio(ratio: &Ratio) -> String {
-    let spread = format!("({:.3}–{:.3}, at most {:.3})", ratio.low, ratio.high, ratio.upper95);
+    let spread =
+        format!("spread {:.3}–{:.3}, 95% {:.3}–{:.3}", ratio.low, ratio.high, ratio.lower95, ratio.upper95);
     format!("{:.3}×  {}", ratio.median, Paint::Dim.on(&spread))
 }

@@ -12,8 +12,10 @@ pub(crate) struct Ratio {
     pub(crate) low: f64,
     /// 90th percentile.
     pub(crate) high: f64,
-    /// Upper end of the median's 95% confidence interval (order statistics, no distribution assumed): what may be
-    /// claimed.
+    /// Lower end of the median's 95% confidence interval (order statistics, no distribution assumed): what may be
+    /// claimed of a rate.
+    pub(crate) lower95: f64,
+    /// Its upper end: what may be claimed of a latency.
     pub(crate) upper95: f64,
     /// How many rounds.
     pub(crate) rounds: usize,
@@ -30,11 +32,13 @@ impl Ratio {
         let count = ratios.len() as f64;
         // Binomial with p = ½, by its normal approximation.
         let rank = (count / 2.0 + 1.96 * count.sqrt() / 2.0).ceil() as usize;
+        let rank = rank.min(ratios.len() - 1);
         Some(Self {
             median: quantile(&ratios, 0.5),
             low: quantile(&ratios, 0.1),
             high: quantile(&ratios, 0.9),
-            upper95: ratios[rank.min(ratios.len() - 1)],
+            lower95: ratios[ratios.len() - 1 - rank],
+            upper95: ratios[rank],
             rounds: ratios.len(),
         })
     }
@@ -67,11 +71,11 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_bound_of_thirty_rounds_is_the_twenty_first_to_twenty_second() {
+    fn the_interval_of_thirty_rounds_leaves_eight_out_at_each_end() {
         let these: Vec<f64> = (1..=30).map(f64::from).collect();
         let ratio = Ratio::of(&these, &[1.0; 30]).unwrap();
         assert_eq!(ratio.median, 15.5);
-        assert_eq!(ratio.upper95, 22.0);
+        assert_eq!((ratio.lower95, ratio.upper95), (9.0, 22.0));
     }
 
     #[test]

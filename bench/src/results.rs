@@ -1,5 +1,6 @@
 //! `results.json`: the raw rounds, and what they come to.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -31,8 +32,10 @@ struct Summary {
     unit: &'static str,
     /// Median of the rounds.
     figure: f64,
-    /// To the first contestant (the bare wire), by rounds.
-    to_bare: Option<Ratio>,
+    /// Median of the rounds' 99th percentiles, in µs; none for a rate.
+    p99_us: Option<f64>,
+    /// Of the figure to each contestant's, by rounds.
+    ratios: BTreeMap<String, Ratio>,
     /// Shunt's fast-path share, over the whole run; below 0.99 the row is void.
     fast_share: Option<f64>,
 }
@@ -51,7 +54,8 @@ impl Results {
                 name: row.name.clone(),
                 unit: rounds.workload.unit(),
                 figure: rounds.figure(index),
-                to_bare: rounds.ratio(index, 0),
+                p99_us: rounds.p99(index),
+                ratios: rounds.ratios(index),
                 fast_share: shares.get(index).copied().flatten(),
             });
         }

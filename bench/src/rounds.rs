@@ -1,5 +1,7 @@
 //! Interleaved rounds: A B C, B C A, C A B …, so that a disturbance meets all alike and none is always first.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use serde::Serialize;
 use shunt_lab::Interrupt;
@@ -78,6 +80,18 @@ impl Rounds {
     /// Its median.
     pub(crate) fn figure(&self, index: usize) -> f64 {
         median(&self.figures(index))
+    }
+
+    /// The median of its rounds' 99th percentiles, in µs; none where only the rate is measured.
+    pub(crate) fn p99(&self, index: usize) -> Option<f64> {
+        let all: Option<Vec<f64>> = self.rows[index].samples.iter().map(|sample| sample.p99_us).collect();
+        all.map(|all| median(&all))
+    }
+
+    /// Of the contestant at `index` to every contestant; one that is measured twice counts with its first row.
+    pub(crate) fn ratios(&self, index: usize) -> BTreeMap<String, Ratio> {
+        let to = |to: usize| Some((self.rows[to].name.clone(), self.ratio(index, to)?));
+        (0..self.rows.len()).rev().filter_map(to).collect()
     }
 
     /// Of the contestant at `index` to the one at `to`.
