@@ -1,6 +1,6 @@
 //! What has been done, and how to take it back: in reverse, going on past errors.
 
-use shunt_agent_api::{AttachmentKey, Client, Request};
+use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
 
 use super::{MadeBridge, Node, is_idle};
 use crate::error::Error;
@@ -37,6 +37,11 @@ impl Journal {
         &mut self.steps[last]
     }
 
+    /// Takes back the note of the last step: it turned out not to have been one.
+    pub(crate) fn withdraw(&mut self) {
+        self.steps.pop();
+    }
+
     /// Takes everything back; answers what could not be.
     pub(crate) fn undo(self, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Vec<Error> {
         let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam));
@@ -52,7 +57,11 @@ fn undo(step: Step, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Res
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),
         },
-        Step::Attached(key) => agent.ask(Request::Detach { key, link: None }).map(drop).map_err(Error::from),
+        Step::Attached(key) => match agent.ask(Request::Detach { key, link: None }) {
+            // An agent that ended over this finishes at its next start, when it sees that the link is gone.
+            Ok(_) | Err(ClientError::Silent { .. } | ClientError::Unreachable { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use shunt_agent_api::{Attached, Client, Reply, Request};
+use shunt_agent_api::{AgentError, Attached, Client, ClientError, ErrorKind, Reply, Request};
 
 use super::add_adopted::adopt;
 use super::add_update::Update;
@@ -107,7 +107,12 @@ fn execute(
     journal.push(Step::Attached(plan.key.clone()));
     agent.send(Request::Attach { port: port_of(plan, &bridge, &host) })?;
     let configured = configure(node, sandbox, plan, inner);
-    let attached = agent.receive()?;
+    let attached = agent.receive().inspect_err(|error| {
+        if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
+            // What is attached under this key is not this ADD's to detach.
+            journal.withdraw();
+        }
+    })?;
     configured?;
     let host = put_into_service(node, plan, &bridge, &host)?;
     wait_for_addresses(sandbox, plan, inner)?;

@@ -1,7 +1,7 @@
 //! ADD after another plugin that made the interface: its port is handed to the agent, its result passed on.
 
 use serde_json::json;
-use shunt_agent_api::{Attached, Client, Reply, Request};
+use shunt_agent_api::{Attached, Client, ClientError, ErrorKind, Reply, Request};
 
 use crate::attach::{Adopted, Node, Sandbox};
 use crate::config::Config;
@@ -25,6 +25,10 @@ pub(crate) fn adopt(
     let key = port.key.clone();
     let attached = match agent.ask(Request::Attach { port }) {
         Ok(attached) => attached,
+        // What is attached under this key is not this ADD's to detach.
+        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
+            return Err(ClientError::Refused(refusal).into());
+        }
         Err(error) => {
             let leftovers =
                 agent.ask(Request::Detach { key, link: None }).err().map(Error::from).into_iter().collect();

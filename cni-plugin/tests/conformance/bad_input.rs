@@ -184,3 +184,34 @@ fn a_route_that_the_kernel_refuses_undoes_everything() {
     runtime.assert_nothing_new(&before);
     assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
 }
+
+#[test]
+fn an_attachment_that_exists_elsewhere_survives_a_second_add() {
+    let runtime = Runtime::new();
+    let _containers = ["c1", "other"].map(|id| runtime.container(id));
+    let layer2 = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0" });
+    runtime.call("ADD", "c1", &layer2).ok();
+    runtime.agent.with(|books| books.refuse_attach = Some(ErrorKind::Exists));
+    let mut environment = runtime.environment("ADD", "c1");
+    environment[2].1 = runtime.lab.root().join("other.netns").display().to_string();
+    assert_eq!(runtime.call_with(&environment, layer2.to_string().as_bytes()).error().0, 106);
+    runtime
+        .agent
+        .with(|books| assert_eq!(books.ports.len(), 1, "the first one's port is still in the books"));
+}
+
+#[test]
+fn an_agent_that_dies_over_an_attach_means_try_again_later() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    let before = runtime.inventory();
+    let socket = runtime.lab.root().join("dying.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let dying = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let (code, text) =
+        runtime.call("ADD", "c1", &with(runtime.network("n1"), "agentSocket", json!(socket))).error();
+    dying.join().unwrap();
+    assert_eq!(code, 11, "{text}");
+    runtime.assert_nothing_new(&before);
+    assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
+}

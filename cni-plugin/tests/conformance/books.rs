@@ -102,7 +102,9 @@ fn answer(books: &mut Books, request: Request) -> Reply {
     let refusal = |kind, message: &str| Reply::Error(AgentError { kind, message: message.to_owned() });
     match request {
         Request::Attach { port } => {
-            books.ports.insert(port.key.clone(), port);
+            if books.refuse_attach != Some(ErrorKind::Exists) {
+                books.ports.insert(port.key.clone(), port);
+            }
             match books.refuse_attach {
                 Some(kind) => refusal(kind, "told to refuse"),
                 None => Reply::Attached(Attached { programs: Vec::new() }),
