@@ -9,7 +9,10 @@ use nix::unistd::Pid;
 use crate::inventory::files_below;
 use crate::lab::{PREFIX, RUN, remove};
 
-/// The machine's links, pins and BPF programs at some moment, to be compared with a later one.
+/// Where pins land that did not go to a lab's own BPF file system, as they should.
+const DEFAULT_PINS: &str = "/sys/fs/bpf/shunt";
+
+/// The machine's links and an agent's usual pins at some moment, to be compared with a later one.
 #[derive(Debug, Clone)]
 pub struct Machine {
     links: BTreeSet<String>,
@@ -21,7 +24,7 @@ impl Machine {
     pub fn now() -> Self {
         let links = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
         let links = links.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
-        Self { links: links.collect(), pins: files_below(Path::new("/sys/fs/bpf")).into_iter().collect() }
+        Self { links: links.collect(), pins: files_below(Path::new(DEFAULT_PINS)).into_iter().collect() }
     }
 
     /// What `lab`, now dropped, has left behind, one line each: its directory, mounts, processes, and links and pins
