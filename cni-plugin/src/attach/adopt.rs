@@ -65,6 +65,7 @@ impl Adopted {
                 mtu: host.mtu,
                 netns: Some(call.netns.clone()),
                 peer_up: inner.up,
+                masquerade: Vec::new(),
             }),
         })
     }

@@ -1,5 +1,6 @@
 //! What an ADD will do, decided before anything is touched.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use shunt_agent_api::AttachmentKey;
@@ -39,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) detect_duplicates: bool,
     /// Whether there are addresses to configure at all.
     pub(crate) layer3: bool,
+    /// The subnets whose traffic to elsewhere gets the node's address.
+    pub(crate) masquerade: Vec<String>,
     /// The container's routes, each with its next hop.
     pub(crate) routes: Vec<Route>,
     /// The result, but for the interfaces.
@@ -85,10 +88,18 @@ impl Plan {
             up: !bridge.disable_container_interface,
             detect_duplicates: bridge.enabledad,
             layer3,
+            masquerade: masqueraded(&result, bridge),
             routes,
             result,
         })
     }
+}
+
+/// The subnets of its addresses, if what leaves them is to be masqueraded.
+fn masqueraded(result: &AddResult, bridge: &Bridge) -> Vec<String> {
+    let subnet = |ip: &Ip| format!("{}/{}", ip.address.network(), ip.address.length());
+    let subnets: BTreeSet<String> = result.ips.iter().filter(|_| bridge.ip_masq).map(subnet).collect();
+    subnets.into_iter().collect()
 }
 
 /// The attachment's key.

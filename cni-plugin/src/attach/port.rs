@@ -26,6 +26,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         mtu: host.mtu,
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
+        masquerade: plan.masquerade.clone(),
     }
 }
 

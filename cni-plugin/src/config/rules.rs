@@ -85,7 +85,6 @@ fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     let runtime = &network.runtime_config;
     let limited = bridge.ingress_rate > 0 || bridge.egress_rate > 0;
     let unbuilt = [
-        ("ipMasq", bridge.ip_masq),
         ("vlan", bridge.vlan != 0),
         ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
         ("vlans", bridge.vlans.is_some()),

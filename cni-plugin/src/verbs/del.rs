@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nix::net::if_::if_nametoindex;
 use shunt_agent_api::{AttachmentKey, BridgePort, Client, ClientError, Detached, Interface, Reply, Request};
 
 use crate::agent;
@@ -47,9 +48,8 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
         let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
         failures.extend(remove(&mut node, &host, patience).err());
-    }
-    if let (Some(sandbox), Personality::Bridge) = (&mut sandbox, config.personality) {
-        // The reference plugin deletes whatever has the name.
+    } else if let (Some(sandbox), Personality::Bridge) = (&mut sandbox, config.personality) {
+        // No pair of this node's, but the reference plugin deletes whatever has the name.
         failures.extend(delete(&mut sandbox.netlink, Selector::Name(&key.ifname)).err().map(Error::from));
     }
     failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.del()).err().map(Error::from));
@@ -138,8 +138,8 @@ fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &
 /// Waits until the agent has deleted the link; does it here when that takes too long.
 fn remove(node: &mut Node, host: &Link, patience: Duration) -> Result<(), Error> {
     let start = Instant::now();
-    let still_there = |node: &mut Node| Ok::<_, Error>(node.link(Selector::Index(host.index))?.is_some());
-    while still_there(node)? {
+    // Not by netlink: that would wait for the lock under which the kernel, with the link gone, goes on to clean up.
+    while if_nametoindex(host.name.as_str()).is_ok_and(|index| index == host.index) {
         if start.elapsed() >= patience {
             return Ok(delete(&mut node.netlink, Selector::Index(host.index))?);
         }

@@ -29,6 +29,14 @@ fn links(namespace: &Namespace) -> Vec<Value> {
         let name = link["ifname"].as_str().unwrap();
         described["name"] = json!(if name.starts_with("veth") { "veth" } else { name });
         described["kind"] = link["linkinfo"]["info_kind"].clone();
+        if described["kind"] == "bridge" {
+            // The kernel is in no hurry to say that a bridge's carrier has come or gone.
+            described["operstate"] = Value::Null;
+            described["flags"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|flag| flag != "NO-CARRIER" && flag != "LOWER_UP");
+        }
         let port = &link["linkinfo"]["info_slave_data"];
         described["port"] = only(port, &["hairpin", "isolated", "learning", "flood", "state", "guard"]);
         described["addresses"] = link["addr_info"]
@@ -46,7 +54,9 @@ fn links(namespace: &Namespace) -> Vec<Value> {
 fn settings(namespace: &Namespace, names: &[String]) -> Vec<String> {
     let read = |name: &String| {
         let value = std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap();
-        format!("{} = {}", name.replace(|c: char| c.is_ascii_hexdigit(), ""), value.trim())
+        let parts: Vec<_> =
+            name.split('/').map(|part| if part.starts_with("veth") { "veth" } else { part }).collect();
+        format!("{} = {}", parts.join("/"), value.trim())
     };
     namespace.enter(|| names.iter().map(read).collect()).unwrap()
 }
@@ -97,15 +107,10 @@ fn traces(network: &Value, call: impl Fn(&Runtime, &str, &Value) -> Outcome) -> 
     call(&runtime, "CHECK", &network).ok();
     call(&runtime, "DEL", &network).ok();
     call(&runtime, "DEL", &network).ok();
-    // Whatever is gone has no settings any more. The kernel is in no hurry to say that the bridge has no carrier.
-    let mut node = links(&runtime.node);
-    for link in &mut node {
-        link["operstate"] = Value::Null;
-        link["flags"].as_array_mut().unwrap().retain(|flag| flag != "NO-CARRIER" && flag != "LOWER_UP");
-    }
+    // Whatever is gone has no settings any more.
     let after_del = Traces {
         result: Value::Null,
-        node,
+        node: links(&runtime.node),
         container: links(&container),
         routes: Vec::new(),
         settings: Vec::new(),
