@@ -214,3 +214,24 @@ fn an_agent_that_dies_over_an_attach_means_try_again_later() {
     runtime.assert_nothing_new(&before);
     assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
 }
+
+#[test]
+fn a_bridge_without_a_free_port_has_its_own_code() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    runtime.node.command("ip", &["link", "add", "br0", "type", "bridge"]).unwrap();
+    let batch = runtime.lab.root().join("ports");
+    // Both ends of each pair are ports: 1022 of them, and one whose other end is none.
+    let pairs = (0..511)
+        .map(|n| format!("link add a{n} master br0 type veth peer name b{n}\nlink set b{n} master br0\n"));
+    let last = "link add a511 master br0 type veth peer name b511\n".to_owned();
+    std::fs::write(&batch, pairs.chain([last]).collect::<String>()).unwrap();
+    runtime.node.command("ip", &["-batch", &batch.display().to_string()]).unwrap();
+    let mut network = runtime.network("n1");
+    network["isDefaultGateway"] = json!(false);
+    runtime.node.command("ip", &["link", "set", "br0", "up"]).unwrap();
+    let before = runtime.inventory();
+    let (code, text) = runtime.call("ADD", "c1", &network).error();
+    assert!(code == 103 && text.contains("`br0` takes no more ports"), "{text}");
+    runtime.assert_nothing_new(&before);
+}
