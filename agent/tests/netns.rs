@@ -10,5 +10,7 @@ mod bad_input;
 mod delete;
 #[path = "netns/fast_path.rs"]
 mod fast_path;
+#[path = "netns/masquerade.rs"]
+mod masquerade;
 #[path = "netns/stage.rs"]
 mod stage;

@@ -53,4 +53,7 @@ pub struct BridgePort {
     /// Whether the container's end is up already. `bpf_redirect_peer` loses packets silently while it is not.
     #[serde(default)]
     pub peer_up: bool,
+    /// Prefixes, as `10.1.0.0/16`, whose traffic to anywhere else gets the node's address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masquerade: Vec<String>,
 }

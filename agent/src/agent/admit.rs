@@ -5,6 +5,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, Interface};
 
 use super::Refusal;
 use crate::mac;
+use crate::nft::Prefix;
 
 /// The longest name of a link (`IFNAMSIZ` with its zero).
 const MAX_IFNAME: usize = 15;
@@ -35,6 +36,9 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
             &port.ips.len().to_string(),
             "are more than one interface may have here, 64",
         ));
+    }
+    if let Some(prefix) = port.masquerade.iter().find(|prefix| prefix.parse::<Prefix>().is_err()) {
+        return Err(malformed("masquerade", prefix, "is not an address prefix"));
     }
     if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
     {
@@ -97,6 +101,7 @@ mod tests {
             mtu: 1500,
             netns: None,
             peer_up: false,
+            masquerade: Vec::new(),
         }
     }
 
@@ -108,7 +113,7 @@ mod tests {
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
         type Spoil = fn(&mut BridgePort);
-        let cases: [(&str, Spoil); 12] = [
+        let cases: [(&str, Spoil); 13] = [
             ("network", |p| p.key.network = "../../etc".into()),
             ("network", |p| p.key.network = String::new()),
             ("container", |p| p.key.container = ".hidden".into()),
@@ -121,6 +126,7 @@ mod tests {
             ("mac", |p| p.mac = "nonsense".into()),
             ("mtu", |p| p.mtu = 0),
             ("ips", |p| p.ips = vec!["224.0.0.1".parse().unwrap()]),
+            ("masquerade", |p| p.masquerade = vec!["10.0.0.0".into()]),
         ];
         for (field, spoil) in cases {
             let mut spoiled = good();

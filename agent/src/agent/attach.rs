@@ -36,7 +36,7 @@ impl Agent {
         }
         self.refuse_what_is_taken(&port, mac)?;
         self.store.write(&port)?;
-        let built = self.build(&port, mac, &host, bridge);
+        let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
         if built.is_err() {
             self.forget(&port.key, "undone");
             self.store.remove(&port.key)?;
@@ -136,13 +136,14 @@ impl Agent {
 /// What makes two ports of one key different attachments; where the runtime keeps the namespace, and whether the
 /// peer is up yet, do not.
 pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
-    let BridgePort { key: _, bridge, host, mac, ips, mtu, netns: _, peer_up: _ } = one;
+    let BridgePort { key: _, bridge, host, mac, ips, mtu, netns: _, peer_up: _, masquerade } = one;
     [
         (*host != other.host, "host interface"),
         (*bridge != other.bridge, "bridge"),
         (!mac.eq_ignore_ascii_case(&other.mac), "MAC address"),
         (*ips != other.ips, "list of addresses"),
         (*mtu != other.mtu, "MTU"),
+        (*masquerade != other.masquerade, "masquerade"),
     ]
     .into_iter()
     .find_map(|(differs, what)| differs.then_some(what))

@@ -9,12 +9,14 @@ mod check;
 mod detach;
 mod follow;
 mod learn;
+mod masquerade;
 mod reap;
 mod reconcile;
 mod refusal;
 mod report;
 mod sweep;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use shunt_agent_api::{Reply, Request};
@@ -23,6 +25,7 @@ pub use refusal::Refusal;
 
 use crate::config::Config;
 use crate::kernel::{Kernel, KernelError};
+use crate::nft::MasqueradeRule;
 use crate::registry::Registry;
 use crate::state::{Store, StoreError};
 
@@ -47,6 +50,8 @@ pub struct Agent {
     warnings: Vec<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
+    /// The rules that the kernel has; none while that is not known.
+    masquerading: Option<BTreeSet<MasqueradeRule>>,
 }
 
 impl Agent {
@@ -65,6 +70,7 @@ impl Agent {
             uplinks: config.uplinks.clone(),
             warnings: config.warnings.clone(),
             aside: Vec::new(),
+            masquerading: None,
         };
         agent.reconcile()?;
         Ok(agent)

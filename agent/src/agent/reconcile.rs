@@ -58,6 +58,10 @@ impl Agent {
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
+        if let Err(error) = self.masquerade() {
+            tracing::warn!(%error, "masquerade rules could not be set");
+            self.warnings.push(format!("masquerade rules could not be set: {error}"));
+        }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
         tracing::info!(adopted, lost, repaired, took = ?begun.elapsed(), "reconciled");
         Ok(())

@@ -3,6 +3,7 @@
 use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface};
 
 use crate::kernel::KernelError;
+use crate::nft::NftError;
 use crate::state::StoreError;
 
 /// Why a request is refused.
@@ -48,6 +49,9 @@ pub enum Refusal {
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// The kernel refused the masquerade rules.
+    #[error("masquerade: {0}")]
+    Nft(#[from] NftError),
     /// The state directory refused.
     #[error(transparent)]
     State(#[from] StoreError),
@@ -60,7 +64,7 @@ impl Refusal {
             Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,
-            Self::Kernel(_) => ErrorKind::Kernel,
+            Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,
         }
     }

@@ -81,6 +81,7 @@ mod tests {
                 mtu: 1500,
                 netns: None,
                 peer_up: false,
+                masquerade: Vec::new(),
             },
         }
     }

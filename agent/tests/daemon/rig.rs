@@ -130,6 +130,7 @@ impl Rig {
             mtu: 1500,
             netns: None,
             peer_up: true,
+            masquerade: Vec::new(),
         }
     }
 

@@ -1,0 +1,108 @@
+//! ipMasq: what leaves the network has the node's address, and nobody's rule outlives its network.
+
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
+
+use serde_json::json;
+use shunt_lab::{Conversation, Echo, Lab, Namespace, Network, Node, Protocol, Sandbox};
+
+/// A host beyond the node that knows no way back to the containers.
+struct World {
+    sandboxes: Vec<Sandbox>,
+    network: Network,
+    node: Node,
+    outside: Namespace,
+    _lab: Lab,
+}
+
+const NODE: [&str; 2] = ["10.99.0.1", "fd99::1"];
+const OUTSIDE: [&str; 2] = ["10.99.0.2", "fd99::2"];
+
+impl World {
+    fn new() -> Self {
+        let lab = Lab::new().unwrap();
+        let node = Node::start(&lab, "node").unwrap();
+        let outside = lab.namespace("outside").unwrap();
+        let path = outside.path().to_str().unwrap();
+        let pair = ["link", "add", "up0", "type", "veth", "peer", "name", "eth0", "netns", path];
+        node.namespace().command("ip", &pair).unwrap();
+        for (namespace, ifname, addresses) in [(node.namespace(), "up0", NODE), (&outside, "eth0", OUTSIDE)] {
+            for (address, length) in addresses.into_iter().zip(["24", "64"]) {
+                let address = format!("{address}/{length}");
+                namespace.command("ip", &["address", "add", &address, "dev", ifname, "nodad"]).unwrap();
+            }
+            namespace.command("ip", &["link", "set", ifname, "up"]).unwrap();
+        }
+        let network =
+            node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]).with("ipMasq", json!(true));
+        Self { sandboxes: Vec::new(), network, node, outside, _lab: lab }
+    }
+
+    fn add(&mut self, id: &str) {
+        self.sandboxes.push(Sandbox::start(&self._lab, &self.node, &self.network, id).unwrap());
+    }
+
+    fn rules(&self) -> String {
+        self.node.namespace().command("nft", &["list", "ruleset"]).unwrap()
+    }
+}
+
+#[test]
+fn what_leaves_the_network_has_the_nodes_address() {
+    let mut world = World::new();
+    world.add("one");
+    world.node.settle().unwrap();
+    for (outside, node) in OUTSIDE.into_iter().zip(NODE) {
+        let (outside, node): (IpAddr, IpAddr) = (outside.parse().unwrap(), node.parse().unwrap());
+        let echo = Echo::listen(&world.outside, outside, 7000).unwrap();
+        for protocol in [Protocol::Tcp, Protocol::Udp] {
+            let inside = world.sandboxes[0].namespace();
+            Conversation::open(inside, protocol, echo.address()).unwrap().chat(20, 1400).unwrap();
+        }
+        let server = world.outside.enter(|| UdpSocket::bind((outside, 7001)).unwrap()).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let client =
+            world.sandboxes[0].namespace().enter(|| UdpSocket::bind((any(outside), 0)).unwrap()).unwrap();
+        client.send_to(b"who am I?", (outside, 7001)).unwrap();
+        assert_eq!(server.recv_from(&mut [0; 16]).unwrap().1.ip(), node);
+    }
+}
+
+#[test]
+fn containers_of_one_network_see_each_others_own_addresses() {
+    let mut world = World::new();
+    world.add("one");
+    world.add("two");
+    for address in world.sandboxes[1].addresses() {
+        let server =
+            world.sandboxes[1].namespace().enter(|| UdpSocket::bind((address, 7001)).unwrap()).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let client =
+            world.sandboxes[0].namespace().enter(|| UdpSocket::bind((any(address), 0)).unwrap()).unwrap();
+        client.send_to(b"who am I?", (address, 7001)).unwrap();
+        let seen = server.recv_from(&mut [0; 16]).unwrap().1.ip();
+        assert!(world.sandboxes[0].addresses().contains(&seen), "{seen}");
+    }
+}
+
+#[test]
+fn a_rule_lives_as_long_as_its_networks_last_attachment_and_outlives_the_agent() {
+    let mut world = World::new();
+    world.add("one");
+    world.add("two");
+    let both = world.rules();
+    assert_eq!(both.matches("masquerade comment \"pods\"").count(), 2, "{both}");
+    world.sandboxes[0].delete(&world.node, &world.network).unwrap();
+    assert_eq!(world.rules(), both);
+    world.node.agent_mut().kill().unwrap();
+    assert_eq!(world.rules(), both);
+    world.node.restart_agent().unwrap();
+    assert_eq!(world.rules(), both);
+    world.sandboxes[1].delete(&world.node, &world.network).unwrap();
+    assert_eq!(world.rules(), "");
+}
+
+/// The unspecified address of the same family.
+fn any(like: IpAddr) -> IpAddr {
+    if like.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) }
+}
