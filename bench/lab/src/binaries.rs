@@ -43,7 +43,9 @@ impl Binaries {
                 bail!("there is no {name} in {}: run `cargo xtask build` first", directory.display());
             }
         }
-        Ok(Self { directory: directory.to_path_buf() })
+        // A link to a relative path would be relative to the link.
+        let directory = directory.canonicalize().with_context(|| format!("find {}", directory.display()))?;
+        Ok(Self { directory })
     }
 
     /// The CNI plugin.
