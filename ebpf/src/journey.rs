@@ -7,6 +7,7 @@
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
 use crate::abi::Port;
+use crate::notice::Sender;
 use crate::packet::Packet;
 use crate::parse::Unreadable;
 use crate::port::Missing;
@@ -77,7 +78,11 @@ pub fn to_container<P: Packet, T: Tables>(
 
 /// A frame that the node's stack sends out of the bridge device `here`: its own traffic, or what it routes.
 ///
-/// Every hook of the stack is behind it, so handing it to the port passes nothing by but the bridge's own look-up.
+/// Every hook of the stack is behind it, so handing it to the port passes nothing by but the bridge's own look-up. One kind
+/// of frame is still on its way through the hooks: what br_netfilter has translated inside the bridge, for a
+/// container that has to be resolved first, comes out here between DNAT and masquerading, and the bridge device takes it
+/// back in (`br_nf_pre_routing_finish_bridge`, net/bridge/br_netfilter_hooks.c). It has a container's source address,
+/// and it is left alone.
 #[inline(always)]
 pub fn from_host<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let port = match port::entry(here, Missing::Pass, tables) {
@@ -99,8 +104,10 @@ fn to_station<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
     let station = find::station(&frame, port, here, tables)?;
-    notice::kernel_flow(packet, &frame, port, station.ifindex, tables);
-    deliver::from_host(packet, &station)
+    match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {
+        Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),
+        Sender::Other => deliver::from_host(packet, &station),
+    }
 }
 
 #[inline(always)]

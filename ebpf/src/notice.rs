@@ -9,6 +9,15 @@ use crate::abi::{AddressKey, Port, PortKey};
 use crate::packet::Packet;
 use crate::parse::{self, FlowOf, Frame};
 
+/// Whose source address a frame by the kernel's way has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// A container's of the same L2 domain.
+    Container,
+    /// Anybody else's, or it cannot be told.
+    Other,
+}
+
 /// Remembers the flow of a frame on its way to the container behind `receiver`, if it comes from another container.
 #[inline(always)]
 pub fn kernel_flow<P: Packet, T: Tables>(
@@ -17,21 +26,22 @@ pub fn kernel_flow<P: Packet, T: Tables>(
     port: &Port,
     receiver: u32,
     tables: &T,
-) {
+) -> Sender {
     if frame.destination.is_group() {
-        return;
+        return Sender::Other;
     }
     let FlowOf::Flow { key, source } = parse::flow(packet, frame, port.bridge) else {
-        return;
+        return Sender::Other;
     };
     let Some(owner) = tables.owner(&AddressKey { bridge: port.bridge, address: source }) else {
-        return;
+        return Sender::Other;
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
-        return;
+        return Sender::Container;
     }
     // The flow first: a port that asks before there is an answer would let the reply onto the fast path.
     tables.note_kernel_flow(&key);
     tables.ask_from_now_on(&PortKey { ifindex: receiver });
     tables.ask_from_now_on(&PortKey { ifindex: owner.ifindex });
+    Sender::Container
 }

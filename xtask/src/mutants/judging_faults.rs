@@ -139,9 +139,17 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "routed-unnoticed",
         file: "ebpf/src/journey.rs",
-        find: "    notice::kernel_flow(packet, &frame, port, station.ifindex, tables);\n",
-        replace: "",
+        find: "match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {",
+        replace: "match Sender::Other {",
         why: "a Service's flow through the node's stack would be answered on the fast path",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "halfway-delivered",
+        file: "ebpf/src/journey.rs",
+        find: "Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),",
+        replace: "Sender::Container => deliver::from_host(packet, &station),",
+        why: "what br_netfilter has translated would arrive before it is masqueraded",
         judge: Judge::Host,
     },
     Fault {
