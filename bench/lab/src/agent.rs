@@ -22,20 +22,18 @@ pub struct Agent {
     socket: PathBuf,
     state: PathBuf,
     bpffs: PathBuf,
-    flags: Vec<String>,
     log: PathBuf,
     running: Option<Daemon>,
 }
 
 impl Agent {
-    /// Gives it its directories, under the node's `home`, and more flags for `run`; starts nothing.
-    pub(crate) fn prepare(lab: &Lab, name: &str, home: &Path, program: PathBuf, flags: &[&str]) -> Self {
+    /// Gives it its directories, under the node's `home`; starts nothing.
+    pub(crate) fn prepare(lab: &Lab, name: &str, home: &Path, program: PathBuf) -> Self {
         Self {
             program,
             socket: home.join("agent.sock"),
             state: home.join("state"),
             bpffs: lab.bpf_directory(name),
-            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             log: home.join("agent.log"),
             running: None,
         }
@@ -68,7 +66,7 @@ impl Agent {
     pub fn start(&mut self, namespace: &Namespace) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.arg("run").arg("--socket").arg(&self.socket).arg("--state-dir").arg(&self.state);
-        command.arg("--bpffs").arg(&self.bpffs).args(&self.flags);
+        command.arg("--bpffs").arg(&self.bpffs);
         let mut daemon = Daemon::start(namespace, command, &self.log)?;
         let begun = Instant::now();
         while let Err(error) = self.ask("status") {
