@@ -10,11 +10,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::leaks::Snapshot;
+use self::processes::Process;
 use self::skips::Skips;
 pub(crate) use self::tally::Tally;
 use crate::{build, process, setup, workspace};
@@ -44,10 +47,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let before = Snapshot::take();
     let temporary = temporary_directory()?;
     let mut cargo = tests(arguments);
-    let (tally, status) = watch(cargo.envs(skips.environment()).env("TMPDIR", &temporary))?;
+    let Watched { tally, status, holding_on } =
+        watch(cargo.envs(skips.environment()).env("TMPDIR", &temporary))?;
     // Only an empty directory can be removed; another one is found as left behind.
     fs::remove_dir(&temporary).ok();
-    let left = before.leaks();
+    let mut left = before.leaks();
+    left.extend(holding_on.iter().map(Process::to_string));
     report(&tally, &skips.read()?, &left);
 
     process::check_interrupted()?;
@@ -82,13 +87,23 @@ fn temporary_directory() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// What there is to know when the tests have ended.
+struct Watched {
+    tally: Tally,
+    status: ExitStatus,
+    /// Processes that held the output open after the tests had ended.
+    holding_on: Vec<Process>,
+}
+
 /// Shows the tests' output as it comes, and counts along.
-fn watch(cargo: &mut Command) -> Result<(Tally, ExitStatus)> {
+fn watch(cargo: &mut Command) -> Result<Watched> {
     process::check_interrupted()?;
     let mut child = cargo
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start `{}`", process::shown(cargo)))?;
+    let output_ended = Arc::new(AtomicBool::new(false));
+    let guard = processes::guard(child.id(), Arc::clone(&output_ended));
     let mut tally = Tally::default();
     let output = child.stdout.take().context("the output is a pipe")?;
     for line in BufReader::new(output).split(b'\n') {
@@ -98,7 +113,11 @@ fn watch(cargo: &mut Command) -> Result<(Tally, ExitStatus)> {
         let mut shown = std::io::stdout().lock();
         writeln!(shown, "{line}").and_then(|()| shown.flush()).context("cannot write")?;
     }
-    Ok((tally, child.wait().context("cannot wait for the tests")?))
+    output_ended.store(true, Ordering::Relaxed);
+    // Before the wait, after which the child's id may be another process's.
+    let holding_on = guard.join().unwrap_or_default();
+    let status = child.wait().context("cannot wait for the tests")?;
+    Ok(Watched { tally, status, holding_on })
 }
 
 /// What matters stands last, the totals on the very last line.

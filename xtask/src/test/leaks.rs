@@ -47,6 +47,7 @@ impl Snapshot {
     pub(super) fn leaks(&self) -> Vec<String> {
         let deadline = Instant::now() + GRACE;
         loop {
+            processes::reap_orphans(None);
             let now = Self::take();
             let left: Vec<_> = now.lines.difference(&self.lines).cloned().collect();
             if left.is_empty() || Instant::now() > deadline {

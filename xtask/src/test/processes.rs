@@ -3,11 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpid};
+
+const TICK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub(super) struct Process {
@@ -28,11 +36,47 @@ pub(super) fn adopt_orphans() -> Result<()> {
     prctl::set_child_subreaper(true).context("cannot become the parent of orphans")
 }
 
+/// Does a parent's duty by the orphans that have ended, until `child` has ended too; that one is for others to wait for.
+///
+/// Without it they would stay zombies, and a process namespace does not end while one of its processes is a zombie.
+/// Whoever still holds the tests' output open some time after `child` would keep us reading for ever: he is ended, and
+/// returned.
+pub(super) fn guard(child: u32, output_ended: Arc<AtomicBool>) -> JoinHandle<Vec<Process>> {
+    thread::spawn(move || {
+        while is_living(child) {
+            reap_orphans(Some(child));
+            thread::sleep(TICK);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while !output_ended.load(Ordering::Relaxed) && Instant::now() < deadline {
+            thread::sleep(TICK);
+        }
+        if output_ended.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let holding_on = descendants();
+        end_descendants();
+        holding_on
+    })
+}
+
+/// Does it once, for all but `child`. Nothing else may be waiting for a process of ours meanwhile.
+pub(super) fn reap_orphans(child: Option<u32>) {
+    let us = getpid().as_raw();
+    let ended = all().into_values().filter(|process| process.parent == us && process.zombie);
+    for orphan in ended.filter(|process| child.is_none() || u32::try_from(process.id).ok() != child) {
+        // It is a zombie, so this does not block, and there is nobody else whom its status concerns.
+        waitpid(Pid::from_raw(orphan.id), Some(WaitPidFlag::WNOHANG)).ok();
+    }
+}
+
+fn is_living(child: u32) -> bool {
+    i32::try_from(child).ok().and_then(read).is_some_and(|process| !process.zombie)
+}
+
 /// Every living process below us.
 pub(super) fn descendants() -> Vec<Process> {
-    let ids = fs::read_dir("/proc").into_iter().flatten();
-    let ids = ids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let all: BTreeMap<i32, Process> = ids.filter_map(|id| Some((id, read(id)?))).collect();
+    let all = all();
     all.values().filter(|process| !process.zombie && is_below_us(process, &all)).cloned().collect()
 }
 
@@ -42,6 +86,12 @@ pub(super) fn end_descendants() {
         // It may have ended by itself in the meantime.
         kill(Pid::from_raw(process.id), Signal::SIGKILL).ok();
     }
+}
+
+fn all() -> BTreeMap<i32, Process> {
+    let ids = fs::read_dir("/proc").into_iter().flatten();
+    let ids = ids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    ids.filter_map(|id| Some((id, read(id)?))).collect()
 }
 
 fn is_below_us(process: &Process, all: &BTreeMap<i32, Process>) -> bool {
@@ -82,7 +132,7 @@ mod tests {
             if found.iter().any(|process| process.parent == id) {
                 break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
         }
         for process in found.iter().filter(|process| process.parent == id) {
             kill(Pid::from_raw(process.id), Signal::SIGKILL).unwrap();
