@@ -52,7 +52,8 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         libc::IFLA_IFNAME => link.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
         libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(Mac::new),
         libc::IFLA_MTU => link.mtu = socket::number(value).unwrap_or_default(),
-        libc::IFLA_QDISC => link.queued = value != b"noqueue\0",
+        // A link has "noop" until it is first up, as a container's host end often is when it is attached.
+        libc::IFLA_QDISC => link.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
         _ => {}
     });
@@ -120,6 +121,17 @@ mod tests {
     fn a_links_name_mtu_and_carrier_are_read() {
         let link = parse(&loopback(0)).unwrap();
         assert_eq!((link.index, link.name.as_str(), link.mtu, link.carrier), (1, "lo", 65536, true));
+    }
+
+    #[test]
+    fn a_link_that_was_never_up_has_no_queue() {
+        for (qdisc, queued) in [(*b"noop\0\0\0\0", false), (*b"tbf\0\0\0\0\0", true)] {
+            let mut payload = loopback(0);
+            let length = 4 + qdisc.iter().position(|byte| *byte == 0).unwrap() + 1;
+            payload.extend([length as u8, 0, libc::IFLA_QDISC as u8, 0]);
+            payload.extend(qdisc);
+            assert_eq!(parse(&payload).unwrap().queued, queued, "{qdisc:?}");
+        }
     }
 
     #[test]

@@ -66,6 +66,26 @@ fn what_one_sends_on_the_fast_path_is_what_the_other_gets() {
     assert!(deltas[0][0] >= u64::from(ROUNDS));
 }
 
+/// What goes through the receiver's port instead of into its peer arrives too, but at a kernel bridge's price.
+#[test]
+fn the_fast_path_leads_into_the_container_and_not_through_its_port() {
+    let stage = Stage::set();
+    let echo = stage.echo(1, 7000);
+    let mut talk = stage.sandboxes[0].talk_to(Protocol::Udp, &echo).unwrap();
+    talk.say(100).unwrap();
+    let through_the_port = || {
+        let port = stage.node.agent().port("two").unwrap().host_ifname;
+        let show = ["-json", "-statistics", "link", "show", &port];
+        let links = stage.node.namespace().command("ip", &show).unwrap();
+        let links: serde_json::Value = serde_json::from_str(&links).unwrap();
+        links[0]["stats64"]["tx"]["packets"].as_u64().unwrap()
+    };
+    let before = through_the_port();
+    talk.chat(ROUNDS, 1000).unwrap();
+    // Multicast still comes that way.
+    assert!(through_the_port() - before < u64::from(ROUNDS) / 10);
+}
+
 #[test]
 fn the_node_and_its_containers_talk_by_the_kernels_way() {
     let stage = Stage::set();
