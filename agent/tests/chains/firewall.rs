@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::json;
 use shunt_lab::{Conversation, Echo, Namespace, Protocol};
 
-use crate::stage::{PORT, Stage, UPLINK};
+use crate::stage::{PORT, Stage, UPLINK, listen};
 
 fn reaches(namespace: &Namespace, address: SocketAddr) -> bool {
     let talk = Conversation::open(namespace, Protocol::Udp, address);
@@ -47,7 +47,7 @@ fn bridges_that_the_firewall_keeps_apart_are_apart() {
     let apart = stage.add(&other, "apart");
     stage.assert_talk(&one, &two);
     let address: IpAddr = apart.attachment().ipv4().unwrap().into();
-    let _echo = apart.echo(address, PORT).unwrap();
+    let _echo = listen(&apart);
     assert!(!reaches(one.namespace(), SocketAddr::new(address, PORT)));
     for sandbox in [&one, &two] {
         stage.remove(&network, sandbox);

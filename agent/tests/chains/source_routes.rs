@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use shunt_lab::Sandbox;
 
-use crate::stage::{PORT, Stage};
+use crate::stage::{Stage, listen};
 
 const ROUNDS: u64 = 300;
 
 /// Says something and hears it back, from a socket that has its source address from the beginning: without one there is
 /// no route.
 fn talk_with_source(client: &Sandbox, server: &Sandbox) {
-    let echo = server.echo(server.attachment().ipv4().unwrap().into(), PORT).unwrap();
+    let echo = listen(server);
     let own = client.attachment().ipv4().unwrap();
     let socket = client.namespace().enter(|| UdpSocket::bind((own, 0))).unwrap().unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();

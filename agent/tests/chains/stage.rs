@@ -1,12 +1,14 @@
 //! A node with our plugin beside the reference plugins, and somebody outside of it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shunt_agent_api::PortReport;
-use shunt_lab::{Conversation, Inventory, Lab, Lacking, Namespace, Network, Node, Protocol, Sandbox, skip};
+use shunt_lab::{
+    Conversation, Echo, Inventory, Lab, Lacking, Namespace, Network, Node, Protocol, Sandbox, skip,
+};
 
 /// Debian's directory of the reference plugins.
 const REFERENCE: &str = "/usr/lib/cni";
@@ -129,8 +131,7 @@ impl Stage {
 
     /// A client in `namespace` that asks for `address` gets `server`, over TCP and UDP.
     pub(crate) fn assert_served(&self, namespace: &Namespace, server: &Sandbox, address: SocketAddr) {
-        let own: IpAddr = server.attachment().ipv4().unwrap().into();
-        let _echo = server.echo(own, PORT).unwrap();
+        let _echo = listen(server);
         for protocol in [Protocol::Tcp, Protocol::Udp] {
             let talk = Conversation::open(namespace, protocol, address);
             let talked = talk.and_then(|mut talk| talk.chat(20, 1200));
@@ -142,7 +143,7 @@ impl Stage {
 
     /// Of 300 UDP messages and their answers, how many packets of `client`'s went the fast way, and how many there were.
     pub(crate) fn fast_of(&self, client: &Sandbox, server: &Sandbox) -> [u64; 2] {
-        let echo = server.echo(server.attachment().ipv4().unwrap().into(), PORT).unwrap();
+        let echo = listen(server);
         let mut talk = client.talk_to(Protocol::Udp, &echo).unwrap();
         talk.say(100).unwrap();
         let before = self.port(client).from;
@@ -168,5 +169,19 @@ impl Stage {
     fn describe(&self) -> String {
         let rules = self.node.namespace().command("nft", &["list", "ruleset"]).unwrap_or_default();
         format!("{:?}\n{rules}\n{}", self.node.agent().ports(), self.node.agent().log_tail())
+    }
+}
+
+/// An echo server on [`PORT`]. A process that another test begins has our sockets too until it runs its program, so the
+/// port may seem to be in use for a moment after an earlier server has gone.
+pub(crate) fn listen(server: &Sandbox) -> Echo {
+    let own = server.attachment().ipv4().unwrap().into();
+    let begun = Instant::now();
+    loop {
+        match server.echo(own, PORT) {
+            Ok(echo) => return echo,
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(2), "{error:#}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -37,7 +37,7 @@ impl Site {
             "cniVersion": "0.4.0",
             "name": NETWORK,
             "plugins": [
-                { "type": "shunt", "bridge": "cni-podman1", "isGateway": true, "hairpinMode": true, "ipam": ipam },
+                { "type": "shunt", "bridge": "cni-podman1", "isGateway": true, "ipMasq": true, "hairpinMode": true, "ipam": ipam },
                 { "type": "portmap", "capabilities": { "portMappings": true } },
                 { "type": "firewall", "backend": "" },
                 { "type": "tuning" },
