@@ -24,7 +24,11 @@ impl Agent {
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
             }
-            Some(link) => reap(link, pins),
+            Some(link) => {
+                let expedited = self.kernel.expedite();
+                self.reaping.insert(link.index, expedited.clone());
+                reap(link, pins, expedited);
+            }
             None => {}
         }
         tracing::info!(%key, known = port.is_some(), took = ?begun.elapsed(), "detached");

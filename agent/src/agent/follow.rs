@@ -73,6 +73,7 @@ impl Agent {
 
     /// The event may be old: what counts is whether the index still names the link that is attached.
     fn gone(&mut self, index: u32) -> Result<(), Refusal> {
+        self.reaping.remove(&index);
         let now = self.kernel.link(index)?;
         let is_still_there = |name: &str| now.as_ref().is_some_and(|link| link.name == name);
         let port = self.registry.by_host(index).map(|attachment| &attachment.port);

@@ -16,13 +16,14 @@ mod refusal;
 mod report;
 mod sweep;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use shunt_agent_api::{Reply, Request};
 
 pub use refusal::Refusal;
 
+use crate::bpf::expedite::Expedited;
 use crate::config::Config;
 use crate::kernel::{Kernel, KernelError};
 use crate::nft::MasqueradeRule;
@@ -50,6 +51,8 @@ pub struct Agent {
     warnings: Vec<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
+    /// The links that are being deleted, by their indexes.
+    reaping: HashMap<u32, Expedited>,
     /// The rules that the kernel has; none while that is not known.
     masquerading: Option<BTreeSet<MasqueradeRule>>,
 }
@@ -70,6 +73,7 @@ impl Agent {
             uplinks: config.uplinks.clone(),
             warnings: config.warnings.clone(),
             aside: Vec::new(),
+            reaping: HashMap::new(),
             masquerading: None,
         };
         agent.reconcile()?;

@@ -1,38 +1,148 @@
-//! Short grace periods while a program is attached.
+//! Short grace periods while programs come and go.
 //!
-//! To make a tcx link the kernel waits for an RCU grace period with the lock of all network configuration held
-//! (`tcx_entry_sync`, kernel/bpf/tcx.c): 8 to 20 ms, during which nobody on the node can configure an interface. Every
-//! other wait under that lock is expedited (`synchronize_net`, net/core/dev.c), and takes 0.05 ms; this one was left
-//! out. The kernel has a switch that expedites all of them, and it is thrown for as long as the one call takes
-//! (measured: 0.06 ms instead of 12). It changes how long anybody waits, never what they wait for.
+//! To make a tcx link, and to delete an interface that has one, the kernel waits for RCU grace periods with the lock of
+//! all network configuration held (`tcx_entry_sync`, kernel/bpf/tcx.c): 8 to 20 ms each, during which nobody on the node
+//! can configure an interface. Every other wait under that lock is expedited (`synchronize_net`, net/core/dev.c) and
+//! takes 0.05 ms; this one was left out. The kernel has a switch that expedites all of them, and it is thrown for as long
+//! as the one call takes (measured: 0.06 ms instead of 12). It changes how long anybody waits, never for what.
 //!
-//! Where the switch cannot be thrown (sysfs mounted read-only, a kernel without it), attaching takes its time.
+//! Where the switch cannot be thrown (sysfs mounted read-only, a kernel without it), the calls take their time.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 
 const SWITCH: &str = "/sys/kernel/rcu_expedited";
 
-/// While this lives, grace periods are expedited.
-#[derive(Debug)]
+/// The switch is the machine's, and so is this file: every agent that needs the switch thrown holds a shared lock on it,
+/// and it says so in it who threw the switch if it was one of them. The kernel drops a dead agent's lock, so whoever
+/// comes next puts the switch back.
+const LEDGER: &str = "/run/shunt-grace-periods";
+
+/// The switch, for all threads of the agent.
+#[derive(Clone, Debug, Default)]
+pub struct GracePeriods {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many want short ones now.
+    users: u32,
+    /// This agent's share in the ledger; none while nobody wants it, or the switch is an operator's.
+    share: Option<Flock<File>>,
+}
+
+impl GracePeriods {
+    /// Puts the switch back if an agent was killed while it was thrown, and no other needs it.
+    pub fn recover() -> Self {
+        match File::open(LEDGER) {
+            Ok(ledger) => {
+                let share = Flock::lock(ledger, FlockArg::LockShared).map_err(|(_, errno)| errno);
+                if let Ok(share) = share
+                    && is_ours(&share).unwrap_or(false)
+                {
+                    put_back(share);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, file = LEDGER, "cannot be read"),
+        }
+        Self::default()
+    }
+
+    /// Throws the switch until what is returned, or a clone of it, is released or dropped.
+    pub fn expedite(&self) -> Expedited {
+        let mut state = locked(&self.state);
+        if state.users == 0 {
+            state.share = throw().ok();
+        }
+        state.users += 1;
+        Expedited { state: Arc::clone(&self.state), held: Arc::new(AtomicBool::new(true)) }
+    }
+
+    /// Lets go now, whoever still wants short ones: the agent ends.
+    pub fn end(&self) {
+        if let Some(share) = locked(&self.state).share.take() {
+            put_back(share);
+        }
+    }
+}
+
+/// While this is held, grace periods are expedited. Clones are one hold: the first that lets go ends it.
+#[derive(Clone, Debug)]
 pub struct Expedited {
-    /// Whether it was this that threw the switch: an operator's own setting is left alone.
-    thrown: bool,
+    state: Arc<Mutex<State>>,
+    held: Arc<AtomicBool>,
 }
 
 impl Expedited {
-    /// Throws the switch, if it is not thrown already.
-    pub fn begin() -> Self {
-        let off = fs::read_to_string(SWITCH).is_ok_and(|value| value.trim() == "0");
-        Self { thrown: off && fs::write(SWITCH, "1").is_ok() }
+    /// Lets go.
+    pub fn release(&self) {
+        if !self.held.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let mut state = locked(&self.state);
+        state.users -= 1;
+        if state.users == 0
+            && let Some(share) = state.share.take()
+        {
+            put_back(share);
+        }
     }
 }
 
 impl Drop for Expedited {
     fn drop(&mut self) {
-        if self.thrown
-            && let Err(error) = fs::write(SWITCH, "0")
-        {
-            tracing::warn!(%error, switch = SWITCH, "grace periods stay expedited");
+        self.release();
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // Nothing panics while it is held, and if something did the state would still be true.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Throws the switch, unless an operator has, and takes a share in the ledger.
+fn throw() -> io::Result<Flock<File>> {
+    let ledger = OpenOptions::new().read(true).append(true).create(true).open(LEDGER)?;
+    let mut share = Flock::lock(ledger, FlockArg::LockShared).map_err(|(_, errno)| io::Error::from(errno))?;
+    match (fs::read_to_string(SWITCH)?.trim(), is_ours(&share)?) {
+        ("0", _) => {
+            share.write_all(b"thrown\n")?;
+            fs::write(SWITCH, "1").inspect_err(|_| drop(fs::remove_file(LEDGER)))?;
+            Ok(share)
         }
+        (_, true) => Ok(share),
+        (_, false) => {
+            // An operator's: nothing to put back.
+            fs::remove_file(LEDGER)?;
+            Err(Errno::EALREADY.into())
+        }
+    }
+}
+
+/// Whether an agent has thrown the switch.
+fn is_ours(ledger: &File) -> io::Result<bool> {
+    let mut said = String::new();
+    let mut ledger = ledger;
+    ledger.read_to_string(&mut said)?;
+    Ok(!said.is_empty())
+}
+
+/// Gives the share back, and puts the switch back if it was the last.
+fn put_back(share: Flock<File>) {
+    if share.relock(FlockArg::LockExclusiveNonblock).is_err() {
+        return;
+    }
+    match fs::write(SWITCH, "0").and_then(|()| fs::remove_file(LEDGER)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, switch = SWITCH, "grace periods may stay expedited");
+        }
+        _ => {}
     }
 }

@@ -10,7 +10,6 @@ use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
 use aya::programs::{ProgramError, SchedClassifier};
 use nix::libc;
 
-use super::expedite::Expedited;
 use super::hook::Hook;
 
 /// Why a link could not be made, taken over or removed.
@@ -70,7 +69,6 @@ fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
 pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<(), TcxError> {
-    let _expedited = Expedited::begin();
     let options = TcAttachOptions::TcxOrder(LinkOrder::last());
     let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
     let link = FdLink::try_from(program.take_link(id)?)?;

@@ -96,5 +96,11 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("left with requests unanswered");
     }
+    // The agent lets go of what it holds before the process ends.
+    drop((connections, core));
+    let is_lost = matches!(outcome, Err(DaemonError::Core(_)));
+    if !is_lost && tokio::time::timeout(FAREWELL, ended).await.is_err() {
+        tracing::warn!("left in the middle of a request");
+    }
     outcome.map(|signal| tracing::info!(signal, "leaving; programs and maps go on serving"))
 }

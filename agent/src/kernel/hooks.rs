@@ -134,6 +134,7 @@ impl Kernel {
     fn attach_link(&mut self, hook: &Hook) -> Result<(), KernelError> {
         let pin = self.pins.link(hook.program, hook.ifindex);
         let program = self.programs.get(hook.program)?;
+        let _expedited = self.grace_periods.expedite();
         // The pin of a link that was here before us, under an ifindex that is used again.
         tcx::detach(&pin)
             .and_then(|()| tcx::attach(program, hook, &pin))

@@ -20,6 +20,7 @@ use nix::libc;
 use shunt_agent_api::ProgramMode;
 
 use crate::bpf::clsact::{self, ClsactError};
+use crate::bpf::expedite::{Expedited, GracePeriods};
 use crate::bpf::hook::{Hook, Program};
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
@@ -90,6 +91,13 @@ pub struct Kernel {
     /// How each program is attached.
     modes: HashMap<(Program, u32), ProgramMode>,
     route: RequestSocket,
+    grace_periods: GracePeriods,
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.grace_periods.end();
+    }
 }
 
 impl Kernel {
@@ -103,7 +111,14 @@ impl Kernel {
             Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
         let (programs, maps) = object::load(&pins)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
-        Ok(Self { maps, programs, pins, way: Way::find(attach), modes: HashMap::new(), route })
+        let grace_periods = GracePeriods::recover();
+        let way = Way::find(attach);
+        Ok(Self { maps, programs, pins, way, modes: HashMap::new(), route, grace_periods })
+    }
+
+    /// Makes the kernel's waits short while what is returned is held.
+    pub fn expedite(&self) -> Expedited {
+        self.grace_periods.expedite()
     }
 
     /// The kernel's id of a program.

@@ -3,7 +3,7 @@
 use shunt_agent_api::{AttachmentKey, ErrorKind, ProgramMode, Reply, Request};
 
 use crate::kernel;
-use crate::rig::Rig;
+use crate::rig::{Rig, eventually};
 
 #[test]
 fn what_is_attached_is_there_and_what_is_detached_is_gone() {
@@ -111,15 +111,15 @@ fn other_users_filters_and_qdiscs_stay() {
 
 #[test]
 fn links_leave_the_ingress_qdisc_to_a_shaper_and_grace_periods_as_they_were() {
-    let switch = || std::fs::read_to_string("/sys/kernel/rcu_expedited").unwrap();
-    let before = switch();
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
     rig.attach(&port).unwrap();
     assert!(rig.status().programs.iter().all(|program| program.mode == ProgramMode::Tcx));
     // A chained shaper adds it with NLM_F_EXCL, as this does.
     rig.node.command("tc", &["qdisc", "add", "dev", "veth2", "ingress"]).unwrap();
-    assert_eq!(switch(), before);
+    // Other tests' agents throw the machine's switch too; each writes it down in one file while it does.
+    let ledger = std::path::Path::new("/run/shunt-grace-periods");
+    eventually("nobody has the switch thrown", || !ledger.exists());
 }
 
 #[test]
