@@ -165,7 +165,7 @@ fn a_detach_with_its_link_deletes_the_link_and_leaves_nothing() {
         rig.attach(&port).unwrap();
         let request = Request::Detach { key: port.key.clone(), link: Some(port.host.clone()) };
         rig.ask(request).unwrap();
-        crate::rig::eventually("the link and its pins are gone", || {
+        eventually("the link and its pins are gone", || {
             rig.files(rig.pin("links")).is_empty() && !rig.ip(&["-br", "link"]).contains("veth2")
         });
         rig.assert_empty();
