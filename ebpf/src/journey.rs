@@ -82,7 +82,7 @@ pub fn to_container<P: Packet, T: Tables>(
 /// of frame is still on its way through the hooks: what br_netfilter has translated inside the bridge, for a
 /// container that has to be resolved first, comes out here between DNAT and masquerading, and the bridge device takes it
 /// back in (`br_nf_pre_routing_finish_bridge`, net/bridge/br_netfilter_hooks.c). It has a container's source address,
-/// and it is left alone.
+/// and it is left alone; so is what may belong to such a flow and does not say.
 #[inline(always)]
 pub fn from_host<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let port = match port::entry(here, Missing::Pass, tables) {
@@ -106,6 +106,7 @@ fn to_station<P: Packet, T: Tables>(
     let station = find::station(&frame, port, here, tables)?;
     match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),
+        Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow)),
         Sender::Other => deliver::from_host(packet, &station),
     }
 }

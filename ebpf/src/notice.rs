@@ -14,8 +14,10 @@ use crate::parse::{self, FlowOf, Frame};
 pub enum Sender {
     /// A container's of the same L2 domain.
     Container,
-    /// Anybody else's, or it cannot be told.
+    /// Anybody else's.
     Other,
+    /// It cannot be told: a fragment, an ICMP error, a header that cannot be read.
+    Unclear,
 }
 
 /// Remembers the flow of a frame on its way to the container behind `receiver`, if it comes from another container.
@@ -30,8 +32,10 @@ pub fn kernel_flow<P: Packet, T: Tables>(
     if frame.destination.is_group() {
         return Sender::Other;
     }
-    let FlowOf::Flow { key, source } = parse::flow(packet, frame, port.bridge) else {
-        return Sender::Other;
+    let (key, source) = match parse::flow(packet, frame, port.bridge) {
+        FlowOf::Flow { key, source } => (key, source),
+        FlowOf::Fragment | FlowOf::Unclear => return Sender::Unclear,
+        FlowOf::None => return Sender::Other,
     };
     let Some(owner) = tables.owner(&AddressKey { bridge: port.bridge, address: source }) else {
         return Sender::Other;

@@ -61,7 +61,8 @@ fn object(cargo: &mut Command, root: &Path, run: process::Run, name: &str) -> Re
     // A target directory of its own: the compiler is another one, and cargo would start afresh at each change. Never
     // CARGO_TARGET_DIR: the agent's build script looks for the object in the checkout.
     let target = root.join("target");
-    let scratch = target.join("bpf-build");
+    // One for each object: two builds at a time would take each other's.
+    let scratch = target.join("bpf-build").join(name);
     run(cargo.arg("--target-dir").arg(&scratch)).with_context(|| format!("cannot build {name}"))?;
     let built = scratch.join(TARGET).join(PROFILE).join("programs");
     place(&built, &target.join("bpf").join(name))
