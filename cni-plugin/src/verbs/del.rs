@@ -45,6 +45,8 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         (None, AgentSays::Nothing, None) => marked(&mut node, &key)?,
         (host, ..) => host,
     };
+    // While the agent deletes the link; the reference plugin gives the addresses back first too.
+    failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.del()).err().map(Error::from));
     if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
         let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
         failures.extend(remove(&mut node, &host, patience).err());
@@ -52,7 +54,6 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         // No pair of this node's, but the reference plugin deletes whatever has the name.
         failures.extend(delete(&mut sandbox.netlink, Selector::Name(&key.ifname)).err().map(Error::from));
     }
-    failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.del()).err().map(Error::from));
     match failures.len() {
         0 => Ok(()),
         _ => Err(Error::Several(failures)),
