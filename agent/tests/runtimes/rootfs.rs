@@ -10,9 +10,9 @@ const BUSYBOX: [&str; 2] = ["/bin/busybox", "/usr/bin/busybox"];
 /// A server for [`CLIENT`]: what comes in on port 7000 goes back.
 pub(crate) const SERVER: &str = "exec nc -ll -p 7000 -e cat";
 
-/// Sends a megabyte to the address in `$1`, and compares what comes back with it. The server may not listen yet.
+/// Sends eight megabytes to the address in `$1`, and compares what comes back with it. The server may not listen yet.
 pub(crate) const CLIENT: &str = r#"
-head -c 1000000 /dev/urandom > /tmp/sent
+head -c 8000000 /dev/urandom > /tmp/sent
 for attempt in $(seq 50); do
     nc -w 3 "$1" 7000 < /tmp/sent > /tmp/heard && break
     sleep 0.1
