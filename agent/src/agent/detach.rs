@@ -25,6 +25,8 @@ impl Agent {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
             }
             Some(link) => {
+                // The kernel's word on a link may be lost, or have come before: then its reaper has let go.
+                self.reaping.retain(|_, expedited| expedited.is_held());
                 let expedited = self.kernel.expedite();
                 self.reaping.insert(link.index, expedited.clone());
                 reap(link, pins, expedited);

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use shunt_agent_api::AttachmentKey;
-
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::netlink::link::Link;
@@ -106,10 +104,5 @@ impl Agent {
         }
         tracing::info!(links = links.len(), "compared every link: events were lost");
         Ok(())
-    }
-
-    /// The keys of every attachment.
-    pub fn keys(&self) -> Vec<AttachmentKey> {
-        self.registry.attachments().map(|attachment| attachment.port.key.clone()).collect()
     }
 }

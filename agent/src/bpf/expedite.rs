@@ -81,6 +81,11 @@ pub struct Expedited {
 }
 
 impl Expedited {
+    /// Whether nobody has let go yet.
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Lets go.
     pub fn release(&self) {
         if !self.held.swap(false, Ordering::Relaxed) {
