@@ -1,18 +1,36 @@
 //! The same configuration into the reference bridge plugin and into ours: the same result, and the same kernel.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use shunt_lab::Namespace;
 
 use crate::runtime::{Outcome, Runtime};
 
 /// Everything that a run leaves, without what is random.
-#[derive(Debug, PartialEq)]
 struct Traces {
     result: Value,
     node: Vec<Value>,
     container: Vec<Value>,
     routes: Vec<String>,
     settings: Vec<String>,
+}
+
+impl Traces {
+    /// Panics at the first thing that differs, and shows that alone.
+    fn agree_with(&self, theirs: &Self, what: &str) {
+        assert_eq!(self.result, theirs.result, "result: {what}");
+        for (place, ours, theirs) in
+            [("node", &self.node, &theirs.node), ("container", &self.container, &theirs.container)]
+        {
+            assert_eq!(ours.len(), theirs.len(), "links of the {place}: {what}: {ours:?} / {theirs:?}");
+            for (ours, theirs) in ours.iter().zip(theirs) {
+                assert_eq!(ours, theirs, "a link of the {place}: {what}");
+            }
+        }
+        assert_eq!(self.routes, theirs.routes, "routes: {what}");
+        assert_eq!(self.settings, theirs.settings, "settings: {what}");
+    }
 }
 
 fn only(object: &Value, keys: &[&str]) -> Value {
@@ -49,6 +67,28 @@ fn links(namespace: &Namespace) -> Vec<Value> {
         described
     });
     described.collect()
+}
+
+fn routes(namespace: &Namespace) -> Vec<String> {
+    let families = [["-4", "route"], ["-6", "route"]].map(|family| namespace.command("ip", &family).unwrap());
+    families.iter().flat_map(|text| text.lines()).map(|line| line.trim().to_owned()).collect()
+}
+
+/// The links of both and the container's routes, once the kernel has told itself of the new carrier: it may take its time
+/// (a second between two rounds of net/core/link_watch.c), and operational states and IPv6's own routes wait for that.
+fn settled(node: &Namespace, container: &Namespace) -> (Vec<Value>, Vec<Value>, Vec<String>) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let (on_node, inside, routes) = (links(node), links(container), routes(container));
+        let veths = on_node.iter().chain(&inside).filter(|link| link["kind"] == "veth");
+        let up = veths.clone().all(|link| link["operstate"] == "UP");
+        let routed = routes.iter().any(|route| route.starts_with("fe80::/64"))
+            && !routes.iter().any(|route| route.contains("linkdown"));
+        if (up && routed) || Instant::now() > deadline {
+            return (on_node, inside, routes);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn settings(namespace: &Namespace, names: &[String]) -> Vec<String> {
@@ -90,16 +130,8 @@ fn traces(network: &Value, call: impl Fn(&Runtime, &str, &Value) -> Outcome) -> 
         let mut all = settings(&runtime.node, &on_node);
         all.extend(settings(&runtime.node, &hosts));
         all.extend(settings(&container, &inside));
-        let routes =
-            [["-4", "route"], ["-6", "route"]].map(|family| container.command("ip", &family).unwrap());
-        let routes = routes.iter().flat_map(|text| text.lines()).map(|line| line.trim().to_owned());
-        Traces {
-            result: normalised(result),
-            node: links(&runtime.node),
-            container: links(&container),
-            routes: routes.collect(),
-            settings: all,
-        }
+        let (node, container, routes) = settled(&runtime.node, &container);
+        Traces { result: normalised(result), node, container, routes, settings: all }
     };
     let result = call(&runtime, "ADD", &network).ok();
     let after_add = look(result.clone());
@@ -145,8 +177,8 @@ fn the_reference_bridge_and_ours_leave_the_same_traces() {
             });
             let (ours, ours_gone) =
                 traces(&network, |runtime, verb, config| runtime.call(verb, "c1", config));
-            assert_eq!(ours, theirs, "{name}, {version}");
-            assert_eq!(ours_gone, theirs_gone, "{name}, {version}, after DEL");
+            ours.agree_with(&theirs, &format!("{name}, {version}"));
+            ours_gone.agree_with(&theirs_gone, &format!("{name}, {version}, after DEL"));
         }
     }
 }
