@@ -134,6 +134,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Exists => codes::EXISTS,
             ErrorKind::Altered => codes::OTHER,
             ErrorKind::Kernel | ErrorKind::State => codes::IO,
+            ErrorKind::NotBuilt => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },
     }

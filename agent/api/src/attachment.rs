@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Bandwidth, PortMapping, Restrictions};
+
 /// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
 /// unique only together with the network's name).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -56,4 +58,17 @@ pub struct BridgePort {
     /// Prefixes, as `10.1.0.0/16`, whose traffic to anywhere else gets the node's address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masquerade: Vec<String>,
+    /// What it may do less than an open port.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restrictions: Restrictions,
+    /// The node's ports that lead to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<PortMapping>,
+    /// Its limits.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bandwidth: Bandwidth,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

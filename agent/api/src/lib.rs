@@ -7,15 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod attachment;
+mod bandwidth;
 mod client;
 pub mod frame;
+mod mapping;
 mod message;
 mod report;
+mod restriction;
 
 pub use attachment::{AttachmentKey, BridgePort, Interface};
+pub use bandwidth::{Bandwidth, Rate};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
     AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramMode, ProgramReport, Traffic,
     VlanReport,
 };
+pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};

@@ -99,7 +99,7 @@ pub struct Attached {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detached {
     /// The port as it was attached; none if there was nothing.
-    pub port: Option<BridgePort>,
+    pub port: Option<Box<BridgePort>>,
 }
 
 /// What a garbage collection took away; links and addresses are the plugin's to remove.
@@ -137,6 +137,8 @@ pub enum ErrorKind {
     Kernel,
     /// The state directory cannot be written. Code 5.
     State,
+    /// The request asks for what this version of the agent does not do. Code 100.
+    NotBuilt,
     /// The kernel lacks what the request needs. Code 105.
     Unsupported,
     /// The agent cannot serve now (starting, stopping). Code 11.

@@ -1,7 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, BridgePort, Interface};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions};
 
 use super::Refusal;
 use crate::mac;
@@ -43,6 +43,15 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
+    }
+    for (asked, what) in [
+        (port.restrictions != Restrictions::default(), "restrictions"),
+        (!port.mappings.is_empty(), "port mappings"),
+        (port.bandwidth != Bandwidth::default(), "bandwidth limits"),
+    ] {
+        if asked {
+            return Err(Refusal::NotBuilt(what));
+        }
     }
     mac::parse(&port.mac)
         .filter(|mac| mac.is_valid_source())
@@ -102,6 +111,9 @@ mod tests {
             netns: None,
             peer_up: false,
             masquerade: Vec::new(),
+            restrictions: Restrictions::default(),
+            mappings: Vec::new(),
+            bandwidth: Bandwidth::default(),
         }
     }
 

@@ -136,7 +136,20 @@ impl Agent {
 /// What makes two ports of one key different attachments; where the runtime keeps the namespace, and whether the
 /// peer is up yet, do not.
 pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
-    let BridgePort { key: _, bridge, host, mac, ips, mtu, netns: _, peer_up: _, masquerade } = one;
+    let BridgePort {
+        key: _,
+        bridge,
+        host,
+        mac,
+        ips,
+        mtu,
+        netns: _,
+        peer_up: _,
+        masquerade,
+        restrictions,
+        mappings,
+        bandwidth,
+    } = one;
     [
         (*host != other.host, "host interface"),
         (*bridge != other.bridge, "bridge"),
@@ -144,6 +157,9 @@ pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         (*ips != other.ips, "list of addresses"),
         (*mtu != other.mtu, "MTU"),
         (*masquerade != other.masquerade, "masquerade"),
+        (*restrictions != other.restrictions, "set of restrictions"),
+        (*mappings != other.mappings, "list of port mappings"),
+        (*bandwidth != other.bandwidth, "bandwidth limit"),
     ]
     .into_iter()
     .find_map(|(differs, what)| differs.then_some(what))

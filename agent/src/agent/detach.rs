@@ -34,7 +34,7 @@ impl Agent {
             None => {}
         }
         tracing::info!(%key, known = port.is_some(), took = ?begun.elapsed(), "detached");
-        Detached { port }
+        Detached { port: port.map(Box::new) }
     }
 
     /// Leaves an attachment's programs to go with their link. Returns their pins.

@@ -19,6 +19,9 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The request asks for what is not built.
+    #[error("{0} are not built in this version of the agent")]
+    NotBuilt(&'static str),
     /// The key is attached with another configuration.
     #[error("{key} is attached already, with another {differs}")]
     Exists {
@@ -61,6 +64,7 @@ impl Refusal {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::NotBuilt(_) => ErrorKind::NotBuilt,
             Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,

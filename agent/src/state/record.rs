@@ -64,7 +64,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use shunt_agent_api::Interface;
+    use shunt_agent_api::{Bandwidth, Interface, Restrictions};
 
     use super::*;
 
@@ -82,6 +82,9 @@ mod tests {
                 netns: None,
                 peer_up: false,
                 masquerade: Vec::new(),
+                restrictions: Restrictions::default(),
+                mappings: Vec::new(),
+                bandwidth: Bandwidth::default(),
             },
         }
     }

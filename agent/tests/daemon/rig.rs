@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::{
-    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, Client, ClientError, Interface, PortReport,
-    Reply, Request,
+    AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface,
+    PortReport, Reply, Request, Restrictions,
 };
 use shunt_lab::{Lab, Namespace};
 
@@ -131,6 +131,9 @@ impl Rig {
             netns: None,
             peer_up: true,
             masquerade: Vec::new(),
+            restrictions: Restrictions::default(),
+            mappings: Vec::new(),
+            bandwidth: Bandwidth::default(),
         }
     }
 
@@ -161,7 +164,7 @@ impl Rig {
 
     pub(crate) fn detach(&self, port: &BridgePort) -> Option<BridgePort> {
         match self.ask(Request::Detach { key: port.key.clone(), link: None }) {
-            Ok(Reply::Detached(detached)) => detached.port,
+            Ok(Reply::Detached(detached)) => detached.port.map(|port| *port),
             other => panic!("{other:?}"),
         }
     }

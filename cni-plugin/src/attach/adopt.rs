@@ -1,6 +1,6 @@
 //! Another plugin's interface, found in prevResult.
 
-use shunt_agent_api::{BridgePort, Interface};
+use shunt_agent_api::{Bandwidth, BridgePort, Interface, Restrictions};
 
 use super::{AttachError, Node, Sandbox, plan};
 use crate::config::Config;
@@ -66,6 +66,9 @@ impl Adopted {
                 netns: Some(call.netns.clone()),
                 peer_up: inner.up,
                 masquerade: Vec::new(),
+                restrictions: Restrictions::default(),
+                mappings: Vec::new(),
+                bandwidth: Bandwidth::default(),
             }),
         })
     }

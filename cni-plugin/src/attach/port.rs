@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use shunt_agent_api::{BridgePort, Interface};
+use shunt_agent_api::{Bandwidth, BridgePort, Interface, Restrictions};
 
 use super::{AttachError, Node, Plan, Sandbox};
 use crate::error::Error;
@@ -27,6 +27,9 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
         masquerade: plan.masquerade.clone(),
+        restrictions: Restrictions::default(),
+        mappings: Vec::new(),
+        bandwidth: Bandwidth::default(),
     }
 }
 

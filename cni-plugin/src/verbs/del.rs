@@ -126,7 +126,7 @@ fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &
     let link = host.map(|host| Interface { name: host.name.clone(), index: host.index });
     let ask = |mut agent: Client| agent.ask(Request::Detach { key: key.clone(), link });
     match agent::connect(config).and_then(ask) {
-        Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(Box::new(port)),
+        Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(port),
         Ok(_) => AgentSays::Unknown,
         Err(ClientError::Refused(refusal)) => {
             failures.push(ClientError::Refused(refusal).into());

@@ -114,7 +114,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             if let Some(link) = link {
                 thread::spawn(move || drop(shunt_lab::run("ip", &["link", "delete", &link.name])));
             }
-            Reply::Detached(Detached { port: books.ports.remove(&key) })
+            Reply::Detached(Detached { port: books.ports.remove(&key).map(Box::new) })
         }
         Request::Check { port } if books.ports.get(&port.key) == Some(&port) => Reply::Checked,
         Request::Check { port } => {

@@ -1,0 +1,31 @@
+//! Host ports that lead to a container.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// One host port of an attachment (CNI conventions, `portMappings`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PortMapping {
+    /// The protocol on both sides.
+    pub protocol: Protocol,
+    /// The node's address; none: every address that the node has, of each family that the container has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ip: Option<IpAddr>,
+    /// The node's port.
+    pub host_port: u16,
+    /// The container's port.
+    pub container_port: u16,
+}
+
+/// The protocols that have ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
