@@ -98,6 +98,7 @@ impl Agent {
         self.registry.insert(attachment.clone());
         self.build_bridge(bridge)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;
+        let _both_at_once = self.kernel.expedite();
         for hook in attachment.hooks() {
             self.kernel.attach(&hook)?;
         }

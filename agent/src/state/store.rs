@@ -96,8 +96,9 @@ impl Store {
 
     /// Writes an attachment down. When this returns, the file is whole under its name.
     ///
-    /// The file's data is synced and the directory is not: what a power cut could take back is a file without any
-    /// kernel state behind it, which means nothing.
+    /// Neither the file nor its directory is synced. A process that dies takes nothing of it along, and what a power cut
+    /// could take back or tear is a file of a boot whose links, programs and maps are gone too: it means nothing any
+    /// more. (Measured: the sync was 0.4 to 0.7 of an attach's 0.6 to 1 ms.)
     ///
     /// # Errors
     /// The file system's; no file stays behind.
@@ -181,6 +182,5 @@ impl Store {
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_data()
+    file.write_all(bytes)
 }
