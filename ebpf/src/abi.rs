@@ -6,6 +6,8 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+pub mod translation;
+
 use crate::address::{Address, L4Port, Mac};
 
 /// Names the pin directory (`<bpffs>/v1`).
@@ -226,6 +228,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
+    use super::translation::{Mapping, MappingKey, Translation, TupleKey};
     use super::*;
 
     macro_rules! pod {
@@ -248,5 +251,9 @@ mod pod {
         PortCounters,
         DropKey,
         Decision,
+        MappingKey,
+        Mapping,
+        TupleKey,
+        Translation,
     );
 }

@@ -72,6 +72,12 @@ impl Address {
         bytes
     }
 
+    /// Its words as they stand in memory.
+    #[inline(always)]
+    pub const fn words(self) -> [u32; 4] {
+        self.0
+    }
+
     /// Whether it sorts before `other`, in an order that serves to put two ends of a flow the same way round and
     /// means nothing else.
     #[inline(always)]
@@ -127,6 +133,12 @@ impl L4Port {
     #[inline(always)]
     pub const fn number(self) -> u16 {
         u16::from_be(self.0)
+    }
+
+    /// Its half word as it stands in memory.
+    #[inline(always)]
+    pub const fn half(self) -> u16 {
+        self.0
     }
 }
 

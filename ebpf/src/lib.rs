@@ -22,6 +22,7 @@ pub mod parse;
 pub mod path;
 pub mod port;
 pub mod tables;
+pub mod translate;
 pub mod verdict;
 
 pub use packet::Packet;

@@ -9,6 +9,7 @@ mod judging_faults;
 mod program_faults;
 mod reading_faults;
 mod scratch;
+mod translating_faults;
 mod trial;
 
 use std::time::Instant;
@@ -22,8 +23,13 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 4] =
-    [reading_faults::FAULTS, judging_faults::FAULTS, delivery_faults::FAULTS, program_faults::FAULTS];
+const FAULTS: [&[Fault]; 5] = [
+    reading_faults::FAULTS,
+    judging_faults::FAULTS,
+    delivery_faults::FAULTS,
+    translating_faults::FAULTS,
+    program_faults::FAULTS,
+];
 
 #[derive(Args)]
 pub(crate) struct Arguments {

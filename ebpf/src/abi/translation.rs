@@ -1,0 +1,103 @@
+//! What the maps of translation hold. Which maps they are, and who writes them when, is in ARCHITECTURE.md
+//! ("Translation").
+
+use crate::address::{Address, L4Port, Mac};
+
+/// Key of `MAPPINGS`: what a packet from outside, or from the node itself, asks for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MappingKey {
+    /// The node's address; all zeros: any that the node has, of either family (`::` itself is nobody's address).
+    pub address: Address,
+    /// The node's port.
+    pub port: L4Port,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Zero.
+    pub pad: u8,
+}
+
+/// Value of `MAPPINGS`: the container that answers, and how its packets are framed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its IPv4 address, mapped; all zeros where it has none.
+    pub v4: Address,
+    /// Its IPv6 address; all zeros where it has none.
+    pub v6: Address,
+    /// The L2 domain, as [`super::Port::bridge`].
+    pub bridge: u32,
+    /// The mapping's place in `COUNTERS`.
+    pub slot: u32,
+    /// The container's VLAN; 0 where the bridge knows none.
+    pub vid: u16,
+    /// The container's MAC address.
+    pub mac: Mac,
+    /// The container's port.
+    pub port: L4Port,
+    /// Zero.
+    pub pad: [u8; 6],
+}
+
+/// Key of `FLOWS`: one direction of a translated connection, as its packets come in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TupleKey {
+    /// The L2 domain that it comes from, for two bridges may have the same addresses; 0: from outside.
+    pub domain: u32,
+    /// From which port; an ICMP echo's identifier in both.
+    pub source_port: L4Port,
+    /// To which port.
+    pub destination_port: L4Port,
+    /// From whom.
+    pub source: Address,
+    /// To whom.
+    pub destination: Address,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Zero.
+    pub pad: [u8; 3],
+}
+
+impl TupleKey {
+    /// The tuple of what comes back from `domain`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn reversed(self, domain: u32) -> Self {
+        Self {
+            domain,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            source: self.destination,
+            destination: self.source,
+            ..self
+        }
+    }
+}
+
+/// Value of `FLOWS`: what a packet of this direction becomes, and what its direction has shown. The other direction's
+/// key is [`Translation::becomes`] reversed, so either finds the other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Translation {
+    /// The tuple of the packet as it leaves; `domain` is where to.
+    pub becomes: TupleKey,
+    /// `translate::connection::Shown`. Written by this direction's packets only.
+    pub shown: u32,
+    /// When the last packet of this direction came, in nanoseconds of `CLOCK_BOOTTIME`. Written as `shown` is.
+    pub touched: u64,
+    /// The mapping's place in `COUNTERS`.
+    pub slot: u32,
+    /// `TRANSLATION_…` bits.
+    pub flags: u32,
+}
+
+/// [`Translation::flags`]: this is the direction of the one who opened the connection.
+pub const TRANSLATION_OPENER: u32 = 1;
+
+const _: () = {
+    assert!(size_of::<MappingKey>() == 20);
+    assert!(size_of::<Mapping>() == 56);
+    assert!(size_of::<TupleKey>() == 44);
+    assert!(size_of::<Translation>() == 64);
+};
