@@ -5,6 +5,8 @@
 //! elsewhere.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use shunt_agent_api::ProgramMode;
 
@@ -14,6 +16,9 @@ use crate::bpf::pins::PinnedHook;
 use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
 use crate::registry::{Attachment, Bridge};
+
+/// How long a link that was unpinned may take to go.
+const LINGERING: Duration = Duration::from_millis(500);
 
 /// How programs are to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +141,17 @@ impl Kernel {
         let program = self.programs.get(hook.program)?;
         let _expedited = self.grace_periods.expedite();
         // The pin of a link that was here before us, under an ifindex that is used again.
-        tcx::detach(&pin)
-            .and_then(|()| tcx::attach(program, hook, &pin))
-            .map_err(|source| in_link(hook, source))?;
+        tcx::detach(&pin).map_err(|source| in_link(hook, source))?;
+        // The kernel lets go of an unpinned link a grace period later, and takes no program twice meanwhile.
+        let begun = Instant::now();
+        loop {
+            match tcx::attach(program, hook, &pin) {
+                Err(error) if error.means_still_there() && begun.elapsed() < LINGERING => {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                attached => break attached.map_err(|source| in_link(hook, source))?,
+            }
+        }
         self.modes.insert((hook.program, hook.ifindex), ProgramMode::Tcx);
         Ok(())
     }

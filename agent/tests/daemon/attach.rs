@@ -171,3 +171,14 @@ fn a_detach_with_its_link_deletes_the_link_and_leaves_nothing() {
         rig.assert_empty();
     }
 }
+
+#[test]
+fn what_was_detached_is_attached_again_at_once() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    for _ in 0..20 {
+        rig.attach(&port).unwrap();
+        rig.detach(&port).unwrap();
+    }
+    rig.assert_empty();
+}
