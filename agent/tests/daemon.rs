@@ -7,6 +7,8 @@
 mod adopt;
 #[path = "daemon/attach.rs"]
 mod attach;
+#[path = "daemon/events.rs"]
+mod events;
 #[path = "daemon/follow.rs"]
 mod follow;
 #[path = "daemon/kernel.rs"]

@@ -62,6 +62,8 @@ pub enum ClientError {
 pub struct Client {
     path: PathBuf,
     stream: UnixStream,
+    /// What has arrived and was not read yet.
+    buffer: BytesMut,
 }
 
 impl Client {
@@ -74,7 +76,7 @@ impl Client {
         let stream = UnixStream::connect(path).map_err(unreachable)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(unreachable)?;
-        Ok(Self { path: path.to_path_buf(), stream })
+        Ok(Self { path: path.to_path_buf(), stream, buffer: BytesMut::new() })
     }
 
     /// Sends a request and waits for its reply; a refusal is an error.
@@ -100,15 +102,14 @@ impl Client {
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
-        let mut buffer = BytesMut::new();
         let body = loop {
-            if let Some(body) = frame::split(&mut buffer, frame::MAX_MESSAGE)? {
+            if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
                 break body;
             }
             let mut piece = [0; 8192];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
-                Ok(read) => buffer.extend_from_slice(&piece[..read]),
+                Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.silent(error)),
             }
@@ -121,6 +122,16 @@ impl Client {
             Reply::Error(error) => Err(error.into()),
             reply => Ok(reply),
         }
+    }
+
+    /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
+    /// nothing happens.
+    ///
+    /// # Errors
+    /// Every kind of [`ClientError`] but `Unreachable`.
+    pub fn subscribe(&mut self) -> Result<(), ClientError> {
+        self.ask(Request::Subscribe)?;
+        self.stream.set_read_timeout(None).map_err(|source| self.silent(source))
     }
 
     fn silent(&self, source: io::Error) -> ClientError {

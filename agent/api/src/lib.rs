@@ -1,7 +1,7 @@
 //! What anyone may say to the agent over its Unix socket, and how it is put on the wire.
 //!
 //! A message is a big-endian `u32` length followed by that many bytes of JSON ([`frame`]). A connection carries one
-//! request and one reply at a time, any number of times. Requests and replies travel in an [`Envelope`] that names
+//! request and one reply at a time, any number of times; after [`Request::Subscribe`] only events follow. Requests and replies travel in an [`Envelope`] that names
 //! the protocol's [`VERSION`], so that an old plugin and a new agent part with a clear error and not with a guess.
 
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@
 mod attachment;
 mod bandwidth;
 mod client;
+mod event;
 pub mod frame;
 mod mapping;
 mod message;
@@ -18,6 +19,7 @@ mod restriction;
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use event::{Event, EventKind};
 pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Event;
 use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
 use crate::{AttachmentKey, BridgePort, Interface};
 
@@ -62,6 +63,8 @@ pub enum Request {
     Fdb,
     /// A [`DropReport`] per port and reason.
     Drops,
+    /// From now on every [`Event`], until the connection ends. It carries no other request.
+    Subscribe,
 }
 
 /// What is answered.
@@ -84,6 +87,10 @@ pub enum Reply {
     Fdb(Vec<FdbEntry>),
     /// To [`Request::Drops`].
     Drops(Vec<DropReport>),
+    /// To [`Request::Subscribe`]: what happens from now on is heard.
+    Subscribed,
+    /// After [`Reply::Subscribed`], any number of times.
+    Event(Event),
     /// The request was understood and refused, or not understood.
     Error(AgentError),
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dataplane::address::Mac;
-use shunt_agent_api::{Attached, BridgePort, Interface};
+use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
 use super::{Agent, Refusal, admit};
 use crate::kernel::{Asks, KernelError};
@@ -38,10 +38,11 @@ impl Agent {
         self.store.write(&port)?;
         let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
         if built.is_err() {
-            self.forget(&port.key, "undone");
+            self.take_out(&port.key, "undone");
             self.store.remove(&port.key)?;
         }
         built?;
+        self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
         Ok(self.programs_of(&port))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, Interface};
+use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, EventKind, Interface};
 
 use super::Agent;
 use super::reap::reap;
@@ -58,9 +58,16 @@ impl Agent {
         Collected { removed }
     }
 
+    /// Takes an attachment out, and tells so.
+    pub(super) fn forget(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
+        let port = self.take_out(key, why)?;
+        self.events.tell(EventKind::Detach, Some(key), &port.host.name, why.to_owned());
+        Some(port)
+    }
+
     /// Takes everything of an attachment away: programs, entries, file; and its bridge's, if it was the last there.
     /// What cannot be taken away is logged; the next start of the agent tries again.
-    pub(super) fn forget(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
+    pub(super) fn take_out(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let attachment = self.registry.remove(key)?;
         let mut errors = self.take_away(&attachment);
         let bridge = attachment.port.bridge.index;

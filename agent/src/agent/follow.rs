@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use shunt_agent_api::EventKind;
+
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::netlink::link::Link;
@@ -31,6 +33,8 @@ impl Agent {
                 let attachment = attachment.clone();
                 self.kernel.write_station(&attachment)?;
                 tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end");
+                let kind = if link.carrier { EventKind::LinkUp } else { EventKind::LinkDown };
+                self.events.tell(kind, Some(&attachment.port.key), &link.name, String::new());
             }
         } else if let Some(bridge) = self.registry.bridge(link.index).cloned()
             && bridge.link != *link
@@ -80,7 +84,10 @@ impl Agent {
             self.forget(&key, "its link is gone");
             tracing::info!(%key, "detached: its link is gone");
         }
-        if self.registry.bridge(index).is_some_and(|bridge| !is_still_there(&bridge.link.name)) {
+        let bridge = self.registry.bridge(index).map(|bridge| bridge.link.name.clone());
+        if let Some(bridge) = bridge.filter(|name| !is_still_there(name)) {
+            let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
+            self.events.tell(EventKind::BridgeLost, None, &bridge, detail);
             let keys: Vec<_> =
                 self.registry.of_bridge(index).map(|attachment| attachment.port.key.clone()).collect();
             for key in keys {

@@ -7,6 +7,7 @@ mod adopt;
 mod attach;
 mod check;
 mod detach;
+mod events;
 mod follow;
 mod learn;
 mod masquerade;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 
 use shunt_agent_api::{Reply, Request};
 
+pub(crate) use events::Events;
 pub use refusal::Refusal;
 
 use crate::bpf::expedite::Expedited;
@@ -55,6 +57,7 @@ pub struct Agent {
     reaping: HashMap<u32, Expedited>,
     /// The rules that the kernel has; none while that is not known.
     masquerading: Option<BTreeSet<MasqueradeRule>>,
+    events: Events,
 }
 
 impl Agent {
@@ -75,6 +78,7 @@ impl Agent {
             aside: Vec::new(),
             reaping: HashMap::new(),
             masquerading: None,
+            events: Events::default(),
         };
         agent.reconcile()?;
         Ok(agent)
@@ -91,8 +95,15 @@ impl Agent {
             Request::Ports => self.ports().map(Reply::Ports),
             Request::Fdb => self.fdb().map(Reply::Fdb),
             Request::Drops => self.drops().map(Reply::Drops),
+            // The connection does the rest, with what `events` gives.
+            Request::Subscribe => Ok(Reply::Subscribed),
         };
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
+    }
+
+    /// Where what happens is told.
+    pub(crate) fn events(&self) -> Events {
+        self.events.clone()
     }
 
     /// How many attachments there are.

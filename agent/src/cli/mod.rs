@@ -1,5 +1,6 @@
 //! The command line.
 
+mod events;
 mod query;
 mod run;
 mod table;
@@ -36,6 +37,8 @@ enum Verb {
     Fdb(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// What happens from now on, one JSON object a line.
+    Events(Query),
 }
 
 /// Options of every verb that asks a running agent.
@@ -57,6 +60,7 @@ impl Cli {
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Events(query) => query.listen(),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Query {
     }
 }
 
-fn complain(error: &ClientError) -> ExitCode {
+pub(super) fn complain(error: &ClientError) -> ExitCode {
     // Nothing is left to be said if standard error is closed.
     let _closed = writeln!(io::stderr(), "{error}");
     UNREACHABLE.into()

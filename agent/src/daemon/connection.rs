@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::BytesMut;
 use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
 use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply, Request, VERSION};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
-use super::Core;
+use super::{Core, subscription};
 
 /// How long a client may stay silent between requests.
 const IDLE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const BUFFER: usize = 4096;
 
 /// Why a connection ends before the client ends it.
 #[derive(Debug, thiserror::Error)]
-enum ConnectionError {
+pub(super) enum ConnectionError {
     #[error("user {0} may not use this socket")]
     Stranger(u32),
     #[error("too slow")]
@@ -78,6 +78,10 @@ impl Client {
                 Ok(None) => return Ok(()),
                 Ok(Some(body)) => {
                     let reply = match read(&body) {
+                        Ok(Request::Subscribe) => {
+                            let events = core.subscribe();
+                            return subscription::serve(&mut self.stream, events, stopping).await;
+                        }
                         Ok(request) => core.ask(request).await,
                         Err(error) => Reply::Error(error),
                     };
@@ -111,9 +115,17 @@ impl Client {
     }
 
     async fn say(&mut self, reply: &Reply) -> Result<(), ConnectionError> {
-        let wire = frame::encode(&Envelope::new(reply))?;
-        Ok(timeout(TRANSFER, self.stream.write_all(&wire)).await??)
+        say(&mut self.stream, reply).await
     }
+}
+
+/// Sends a reply; whoever does not take it in time is sent away.
+pub(super) async fn say(
+    stream: &mut (impl AsyncWrite + Unpin),
+    reply: &Reply,
+) -> Result<(), ConnectionError> {
+    let wire = frame::encode(&Envelope::new(reply))?;
+    Ok(timeout(TRANSFER, stream.write_all(&wire)).await??)
 }
 
 fn read(body: &[u8]) -> Result<Request, AgentError> {
@@ -126,6 +138,6 @@ fn read(body: &[u8]) -> Result<Request, AgentError> {
     serde_json::from_value(envelope.body).map_err(|error| malformed(error.into()))
 }
 
-fn refusal(kind: ErrorKind, message: String) -> Reply {
+pub(super) fn refusal(kind: ErrorKind, message: String) -> Reply {
     Reply::Error(AgentError { kind, message })
 }

@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use shunt_agent_api::{AgentError, ErrorKind, Reply, Request};
-use tokio::sync::{mpsc, oneshot};
+use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::agent::{Agent, OpenError};
+use crate::agent::{Agent, Events, OpenError};
 use crate::config::Config;
 use crate::netlink::monitor::LinkEvent;
 
@@ -35,6 +35,7 @@ enum Job {
 #[derive(Clone, Debug)]
 pub struct Core {
     jobs: mpsc::Sender<Job>,
+    events: Events,
 }
 
 impl Core {
@@ -50,7 +51,7 @@ impl Core {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::open(&config) {
                 Ok(agent) => {
-                    if opened.send(Ok(())).is_ok() {
+                    if opened.send(Ok(agent.events())).is_ok() {
                         work(agent, queue);
                     }
                 }
@@ -58,8 +59,8 @@ impl Core {
             }
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
-        open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs }, ended))
+        let events = open.await.map_err(|_| CoreError::Lost)??;
+        Ok((Self { jobs, events }, ended))
     }
 
     /// Asks the agent.
@@ -75,6 +76,11 @@ impl Core {
             return unavailable();
         }
         answer.await.unwrap_or_else(|_| unavailable())
+    }
+
+    /// Hears what happens from now on; none if enough others do already.
+    pub fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
+        self.events.subscribe()
     }
 
     /// Tells the agent what has happened to links.

@@ -7,6 +7,7 @@
 mod connection;
 mod core;
 mod listener;
+mod subscription;
 
 use std::io;
 use std::time::Duration;

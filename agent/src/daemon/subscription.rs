@@ -1,0 +1,69 @@
+//! A client that listens. It is told what happens, until it leaves, speaks, or does not take what it is told.
+
+use shunt_agent_api::{ErrorKind, Event, EventKind, Reply};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+
+use super::connection::{ConnectionError, refusal, say};
+use crate::agent::Events;
+
+pub(super) async fn serve(
+    stream: &mut UnixStream,
+    events: Option<broadcast::Receiver<Event>>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), ConnectionError> {
+    let Some(mut events) = events else {
+        let reply = refusal(ErrorKind::Unavailable, "too many subscribers".to_owned());
+        return say(stream, &reply).await;
+    };
+    let (mut reader, mut writer) = stream.split();
+    say(&mut writer, &Reply::Subscribed).await?;
+    let mut byte = [0; 1];
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            // It has left, or says what nobody will answer.
+            _ = reader.read(&mut byte) => return Ok(()),
+            _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+        };
+        let event = match event {
+            Ok(event) => event,
+            Err(RecvError::Lagged(missed)) => lagged(missed),
+            Err(RecvError::Closed) => return Ok(()),
+        };
+        say(&mut writer, &Reply::Event(event)).await?;
+    }
+}
+
+fn lagged(missed: u64) -> Event {
+    Events::event(EventKind::Lagged, None, None, format!("{missed} events were missed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_that_does_not_read_is_sent_away() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut ours, _theirs) = UnixStream::pair().unwrap();
+            let (sender, events) = broadcast::channel(4096);
+            let (_stop, stopping) = watch::channel(false);
+            // More than a socket's buffer takes.
+            for _ in 0..4096 {
+                sender.send(Events::event(EventKind::Repair, None, None, "x".repeat(500))).unwrap();
+            }
+            let served = serve(&mut ours, Some(events), stopping).await;
+            assert!(matches!(served, Err(ConnectionError::Slow(_))), "{served:?}");
+        });
+    }
+
+    #[test]
+    fn a_listener_is_told_that_it_was_too_slow_and_how_much_it_missed() {
+        let event = lagged(7);
+        assert_eq!((event.event, event.detail.as_str()), (EventKind::Lagged, "7 events were missed"));
+    }
+}
