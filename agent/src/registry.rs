@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dataplane::abi::{MAX_SLOTS, NO_SLOT};
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, BridgePort};
+use shunt_agent_api::{AttachmentKey, BridgePort, Restrictions};
 
 use crate::netlink::link::Link;
 
@@ -23,6 +23,13 @@ pub struct Attachment {
     pub others: Others,
     /// Whether its programs are left to go with its link, which is about to be deleted.
     pub abandoned: bool,
+}
+
+impl Attachment {
+    /// Whether it may do less than an open port; then its programs fail closed.
+    pub fn is_restricted(&self) -> bool {
+        self.port.restrictions != Restrictions::default()
+    }
 }
 
 /// What others have put onto a host end, and packets must not be taken past.

@@ -10,7 +10,13 @@ mod bad_input;
 mod delete;
 #[path = "netns/fast_path.rs"]
 mod fast_path;
+#[path = "services/hooks.rs"]
+mod hooks;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
+#[path = "netns/restrictions.rs"]
+mod restrictions;
 #[path = "netns/stage.rs"]
 mod stage;
+#[path = "netns/wire.rs"]
+mod wire;

@@ -26,6 +26,24 @@ pub struct Restrictions {
     pub storm: Option<StormControl>,
 }
 
+impl Restrictions {
+    /// The configuration keys that ask for them, as reports name them.
+    pub fn names(&self) -> Vec<String> {
+        [
+            ("portIsolation", self.isolated),
+            ("macspoofchk", self.mac_check),
+            ("ipspoofchk", self.ip_check),
+            ("ingressPolicy", !self.ingress.is_open()),
+            ("vlan", self.vlans.is_some()),
+            ("stormControl", self.storm.is_some()),
+        ]
+        .into_iter()
+        .filter(|(_, asked)| *asked)
+        .map(|(name, _)| name.to_owned())
+        .collect()
+    }
+}
+
 /// Who may open a connection to the container (the reference firewall plugin's `ingressPolicy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -44,8 +44,10 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
     }
+    let Restrictions { isolated, mac_check, .. } = port.restrictions;
+    let built = Restrictions { isolated, mac_check, ..Restrictions::default() };
     for (asked, what) in [
-        (port.restrictions != Restrictions::default(), "restrictions"),
+        (port.restrictions != built, "these restrictions"),
         (!port.mappings.is_empty(), "port mappings"),
         (port.bandwidth != Bandwidth::default(), "bandwidth limits"),
     ] {

@@ -39,7 +39,7 @@ impl Agent {
             name: hook.program.name().to_owned(),
             ifname: hook.ifname.clone(),
             mode: self.kernel.mode(hook),
-            id: self.kernel.program_id(hook.program),
+            id: self.kernel.program_id(hook),
         }
     }
 
@@ -64,7 +64,7 @@ impl Agent {
             mac: port.mac.clone(),
             ips: port.ips.clone(),
             vlan: VlanReport::default(),
-            restrictions: Vec::new(),
+            restrictions: port.restrictions.names(),
             limits: Limits::default(),
             from: traffic(from_fast, from_kernel, from_dropped),
             to: traffic(to_fast, to_kernel, to_dropped),

@@ -6,7 +6,7 @@ use dataplane::abi::{AddressKey, PortKey, StationKey};
 
 use super::Agent;
 use super::reconcile::{Entries, Links};
-use crate::bpf::hook::{Hook, Program};
+use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::maps;
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
@@ -31,7 +31,12 @@ impl Agent {
             if !self.is_known(pinned.ifindex) {
                 tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
-                self.kernel.detach(&Hook { program: pinned.program, ifindex: pinned.ifindex, ifname })?;
+                self.kernel.detach(&Hook {
+                    program: pinned.program,
+                    set: ProgramSet::default(),
+                    ifindex: pinned.ifindex,
+                    ifname,
+                })?;
             }
         }
         Ok(())
@@ -43,7 +48,12 @@ impl Agent {
         for ifindex in unknown {
             if let Some(link) = links.get(&ifindex) {
                 for program in Program::ALL {
-                    self.kernel.detach(&Hook { program, ifindex, ifname: link.name.clone() })?;
+                    self.kernel.detach(&Hook {
+                        program,
+                        set: ProgramSet::default(),
+                        ifindex,
+                        ifname: link.name.clone(),
+                    })?;
                 }
             }
             maps::remove(&mut self.kernel.maps.ports, &PortKey { ifindex })

@@ -19,6 +19,9 @@ impl Program {
     /// Every program.
     pub const ALL: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
 
+    /// Those of a container's port.
+    pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
+
     /// Its name in the object, in pins and in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,11 +45,23 @@ impl Program {
     }
 }
 
+/// For which ports a program was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProgramSet {
+    /// Ports without restrictions: what is not known is left to the kernel.
+    #[default]
+    Open,
+    /// Ports with restrictions: without its entry in `PORTS` such a port is shut.
+    Restricted,
+}
+
 /// One program on one interface.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hook {
     /// What runs.
     pub program: Program,
+    /// For which ports it was loaded.
+    pub set: ProgramSet,
     /// Where.
     pub ifindex: u32,
     /// The interface's name, by which aya attaches.

@@ -12,4 +12,5 @@ pub mod mount;
 pub mod object;
 pub mod pins;
 pub mod probe;
+pub mod sets;
 pub mod tcx;

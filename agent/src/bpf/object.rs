@@ -1,4 +1,5 @@
-//! The programs that this agent was built with, loaded into the kernel once at its start.
+//! The programs that this agent was built with: loaded into the kernel at its start, and a second time, for restricted
+//! ports, when the first of those comes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::{fs, io};
 use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
-use super::hook::Program;
+use super::hook::{Program, ProgramSet};
 use super::layout::{self, LayoutError};
 use super::maps::{Maps, MapsError};
 use super::pins::Pins;
@@ -56,21 +57,28 @@ pub struct Programs {
 /// [`ObjectError`]; nothing that serves already is touched.
 pub fn load(pins: &Pins) -> Result<(Programs, Maps), ObjectError> {
     layout::check(pins)?;
+    let mut ebpf = open(pins, ProgramSet::Open)?;
+    let maps = Maps::take(&mut ebpf)?;
+    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::ALL)?, maps))
+}
+
+/// Loads the embedded object once more, for restricted ports. Call [`load`] first: the maps are its.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_restricted(pins: &Pins) -> Result<Programs, ObjectError> {
+    let ebpf = open(pins, ProgramSet::Restricted)?;
+    Programs::load(ebpf, pins, ProgramSet::Restricted, &Program::OF_PORTS)
+}
+
+fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
     let mut loader = EbpfLoader::new();
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
     }
-    let mut ebpf = loader.load(OBJECT)?;
-    let maps = Maps::take(&mut ebpf)?;
-    let shared = layout::ids(pins)?;
-    let mut programs = Programs { ebpf, earlier: HashMap::new(), ids: HashMap::new() };
-    for program in Program::ALL {
-        programs.load(program, &pins.program(program), &shared).map_err(|source| match source {
-            LoadError::Missing => ObjectError::Missing(program.name()),
-            LoadError::Program(source) => ObjectError::Program { name: program.name(), source },
-        })?;
-    }
-    Ok((programs, maps))
+    let restricted = u32::from(set == ProgramSet::Restricted);
+    loader.override_global("RESTRICTED", &restricted, true);
+    loader.load(OBJECT)
 }
 
 #[derive(Debug)]
@@ -86,7 +94,21 @@ impl<E: Into<ProgramError>> From<E> for LoadError {
 }
 
 impl Programs {
-    fn load(&mut self, program: Program, pin: &Path, shared: &BTreeSet<u32>) -> Result<(), LoadError> {
+    fn load(ebpf: Ebpf, pins: &Pins, set: ProgramSet, wanted: &[Program]) -> Result<Self, ObjectError> {
+        let shared = layout::ids(pins)?;
+        let mut programs = Self { ebpf, earlier: HashMap::new(), ids: HashMap::new() };
+        for program in wanted {
+            programs.load_one(*program, &pins.program(set, *program), &shared).map_err(
+                |source| match source {
+                    LoadError::Missing => ObjectError::Missing(program.name()),
+                    LoadError::Program(source) => ObjectError::Program { name: program.name(), source },
+                },
+            )?;
+        }
+        Ok(programs)
+    }
+
+    fn load_one(&mut self, program: Program, pin: &Path, shared: &BTreeSet<u32>) -> Result<(), LoadError> {
         let ours = classifier(&mut self.ebpf, program).ok_or(LoadError::Missing)?;
         ours.load()?;
         let info = ours.info()?;

@@ -1,4 +1,4 @@
-//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`
+//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`
 //! and `…/links/<program>-<ifindex>`.
 //! (bpffs takes no name with a dot.)
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use dataplane::abi::ABI_VERSION;
 
-use super::hook::Program;
+use super::hook::{Program, ProgramSet};
 
 /// Paths below the directory of one ABI version.
 #[derive(Clone, Debug)]
@@ -34,7 +34,9 @@ impl Pins {
     /// The file system's.
     pub fn create(bpffs: &Path) -> io::Result<Self> {
         let root = bpffs.join(format!("v{ABI_VERSION}"));
-        for directory in [bpffs, &root, &root.join("maps"), &root.join("programs"), &root.join("links")] {
+        let [maps, programs, restricted, links] =
+            ["maps", "programs", "restricted", "links"].map(|name| root.join(name));
+        for directory in [bpffs, &root, &maps, &programs, &restricted, &links] {
             match fs::create_dir(directory) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => other?,
@@ -55,8 +57,12 @@ impl Pins {
     }
 
     /// Where a program is pinned.
-    pub fn program(&self, program: Program) -> PathBuf {
-        self.root.join("programs").join(program.name())
+    pub fn program(&self, set: ProgramSet, program: Program) -> PathBuf {
+        let folder = match set {
+            ProgramSet::Open => "programs",
+            ProgramSet::Restricted => "restricted",
+        };
+        self.root.join(folder).join(program.name())
     }
 
     /// Where a link is pinned.

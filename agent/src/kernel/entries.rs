@@ -2,10 +2,11 @@
 
 use aya::maps::MapError;
 use dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_SHARED, Port, PortKey, STATION_HOST,
-    STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, PORT_SHARED, Port,
+    PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
+use shunt_agent_api::Restrictions;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{lookup, remove};
@@ -22,13 +23,21 @@ pub enum Asks {
     Learn = PATH_LEARN as isize,
 }
 
+/// The bit where it holds.
+const fn flag(holds: bool, bit: u32) -> u32 {
+    if holds { bit } else { 0 }
+}
+
 impl Attachment {
     pub(super) fn port_key(&self) -> PortKey {
         PortKey { ifindex: self.port.host.index }
     }
 
     pub(crate) fn port_entry(&self, asks: u32) -> Port {
-        let flags = if self.others.filters { PORT_SHARED } else { 0 };
+        let Restrictions { isolated, mac_check, .. } = self.port.restrictions;
+        let flags = flag(self.others.filters, PORT_SHARED)
+            | flag(isolated, PORT_ISOLATED)
+            | flag(mac_check, PORT_MAC_CHECK);
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid: 0, mac: self.mac }
     }
 
@@ -41,8 +50,9 @@ impl Attachment {
             ifindex: self.port.host.index,
             slot: self.slot,
             mtu: self.port.mtu,
-            flags: if self.peer_up { STATION_PEER_UP } else { 0 }
-                | if self.others.queue { STATION_QUEUED } else { 0 },
+            flags: flag(self.peer_up, STATION_PEER_UP)
+                | flag(self.others.queue, STATION_QUEUED)
+                | flag(self.port.restrictions.isolated, STATION_ISOLATED),
         }
     }
 

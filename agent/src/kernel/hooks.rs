@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use shunt_agent_api::ProgramMode;
 
 use super::{Kernel, KernelError};
-use crate::bpf::hook::{Hook, Program};
+use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::pins::PinnedHook;
 use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
@@ -43,8 +43,10 @@ impl Way {
 impl Attachment {
     /// The programs of its host end.
     pub(crate) fn hooks(&self) -> [Hook; 2] {
-        [Program::FromContainer, Program::ToContainer].map(|program| Hook {
+        let set = if self.is_restricted() { ProgramSet::Restricted } else { ProgramSet::Open };
+        Program::OF_PORTS.map(|program| Hook {
             program,
+            set,
             ifindex: self.port.host.index,
             ifname: self.port.host.name.clone(),
         })
@@ -54,7 +56,12 @@ impl Attachment {
 impl Bridge {
     /// The program of the bridge device.
     pub(crate) fn hook(&self) -> Hook {
-        Hook { program: Program::FromHost, ifindex: self.link.index, ifname: self.link.name.clone() }
+        Hook {
+            program: Program::FromHost,
+            set: ProgramSet::Open,
+            ifindex: self.link.index,
+            ifname: self.link.name.clone(),
+        }
     }
 }
 
@@ -119,7 +126,7 @@ impl Kernel {
     /// # Errors
     /// The kernel cannot say.
     pub fn is_attached(&mut self, hook: &Hook) -> Result<bool, KernelError> {
-        let id = self.programs.id(hook.program);
+        let id = self.program_id(hook);
         match self.mode(hook) {
             ProgramMode::Tcx => tcx::is_attached(hook, id).map_err(|source| in_link(hook, source)),
             _ => clsact::find(&mut self.route, hook)
@@ -138,7 +145,7 @@ impl Kernel {
 
     fn attach_link(&mut self, hook: &Hook) -> Result<(), KernelError> {
         let pin = self.pins.link(hook.program, hook.ifindex);
-        let program = self.programs.get(hook.program)?;
+        let program = self.programs.get(hook.set, hook.program)?;
         let _expedited = self.grace_periods.expedite();
         // The pin of a link that was here before us, under an ifindex that is used again.
         tcx::detach(&pin).map_err(|source| in_link(hook, source))?;
@@ -157,20 +164,20 @@ impl Kernel {
     }
 
     fn attach_filter(&mut self, hook: &Hook) -> Result<(), KernelError> {
-        let program = self.programs.get(hook.program)?;
+        let program = self.programs.get(hook.set, hook.program)?;
         clsact::attach(&mut self.route, program, hook).map_err(|source| in_filter(hook, source))?;
         self.modes.insert((hook.program, hook.ifindex), ProgramMode::Clsact);
         Ok(())
     }
 
     fn adopt_link(&mut self, hook: &Hook) -> Result<bool, KernelError> {
-        let program = self.programs.get(hook.program)?;
+        let program = self.programs.get(hook.set, hook.program)?;
         let pin = self.pins.link(hook.program, hook.ifindex);
         tcx::adopt(program, &pin).map_err(|source| in_link(hook, source))
     }
 
     fn adopt_filter(&mut self, hook: &Hook) -> Result<bool, KernelError> {
-        let program = self.programs.get(hook.program)?;
+        let program = self.programs.get(hook.set, hook.program)?;
         clsact::adopt(&mut self.route, program, hook).map_err(|source| in_filter(hook, source))
     }
 

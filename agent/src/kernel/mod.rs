@@ -24,8 +24,9 @@ use crate::bpf::expedite::{Expedited, GracePeriods};
 use crate::bpf::hook::{Hook, Program};
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
-use crate::bpf::object::{self, ObjectError, Programs};
+use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
+use crate::bpf::sets::ProgramSets;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
 use crate::netlink::link::{self, Link};
@@ -85,7 +86,7 @@ pub enum KernelError {
 pub struct Kernel {
     /// The maps.
     pub maps: Maps,
-    programs: Programs,
+    programs: ProgramSets,
     pins: Pins,
     way: Way,
     /// How each program is attached.
@@ -113,7 +114,8 @@ impl Kernel {
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
         let way = Way::find(attach);
-        Ok(Self { maps, programs, pins, way, modes: HashMap::new(), route, grace_periods })
+        let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
+        Ok(Self { maps, programs, pins, way, modes, route, grace_periods })
     }
 
     /// Makes the kernel's waits short while what is returned is held.
@@ -121,9 +123,9 @@ impl Kernel {
         self.grace_periods.expedite()
     }
 
-    /// The kernel's id of a program.
-    pub fn program_id(&self, program: Program) -> u32 {
-        self.programs.id(program)
+    /// The kernel's id of the program that is to run there; 0 while it is not loaded.
+    pub fn program_id(&self, hook: &Hook) -> u32 {
+        self.programs.id(hook.set, hook.program)
     }
 
     /// The link with this index, if there is one.

@@ -1,9 +1,9 @@
 //! Another plugin's interface, found in prevResult.
 
-use shunt_agent_api::{Bandwidth, BridgePort, Interface, Restrictions};
+use shunt_agent_api::{Bandwidth, BridgePort, Interface};
 
 use super::{AttachError, Node, Sandbox, plan};
-use crate::config::Config;
+use crate::config::{Bridge, Config};
 use crate::error::Error;
 use crate::netlink::Selector;
 use crate::protocol::Call;
@@ -30,6 +30,7 @@ impl Adopted {
         node: &mut Node,
         sandbox: &mut Sandbox,
         config: &Config,
+        wanted: &Bridge,
         call: &Call,
         previous: &AddResult,
     ) -> Result<Self, Error> {
@@ -66,7 +67,7 @@ impl Adopted {
                 netns: Some(call.netns.clone()),
                 peer_up: inner.up,
                 masquerade: Vec::new(),
-                restrictions: Restrictions::default(),
+                restrictions: plan::restrictions(wanted),
                 mappings: Vec::new(),
                 bandwidth: Bandwidth::default(),
             }),

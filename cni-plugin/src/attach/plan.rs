@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::AttachmentKey;
+use shunt_agent_api::{AttachmentKey, Restrictions};
 
 use super::AttachError;
 use crate::config::{Bridge, Config};
@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) mac: Mac,
     pub(crate) mtu: Option<u32>,
     pub(crate) hairpin: bool,
+    /// What the port may do less than an open one.
+    pub(crate) restrictions: Restrictions,
     /// Whether the container's end is set up.
     pub(crate) up: bool,
     /// Whether IPv6 looks for other stations with its addresses.
@@ -85,6 +87,7 @@ impl Plan {
             mac,
             mtu,
             hairpin: bridge.hairpin_mode,
+            restrictions: restrictions(bridge),
             up: !bridge.disable_container_interface,
             detect_duplicates: bridge.enabledad,
             layer3,
@@ -100,6 +103,11 @@ fn masqueraded(result: &AddResult, bridge: &Bridge) -> Vec<String> {
     let subnet = |ip: &Ip| format!("{}/{}", ip.address.network(), ip.address.length());
     let subnets: BTreeSet<String> = result.ips.iter().filter(|_| bridge.ip_masq).map(subnet).collect();
     subnets.into_iter().collect()
+}
+
+/// What the configuration takes from the port.
+pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
+    Restrictions { isolated: bridge.port_isolation, mac_check: bridge.macspoofchk, ..Restrictions::default() }
 }
 
 /// The attachment's key.

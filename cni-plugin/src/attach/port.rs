@@ -3,8 +3,9 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use netlink_packet_route::link::InfoBridgePort;
 use nix::errno::Errno;
-use shunt_agent_api::{Bandwidth, BridgePort, Interface, Restrictions};
+use shunt_agent_api::{Bandwidth, BridgePort, Interface};
 
 use super::{AttachError, Node, Plan, Sandbox};
 use crate::error::Error;
@@ -27,7 +28,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
         masquerade: plan.masquerade.clone(),
-        restrictions: Restrictions::default(),
+        restrictions: plan.restrictions.clone(),
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),
     }
@@ -40,10 +41,16 @@ pub(crate) fn put_into_service(
     bridge: &Link,
     host: &Link,
 ) -> Result<Link, Error> {
-    let up_at_once = !plan.hairpin;
+    // The kernel's own way keeps isolated ports apart as well, from before the port forwards.
+    let flags = [
+        plan.hairpin.then_some(InfoBridgePort::HairpinMode(true)),
+        plan.restrictions.isolated.then_some(InfoBridgePort::Isolated(true)),
+    ];
+    let flags: Vec<_> = flags.into_iter().flatten().collect();
+    let up_at_once = flags.is_empty();
     let mut changes = vec![requests::enslave(host.index, bridge.index, up_at_once)];
-    if plan.hairpin {
-        changes.push(requests::set_hairpin(host.index));
+    if !up_at_once {
+        changes.push(requests::set_port_flags(host.index, flags));
         changes.push(requests::set_up(Selector::Index(host.index)));
     }
     node.netlink.ask_all(changes).map_err(|error| match error.errno() {

@@ -249,13 +249,13 @@ pub(crate) fn enslave(index: u32, bridge: u32, up: bool) -> Request {
     Request::new("make the veth a port of the bridge".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
 }
 
-/// Lets a bridge send a frame back to the port that it came from. The link must be a port already.
-pub(crate) fn set_hairpin(index: u32) -> Request {
+/// Sets a bridge port's flags, as hairpin mode and isolation. The link must be a port already.
+pub(crate) fn set_port_flags(index: u32, flags: Vec<InfoBridgePort>) -> Request {
     let mut message = message(Selector::Index(index));
     message.header.interface_family = AddressFamily::Unspec;
     message.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::PortKind(InfoPortKind::Bridge),
-        LinkInfo::PortData(InfoPortData::BridgePort(vec![InfoBridgePort::HairpinMode(true)])),
+        LinkInfo::PortData(InfoPortData::BridgePort(flags)),
     ]));
-    Request::new("set hairpin mode".to_owned(), RouteNetlinkMessage::NewLink(message), 0)
+    Request::new("set the bridge port's flags".to_owned(), RouteNetlinkMessage::NewLink(message), 0)
 }

@@ -18,7 +18,7 @@ pub(crate) mod requests {
     pub(crate) use super::address::{add_address, delete_address, list_addresses};
     pub(crate) use super::link::{
         Veth, add_bridge, add_veth, delete_link, enslave, get_link, list_links, set_address, set_alias,
-        set_hairpin, set_promiscuous, set_up,
+        set_port_flags, set_promiscuous, set_up,
     };
     pub(crate) use super::route::{add_route, list_routes};
 }

@@ -31,7 +31,15 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let existing = sandbox.link(Selector::Name(&call.ifname))?;
     if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
         let mut agent = agent::connect(config)?;
-        return adopt(config, call, &mut node, &mut sandbox, &mut agent, previous.unwrap_or_default());
+        return adopt(
+            config,
+            &bridge,
+            call,
+            &mut node,
+            &mut sandbox,
+            &mut agent,
+            previous.unwrap_or_default(),
+        );
     }
     if let Some(existing) = existing {
         return Update { config, call, bridge: &bridge, mac }.run(&mut node, &mut sandbox, &existing);

@@ -57,7 +57,7 @@ impl Update<'_> {
             return Err(AttachError::OtherFacts { key, what: "MTU" }.into());
         }
         let result = self.read_back(sandbox, &bridge, &host, inner)?;
-        if let Some(port) = Adopted::find(node, sandbox, self.config, self.call, &result)?.port {
+        if let Some(port) = Adopted::find(node, sandbox, self.config, self.bridge, self.call, &result)?.port {
             agent::connect(self.config)?.ask(Request::Attach { port })?;
         }
         Ok(result)

@@ -29,7 +29,7 @@ pub(crate) fn check(config: &Config, call: &Call) -> Result<(), Error> {
     if !faults.is_empty() {
         return Err(CheckError(faults).into());
     }
-    let adopted = Adopted::find(&mut node, &mut sandbox, config, call, &result)?;
+    let adopted = Adopted::find(&mut node, &mut sandbox, config, &bridge, call, &result)?;
     if let Some(port) = adopted.port {
         agent::connect(config)?.ask(Request::Check { port })?;
     }

@@ -31,7 +31,7 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
     if !left.is_empty() {
         return Err(CheckError(left).into());
     }
-    let Some(port) = Adopted::find(&mut node, &mut sandbox, config, call, &result)?.port else {
+    let Some(port) = Adopted::find(&mut node, &mut sandbox, config, &bridge, call, &result)?.port else {
         return Ok(());
     };
     match agent.ask(Request::Check { port: port.clone() }) {

@@ -16,6 +16,7 @@ mod golden;
 mod lifecycle;
 mod masses;
 mod mutated;
+mod restrictions;
 mod runtime;
 mod skeleton;
 mod status;
