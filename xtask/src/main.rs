@@ -13,6 +13,7 @@ mod mutants;
 mod process;
 mod setup;
 mod test;
+mod vm;
 mod workspace;
 
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ enum Verb {
     Demo(bench::Arguments),
     /// Run every test, the root and namespace ones too, then look for anything left behind
     Test(test::Arguments),
+    /// Run the tests that depend on the kernel on other kernels, in emulated machines
+    Vm(vm::Arguments),
     /// Measure against the kernel bridge and a bare wire (arguments go to `shunt-bench bench`)
     Bench(bench::Arguments),
     /// Copy the plugin and the agent to where a container runtime looks for them
@@ -70,6 +73,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Build => build::run(),
         Verb::Demo(arguments) => bench::run("demo", &arguments),
         Verb::Test(arguments) => test::run(&arguments),
+        Verb::Vm(arguments) => vm::run(&arguments),
         Verb::Bench(arguments) => bench::run("bench", &arguments),
         Verb::Install(arguments) => install::run(&arguments),
         Verb::Lint => lint::run(),

@@ -3,8 +3,8 @@
 //! What was found is remembered in the cache; later runs only look whether it is still there, which takes no process
 //! and about a millisecond. Every other verb comes through here first, and asks only for what it needs itself.
 
-mod apt;
-mod cache;
+pub(crate) mod apt;
+pub(crate) mod cache;
 mod debian_toolchain;
 mod deny;
 mod linker;
@@ -15,7 +15,7 @@ mod toolchain;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 pub(crate) use toolchain::Toolchain;
 
@@ -27,10 +27,11 @@ pub(crate) struct Tools {
     pub(crate) linker: PathBuf,
 }
 
-/// `cargo xtask setup` itself: everything that build, test, demo and bench need.
+/// `cargo xtask setup` itself: everything that build, test, vm, demo and bench need.
 pub(crate) fn run() -> Result<()> {
     let tools = for_build()?;
     for_tests()?;
+    for_vm()?;
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
     println!("packages       {}", packages::names().join(" "));
@@ -60,6 +61,13 @@ pub(crate) fn for_traffic() -> Result<()> {
 pub(crate) fn for_tests() -> Result<()> {
     packages::ensure()?;
     packages::ensure_runtimes()
+}
+
+/// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.
+pub(crate) fn for_vm() -> Result<PathBuf> {
+    for_tests()?;
+    packages::ensure_emulator()?;
+    lookup::program("busybox").context("busybox was found before")
 }
 
 /// What it takes to check licences: the path of cargo-deny.

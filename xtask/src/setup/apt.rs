@@ -32,6 +32,13 @@ fn listed(package: &str) -> Result<Option<String>> {
     Ok(version.filter(|version| *version != "(none)").map(str::to_owned))
 }
 
+/// Names of the packages that match a regular expression.
+pub(crate) fn search(pattern: &str) -> Result<Vec<String>> {
+    require()?;
+    let listing = process::output(Command::new("apt-cache").args(["search", "--names-only", pattern]))?;
+    Ok(listing.lines().filter_map(|line| Some(line.split_once(" - ")?.0.to_owned())).collect())
+}
+
 /// Everything that the packages depend on, themselves included.
 pub(super) fn dependencies(packages: &[&str]) -> Result<Vec<String>> {
     let mut command = Command::new("apt-cache");
@@ -63,7 +70,7 @@ pub(super) fn refresh() -> Result<()> {
 }
 
 /// Downloads packages into a directory; needs no root unless the lists are old.
-pub(super) fn download(packages: &[String], directory: &Path) -> Result<()> {
+pub(crate) fn download(packages: &[String], directory: &Path) -> Result<()> {
     let attempt = || process::run(apt_get().arg("-qq").arg("download").args(packages).current_dir(directory));
     attempt().or_else(|_| refresh().and_then(|()| attempt()))
 }

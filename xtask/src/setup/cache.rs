@@ -18,7 +18,7 @@ pub(crate) fn directory() -> Result<PathBuf> {
 }
 
 /// Two setups at once would unpack into the same place; the second waits here. Held until dropped.
-pub(super) fn lock() -> Result<File> {
+pub(crate) fn lock() -> Result<File> {
     let directory = directory()?;
     fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let path = directory.join("lock");

@@ -44,6 +44,10 @@ const RUNTIMES: [Package; 3] = [
     package("runc", Probe::Program("runc"), "what both of them start containers with"),
 ];
 
+/// What only the tests on other kernels need. The file server for the guest's root comes with it.
+const EMULATOR: [Package; 1] =
+    [package("qemu-system-x86", Probe::Program("qemu-system-x86_64"), "machines for other kernels")];
+
 const fn package(name: &'static str, probe: Probe, purpose: &'static str) -> Package {
     Package { name, probe, purpose }
 }
@@ -60,7 +64,7 @@ impl Package {
 }
 
 pub(super) fn names() -> Vec<&'static str> {
-    PACKAGES.iter().chain(&RUNTIMES).map(|package| package.name).collect()
+    PACKAGES.iter().chain(&RUNTIMES).chain(&EMULATOR).map(|package| package.name).collect()
 }
 
 /// What it takes to make namespaces and send traffic.
@@ -71,6 +75,11 @@ pub(super) fn ensure() -> Result<()> {
 /// The container runtimes.
 pub(super) fn ensure_runtimes() -> Result<()> {
     ensure_all(&RUNTIMES)
+}
+
+/// The machine emulator.
+pub(super) fn ensure_emulator() -> Result<()> {
+    ensure_all(&EMULATOR)
 }
 
 fn ensure_all(packages: &[Package]) -> Result<()> {

@@ -1,0 +1,148 @@
+//! A virtual machine: QEMU, emulating the processor (nested virtualisation is rarely to be had), and beside it
+//! virtiofsd, which shows the host's root to the guest. Both end with this process, however it ends.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+const MEMORY: &str = "1G";
+const PROCESSORS: &str = "2";
+
+/// The first line comes after some seconds, a whole run takes minutes; whatever takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const TICK: Duration = Duration::from_millis(100);
+
+/// Debian's and the upstream project's own place.
+const VIRTIOFSD: [&str; 2] = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"];
+
+pub(super) struct Machine<'a> {
+    pub(super) image: &'a Path,
+    pub(super) initramfs: &'a Path,
+    /// Where the second serial line is written to.
+    pub(super) report: &'a Path,
+}
+
+/// A process that is ended when nobody holds it any more.
+struct Tied(Child);
+
+impl Drop for Tied {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is only its status to fetch.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+impl Machine<'_> {
+    /// Boots, hands every line of the console to `show`, and returns the report once the guest has switched itself off.
+    pub(super) fn run(&self, show: impl FnMut(&str)) -> Result<String> {
+        process::check_interrupted()?;
+        let (listener, socket) = listen()?;
+        let files = share(listener)?;
+        let mut qemu = self.start(&socket)?;
+        let console = qemu.0.stdout.take().context("the console is a pipe")?;
+        let outcome = watched(&mut qemu.0, || stream(console, show));
+        drop((qemu, files));
+        process::check_interrupted()?;
+        outcome?;
+        fs::read_to_string(self.report).with_context(|| format!("cannot read {}", self.report.display()))
+    }
+
+    fn start(&self, socket: &str) -> Result<Tied> {
+        let report = File::create(self.report);
+        report.with_context(|| format!("cannot create {}", self.report.display()))?;
+        let mut qemu = tied("qemu-system-x86_64".as_ref());
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
+            .args(["-machine", "q35,memory-backend=memory", "-accel", "tcg,thread=multi", "-cpu", "max"])
+            .args(["-smp", PROCESSORS, "-m", MEMORY])
+            .args(["-object", &format!("memory-backend-memfd,id=memory,size={MEMORY},share=on")])
+            .args(["-chardev", &format!("socket,id=files,path={socket},abstract=on,tight=on")])
+            .args(["-device", "vhost-user-fs-pci,queue-size=1024,chardev=files,tag=hostroot"])
+            .args(["-serial", "stdio", "-serial"])
+            .arg(format!("file:{}", self.report.display()))
+            .arg("-kernel")
+            .arg(self.image)
+            .arg("-initrd")
+            .arg(self.initramfs)
+            // The time stamp counter is the host's, but what the guest takes for its rate depends on the load here.
+            .args(["-append", "console=ttyS0 panic=-1 quiet tsc=unstable clocksource=hpet"]);
+        spawn(qemu.stdin(Stdio::null()).stdout(Stdio::piped()))
+    }
+}
+
+/// An abstract socket, which is in no directory and goes with its last user.
+fn listen() -> Result<(UnixListener, String)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("shunt-vm-{}-{number}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).context("the socket's name is too long")?;
+    let listener = UnixListener::bind_addr(&address).with_context(|| format!("cannot listen at {name}"))?;
+    Ok((listener, name))
+}
+
+fn share(listener: UnixListener) -> Result<Tied> {
+    let Some(program) = VIRTIOFSD.iter().map(Path::new).find(|path| path.is_file()) else {
+        bail!("there is no virtiofsd in any of {VIRTIOFSD:?}");
+    };
+    let mut virtiofsd = tied(program);
+    virtiofsd.args(["--fd=0", "-o", "source=/", "-o", "sandbox=chroot", "-o", "cache=always"]);
+    spawn(virtiofsd.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+/// A command that the kernel ends when the thread that has started it is gone, as after a SIGKILL.
+fn tied(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+fn spawn(command: &mut Command) -> Result<Tied> {
+    let child = command.spawn().with_context(|| format!("cannot start `{}`", process::shown(command)))?;
+    Ok(Tied(child))
+}
+
+/// Does `work`, which ends when the child does, and sees to it that this happens.
+fn watched(child: &mut Child, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let begun = Instant::now();
+    let done = AtomicBool::new(false);
+    let mut killed = false;
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if process::interrupted() || begun.elapsed() > PATIENCE {
+                    killed = true;
+                    child.kill().ok();
+                    return;
+                }
+                thread::sleep(TICK);
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    });
+    process::check_interrupted()?;
+    if killed {
+        bail!("the machine still runs after {} minutes: ended", PATIENCE.as_secs() / 60);
+    }
+    result
+}
+
+fn stream(console: impl std::io::Read, mut show: impl FnMut(&str)) -> Result<()> {
+    for line in BufReader::new(console).split(b'\n') {
+        let line = line.context("cannot read the console")?;
+        show(String::from_utf8_lossy(&line).trim_end_matches('\r'));
+    }
+    Ok(())
+}
