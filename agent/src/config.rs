@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::capacity::UplinkOptions;
+
 /// Where attachments are remembered unless the agent is told otherwise.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
 
@@ -59,7 +61,7 @@ pub struct Options {
     pub attach: Option<AttachMode>,
     /// Declared uplinks by interface name.
     #[serde(default)]
-    pub uplinks: BTreeMap<String, toml::Table>,
+    pub uplinks: BTreeMap<String, UplinkOptions>,
     /// The Kubernetes controller's options.
     pub kubernetes: Option<toml::Table>,
 }
@@ -107,7 +109,8 @@ impl Options {
             metrics: self.metrics.or(fallback.metrics),
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
-            uplinks: fallback.uplinks.into_iter().chain(self.uplinks).collect(),
+            // A flag gives a name alone, and the file what there is to say of it.
+            uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
         }
     }
@@ -124,27 +127,27 @@ pub struct Config {
     pub bpffs: PathBuf,
     /// How programs are attached.
     pub attach: AttachMode,
-    /// Declared uplinks' names.
-    pub uplinks: Vec<String>,
+    /// Where metrics are served.
+    pub metrics: Option<String>,
+    /// What admission does.
+    pub admission: Admission,
+    /// Declared uplinks by interface name.
+    pub uplinks: BTreeMap<String, UplinkOptions>,
     /// What was asked for and is not done by this version.
     pub warnings: Vec<String>,
 }
 
 impl From<Options> for Config {
     fn from(options: Options) -> Self {
-        let not_built = [
-            ("cgroup", options.cgroup.is_some()),
-            ("metrics", options.metrics.is_some()),
-            ("admission", options.admission.unwrap_or_default() != Admission::Off),
-            ("uplinks", !options.uplinks.is_empty()),
-            ("kubernetes", options.kubernetes.is_some()),
-        ];
+        let not_built = [("cgroup", options.cgroup.is_some()), ("kubernetes", options.kubernetes.is_some())];
         Self {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
             state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             attach: options.attach.unwrap_or_default(),
-            uplinks: options.uplinks.into_keys().collect(),
+            metrics: options.metrics,
+            admission: options.admission.unwrap_or_default(),
+            uplinks: options.uplinks,
             warnings: not_built
                 .into_iter()
                 .filter(|(_, asked)| *asked)
@@ -173,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_that_names_an_uplink_leaves_what_the_file_says_of_it() {
+        let file: Options = toml::from_str("[uplinks.eth1]\negress = '1G'").unwrap();
+        let named = ["eth1", "eth2"].map(|name| (name.to_owned(), UplinkOptions::default()));
+        let flags = Options { uplinks: named.into(), ..Options::default() };
+        let uplinks = Config::from(flags.or(file)).uplinks;
+        assert_eq!(uplinks["eth1"].egress, Some(crate::capacity::Quantity(1_000_000_000)));
+        assert_eq!(uplinks["eth2"], UplinkOptions::default());
+    }
+
+    #[test]
     fn an_unknown_key_is_named_in_the_error() {
         let error = toml::from_str::<Options>("sokcet = '/run/x'").unwrap_err();
         assert!(error.to_string().contains("unknown field `sokcet`"), "{error}");
@@ -181,9 +194,9 @@ mod tests {
     #[test]
     fn what_this_version_does_not_do_is_said() {
         let options: Options =
-            toml::from_str("metrics = '127.0.0.1:9000'\n[uplinks.eth1]\negress = '1G'").unwrap();
+            toml::from_str("cgroup = '/sys/fs/cgroup'\n[uplinks.eth1]\negress = '1G'").unwrap();
         let config = Config::from(options);
-        assert_eq!(config.uplinks, ["eth1"]);
-        assert_eq!(config.warnings.len(), 2);
+        assert!(config.uplinks.contains_key("eth1"));
+        assert_eq!(config.warnings.len(), 1);
     }
 }

@@ -7,6 +7,7 @@
 
 mod agent;
 pub mod bpf;
+pub mod capacity;
 pub mod config;
 pub mod daemon;
 pub mod kernel;

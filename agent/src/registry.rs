@@ -174,6 +174,11 @@ impl Slots {
         self.free.remove(&slot)
     }
 
+    /// How many there are, and how many of them are free.
+    pub fn count(&self) -> (u32, usize) {
+        (MAX_SLOTS - 1, (MAX_SLOTS - self.next) as usize + self.free.len())
+    }
+
     /// Gives a slot back.
     pub fn give_back(&mut self, slot: u32) {
         self.free.insert(slot);
@@ -190,6 +195,7 @@ mod tests {
         let (one, two) = (slots.take().unwrap(), slots.take().unwrap());
         assert!(one != NO_SLOT && two != NO_SLOT && one != two);
         slots.give_back(one);
+        assert_eq!(slots.count(), (MAX_SLOTS - 1, MAX_SLOTS as usize - 2));
         assert_eq!(slots.take(), Some(one));
     }
 

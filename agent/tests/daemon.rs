@@ -7,6 +7,8 @@
 mod adopt;
 #[path = "daemon/attach.rs"]
 mod attach;
+#[path = "daemon/capacity.rs"]
+mod capacity;
 #[path = "daemon/events.rs"]
 mod events;
 #[path = "daemon/follow.rs"]

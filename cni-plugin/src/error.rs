@@ -10,7 +10,7 @@ use crate::netns::NamespaceError;
 use crate::protocol::{CallError, Failure, Verb, Version};
 use crate::result::ResultError;
 use crate::sysctl::SysctlError;
-use crate::verbs::{CheckError, StatusError};
+use crate::verbs::{CapacityError, CheckError, StatusError};
 
 /// A call failed.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,8 @@ pub(crate) enum Error {
     Check(#[from] CheckError),
     #[error(transparent)]
     Status(#[from] StatusError),
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
     #[error("{source}")]
     HalfUndone { source: Box<Error>, leftovers: Vec<Error> },
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -58,6 +60,7 @@ mod codes {
     pub(super) const TRY_AGAIN: u32 = 11;
     pub(super) const UNAVAILABLE: u32 = 50;
     pub(super) const NOT_BUILT: u32 = 100;
+    pub(super) const CAPACITY: u32 = 101;
     pub(super) const BRIDGE_FULL: u32 = 103;
     pub(super) const KERNEL_LACKS: u32 = 105;
     pub(super) const EXISTS: u32 = 106;
@@ -77,7 +80,7 @@ impl Error {
             Self::Agent(error) => agent(error),
             Self::Ipam(error) => ipam(error),
             Self::Attach(error) => attach(error),
-            Self::Result(_) => codes::DECODING,
+            Self::Result(_) | Self::Capacity(_) => codes::DECODING,
             Self::Status(StatusError::Ipam(error)) => match ipam(error) {
                 code @ 50..=51 => code,
                 _ => codes::UNAVAILABLE,
@@ -134,6 +137,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Exists => codes::EXISTS,
             ErrorKind::Altered => codes::OTHER,
             ErrorKind::Kernel | ErrorKind::State => codes::IO,
+            ErrorKind::Capacity => codes::CAPACITY,
             ErrorKind::NotBuilt => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },

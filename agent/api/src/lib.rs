@@ -8,6 +8,7 @@
 
 mod attachment;
 mod bandwidth;
+mod capacity;
 mod client;
 mod event;
 pub mod frame;
@@ -18,6 +19,7 @@ mod restriction;
 
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
+pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use event::{Event, EventKind};
 pub use mapping::{PortMapping, Protocol};

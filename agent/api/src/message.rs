@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::CapacityReport;
 use crate::event::Event;
 use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
 use crate::{AttachmentKey, BridgePort, Interface};
@@ -63,6 +64,8 @@ pub enum Request {
     Fdb,
     /// A [`DropReport`] per port and reason.
     Drops,
+    /// [`CapacityReport`].
+    Capacity,
     /// From now on every [`Event`], until the connection ends. It carries no other request.
     Subscribe,
 }
@@ -87,6 +90,8 @@ pub enum Reply {
     Fdb(Vec<FdbEntry>),
     /// To [`Request::Drops`].
     Drops(Vec<DropReport>),
+    /// To [`Request::Capacity`].
+    Capacity(CapacityReport),
     /// To [`Request::Subscribe`]: what happens from now on is heard.
     Subscribed,
     /// After [`Reply::Subscribed`], any number of times.
@@ -148,6 +153,8 @@ pub enum ErrorKind {
     NotBuilt,
     /// The kernel lacks what the request needs. Code 105.
     Unsupported,
+    /// The attachment asks for more bandwidth than is left. Code 101.
+    Capacity,
     /// The agent cannot serve now (starting, stopping). Code 11.
     Unavailable,
 }

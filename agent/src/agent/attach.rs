@@ -6,6 +6,7 @@ use dataplane::address::Mac;
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
 use super::{Agent, Refusal, admit};
+use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError};
 use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge};
@@ -35,6 +36,7 @@ impl Agent {
             return Ok(self.programs_of(&port));
         }
         self.refuse_what_is_taken(&port, mac)?;
+        self.admit_bandwidth(&port)?;
         self.store.write(&port)?;
         let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
         if built.is_err() {
@@ -97,6 +99,7 @@ impl Agent {
         let others = self.kernel.others(host.index)?;
         let attachment = Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false };
         self.registry.insert(attachment.clone());
+        self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         self.build_bridge(bridge)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;
         let _both_at_once = self.kernel.expedite();

@@ -69,6 +69,7 @@ impl Agent {
     /// What cannot be taken away is logged; the next start of the agent tries again.
     pub(super) fn take_out(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let attachment = self.registry.remove(key)?;
+        self.ledger.release(key);
         let mut errors = self.take_away(&attachment);
         let bridge = attachment.port.bridge.index;
         if self.registry.of_bridge(bridge).next().is_none()

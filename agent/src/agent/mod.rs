@@ -5,6 +5,7 @@
 mod admit;
 mod adopt;
 mod attach;
+mod capacity;
 mod check;
 mod detach;
 mod events;
@@ -26,7 +27,9 @@ pub(crate) use events::Events;
 pub use refusal::Refusal;
 
 use crate::bpf::expedite::Expedited;
-use crate::config::Config;
+use crate::capacity::Ledger;
+use crate::capacity::speed::Speeds;
+use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
 use crate::nft::MasqueradeRule;
 use crate::registry::Registry;
@@ -48,7 +51,10 @@ pub struct Agent {
     store: Store,
     kernel: Kernel,
     registry: Registry,
-    uplinks: Vec<String>,
+    /// Who was given how much of which uplink.
+    ledger: Ledger,
+    admission: Admission,
+    speeds: Speeds,
     /// What an operator should know, since the start.
     warnings: Vec<String>,
     /// Where state files that are no records were moved to.
@@ -73,13 +79,16 @@ impl Agent {
             store,
             kernel,
             registry: Registry::default(),
-            uplinks: config.uplinks.clone(),
+            ledger: Ledger::new(&config.uplinks),
+            admission: config.admission,
+            speeds: Speeds::open().map_err(KernelError::from)?,
             warnings: config.warnings.clone(),
             aside: Vec::new(),
             reaping: HashMap::new(),
             masquerading: None,
             events: Events::default(),
         };
+        agent.read_speeds();
         agent.reconcile()?;
         Ok(agent)
     }
@@ -95,6 +104,7 @@ impl Agent {
             Request::Ports => self.ports().map(Reply::Ports),
             Request::Fdb => self.fdb().map(Reply::Fdb),
             Request::Drops => self.drops().map(Reply::Drops),
+            Request::Capacity => Ok(Reply::Capacity(self.capacity())),
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };

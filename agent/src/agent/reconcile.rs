@@ -9,6 +9,7 @@ use dataplane::abi::Port;
 use shunt_agent_api::{BridgePort, Interface};
 
 use super::{Agent, OpenError, admit};
+use crate::capacity::Demand;
 use crate::kernel::KernelError;
 use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge};
@@ -94,6 +95,7 @@ impl Agent {
         }
         let (slot, peer_up) = (slot(self, host.index)?, host.carrier);
         let others = self.kernel.others(host.index).map_err(|error| error.to_string())?;
+        self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false });
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface};
 
+use crate::capacity::Shortage;
 use crate::kernel::KernelError;
 use crate::nft::NftError;
 use crate::state::StoreError;
@@ -49,6 +50,14 @@ pub enum Refusal {
         /// What is missing or altered.
         findings: Vec<String>,
     },
+    /// It asks for more bandwidth than is left.
+    #[error("{key}: {shortage}")]
+    Capacity {
+        /// The attachment.
+        key: AttachmentKey,
+        /// The figures.
+        shortage: Box<Shortage>,
+    },
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -68,6 +77,7 @@ impl Refusal {
             Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,
+            Self::Capacity { .. } => ErrorKind::Capacity,
             Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,
         }

@@ -17,20 +17,22 @@ use crate::mac;
 use crate::registry::{Attachment, Bridge};
 
 impl Agent {
-    /// [`AgentStatus`]. An agent that answers is healthy: whatever would make an ADD fail keeps it from starting.
-    pub fn status(&self) -> AgentStatus {
+    /// [`AgentStatus`]. Whatever would make every ADD fail keeps the agent from starting; so one that answers is healthy,
+    /// unless admission is enforced and nothing is left to hand out.
+    pub fn status(&mut self) -> AgentStatus {
+        let (reasons, shortages) = self.capacity_remarks();
         let hooks = self.registry.attachments().flat_map(Attachment::hooks);
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             abi: ABI_VERSION,
-            healthy: true,
-            reasons: Vec::new(),
-            warnings: self.warnings.iter().cloned().chain(aside).collect(),
+            healthy: reasons.is_empty(),
+            reasons,
+            warnings: self.warnings.iter().cloned().chain(aside).chain(shortages).collect(),
             attachments: self.registry.len(),
             programs: hooks.map(|hook| self.program_report(&hook)).collect(),
-            uplinks: self.uplinks.clone(),
+            uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
         }
     }
 

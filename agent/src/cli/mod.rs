@@ -35,6 +35,8 @@ enum Verb {
     Ports(Query),
     /// Which station is behind which port?
     Fdb(Query),
+    /// What of the uplinks' bandwidth can be handed out, what has been, and what is left?
+    Capacity(Query),
     /// What was dropped, where and why?
     Drops(Query),
     /// What happens from now on, one JSON object a line.
@@ -59,6 +61,7 @@ impl Cli {
             Verb::Status(query) => query.ask(Request::Status),
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
+            Verb::Capacity(query) => query.ask(Request::Capacity),
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Events(query) => query.listen(),
         }

@@ -4,8 +4,10 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
-    AgentStatus, Client, ClientError, DropReport, FdbEntry, FdbKind, PortReport, Reply, Request, socket_path,
+    AgentStatus, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind, PortReport, Reply,
+    Request, socket_path,
 };
 
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
@@ -33,6 +35,7 @@ impl Query {
             Reply::Ports(ports) => self.show(ports, |ports| ports_text(ports)),
             Reply::Fdb(entries) => self.show(entries, |entries| fdb_text(entries)),
             Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
+            Reply::Capacity(capacity) => self.show(capacity, capacity_text),
             other => self.show(other, |other| format!("{other:?}\n")),
         }
     }
@@ -135,6 +138,44 @@ fn fdb_text(entries: &[FdbEntry]) -> String {
         table.row([entry.bridge.clone(), vid, entry.mac.clone(), entry.port.clone(), kind.to_owned(), age]);
     }
     or_nothing(entries, "no stations", &table)
+}
+
+fn capacity_text(capacity: &CapacityReport) -> String {
+    let mut uplinks = Table::new([
+        ("UPLINK", Left),
+        ("SPEED", Right),
+        ("DIRECTION", Left),
+        ("TOTAL", Right),
+        ("RESERVED", Right),
+        ("ALLOCATED", Right),
+        ("FREE", Right),
+    ]);
+    let mut allocations =
+        Table::new([("ATTACHMENT", Left), ("UPLINK", Left), ("EGRESS", Right), ("INGRESS", Right)]);
+    let mut notes = String::new();
+    let rate = |rate| Quantity(rate).to_string();
+    for uplink in &capacity.uplinks {
+        let speed = if uplink.speed == 0 { "-".to_owned() } else { rate(uplink.speed) };
+        for (direction, pool) in [("egress", uplink.egress), ("ingress", uplink.ingress)] {
+            let figures = [pool.total, pool.reserved, pool.allocated, pool.free].map(rate);
+            let [total, reserved, allocated, free] = figures;
+            let name = uplink.name.clone();
+            uplinks.row([name, speed.clone(), direction.to_owned(), total, reserved, allocated, free]);
+        }
+        for one in &uplink.allocations {
+            let key = format!("{}/{}/{}", one.network, one.container, one.ifname);
+            allocations.row([key, uplink.name.clone(), rate(one.egress), rate(one.ingress)]);
+        }
+        if let Some(unknown) = &uplink.unknown {
+            notes.push_str(&format!("{}: {unknown}\n", uplink.name));
+        }
+    }
+    let allocated = capacity.uplinks.iter().any(|uplink| !uplink.allocations.is_empty());
+    let slots = capacity.uplinks.first().map(|uplink| uplink.slots).unwrap_or_default();
+    let room = format!("room for {} of {} attachments\n", slots.free, slots.total);
+    let text = format!("{uplinks}{notes}{room}");
+    let text = if allocated { format!("{text}\n{allocations}") } else { text };
+    if capacity.uplinks.is_empty() { "no uplinks\n".to_owned() } else { text }
 }
 
 fn drops_text(drops: &[DropReport]) -> String {

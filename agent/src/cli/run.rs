@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shunt_agent::config::{AttachMode, Config, ConfigError, Options};
+use shunt_agent::capacity::UplinkOptions;
+use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
 use shunt_agent::daemon;
 use tracing_subscriber::EnvFilter;
 
@@ -29,9 +30,12 @@ pub(crate) struct Run {
     /// The cgroup2 directory for programs on host sockets.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<PathBuf>,
-    /// Declare an L3 uplink; may be given more than once.
+    /// Declare an uplink; may be given more than once.
     #[arg(long, value_name = "IFNAME")]
     uplink: Vec<String>,
+    /// What is done about an attachment that asks for more bandwidth than is left [default: off].
+    #[arg(long, value_enum)]
+    admission: Option<Admit>,
     /// Serve metrics here.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<String>,
@@ -48,6 +52,13 @@ enum Attach {
     Auto,
     Tcx,
     Clsact,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Admit {
+    Off,
+    Warn,
+    Enforce,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -91,9 +102,9 @@ impl Run {
             bpffs: self.bpffs,
             cgroup: self.cgroup,
             metrics: self.metrics,
-            admission: None,
+            admission: self.admission.map(Admission::from),
             attach: self.attach.map(AttachMode::from),
-            uplinks: self.uplink.into_iter().map(|name| (name, toml::Table::new())).collect(),
+            uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };
         Ok(flags.or(file).into())
@@ -106,6 +117,16 @@ impl From<Attach> for AttachMode {
             Attach::Auto => Self::Auto,
             Attach::Tcx => Self::Tcx,
             Attach::Clsact => Self::Clsact,
+        }
+    }
+}
+
+impl From<Admit> for Admission {
+    fn from(admit: Admit) -> Self {
+        match admit {
+            Admit::Off => Self::Off,
+            Admit::Warn => Self::Warn,
+            Admit::Enforce => Self::Enforce,
         }
     }
 }

@@ -96,6 +96,58 @@ pub fn all(socket: &mut RequestSocket) -> Result<Vec<Link>, NetlinkError> {
     socket.dump(libc::RTM_GETLINK, &request(0), parse)
 }
 
+/// What a link is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its ifindex.
+    pub index: u32,
+    /// What it is a port or member of.
+    pub master: Option<u32>,
+    /// `veth`, `bond` …; empty for hardware.
+    pub kind: String,
+}
+
+/// What the link of this name is made of; none if there is none.
+///
+/// # Errors
+/// Netlink's, other than that there is no such link.
+pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, NetlinkError> {
+    let mut payload = request(0).to_vec();
+    payload.extend((4 + name.len() as u16 + 1).to_ne_bytes());
+    payload.extend(libc::IFLA_IFNAME.to_ne_bytes());
+    payload.extend(name.bytes().chain([0]));
+    payload.resize(payload.len().next_multiple_of(4), 0);
+    let mut found = None;
+    match socket.get(libc::RTM_GETLINK, &payload, |payload| found = parse_kind(payload)) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => Ok(found),
+    }
+}
+
+/// What every link is made of.
+///
+/// # Errors
+/// Netlink's.
+pub fn kinds(socket: &mut RequestSocket) -> Result<Vec<Kind>, NetlinkError> {
+    socket.dump(libc::RTM_GETLINK, &request(0), parse_kind)
+}
+
+fn parse_kind(payload: &[u8]) -> Option<Kind> {
+    let Link { index, master, .. } = parse(payload)?;
+    let mut kind = String::new();
+    socket::attributes(payload.get(IFINFOMSG..)?, |attribute, value| {
+        if attribute == libc::IFLA_LINKINFO {
+            socket::attributes(value, |attribute, value| {
+                if attribute == libc::IFLA_INFO_KIND {
+                    kind = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
+                }
+            });
+        }
+    });
+    Some(Kind { index, master, kind })
+}
+
 /// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.
 fn request(index: u32) -> [u8; IFINFOMSG + 8] {
     let mut payload = [0; IFINFOMSG + 8];

@@ -5,6 +5,7 @@
 //! that this version has never heard of is skipped and not an error.
 
 pub mod conntrack;
+pub mod ethtool;
 pub mod filter;
 pub mod link;
 pub mod monitor;

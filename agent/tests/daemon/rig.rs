@@ -74,7 +74,13 @@ impl Rig {
 
     /// Starts the agent and waits until it answers.
     pub(crate) fn run(&mut self, attach: &str) {
+        self.run_with(attach, &[]);
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn run_with(&mut self, attach: &str, arguments: &[&str]) {
         let mut command = self.command(attach);
+        command.args(arguments);
         self.process = Some(self.node.enter(|| command.spawn().unwrap()).unwrap());
         let answers =
             || Client::connect(&self.socket()).and_then(|mut client| client.ask(Request::Status)).is_ok();

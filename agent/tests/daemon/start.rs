@@ -7,7 +7,7 @@ use aya::maps::{HashMap, MapData};
 
 use crate::rig::Rig;
 
-fn verb(rig: &Rig, arguments: &[&str]) -> (i32, String) {
+pub(crate) fn verb(rig: &Rig, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
     let output = command.args(arguments).arg("--socket").arg(rig.socket()).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -89,7 +89,7 @@ fn query_verbs_end_with_0_answered_1_unreachable_2_usage() {
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
     rig.attach(&port).unwrap();
-    for name in ["status", "ports", "fdb", "drops"] {
+    for name in ["status", "ports", "fdb", "drops", "capacity"] {
         let (code, said) = verb(&rig, &[name]);
         assert_eq!(code, 0, "{said}");
         let (code, json) = verb(&rig, &[name, "--json"]);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::version::Version;
 
-/// The value of `CNI_COMMAND`. The last four are not in the specification.
+/// The value of `CNI_COMMAND`. The last five are not in the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Attach a container to the network.
@@ -27,11 +27,13 @@ pub enum Verb {
     Deinit,
     /// After all ADDs: put right what later plugins disturbed.
     Finalize,
+    /// What can be handed out, and what is left?
+    Capacity,
 }
 
 impl Verb {
     /// Every verb with its name.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("ADD", Self::Add),
         ("DEL", Self::Del),
         ("CHECK", Self::Check),
@@ -42,6 +44,7 @@ impl Verb {
         ("INIT", Self::Init),
         ("DEINIT", Self::Deinit),
         ("FINALIZE", Self::Finalize),
+        ("CAPACITY", Self::Capacity),
     ];
 
     /// As it stands in `CNI_COMMAND`.
@@ -66,7 +69,7 @@ impl Verb {
             }
             Self::Del => &["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],
             Self::Gc | Self::Status => &["CNI_PATH"],
-            Self::Version | Self::Validate | Self::Init | Self::Deinit => &[],
+            Self::Version | Self::Validate | Self::Init | Self::Deinit | Self::Capacity => &[],
         }
     }
 }

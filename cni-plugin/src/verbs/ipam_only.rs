@@ -21,7 +21,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
         }
         Verb::Status => built_in::status(config)?,
         // An IPAM has nothing to make ready or to put right.
-        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize => {}
+        Verb::Version | Verb::Validate | Verb::Init | Verb::Deinit | Verb::Finalize | Verb::Capacity => {}
     }
     Ok(None)
 }

@@ -3,6 +3,7 @@
 mod add;
 mod add_adopted;
 mod add_update;
+mod capacity;
 mod chained;
 mod check;
 mod deinit;
@@ -16,6 +17,7 @@ mod validate;
 
 use serde_json::{Value, json};
 
+pub(crate) use capacity::CapacityError;
 pub(crate) use check::CheckError;
 pub(crate) use status::StatusError;
 
@@ -30,6 +32,10 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
     }
     if call.verb == Verb::Validate {
         return validate::validate(config).map(|()| None);
+    }
+    // What the node has is the same whatever the plugin stands in for.
+    if call.verb == Verb::Capacity {
+        return capacity::capacity(config).map(Some);
     }
     match config.personality {
         Personality::Shunt | Personality::Bridge => port(config, call),
@@ -48,7 +54,7 @@ fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
         Verb::Init => init::init(config).map(|()| None),
         Verb::Deinit => deinit::deinit(config).map(|()| None),
         Verb::Finalize => finalize::finalize(config, call).map(|()| None),
-        Verb::Version | Verb::Validate => Ok(None),
+        Verb::Version | Verb::Validate | Verb::Capacity => Ok(None),
     }
 }
 

@@ -10,8 +10,8 @@ use std::thread;
 use bytes::BytesMut;
 use serde_json::Value;
 use shunt_agent_api::{
-    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, Collected, Detached, Envelope, ErrorKind,
-    Reply, Request, frame,
+    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Collected, Detached,
+    Envelope, ErrorKind, Reply, Request, frame,
 };
 use shunt_lab::Namespace;
 
@@ -24,6 +24,8 @@ pub(crate) struct Books {
     pub(crate) verbs: Vec<String>,
     /// Refuses every Attach with this kind, after having half done it.
     pub(crate) refuse_attach: Option<ErrorKind>,
+    /// What is answered to Capacity.
+    pub(crate) capacity: CapacityReport,
     /// Reasons not to be healthy.
     pub(crate) ailments: Vec<String>,
 }
@@ -136,6 +138,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             programs: Vec::new(),
             uplinks: Vec::new(),
         }),
+        Request::Capacity => Reply::Capacity(books.capacity.clone()),
         _ => refusal(ErrorKind::Malformed, "not in these books"),
     }
 }

@@ -7,6 +7,7 @@
 mod bad_input;
 mod books;
 mod callers;
+mod capacity;
 mod chains;
 mod collection;
 mod delegation;

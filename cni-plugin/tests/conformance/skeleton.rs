@@ -19,7 +19,11 @@ fn a_person_who_runs_the_plugin_is_told_what_it_is() {
             .complaint
             .contains("CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0")
     );
-    assert!(["VALIDATE", "INIT", "DEINIT", "FINALIZE"].iter().all(|verb| outcome.complaint.contains(verb)));
+    assert!(
+        ["VALIDATE", "INIT", "DEINIT", "FINALIZE", "CAPACITY"]
+            .iter()
+            .all(|verb| outcome.complaint.contains(verb))
+    );
 }
 
 #[test]

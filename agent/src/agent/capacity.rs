@@ -1,0 +1,64 @@
+//! Admission, and what is said of the capacity that is left.
+
+use shunt_agent_api::{BridgePort, CapacityReport, SlotsReport};
+
+use super::{Agent, Refusal};
+use crate::capacity::{Demand, Speed};
+use crate::config::Admission;
+
+impl Agent {
+    /// Whether a port's limits fit into what is left. Nothing has been done for it yet.
+    ///
+    /// # Errors
+    /// [`Refusal::Capacity`], if admission is enforced.
+    pub(super) fn admit_bandwidth(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        let demand = Demand::from(&port.bandwidth);
+        if self.admission == Admission::Off || demand == Demand::default() {
+            return Ok(());
+        }
+        self.read_speeds();
+        match self.ledger.admits(&port.key, demand) {
+            Err(shortage) if self.admission == Admission::Enforce => {
+                Err(Refusal::Capacity { key: port.key.clone(), shortage: Box::new(shortage) })
+            }
+            Err(shortage) => {
+                tracing::warn!(key = %port.key, %shortage, "attached all the same: admission only warns");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// [`CapacityReport`], of the links as they are now.
+    pub fn capacity(&mut self) -> CapacityReport {
+        self.read_speeds();
+        let (total, free) = self.registry.slots.count();
+        self.ledger.report(SlotsReport { total: total.into(), free: free as u64 })
+    }
+
+    /// Reasons why an ADD with a rate cannot work, and what should be known although it does.
+    pub(super) fn capacity_remarks(&mut self) -> (Vec<String>, Vec<String>) {
+        self.read_speeds();
+        let mut unknown: Vec<_> = self.ledger.unknown().iter().map(ToString::to_string).collect();
+        match self.ledger.exhausted() {
+            Some(exhausted) if self.admission == Admission::Enforce => {
+                unknown.push(exhausted);
+                (unknown, Vec::new())
+            }
+            _ => (Vec::new(), unknown),
+        }
+    }
+
+    /// Asks every uplink how fast it is: links are made, deleted, plugged and bonded while the agent runs.
+    pub(super) fn read_speeds(&mut self) {
+        for uplink in self.ledger.uplinks().map(str::to_owned).collect::<Vec<_>>() {
+            let speed = self.speeds.read(&uplink).unwrap_or_else(|error| {
+                tracing::warn!(uplink, %error, "its speed cannot be read");
+                Speed::Unknown
+            });
+            if self.ledger.set_speed(&uplink, speed) {
+                tracing::info!(uplink, ?speed, "an uplink");
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a link says of its speed.
+//!
+//! It is asked over netlink: sysfs would show the links of the namespace that it was mounted in. A bond answers with the
+//! sum of its active members (`bond_ethtool_get_link_ksettings`, drivers/net/bonding/bond_main.c). Links that are made
+//! of software answer with a number that means nothing (a veth pair says 10 Gbit/s, a tap 10 Mbit/s, virtio mostly that
+//! it does not know), so only those are believed that are hardware or hardware's sum.
+
+use nix::libc;
+
+use crate::netlink::ethtool::Ethtool;
+use crate::netlink::link::{self, Kind};
+use crate::netlink::{NetlinkError, RequestSocket};
+
+/// What a link says of its speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speed {
+    /// Bits a second.
+    Known(u64),
+    /// It does not know, or cannot be believed.
+    Unknown,
+    /// There is no such link.
+    NoLink,
+}
+
+/// Asks links for their speed. Bound to the network namespace that it was opened in.
+#[derive(Debug)]
+pub struct Speeds {
+    route: RequestSocket,
+    /// None where the kernel has no ethtool family.
+    ethtool: Option<Ethtool>,
+}
+
+impl Speeds {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn open() -> Result<Self, NetlinkError> {
+        let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
+        Ok(Self { route, ethtool: Ethtool::open().ok() })
+    }
+
+    /// What the link of this name says.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn read(&mut self, name: &str) -> Result<Speed, NetlinkError> {
+        let Some(found) = link::by_name(&mut self.route, name)? else { return Ok(Speed::NoLink) };
+        if !self.is_believable(&found)? {
+            return Ok(Speed::Unknown);
+        }
+        let Some(ethtool) = &mut self.ethtool else { return Ok(Speed::Unknown) };
+        Ok(ethtool.speed(found.index)?.map_or(Speed::Unknown, Speed::Known))
+    }
+
+    fn is_believable(&mut self, link: &Kind) -> Result<bool, NetlinkError> {
+        Ok(match link.kind.as_str() {
+            "" | "vlan" | "macvlan" => true,
+            "bond" | "team" => {
+                let mut links = link::kinds(&mut self.route)?.into_iter();
+                links.all(|member| member.master != Some(link.index) || member.kind.is_empty())
+            }
+            _ => false,
+        })
+    }
+}
