@@ -129,7 +129,7 @@ mod tests {
         let mut found = Vec::new();
         for _ in 0..100 {
             found = descendants();
-            if found.iter().any(|process| process.parent == id) {
+            if found.iter().any(|process| process.parent == id && process.name == "sleep") {
                 break;
             }
             thread::sleep(Duration::from_millis(20));

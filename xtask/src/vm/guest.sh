@@ -11,6 +11,10 @@ ln -s "$BUSYBOX" /run/modprobe
 echo /run/modprobe >/proc/sys/kernel/modprobe
 # Loaded on demand it would make two devices that no test has asked for.
 /run/modprobe ifb numifbs=0
+# Two tests that ask for one module at the same time: the second is refused while the first still loads it.
+for module in bridge veth sch_ingress cls_bpf; do
+    /run/modprobe "$module"
+done
 
 mkdir -p /dev/pts /dev/shm /run/tmp /run/netns
 mount -t devpts devpts /dev/pts
