@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::capacity::UplinkOptions;
+use crate::capacity::{UplinkOptions, XdpMode};
 
 /// Where attachments are remembered unless the agent is told otherwise.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
@@ -127,8 +127,6 @@ pub struct Config {
     pub bpffs: PathBuf,
     /// How programs are attached.
     pub attach: AttachMode,
-    /// Where metrics are served.
-    pub metrics: Option<String>,
     /// What admission does.
     pub admission: Admission,
     /// Declared uplinks by interface name.
@@ -139,13 +137,17 @@ pub struct Config {
 
 impl From<Options> for Config {
     fn from(options: Options) -> Self {
-        let not_built = [("cgroup", options.cgroup.is_some()), ("kubernetes", options.kubernetes.is_some())];
+        let not_built = [
+            ("cgroup", options.cgroup.is_some()),
+            ("metrics", options.metrics.is_some()),
+            ("uplinks.*.xdp", options.uplinks.values().any(|uplink| uplink.xdp == XdpMode::Native)),
+            ("kubernetes", options.kubernetes.is_some()),
+        ];
         Self {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
             state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             attach: options.attach.unwrap_or_default(),
-            metrics: options.metrics,
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
             warnings: not_built
@@ -194,9 +196,10 @@ mod tests {
     #[test]
     fn what_this_version_does_not_do_is_said() {
         let options: Options =
-            toml::from_str("cgroup = '/sys/fs/cgroup'\n[uplinks.eth1]\negress = '1G'").unwrap();
+            toml::from_str("metrics = '127.0.0.1:9000'\n[uplinks.eth1]\negress = '1G'\nxdp = 'native'")
+                .unwrap();
         let config = Config::from(options);
         assert!(config.uplinks.contains_key("eth1"));
-        assert_eq!(config.warnings.len(), 1);
+        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
     }
 }

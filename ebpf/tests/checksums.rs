@@ -125,6 +125,12 @@ proptest! {
     }
 
     #[test]
+    fn a_udp_checksum_that_comes_out_as_zero_is_sent_as_all_ones(before in 1..=u16::MAX) {
+        // The complement's complement makes the sum all ones.
+        prop_assert_eq!(updated_udp(before, Change::NONE.half(0xffff, before)), 0xffff);
+    }
+
+    #[test]
     fn a_udp_datagram_without_checksum_stays_without((old, new) in two_ends()) {
         prop_assert_eq!(updated_udp(0, old.all_changed(&new)), 0);
     }

@@ -13,4 +13,4 @@ pub mod uplink;
 pub use ledger::{Demand, Ledger, Shortage};
 pub use quantity::Quantity;
 pub use speed::Speed;
-pub use uplink::UplinkOptions;
+pub use uplink::{UplinkOptions, XdpMode};
