@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use serde_json::json;
-use shunt_lab::Sandbox;
+use shunt_lab::{Sandbox, uninterrupted};
 
 use crate::stage::{Stage, listen};
 
@@ -21,7 +21,7 @@ fn talk_with_source(client: &Sandbox, server: &Sandbox) {
     for round in 0..ROUNDS {
         socket.send(&round.to_be_bytes()).unwrap();
         let mut heard = [0; 8];
-        socket.recv(&mut heard).unwrap();
+        uninterrupted(|| socket.recv(&mut heard)).unwrap();
         assert_eq!(u64::from_be_bytes(heard), round);
     }
 }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shunt_lab::Sandbox;
+use shunt_lab::{Sandbox, uninterrupted};
 
 /// Nothing takes longer than this to arrive, or the path is broken.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ fn receive(mut server: TcpStream, time: Duration) -> Vec<(Duration, usize)> {
     let mut piece = [0; PIECE];
     let begun = Instant::now();
     while begun.elapsed() < time {
-        let bytes = server.read(&mut piece).unwrap();
+        let bytes = uninterrupted(|| server.read(&mut piece)).unwrap();
         assert!(piece[..bytes].iter().all(|byte| *byte == 7), "what arrives is what was sent");
         arrivals.push((begun.elapsed(), bytes));
     }

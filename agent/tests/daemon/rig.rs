@@ -9,7 +9,7 @@ use shunt_agent_api::{
     AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface,
     PortReport, Reply, Request, Restrictions,
 };
-use shunt_lab::{Lab, Namespace};
+use shunt_lab::{Lab, Namespace, uninterrupted};
 
 /// How long anything may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -223,9 +223,9 @@ impl Rig {
         for _ in 0..count {
             let mut bytes = [0; 8];
             sender.send(b"question").unwrap();
-            let (_, back) = receiver.recv_from(&mut bytes).unwrap();
+            let (_, back) = uninterrupted(|| receiver.recv_from(&mut bytes)).unwrap();
             receiver.send_to(b"answer", back).unwrap();
-            assert_eq!(sender.recv(&mut bytes).unwrap(), 6);
+            assert_eq!(uninterrupted(|| sender.recv(&mut bytes)).unwrap(), 6);
         }
     }
 }

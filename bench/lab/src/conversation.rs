@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::Namespace;
 use crate::echo::PIECE;
+use crate::{Namespace, uninterrupted};
 
 /// How long an answer may take before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -57,7 +57,9 @@ impl Conversation {
         let mut heard = vec![0; sent.len()];
         let answer = match &mut self.socket {
             Socket::Tcp(stream) => stream.write_all(&sent).and_then(|()| stream.read_exact(&mut heard)),
-            Socket::Udp(socket) => socket.send(&sent).and_then(|_| socket.recv(&mut heard)).map(drop),
+            Socket::Udp(socket) => {
+                socket.send(&sent).and_then(|_| uninterrupted(|| socket.recv(&mut heard))).map(drop)
+            }
         };
         answer.with_context(|| format!("message {} of a conversation with {}", self.said, self.with))?;
         if heard != sent {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::Namespace;
+use crate::{Namespace, uninterrupted};
 
 /// How often the threads look whether they are to end.
 const TICK: Duration = Duration::from_millis(20);
@@ -83,7 +83,7 @@ fn serve_connection(mut stream: TcpStream, stop: &AtomicBool) {
     }
     drop(stream.set_nodelay(true));
     while !stop.load(Ordering::Relaxed) {
-        match stream.read(&mut piece) {
+        match uninterrupted(|| stream.read(&mut piece)) {
             Ok(0) => return,
             Ok(length) => {
                 if stream.write_all(&piece[..length]).is_err() {

@@ -27,6 +27,7 @@ mod node;
 mod sandbox;
 mod skip;
 mod topology;
+mod uninterrupted;
 
 pub use agent::Agent;
 pub use binaries::Binaries;
@@ -44,3 +45,4 @@ pub use node::Node;
 pub use sandbox::Sandbox;
 pub use skip::{Lacking, skip};
 pub use topology::{BareVeth, Path};
+pub use uninterrupted::uninterrupted;

@@ -13,7 +13,7 @@ use shunt_agent_api::{
     AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Collected, Detached,
     Envelope, ErrorKind, Reply, Request, frame,
 };
-use shunt_lab::Namespace;
+use shunt_lab::{Namespace, uninterrupted};
 
 /// What the agent has heard, and how it is to behave.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
                 break body;
             }
             let mut piece = [0; 4096];
-            match stream.read(&mut piece)? {
+            match uninterrupted(|| stream.read(&mut piece))? {
                 0 => return Ok(()),
                 read => buffer.extend_from_slice(&piece[..read]),
             }

@@ -16,7 +16,7 @@ use nix::sys::time::TimeVal;
 use super::cpu::pin;
 use super::sample::Latencies;
 use super::{Bound, MESSAGE, PATIENCE, Placement, Sample};
-use crate::Path;
+use crate::{Path, uninterrupted};
 
 /// The request's first byte that ends the server.
 const FAREWELL: u8 = 0;
@@ -66,7 +66,7 @@ fn exchange(address: SocketAddr, first: u8) -> std::io::Result<Duration> {
     let mut message = [first; MESSAGE];
     stream.write_all(&message)?;
     stream.read_exact(&mut message)?;
-    if stream.read(&mut message)? != 0 {
+    if uninterrupted(|| stream.read(&mut message))? != 0 {
         return Err(ErrorKind::InvalidData.into());
     }
     Ok(begun.elapsed())

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::cpu::pin;
 use super::{Bound, PATIENCE, Sample};
-use crate::Path;
+use crate::{Path, uninterrupted};
 
 /// Payload: the smallest Ethernet frame, 60 bytes, has room for 18.
 const PAYLOAD: usize = 18;
@@ -43,7 +43,7 @@ fn burst(client: &UdpSocket, server: &UdpSocket, cpu: usize, bound: Bound) -> Re
             client.send(&datagram).context("send a datagram")?;
         }
         sent += BURST;
-        while received < sent && server.recv(&mut datagram).is_ok() {
+        while received < sent && uninterrupted(|| server.recv(&mut datagram)).is_ok() {
             received += 1;
         }
         if received == 0 {

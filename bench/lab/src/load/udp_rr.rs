@@ -10,7 +10,7 @@ use super::cpu::pin;
 use super::sample::Latencies;
 use super::udp_burst::sockets;
 use super::{Bound, MESSAGE, Placement, Sample};
-use crate::Path;
+use crate::{Path, uninterrupted};
 
 /// Measures the round trip of 64 bytes and back.
 ///
@@ -36,7 +36,10 @@ fn ask(socket: &UdpSocket, cpu: usize, bound: Bound) -> Result<Sample> {
     let mut done = 0;
     while bound.allows(done, begun) {
         let asked = Instant::now();
-        socket.send(&message).and_then(|_| socket.recv(&mut message)).context("datagram and answer")?;
+        socket
+            .send(&message)
+            .and_then(|_| uninterrupted(|| socket.recv(&mut message)))
+            .context("datagram and answer")?;
         latencies.add(asked.elapsed());
         done += 1;
     }
@@ -50,7 +53,7 @@ fn answer(socket: &UdpSocket, cpu: usize) -> Result<()> {
     pin(cpu)?;
     let mut message = [0; MESSAGE];
     loop {
-        match socket.recv(&mut message).context("receive a datagram")? {
+        match uninterrupted(|| socket.recv(&mut message)).context("receive a datagram")? {
             0 => return Ok(()),
             length => drop(socket.send(&message[..length]).context("answer a datagram")?),
         }
