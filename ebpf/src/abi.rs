@@ -66,6 +66,8 @@ pub const PORT_ISOLATED: u32 = 1;
 pub const PORT_MAC_CHECK: u32 = 2;
 /// [`Port::flags`]: somebody else's filters are on its host end too (a shaper's): what it sends has to meet them.
 pub const PORT_SHARED: u32 = 4;
+/// [`Port::flags`]: may send from its own IP addresses only.
+pub const PORT_IP_CHECK: u32 = 8;
 
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;

@@ -96,6 +96,19 @@ impl Address {
         a < e
     }
 
+    /// Whether it is nobody's: `::` or `0.0.0.0`.
+    #[inline(always)]
+    pub const fn is_unspecified(self) -> bool {
+        self.is(Self([0; 4])) || self.is(Self::from_v4([0; 2]))
+    }
+
+    /// Whether it holds on one link only (`fe80::/10`, RFC 4291 section 2.4).
+    #[inline(always)]
+    pub const fn is_link_local(self) -> bool {
+        let [first, second, _, _] = self.0[0].to_ne_bytes();
+        first == 0xfe && second & 0xc0 == 0x80
+    }
+
     /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
     #[inline(always)]
     pub const fn is(self, other: Self) -> bool {

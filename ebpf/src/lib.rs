@@ -24,6 +24,7 @@ pub mod port;
 pub mod tables;
 pub mod translate;
 pub mod verdict;
+pub mod vouch;
 
 pub use packet::Packet;
 pub use tables::Tables;

@@ -133,6 +133,8 @@ reasons! {
         NoPort = 3, "port", "no_port";
         /// From an address that is not the container's (`macspoofchk`).
         SourceSpoofed = 4, "admit", "source_spoofed";
+        /// It speaks for an IP address that is not the container's (`ipspoofchk`).
+        AddressSpoofed = 6, "vouch", "address_spoofed";
         /// Between two isolated ports (`portIsolation`).
         Isolated = 5, "isolate", "isolated";
     }

@@ -44,8 +44,8 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
     }
-    let Restrictions { isolated, mac_check, .. } = port.restrictions;
-    let built = Restrictions { isolated, mac_check, ..Restrictions::default() };
+    let Restrictions { isolated, mac_check, ip_check, .. } = port.restrictions;
+    let built = Restrictions { isolated, mac_check, ip_check, ..Restrictions::default() };
     for (asked, what) in [
         (port.restrictions != built, "these restrictions"),
         (!port.mappings.is_empty(), "port mappings"),

@@ -2,8 +2,9 @@
 
 use aya::maps::MapError;
 use dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, PORT_SHARED, Port,
-    PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
+    PORT_SHARED, Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station,
+    StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::Restrictions;
@@ -34,10 +35,11 @@ impl Attachment {
     }
 
     pub(crate) fn port_entry(&self, asks: u32) -> Port {
-        let Restrictions { isolated, mac_check, .. } = self.port.restrictions;
+        let Restrictions { isolated, mac_check, ip_check, .. } = self.port.restrictions;
         let flags = flag(self.others.filters, PORT_SHARED)
             | flag(isolated, PORT_ISOLATED)
-            | flag(mac_check, PORT_MAC_CHECK);
+            | flag(mac_check, PORT_MAC_CHECK)
+            | flag(ip_check, PORT_IP_CHECK);
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid: 0, mac: self.mac }
     }
 

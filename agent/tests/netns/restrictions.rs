@@ -169,3 +169,21 @@ fn a_new_agent_takes_restricted_ports_over_with_their_programs() {
     assert!(stage.sandboxes[0].talk_to(Protocol::Tcp, &echo).is_err());
     stage.assert_talk(0, 2);
 }
+
+#[test]
+fn a_container_held_to_its_addresses_cannot_take_anothers() {
+    let stage = stage("ipspoofchk");
+    let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
+    let (from, to) = (tap(one), tap(two));
+    for destination in [BROADCAST, to.mac()] {
+        from.send(&arp(destination, from.mac(), 2, v4(three), v4(two)));
+    }
+    from.send(&frame(to.mac(), from.mac(), "the truth"));
+    let seen = to.until(|frame| says(frame, "the truth"));
+    assert!(seen.iter().all(|frame| frame.get(28..32) != Some(&v4(three)[..])), "a lie was heard");
+    assert!(drops(&stage, "one", "address_spoofed") >= 2, "{:?}", stage.node.agent().drops());
+    stage.assert_talk(0, 1);
+    stage.assert_talk(2, 0);
+    assert_talk_to_gateway(&stage, one);
+    assert_eq!(stage.node.agent().port("one").unwrap().restrictions, ["ipspoofchk"]);
+}

@@ -107,7 +107,12 @@ fn masqueraded(result: &AddResult, bridge: &Bridge) -> Vec<String> {
 
 /// What the configuration takes from the port.
 pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
-    Restrictions { isolated: bridge.port_isolation, mac_check: bridge.macspoofchk, ..Restrictions::default() }
+    Restrictions {
+        isolated: bridge.port_isolation,
+        mac_check: bridge.macspoofchk,
+        ip_check: bridge.ipspoofchk,
+        ..Restrictions::default()
+    }
 }
 
 /// The attachment's key.

@@ -88,7 +88,6 @@ fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         ("vlan", bridge.vlan != 0),
         ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
         ("vlans", bridge.vlans.is_some()),
-        ("ipspoofchk", bridge.ipspoofchk),
         ("ingressPolicy", matches!(bridge.ingress_policy.as_deref(), Some("same-bridge" | "isolated"))),
         ("stormControl", bridge.storm_control.is_some()),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),

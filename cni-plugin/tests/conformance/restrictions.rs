@@ -19,6 +19,7 @@ fn restrictions_are_handed_to_the_agent_and_compared_by_check() {
         ("portIsolation", Restrictions { isolated: true, ..Restrictions::default() }),
         ("macspoofchk", Restrictions { mac_check: true, ..Restrictions::default() }),
         ("MacSpoofChk", Restrictions { mac_check: true, ..Restrictions::default() }),
+        ("ipspoofchk", Restrictions { ip_check: true, ..Restrictions::default() }),
     ] {
         let runtime = Runtime::new();
         let _container = runtime.container("c1");

@@ -1,8 +1,9 @@
-//! A bridge with eleven containers on it, a second bridge, and what the maps say about them.
+//! A bridge with twelve containers on it, a second bridge, and what the maps say about them.
 
 use dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ISOLATED, PORT_MAC_CHECK, PORT_SHARED,
-    Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED,
+    PORT_MAC_CHECK, PORT_SHARED, Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
+    STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -39,7 +40,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 14] = [
+pub const PLACES: [Place; 15] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -66,6 +67,8 @@ pub const PLACES: [Place; 14] = [
     },
     // May not pretend to be another.
     Place { restrictions: PORT_MAC_CHECK, ..container("iota", 1009) },
+    // May not speak for another's address.
+    Place { restrictions: PORT_IP_CHECK, ..container("mu", 1012) },
     // Somebody else shapes what it sends.
     Place { restrictions: PORT_SHARED, ..container("kappa", 1010) },
     // Somebody else shapes what it is sent.

@@ -36,6 +36,31 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a shaper's ingress filter would be passed by",
         judge: Judge::Host,
     },
+    // vouch
+    Fault {
+        name: "vouch-for-anybody",
+        file: "ebpf/src/vouch.rs",
+        find: ".is_some_and(|owner| owner.ifindex == here)",
+        replace: ".is_some()",
+        why: "a checked container would speak for another's address",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "advertised-unchecked",
+        file: "ebpf/src/vouch.rs",
+        find: "Ok([ip.source, target])",
+        replace: "Ok([ip.source, none])",
+        why: "a checked container would take another's IPv6 address over",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "arp-hardware-unchecked",
+        file: "ebpf/src/vouch.rs",
+        find: "Network::Arp(arp) if arp.sender_mac.is(port.mac)",
+        replace: "Network::Arp(arp) if true",
+        why: "ARP would name hardware that is not the sender's",
+        judge: Judge::Host,
+    },
     // isolate
     Fault {
         name: "isolation-one-sided",
