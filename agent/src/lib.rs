@@ -15,6 +15,7 @@ mod mac;
 pub mod netlink;
 pub mod nft;
 pub mod registry;
+pub mod shape;
 pub mod state;
 
 pub use agent::{Agent, OpenError, Refusal};

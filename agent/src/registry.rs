@@ -37,7 +37,7 @@ impl Attachment {
 pub struct Others {
     /// Filters on what the container sends.
     pub filters: bool,
-    /// A queueing discipline or filters on what it is sent.
+    /// A queueing discipline (ours for a limit, or theirs) or filters on what it is sent.
     pub queue: bool,
 }
 

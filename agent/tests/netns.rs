@@ -6,6 +6,8 @@
 mod agent_restart;
 #[path = "netns/bad_input.rs"]
 mod bad_input;
+#[path = "netns/bandwidth.rs"]
+mod bandwidth;
 #[path = "netns/delete.rs"]
 mod delete;
 #[path = "netns/fast_path.rs"]
@@ -18,5 +20,8 @@ mod masquerade;
 mod restrictions;
 #[path = "netns/stage.rs"]
 mod stage;
+#[allow(dead_code, reason = "the chains time bursts with it too")]
+#[path = "chains/stream.rs"]
+mod stream;
 #[path = "netns/wire.rs"]
 mod wire;

@@ -138,7 +138,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Altered => codes::OTHER,
             ErrorKind::Kernel | ErrorKind::State => codes::IO,
             ErrorKind::Capacity => codes::CAPACITY,
-            ErrorKind::NotBuilt => codes::NOT_BUILT,
+            ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },
     }

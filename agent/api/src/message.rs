@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::CapacityReport;
 use crate::event::Event;
 use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
-use crate::{AttachmentKey, BridgePort, Interface};
+use crate::{AttachmentKey, Bandwidth, BridgePort, Interface};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
 pub const VERSION: u32 = 1;
@@ -56,6 +56,13 @@ pub enum Request {
         /// The attachments that are to stay.
         valid: Vec<AttachmentKey>,
     },
+    /// Give an attachment other limits, under its traffic. The default takes them away.
+    Limit {
+        /// Which.
+        key: AttachmentKey,
+        /// The limits from now on.
+        bandwidth: Bandwidth,
+    },
     /// [`AgentStatus`].
     Status,
     /// A [`PortReport`] per attachment.
@@ -82,6 +89,8 @@ pub enum Reply {
     Checked,
     /// To [`Request::Collect`].
     Collected(Collected),
+    /// To [`Request::Limit`].
+    Limited,
     /// To [`Request::Status`].
     Status(AgentStatus),
     /// To [`Request::Ports`].
@@ -149,6 +158,8 @@ pub enum ErrorKind {
     Kernel,
     /// The state directory cannot be written. Code 5.
     State,
+    /// The request would change an attachment that this agent does not have. Code 100.
+    NotAttached,
     /// The request asks for what this version of the agent does not do. Code 100.
     NotBuilt,
     /// The kernel lacks what the request needs. Code 105.

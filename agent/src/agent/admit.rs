@@ -49,15 +49,32 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     for (asked, what) in [
         (port.restrictions != built, "these restrictions"),
         (!port.mappings.is_empty(), "port mappings"),
-        (port.bandwidth != Bandwidth::default(), "bandwidth limits"),
+        (!port.bandwidth.shaped.is_empty() || !port.bandwidth.unshaped.is_empty(), "limits by subnet"),
     ] {
         if asked {
             return Err(Refusal::NotBuilt(what));
         }
     }
+    limits(&port.bandwidth, port.netns.as_deref())?;
     mac::parse(&port.mac)
         .filter(|mac| mac.is_valid_source())
         .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Judges limits. What a container sends is limited in its namespace, so that has to be known.
+fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
+    for (field, limit) in [("ingress", bandwidth.ingress), ("egress", bandwidth.egress)] {
+        if let Some(limit) = limit.filter(|limit| limit.rate == 0 || limit.burst == 0) {
+            let value = format!("{} with a burst of {}", limit.rate, limit.burst);
+            return Err(malformed(field, &value, "is no limit: rate and burst are at least 1 bit"));
+        }
+    }
+    match netns {
+        None | Some("") if bandwidth.egress.is_some() => {
+            Err(malformed("netns", "", "is needed to limit what the container sends"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Judges a key. The runtime has judged it too; this one makes file names of it.
@@ -100,6 +117,8 @@ fn malformed(field: &'static str, value: &str, reason: &'static str) -> Refusal 
 
 #[cfg(test)]
 mod tests {
+    use shunt_agent_api::Rate;
+
     use super::*;
 
     fn good() -> BridgePort {
@@ -127,7 +146,10 @@ mod tests {
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
         type Spoil = fn(&mut BridgePort);
-        let cases: [(&str, Spoil); 13] = [
+        let cases: [(&str, Spoil); 16] = [
+            ("ingress", |p| p.bandwidth.ingress = Some(Rate { rate: 0, burst: 8 })),
+            ("egress", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 0 })),
+            ("netns", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 8 })),
             ("network", |p| p.key.network = "../../etc".into()),
             ("network", |p| p.key.network = String::new()),
             ("container", |p| p.key.container = ".hidden".into()),

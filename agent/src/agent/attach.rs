@@ -40,7 +40,9 @@ impl Agent {
         self.store.write(&port)?;
         let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
         if built.is_err() {
-            self.take_out(&port.key, "undone");
+            if self.take_out(&port.key, "undone").is_none() {
+                self.kernel.unlimit(&port, None);
+            }
             self.store.remove(&port.key)?;
         }
         built?;
@@ -94,6 +96,7 @@ impl Agent {
     }
 
     fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
+        self.kernel.limit(port)?;
         let slot = self.take_slot()?;
         let peer_up = port.peer_up || host.carrier;
         let others = self.kernel.others(host.index)?;

@@ -1,6 +1,6 @@
 //! CHECK: an attachment as the plugin believes it to be, as it is written down, and as it is in the kernel.
 
-use shunt_agent_api::BridgePort;
+use shunt_agent_api::{Bandwidth, BridgePort};
 
 use super::{Agent, Refusal, admit};
 
@@ -17,7 +17,11 @@ impl Agent {
         };
         // The result that the plugin compares with may have another MAC address, which a plugin after it has given to the
         // container's end. The container is a station behind its port then: slower, and right.
-        let port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
+        let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
+        // Nor does it know of limits that a plugin after it has asked for.
+        if port.bandwidth == Bandwidth::default() {
+            port.bandwidth = attachment.port.bandwidth.clone();
+        }
         let mut findings: Vec<_> = super::attach::difference(&attachment.port, &port)
             .map(|differs| format!("it is attached with another {differs}"))
             .into_iter()
@@ -26,6 +30,7 @@ impl Agent {
             findings.push("its state file is missing or altered".to_owned());
         }
         findings.extend(self.kernel.audit_port(&attachment)?);
+        findings.extend(self.kernel.audit_limits(&attachment.port)?);
         if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
             findings.extend(self.kernel.audit_bridge(&bridge)?);
         }

@@ -96,6 +96,9 @@ impl Agent {
         let hooks = attachment.hooks();
         let hooks = hooks.iter().rev().filter(|_| !attachment.abandoned);
         let mut errors: Vec<_> = hooks.filter_map(|hook| self.kernel.detach(hook).err()).collect();
+        if !attachment.abandoned {
+            errors.extend(self.kernel.unlimit(&attachment.port, None));
+        }
         errors.extend(self.kernel.erase_port(attachment));
         self.registry.slots.give_back(attachment.slot);
         errors

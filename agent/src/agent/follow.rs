@@ -46,10 +46,17 @@ impl Agent {
 
     /// Packets must not be taken past a shaper or a policy that somebody has put onto a host end.
     fn shaped(&mut self, ifindex: u32) -> Result<(), Refusal> {
-        let Some(known) = self.registry.by_host(ifindex).map(|attachment| attachment.others) else {
+        let Some((known, port)) =
+            self.registry.by_host(ifindex).map(|attachment| (attachment.others, attachment.port.clone()))
+        else {
             return Ok(());
         };
-        let others = self.kernel.others(ifindex)?;
+        let mut others = self.kernel.others(ifindex)?;
+        if port.bandwidth.ingress.is_some() && !others.queue {
+            tracing::warn!(key = %port.key, "its limit was taken away, and is set again");
+            self.kernel.limit_ingress(&port)?;
+            others = self.kernel.others(ifindex)?;
+        }
         if others != known
             && let Some(attachment) = self.registry.by_host_mut(ifindex)
         {

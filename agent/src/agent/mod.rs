@@ -11,6 +11,7 @@ mod detach;
 mod events;
 mod follow;
 mod learn;
+mod limit;
 mod masquerade;
 mod reap;
 mod reconcile;
@@ -100,6 +101,7 @@ impl Agent {
             Request::Detach { key, link } => Ok(Reply::Detached(self.detach(&key, link))),
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
+            Request::Limit { key, bandwidth } => self.limit(&key, bandwidth).map(|()| Reply::Limited),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Ports => self.ports().map(Reply::Ports),
             Request::Fdb => self.fdb().map(Reply::Fdb),

@@ -94,6 +94,10 @@ impl Agent {
             self.registry.insert_bridge(Bridge { link: bridge.clone(), slot });
         }
         let (slot, peer_up) = (slot(self, host.index)?, host.carrier);
+        if let Err(error) = self.kernel.limit(port) {
+            tracing::warn!(key = %port.key, %error, "not limited");
+            self.warnings.push(format!("{} is not limited: {error}", port.key));
+        }
         let others = self.kernel.others(host.index).map_err(|error| error.to_string())?;
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false });

@@ -31,6 +31,9 @@ pub enum Refusal {
         /// What differs.
         differs: &'static str,
     },
+    /// There is nothing under this key to change.
+    #[error("{0} is not attached by this agent, so its limits cannot be changed")]
+    NotAttached(AttachmentKey),
     /// Another attachment has what this one wants.
     #[error("{what} is {owner}'s already")]
     Taken {
@@ -74,6 +77,7 @@ impl Refusal {
         match self {
             Self::Malformed { .. } => ErrorKind::Malformed,
             Self::NotBuilt(_) => ErrorKind::NotBuilt,
+            Self::NotAttached(_) => ErrorKind::NotAttached,
             Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,

@@ -67,7 +67,10 @@ impl Agent {
             ips: port.ips.clone(),
             vlan: VlanReport::default(),
             restrictions: port.restrictions.names(),
-            limits: Limits::default(),
+            limits: Limits {
+                ingress: port.bandwidth.ingress.map(|limit| limit.rate),
+                egress: port.bandwidth.egress.map(|limit| limit.rate),
+            },
             from: traffic(from_fast, from_kernel, from_dropped),
             to: traffic(to_fast, to_kernel, to_dropped),
         })

@@ -8,9 +8,11 @@
 mod audit;
 mod entries;
 mod hooks;
+mod limit;
 
 pub use entries::Asks;
 pub use hooks::Way;
+pub use limit::LimitError;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -77,6 +79,9 @@ pub enum KernelError {
         /// What happened.
         source: ClsactError,
     },
+    /// A limit was refused.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// All counters are taken.
     #[error("the node has as many ports as this version serves")]
     Full,

@@ -3,10 +3,9 @@
 use nix::libc;
 
 use super::socket::{self, NetlinkError, RequestSocket};
-use super::traffic_control::{TCA_KIND, request, split};
+use super::traffic_control::{TCA_KIND, TCA_OPTIONS, request, split};
 
-/// Attributes of a filter, and of its options if it is of kind `bpf`.
-const TCA_OPTIONS: u16 = 2;
+/// Options of a filter of kind `bpf`.
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_ID: u16 = 11;
 

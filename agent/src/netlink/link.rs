@@ -24,6 +24,8 @@ pub struct Link {
     pub mtu: u32,
     /// The bridge that it is a port of.
     pub master: Option<u32>,
+    /// The other end of a veth, by its index in its own namespace.
+    pub peer: Option<u32>,
     /// Carrier (`IFF_LOWER_UP`). A veth end has it while both ends are up.
     pub carrier: bool,
     /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
@@ -45,6 +47,7 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         mac: None,
         mtu: 0,
         master: None,
+        peer: None,
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
         queued: false,
     };
@@ -54,6 +57,7 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         libc::IFLA_MTU => link.mtu = socket::number(value).unwrap_or_default(),
         // A link has "noop" until it is first up, as a container's host end often is when it is attached.
         libc::IFLA_QDISC => link.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
+        libc::IFLA_LINK => link.peer = socket::number(value).filter(|index| *index != 0),
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
         _ => {}
     });

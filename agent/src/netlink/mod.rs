@@ -9,6 +9,8 @@ pub mod ethtool;
 pub mod filter;
 pub mod link;
 pub mod monitor;
+pub mod sandbox;
+pub mod shaper;
 pub(crate) mod socket;
 pub(crate) mod traffic_control;
 

@@ -74,6 +74,15 @@ impl RequestSocket {
         self.receive(&mut each).map(|_| ())
     }
 
+    /// Asks for something to be made, or changed if it is there.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`] with the kernel's errno.
+    pub fn create(&mut self, kind: u16, payload: &[u8]) -> Result<(), NetlinkError> {
+        self.send(kind, (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE) as u16, payload)?;
+        self.receive(&mut |_| {}).map(|_| ())
+    }
+
     /// Asks for a whole table; `each` gets every entry's payload, once.
     ///
     /// # Errors

@@ -8,6 +8,9 @@ pub(super) const TCMSG: usize = 20;
 /// The name of a filter's or discipline's kind.
 pub(super) const TCA_KIND: u16 = 1;
 
+/// Its options; what is in there depends on the kind.
+pub(super) const TCA_OPTIONS: u16 = 2;
+
 /// The parents of filters on an interface's clsact hooks: `TC_H_CLSACT` with the minor number of each direction.
 pub(crate) const CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(crate) const CLSACT_EGRESS: u32 = 0xffff_fff3;

@@ -1,6 +1,6 @@
 //! Another plugin's interface, found in prevResult.
 
-use shunt_agent_api::{Bandwidth, BridgePort, Interface};
+use shunt_agent_api::{BridgePort, Interface};
 
 use super::{AttachError, Node, Sandbox, plan};
 use crate::config::{Bridge, Config};
@@ -69,7 +69,7 @@ impl Adopted {
                 masquerade: Vec::new(),
                 restrictions: plan::restrictions(wanted),
                 mappings: Vec::new(),
-                bandwidth: Bandwidth::default(),
+                bandwidth: config.limits()?,
             }),
         })
     }

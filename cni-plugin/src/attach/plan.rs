@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Restrictions};
+use shunt_agent_api::{AttachmentKey, Bandwidth, Restrictions};
 
 use super::AttachError;
 use crate::config::{Bridge, Config};
+use crate::error::Error;
 use crate::mac::Mac;
 use crate::prefix::Prefix;
 use crate::protocol::Call;
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) layer3: bool,
     /// The subnets whose traffic to elsewhere gets the node's address.
     pub(crate) masquerade: Vec<String>,
+    /// What the container may send and receive.
+    pub(crate) limits: Bandwidth,
     /// The container's routes, each with its next hop.
     pub(crate) routes: Vec<Route>,
     /// The result, but for the interfaces.
@@ -54,18 +57,18 @@ impl Plan {
     /// Decides, from the configuration and what the IPAM gave (`addresses`, none on a layer 2 network).
     ///
     /// # Errors
-    /// [`AttachError::NoAddresses`].
+    /// [`AttachError::NoAddresses`], and what is wrong with the limits.
     pub(crate) fn new(
         config: &Config,
         call: &Call,
         bridge: &Bridge,
         mac: Mac,
         addresses: Option<AddResult>,
-    ) -> Result<Self, AttachError> {
+    ) -> Result<Self, Error> {
         let layer3 = addresses.is_some();
         let mut result = addresses.unwrap_or_default();
         if layer3 && result.ips.is_empty() {
-            return Err(AttachError::NoAddresses);
+            return Err(AttachError::NoAddresses.into());
         }
         result.interfaces.clear();
         let gateways = place_gateways(&mut result, bridge);
@@ -92,6 +95,7 @@ impl Plan {
             detect_duplicates: bridge.enabledad,
             layer3,
             masquerade: masqueraded(&result, bridge),
+            limits: config.limits()?,
             routes,
             result,
         })

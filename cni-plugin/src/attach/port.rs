@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use netlink_packet_route::link::InfoBridgePort;
 use nix::errno::Errno;
-use shunt_agent_api::{Bandwidth, BridgePort, Interface};
+use shunt_agent_api::{BridgePort, Interface};
 
 use super::{AttachError, Node, Plan, Sandbox};
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         masquerade: plan.masquerade.clone(),
         restrictions: plan.restrictions.clone(),
         mappings: Vec::new(),
-        bandwidth: Bandwidth::default(),
+        bandwidth: plan.limits.clone(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod canonical;
+mod limits;
 mod network;
 mod personality;
 mod rules;
@@ -10,6 +11,7 @@ mod schema;
 
 use serde::Deserialize;
 use serde_json::Value;
+use shunt_agent_api::Bandwidth as Limits;
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
@@ -129,6 +131,7 @@ impl Config {
     pub fn bridge(&self) -> Result<Bridge, ConfigError> {
         let bridge = self.bridge_unchecked()?;
         rules::check_bridge(&self.network, &bridge)?;
+        self.limits()?;
         Ok(bridge)
     }
 
@@ -145,13 +148,18 @@ impl Config {
         Ok(bridge)
     }
 
-    /// Whether a bandwidth plugin would have anything to limit.
+    /// What the container may send and receive.
     ///
     /// # Errors
-    /// [`ConfigError::Type`].
-    pub fn limits(&self) -> Result<bool, ConfigError> {
-        let own: Bandwidth = decode(&self.value)?;
-        Ok(own.limits() || self.network.runtime_config.bandwidth.is_some_and(Bandwidth::limits))
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    pub fn limits(&self) -> Result<Limits, ConfigError> {
+        for key in ["shapedSubnets", "unshapedSubnets"] {
+            let named = self.value.get(key).and_then(Value::as_array);
+            if named.is_some_and(|subnets| !subnets.is_empty()) {
+                return Err(ConfigError::NotBuilt { key });
+            }
+        }
+        limits::of(decode(&self.value)?, self.network.runtime_config.bandwidth)
     }
 
     /// The result of the plugins before this one.

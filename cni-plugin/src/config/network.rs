@@ -106,13 +106,6 @@ pub struct Bandwidth {
     pub egress_burst: u64,
 }
 
-impl Bandwidth {
-    /// Whether it limits anything.
-    pub fn limits(self) -> bool {
-        self.ingress_rate > 0 || self.egress_rate > 0
-    }
-}
-
 /// `args`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -83,7 +83,6 @@ fn check_range(range: &VlanRange) -> Result<(), ConfigError> {
 
 fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     let runtime = &network.runtime_config;
-    let limited = bridge.ingress_rate > 0 || bridge.egress_rate > 0;
     let unbuilt = [
         ("vlan", bridge.vlan != 0),
         ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
@@ -92,10 +91,7 @@ fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         ("stormControl", bridge.storm_control.is_some()),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
         ("mode", bridge.mode.as_deref() == Some("vlan")),
-        ("ingressRate", bridge.ingress_rate > 0),
-        ("egressRate", limited),
         ("runtimeConfig.portMappings", !runtime.port_mappings.is_empty()),
-        ("runtimeConfig.bandwidth", runtime.bandwidth.is_some_and(super::network::Bandwidth::limits)),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {
         Some((key, _)) => Err(ConfigError::NotBuilt { key }),

@@ -48,7 +48,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
     let made = addresses(&ipam, previous.as_ref(), &mut journal)
-        .and_then(|addresses| Ok(Plan::new(config, call, &bridge, mac, addresses)?))
+        .and_then(|addresses| Plan::new(config, call, &bridge, mac, addresses))
         .and_then(|plan| plan.result.can_be_said_in(config.version).map(|()| plan).map_err(Error::from))
         .and_then(|plan| execute(config, &plan, &mut node, &mut sandbox, &mut agent, &mut journal))
         .map(|made| merge(previous.unwrap_or_default(), made));

@@ -2,7 +2,7 @@
 //!
 //! The addresses stay what they are, so the IPAM is not asked, and the result is read back from the kernel.
 
-use shunt_agent_api::Request;
+use shunt_agent_api::{ClientError, ErrorKind, Request};
 
 use crate::agent;
 use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key};
@@ -58,7 +58,14 @@ impl Update<'_> {
         }
         let result = self.read_back(sandbox, &bridge, &host, inner)?;
         if let Some(port) = Adopted::find(node, sandbox, self.config, self.bridge, self.call, &result)?.port {
-            agent::connect(self.config)?.ask(Request::Attach { port })?;
+            let mut agent = agent::connect(self.config)?;
+            let limits = Request::Limit { key: port.key.clone(), bandwidth: port.bandwidth.clone() };
+            match agent.ask(limits) {
+                // It lost the attachment: what follows makes it anew, limits and all.
+                Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotAttached => {}
+                limited => drop(limited?),
+            }
+            agent.ask(Request::Attach { port })?;
         }
         Ok(result)
     }

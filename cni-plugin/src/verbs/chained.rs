@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::limit;
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb};
@@ -9,13 +10,19 @@ use crate::protocol::{Call, Verb};
 /// Passes an attachment through that asks for nothing; says plainly that the rest is not built.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
     match call.verb {
-        // Nothing was ever made, so there is nothing to take down.
+        // Limits go with their interface; else nothing was ever made.
         Verb::Del | Verb::Gc => Ok(None),
         Verb::Add => {
             refuse(config)?;
             let missing = ConfigError::NoPrevResult("this plugin must be called behind another one");
             let previous = config.prev_result()?.ok_or(missing)?;
+            if config.personality == Personality::Bandwidth {
+                limit::add(config, call, &previous)?;
+            }
             Ok(Some(previous.to_json(config.version)?))
+        }
+        Verb::Check if config.personality == Personality::Bandwidth => {
+            limit::check(config, call).map(|()| None)
         }
         _ => refuse(config).map(|()| None),
     }
@@ -25,7 +32,7 @@ fn refuse(config: &Config) -> Result<(), Error> {
     let runtime = &config.network.runtime_config;
     let key = match config.personality {
         Personality::Portmap if !runtime.port_mappings.is_empty() => "runtimeConfig.portMappings",
-        Personality::Bandwidth if config.limits()? => "ingressRate",
+        Personality::Bandwidth => return Ok(config.limits().map(drop)?),
         Personality::Vlan => "type",
         _ => return Ok(()),
     };

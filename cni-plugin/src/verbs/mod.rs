@@ -12,6 +12,7 @@ mod finalize;
 mod gc;
 mod init;
 mod ipam_only;
+mod limit;
 mod status;
 mod validate;
 

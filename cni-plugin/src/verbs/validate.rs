@@ -10,7 +10,8 @@ pub(crate) fn validate(config: &Config) -> Result<(), Error> {
     match config.personality {
         Personality::Shunt | Personality::Bridge => drop(config.bridge()?),
         Personality::Vlan => return Err(ConfigError::NotBuilt { key: "type" }.into()),
-        Personality::Portmap | Personality::Bandwidth | Personality::Ipam => {}
+        Personality::Bandwidth => drop(config.limits()?),
+        Personality::Portmap | Personality::Ipam => {}
     }
     config.prev_result()?;
     if config.built_in_ipam() {

@@ -25,13 +25,12 @@ fn keys_without_a_dataplane_are_refused_by_name() {
         ("stormControl", json!({ "broadcast": 10 })),
         ("uplink", json!("eth9")),
         ("mode", json!("vlan")),
-        ("ingressRate", json!(1000)),
-        ("egressRate", json!(1000)),
+        ("shapedSubnets", json!(["10.0.0.0/8"])),
+        ("unshapedSubnets", json!(["10.0.0.0/8"])),
         (
             "runtimeConfig",
             json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "tcp" }] }),
         ),
-        ("runtimeConfig", json!({ "bandwidth": { "IngressRate": 1000, "IngressBurst": 4294967295u64 } })),
     ];
     for (key, value) in cases {
         let config = with(runtime.network("n1"), key, value);
@@ -49,7 +48,10 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 16] = [
+    let cases: [(&str, Value); 19] = [
+        ("ingressBurst", json!(1000)),
+        ("ingressRate", json!(-1)),
+        ("egressRate", json!(1e30)),
         ("mtu", json!(67)),
         ("mtu", json!(65536)),
         ("mtu", json!(-1)),

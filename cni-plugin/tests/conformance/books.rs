@@ -128,6 +128,13 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             let removed = keys.iter().filter_map(|key| books.ports.remove(key)).collect();
             Reply::Collected(Collected { removed })
         }
+        Request::Limit { key, bandwidth } => match books.ports.get_mut(&key) {
+            Some(port) => {
+                port.bandwidth = bandwidth;
+                Reply::Limited
+            }
+            None => refusal(ErrorKind::NotAttached, "not in these books"),
+        },
         Request::Status => Reply::Status(AgentStatus {
             version: "0.0.0".to_owned(),
             abi: 1,

@@ -15,6 +15,7 @@ mod differential;
 mod doomed;
 mod golden;
 mod lifecycle;
+mod limits;
 mod masses;
 mod mutated;
 mod restrictions;

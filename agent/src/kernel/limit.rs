@@ -1,0 +1,125 @@
+//! A port's limits: a token bucket where its packets wait, in each direction at the sender's side of the veth.
+//!
+//! Towards the container that is the root of the host's end; the station is marked as queued by that, so that the fast path
+//! goes through it. From the container it is the root of the container's own end: what waits there is the sender's own, and
+//! a socket that has enough waiting is told so, where a queue on the node would have to drop.
+
+use std::path::Path;
+
+use shunt_agent_api::BridgePort;
+
+use super::{Kernel, KernelError};
+use crate::netlink::sandbox::{self, SandboxError};
+use crate::netlink::{NetlinkError, RequestSocket, link, shaper};
+use crate::shape::Bucket;
+
+/// Why a port is not limited.
+#[derive(Debug, thiserror::Error)]
+pub enum LimitError {
+    /// The kernel refused the bucket.
+    #[error("the limit of {ifname}: {source}")]
+    Shaper {
+        /// The interface.
+        ifname: String,
+        /// The kernel's word.
+        source: NetlinkError,
+    },
+    /// The container's namespace cannot be reached.
+    #[error("the limit of what {ifname} sends: {source}")]
+    Sandbox {
+        /// The interface in the container.
+        ifname: String,
+        /// What happened.
+        source: SandboxError,
+    },
+    /// The container's end is not where the runtime said.
+    #[error("the limit of what {0} sends: the interface is not in the container's namespace")]
+    NoPeer(String),
+}
+
+impl Kernel {
+    /// Limits what goes to the container, and only that.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
+        let Some(limit) = port.bandwidth.ingress else { return Ok(()) };
+        let set = shaper::set(&mut self.route, port.host.index, Bucket::of(limit, port.mtu));
+        Ok(set.map_err(shaped(&port.host.name))?)
+    }
+
+    /// Puts a port's limits into force, or changes them to what they are now.
+    ///
+    /// # Errors
+    /// The kernel refuses; one direction may be limited.
+    pub fn limit(&mut self, port: &BridgePort) -> Result<(), KernelError> {
+        self.limit_ingress(port)?;
+        if let Some(limit) = port.bandwidth.egress {
+            let (mut socket, index) = inside(port)?;
+            let set = shaper::set(&mut socket, index, Bucket::of(limit, port.mtu));
+            set.map_err(shaped(&port.key.ifname))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the limits away that `was` had and `now` has not; without `now` all. Goes on past errors. A container that is
+    /// gone has taken its own end's with it.
+    pub fn unlimit(&mut self, was: &BridgePort, now: Option<&BridgePort>) -> Vec<KernelError> {
+        let stays = |direction: fn(&BridgePort) -> bool| now.is_some_and(direction);
+        let mut errors = Vec::new();
+        if was.bandwidth.ingress.is_some() && !stays(|port| port.bandwidth.ingress.is_some()) {
+            let cleared = shaper::clear(&mut self.route, was.host.index);
+            errors.extend(cleared.map_err(shaped(&was.host.name)).err());
+        }
+        if was.bandwidth.egress.is_some()
+            && !stays(|port| port.bandwidth.egress.is_some())
+            && let Ok((mut socket, index)) = inside(was)
+        {
+            errors.extend(shaper::clear(&mut socket, index).map_err(shaped(&was.key.ifname)).err());
+        }
+        errors.into_iter().map(KernelError::from).collect()
+    }
+
+    /// Which limits are missing or altered, each as one clause.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_limits(&mut self, port: &BridgePort) -> Result<Vec<String>, KernelError> {
+        let mut findings = Vec::new();
+        if let Some(limit) = port.bandwidth.ingress {
+            let set = shaper::is_set(&mut self.route, port.host.index, Bucket::of(limit, port.mtu));
+            findings.extend(finding("is sent", set.map_err(shaped(&port.host.name))?));
+        }
+        if let Some(limit) = port.bandwidth.egress {
+            let (mut socket, index) = inside(port)?;
+            let set = shaper::is_set(&mut socket, index, Bucket::of(limit, port.mtu));
+            findings.extend(finding("sends", set.map_err(shaped(&port.key.ifname))?));
+        }
+        Ok(findings)
+    }
+}
+
+fn finding(what: &str, set: Option<bool>) -> Option<String> {
+    let how = match set {
+        Some(true) => return None,
+        Some(false) => "altered",
+        None => "missing",
+    };
+    Some(format!("the limit of what the container {what} is {how}"))
+}
+
+/// A socket in the container's namespace, and the index that its end of the veth has in there.
+fn inside(port: &BridgePort) -> Result<(RequestSocket, u32), LimitError> {
+    let ifname = &port.key.ifname;
+    let path = port.netns.as_deref().unwrap_or_default();
+    let failed = |source| LimitError::Sandbox { ifname: ifname.clone(), source };
+    let mut socket = sandbox::open(Path::new(path)).map_err(failed)?;
+    let links = link::all(&mut socket).map_err(|source| failed(source.into()))?;
+    let end = links.iter().find(|link| link.name == *ifname && link.peer == Some(port.host.index));
+    let index = end.map(|end| end.index).ok_or_else(|| LimitError::NoPeer(ifname.clone()))?;
+    Ok((socket, index))
+}
+
+fn shaped(ifname: &str) -> impl FnOnce(NetlinkError) -> LimitError {
+    |source| LimitError::Shaper { ifname: ifname.to_owned(), source }
+}

@@ -1,0 +1,113 @@
+//! What a limit is as a token bucket: bits and bursts as an operator writes them, made into bytes that can work.
+//!
+//! A burst longer than [`LONGEST_BURST`] is cut to it: runtimes send 4294967295 bits where they mean none in particular.
+//! One that could not hold a few frames, or what passes between two ticks of a timer, is raised. What waits in the queue
+//! waits no longer than [`LONGEST_WAIT`], unless the rate is so low that the least of queues takes longer.
+
+use std::time::Duration;
+
+use shunt_agent_api::Rate;
+
+/// How much may pass at once after a pause, as the time that it would take at the rate.
+pub const LONGEST_BURST: Duration = Duration::from_millis(50);
+
+/// The least that may pass at once: timers are late by about that.
+const SHORTEST_BURST: Duration = Duration::from_millis(1);
+
+/// How long a packet may wait beside a flow that fills the queue. The reference plugin's packets wait 25 ms and the
+/// whole burst's time more.
+pub const LONGEST_WAIT: Duration = Duration::from_millis(15);
+
+/// Frames that fit into a burst, whatever the rate.
+const BURST_FRAMES: u64 = 10;
+
+/// Frames that may wait behind the largest packet, whatever the rate.
+const QUEUE_FRAMES: u64 = 16;
+
+/// The most that a sender hands down as one packet. One larger than the burst is cut into frames; one that is not has to
+/// fit into the queue whole, or it would be dropped each time that it is sent.
+const LARGEST_PACKET: u64 = 64 << 10;
+
+/// Bytes of an Ethernet header, with a tag.
+const HEADER: u64 = 18;
+
+/// A token bucket and the queue behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Bytes a second.
+    pub rate: u64,
+    /// Bytes that may pass at once.
+    pub burst: u32,
+    /// Bytes that may wait.
+    pub queue: u32,
+}
+
+impl Bucket {
+    /// The bucket of a limit on an interface with this MTU.
+    pub fn of(limit: Rate, mtu: u32) -> Self {
+        let rate = (limit.rate / 8).max(1);
+        let frame = u64::from(mtu) + HEADER;
+        let least = (BURST_FRAMES * frame).max(within(rate, SHORTEST_BURST));
+        let burst = (limit.burst / 8).min(within(rate, LONGEST_BURST)).max(least);
+        let queue = within(rate, LONGEST_WAIT).max(burst.min(LARGEST_PACKET) + QUEUE_FRAMES * frame);
+        Self { rate, burst: capped(burst), queue: capped(queue) }
+    }
+}
+
+/// Bytes that pass in `time`.
+fn within(rate: u64, time: Duration) -> u64 {
+    let bytes = u128::from(rate) * time.as_millis() / 1000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn capped(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(rate: u64, burst: u64) -> Bucket {
+        Bucket::of(Rate { rate, burst }, 1500)
+    }
+
+    #[test]
+    fn an_absurd_burst_is_cut_to_its_longest_time() {
+        for absurd in [4_294_967_295, 34_359_738_359, u64::MAX] {
+            assert_eq!(bucket(100_000_000, absurd).burst, 625_000, "50 ms of 100 Mbit/s");
+        }
+    }
+
+    #[test]
+    fn a_burst_in_bounds_is_taken_as_it_is() {
+        assert_eq!(bucket(100_000_000, 800_000).burst, 100_000);
+    }
+
+    #[test]
+    fn a_burst_too_small_for_a_frame_is_raised() {
+        assert_eq!(bucket(1_000_000, 8).burst, 10 * 1518);
+        assert_eq!(bucket(1_000_000_000, 8).burst, 125_000, "1 ms of 1 Gbit/s");
+    }
+
+    #[test]
+    fn the_largest_packet_that_is_not_cut_fits_into_the_queue() {
+        for rate in [1_000_000, 10_000_000, 20_000_000, 100_000_000, 1_000_000_000] {
+            let bucket = bucket(rate, u64::MAX);
+            assert!(u64::from(bucket.queue) > u64::from(bucket.burst).min(LARGEST_PACKET), "{bucket:?}");
+        }
+    }
+
+    #[test]
+    fn any_rate_makes_a_bucket_that_lets_frames_through() {
+        for rate in [1, 7, 8, 1000, 1_000_000, u64::from(u32::MAX) * 8, u64::MAX] {
+            for burst in [1, 8, 12_000, u64::MAX] {
+                let bucket = bucket(rate, burst);
+                assert!(
+                    bucket.rate > 0 && bucket.burst >= 10 * 1518 && bucket.queue >= 16 * 1518,
+                    "{bucket:?}"
+                );
+            }
+        }
+    }
+}
