@@ -63,6 +63,13 @@ pub enum Request {
         /// The limits from now on.
         bandwidth: Bandwidth,
     },
+    /// Compare an attachment's limits, and nothing else of it, with what is in force.
+    CheckLimit {
+        /// Which.
+        key: AttachmentKey,
+        /// The limits as the asker believes them to be.
+        bandwidth: Bandwidth,
+    },
     /// [`AgentStatus`].
     Status,
     /// A [`PortReport`] per attachment.
@@ -85,7 +92,7 @@ pub enum Reply {
     Attached(Attached),
     /// To [`Request::Detach`].
     Detached(Detached),
-    /// To [`Request::Check`]: everything is as it should be.
+    /// To [`Request::Check`] and [`Request::CheckLimit`]: everything is as it should be.
     Checked,
     /// To [`Request::Collect`].
     Collected(Collected),

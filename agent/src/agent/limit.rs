@@ -3,9 +3,11 @@
 use shunt_agent_api::{AttachmentKey, Bandwidth};
 
 use super::{Agent, Refusal, admit};
+use crate::capacity::Demand;
 
 impl Agent {
-    /// Gives an attachment other limits. What waits in a queue whose limit is changed goes on waiting.
+    /// Gives an attachment other limits, if what is left of the uplink allows. What waits in a queue whose limit is changed
+    /// goes on waiting.
     ///
     /// # Errors
     /// [`Refusal`]; then the old limits are in force again, as far as the kernel allows.
@@ -16,6 +18,7 @@ impl Agent {
         let mut changed = known.clone();
         changed.port.bandwidth = bandwidth;
         admit::port(&changed.port)?;
+        self.admit_bandwidth(&changed.port)?;
         let set = self.kernel.limit(&changed.port).map_err(Refusal::from);
         let written = set.and_then(|()| Ok(self.store.write(&changed.port)?));
         if let Err(refusal) = written {
@@ -25,6 +28,8 @@ impl Agent {
             }
             return Err(refusal);
         }
+        self.ledger.allocate(key, Demand::from(&changed.port.bandwidth));
+        self.registry.insert(changed.clone());
         for error in self.kernel.unlimit(&known.port, Some(&changed.port)) {
             tracing::warn!(%key, %error, "a limit could not be taken away");
         }
@@ -33,5 +38,20 @@ impl Agent {
         self.kernel.write_station(&changed)?;
         tracing::info!(%key, limits = ?changed.port.bandwidth, "limited");
         Ok(())
+    }
+
+    /// Compares an attachment's limits with what is written down and what is in the kernel.
+    ///
+    /// # Errors
+    /// [`Refusal::Altered`] with everything that is missing or altered.
+    pub fn check_limit(&mut self, key: &AttachmentKey, bandwidth: &Bandwidth) -> Result<(), Refusal> {
+        let Some(port) = self.registry.get(key).map(|attachment| attachment.port.clone()) else {
+            return Err(Refusal::NotAttached(key.clone()));
+        };
+        let mut findings = self.kernel.audit_limits(&port)?;
+        if port.bandwidth != *bandwidth {
+            findings.push("it is attached with another bandwidth limit".to_owned());
+        }
+        if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }
     }
 }

@@ -101,6 +101,9 @@ impl Agent {
             Request::Detach { key, link } => Ok(Reply::Detached(self.detach(&key, link))),
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
+            Request::CheckLimit { key, bandwidth } => {
+                self.check_limit(&key, &bandwidth).map(|()| Reply::Checked)
+            }
             Request::Limit { key, bandwidth } => self.limit(&key, bandwidth).map(|()| Reply::Limited),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Ports => self.ports().map(Reply::Ports),

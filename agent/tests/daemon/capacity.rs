@@ -3,7 +3,7 @@
 use std::fs;
 
 use shunt_agent::netlink::ethtool::Ethtool;
-use shunt_agent_api::{CapacityReport, Reply, Request};
+use shunt_agent_api::{AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, Rate, Reply, Request};
 
 use crate::rig::Rig;
 use crate::start::verb;
@@ -102,4 +102,102 @@ fn a_links_speed_is_read_from_the_kernel() {
     // What the driver of veth says of itself (drivers/net/veth.c); it is not believed, but it is read.
     assert_eq!(speed("eth1").unwrap(), Some(10_000_000_000));
     assert_eq!(speed("eth2").unwrap(), None, "a bridge without ports does not know");
+}
+
+const ENFORCED: &str = "admission = 'enforce'\n[uplinks.eth1]\negress = '100M'\ningress = '100M'";
+
+/// Towards the container only: what it sends would need its namespace.
+fn limited(rate: u64) -> Bandwidth {
+    Bandwidth { ingress: Some(Rate { rate, burst: 80_000 }), ..Bandwidth::default() }
+}
+
+fn limit(rig: &Rig, port: &BridgePort, bandwidth: Bandwidth) -> Result<Reply, AgentError> {
+    rig.ask(Request::Limit { key: port.key.clone(), bandwidth })
+}
+
+fn free(rig: &Rig) -> u64 {
+    capacity(rig).uplinks[0].ingress.free
+}
+
+#[test]
+fn an_attachment_over_the_free_capacity_is_refused_with_the_figures_and_makes_nothing() {
+    let mut rig = configured(ENFORCED);
+    let [mut first, mut second] = [2, 3].map(|number| rig.container(number));
+    first.bandwidth = limited(70_000_000);
+    second.bandwidth = limited(40_000_000);
+    rig.attach(&first).unwrap();
+    let refused = rig.attach(&second).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Capacity);
+    let figures = "30M of 100M bit/s left for ingress, and 40M bit/s are asked for";
+    assert!(refused.message.contains(figures), "{refused:?}");
+    assert_eq!(rig.ports().len(), 1);
+    assert_eq!(rig.files(rig.state().join("attachments")).len(), 1);
+    let queues = rig.node.command("tc", &["qdisc", "show", "dev", &second.host.name]).unwrap();
+    assert!(!queues.contains("tbf"), "{queues}");
+    rig.detach(&first);
+    rig.attach(&second).unwrap();
+    assert_eq!(free(&rig), 60_000_000);
+}
+
+#[test]
+fn a_limit_cannot_be_raised_over_the_free_capacity_and_stays_what_it_was() {
+    let mut rig = configured(ENFORCED);
+    let [mut first, mut second] = [2, 3].map(|number| rig.container(number));
+    first.bandwidth = limited(50_000_000);
+    second.bandwidth = limited(40_000_000);
+    rig.attach(&first).unwrap();
+    rig.attach(&second).unwrap();
+    let state = || {
+        rig.files(rig.state().join("attachments"))
+            .into_iter()
+            .map(|file| fs::read_to_string(rig.state().join("attachments").join(file)).unwrap())
+    };
+    let queue = || rig.node.command("tc", &["qdisc", "show", "dev", &second.host.name]).unwrap();
+    let before = (state().collect::<Vec<_>>(), queue(), capacity(&rig));
+    let refused = limit(&rig, &second, limited(51_000_000)).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Capacity);
+    assert!(refused.message.contains("50M of 100M bit/s left"), "its own does not count: {refused:?}");
+    assert_eq!((state().collect::<Vec<_>>(), queue(), capacity(&rig)), before);
+    rig.check(&second).unwrap();
+    assert_eq!(limit(&rig, &second, limited(50_000_000)).unwrap(), Reply::Limited);
+    assert_eq!(free(&rig), 0);
+    assert!(queue().contains("rate 50Mbit"), "{}", queue());
+    // Nothing is left, and admission enforces: no ADD with a rate can work.
+    assert!(!rig.status().healthy);
+    assert_eq!(limit(&rig, &second, Bandwidth::default()).unwrap(), Reply::Limited);
+    assert_eq!(free(&rig), 50_000_000);
+    assert!(rig.status().healthy && !queue().contains("tbf"), "{}", queue());
+}
+
+#[test]
+fn a_changed_limit_is_in_the_books_of_the_next_agent_too() {
+    let mut rig = configured(ENFORCED);
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    limit(&rig, &port, limited(30_000_000)).unwrap();
+    let before = capacity(&rig);
+    rig.kill();
+    let config = rig.lab.root().join("config.toml");
+    rig.run_with("auto", &["--config", config.to_str().unwrap()]);
+    assert_eq!(capacity(&rig), before);
+    assert_eq!(free(&rig), 70_000_000);
+}
+
+#[test]
+fn limits_of_what_is_not_attached_can_be_neither_changed_nor_checked() {
+    let mut rig = configured(ENFORCED);
+    let port = rig.container(2);
+    let key = || port.key.clone();
+    for request in [
+        Request::Limit { key: key(), bandwidth: limited(8) },
+        Request::CheckLimit { key: key(), bandwidth: limited(8) },
+    ] {
+        assert_eq!(rig.ask(request).unwrap_err().kind, ErrorKind::NotAttached);
+    }
+    rig.attach(&port).unwrap();
+    let check = |bandwidth| rig.ask(Request::CheckLimit { key: key(), bandwidth });
+    check(Bandwidth::default()).unwrap();
+    let altered = check(limited(8)).unwrap_err();
+    assert_eq!(altered.kind, ErrorKind::Altered);
+    assert!(altered.message.contains("another bandwidth limit"), "{altered:?}");
 }

@@ -7,7 +7,7 @@ use crate::config::{Bridge, Config};
 use crate::error::Error;
 use crate::netlink::Selector;
 use crate::protocol::Call;
-use crate::result::AddResult;
+use crate::result::{AddResult, Ip};
 
 /// The interface that an earlier plugin of the chain made.
 #[derive(Debug)]
@@ -50,23 +50,19 @@ impl Adopted {
             return Ok(Self { port: None });
         }
         let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
-        let own = |interface: Option<usize>| interface.is_none() || interface == position;
+        let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
+        let ips = || previous.ips.iter().filter(own);
         Ok(Self {
             port: Some(BridgePort {
                 key: plan::key(config, call),
                 bridge: Interface { name: bridge.name, index: bridge.index },
                 host: Interface { name: host.name, index: host.index },
                 mac: inner.mac.map(|mac| mac.to_string()).unwrap_or_default(),
-                ips: previous
-                    .ips
-                    .iter()
-                    .filter(|ip| own(ip.interface))
-                    .map(|ip| ip.address.address())
-                    .collect(),
+                ips: ips().map(|ip| ip.address.address()).collect(),
                 mtu: host.mtu,
                 netns: Some(call.netns.clone()),
                 peer_up: inner.up,
-                masquerade: Vec::new(),
+                masquerade: plan::masqueraded(ips(), wanted),
                 restrictions: plan::restrictions(wanted),
                 mappings: Vec::new(),
                 bandwidth: config.limits()?,

@@ -94,7 +94,7 @@ impl Plan {
             up: !bridge.disable_container_interface,
             detect_duplicates: bridge.enabledad,
             layer3,
-            masquerade: masqueraded(&result, bridge),
+            masquerade: masqueraded(result.ips.iter(), bridge),
             limits: config.limits()?,
             routes,
             result,
@@ -103,9 +103,9 @@ impl Plan {
 }
 
 /// The subnets of its addresses, if what leaves them is to be masqueraded.
-fn masqueraded(result: &AddResult, bridge: &Bridge) -> Vec<String> {
+pub(super) fn masqueraded<'a>(ips: impl Iterator<Item = &'a Ip>, bridge: &Bridge) -> Vec<String> {
     let subnet = |ip: &Ip| format!("{}/{}", ip.address.network(), ip.address.length());
-    let subnets: BTreeSet<String> = result.ips.iter().filter(|_| bridge.ip_masq).map(subnet).collect();
+    let subnets: BTreeSet<String> = ips.filter(|_| bridge.ip_masq).map(subnet).collect();
     subnets.into_iter().collect()
 }
 

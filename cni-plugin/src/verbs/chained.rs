@@ -17,11 +17,13 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
             let missing = ConfigError::NoPrevResult("this plugin must be called behind another one");
             let previous = config.prev_result()?.ok_or(missing)?;
             if config.personality == Personality::Bandwidth {
-                limit::add(config, call, &previous)?;
+                limit::add(config, call)?;
             }
             Ok(Some(previous.to_json(config.version)?))
         }
         Verb::Check if config.personality == Personality::Bandwidth => {
+            let missing = ConfigError::NoPrevResult("CHECK compares with the result of the ADD");
+            config.prev_result()?.ok_or(missing)?;
             limit::check(config, call).map(|()| None)
         }
         _ => refuse(config).map(|()| None),

@@ -16,7 +16,7 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 12] = [
+    let cases: [(&str, Value); 11] = [
         ("vlan", json!(5)),
         ("vlanTrunk", json!([{ "id": 7 }])),
         ("vlans", json!({ "untagged": 5 })),

@@ -128,6 +128,11 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             let removed = keys.iter().filter_map(|key| books.ports.remove(key)).collect();
             Reply::Collected(Collected { removed })
         }
+        Request::CheckLimit { key, bandwidth } => match books.ports.get(&key) {
+            Some(port) if port.bandwidth == bandwidth => Reply::Checked,
+            Some(_) => refusal(ErrorKind::Altered, "other limits"),
+            None => refusal(ErrorKind::NotAttached, "not in these books"),
+        },
         Request::Limit { key, bandwidth } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.bandwidth = bandwidth;

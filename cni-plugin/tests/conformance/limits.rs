@@ -1,7 +1,7 @@
 //! Limits: every spelling of the keys reaches the agent, and changes of them do.
 
 use serde_json::{Value, json};
-use shunt_agent_api::{Bandwidth, Rate};
+use shunt_agent_api::{Bandwidth, BridgePort, Rate};
 
 use crate::runtime::Runtime;
 
@@ -88,4 +88,29 @@ fn bandwidth_behind_a_bridge_that_the_agent_does_not_have_is_refused() {
         "egressBurst": SLOW.burst, "agentSocket": first["agentSocket"] });
     assert_eq!(runtime.call("ADD", "c1", &then(&bandwidth, &made)).error().0, 100);
     runtime.call_reference("bridge", "DEL", "c1", &first).ok();
+}
+
+#[test]
+fn masquerading_and_restrictions_of_the_network_are_no_matter_of_a_bandwidth_behind_it() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let mut network = runtime.network("n1");
+    for key in ["ipMasq", "portIsolation", "macspoofchk", "updateExisting"] {
+        network[key] = json!(true);
+    }
+    let result = runtime.call("ADD", "c1", &network).ok();
+    runtime.call("CHECK", "c1", &then(&network, &result)).ok();
+    let bandwidth = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "bandwidth", "ingressRate": SLOW.rate,
+        "ingressBurst": SLOW.burst, "agentSocket": network["agentSocket"] });
+    let attached = || runtime.agent.with(|books| books.ports.values().next().unwrap().clone());
+    let before = attached();
+    assert_eq!(before.masquerade, ["10.77.0.0/24", "fd77::/64"]);
+    runtime.call("ADD", "c1", &then(&bandwidth, &result)).ok();
+    runtime.call("CHECK", "c1", &then(&bandwidth, &result)).ok();
+    let limits = Bandwidth { ingress: Some(SLOW), ..Bandwidth::default() };
+    assert_eq!(attached(), BridgePort { bandwidth: limits, ..before.clone() });
+    // And an update in place changes nothing else either.
+    runtime.call("ADD", "c1", &network).ok();
+    assert_eq!(attached(), before);
+    runtime.call("DEL", "c1", &network).ok();
 }
