@@ -131,6 +131,8 @@ pub struct Config {
     pub admission: Admission,
     /// Declared uplinks by interface name.
     pub uplinks: BTreeMap<String, UplinkOptions>,
+    /// Whether what others alter is repaired.
+    pub repairs: bool,
     /// What was asked for and is not done by this version.
     pub warnings: Vec<String>,
 }
@@ -150,6 +152,7 @@ impl From<Options> for Config {
             attach: options.attach.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
+            repairs: true,
             warnings: not_built
                 .into_iter()
                 .filter(|(_, asked)| *asked)

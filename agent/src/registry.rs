@@ -1,6 +1,7 @@
 //! What the agent knows of its attachments and their bridges, in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use dataplane::abi::{MAX_SLOTS, NO_SLOT};
 use dataplane::address::Mac;
@@ -86,6 +87,12 @@ impl Registry {
     /// Every attachment, in the order of their keys.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.values()
+    }
+
+    /// The key that comes after another one; after the last comes the first.
+    pub fn after(&self, key: Option<&AttachmentKey>) -> Option<&AttachmentKey> {
+        let next = key.and_then(|key| self.attachments.range((Excluded(key), Unbounded)).next());
+        next.or_else(|| self.attachments.first_key_value()).map(|(key, _)| key)
     }
 
     /// How many attachments there are.

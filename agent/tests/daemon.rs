@@ -1,7 +1,12 @@
 //! The agent's process, asked through its socket: attaching, adopting, following the kernel, and bad company.
 //!
 //! Needs root. Every test has its own namespaces, BPF file system and directories, and takes them away again.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test, and its figures with --nocapture"
+)]
 
 #[path = "daemon/adopt.rs"]
 mod adopt;
@@ -13,6 +18,10 @@ mod capacity;
 mod events;
 #[path = "daemon/follow.rs"]
 mod follow;
+#[path = "daemon/heal.rs"]
+mod heal;
+#[path = "daemon/health.rs"]
+mod health;
 #[path = "daemon/kernel.rs"]
 mod kernel;
 #[path = "daemon/rig.rs"]

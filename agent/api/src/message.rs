@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::CapacityReport;
 use crate::event::Event;
-use crate::report::{AgentStatus, DropReport, FdbEntry, PortReport, ProgramReport};
+use crate::report::{AgentStatus, AuditReport, DropReport, FdbEntry, PortReport, ProgramReport};
 use crate::{AttachmentKey, Bandwidth, BridgePort, Interface};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
@@ -80,6 +80,8 @@ pub enum Request {
     Drops,
     /// [`CapacityReport`].
     Capacity,
+    /// Compare everything with the kernel: [`AuditReport`].
+    Audit,
     /// From now on every [`Event`], until the connection ends. It carries no other request.
     Subscribe,
 }
@@ -108,6 +110,8 @@ pub enum Reply {
     Drops(Vec<DropReport>),
     /// To [`Request::Capacity`].
     Capacity(CapacityReport),
+    /// To [`Request::Audit`].
+    Audited(AuditReport),
     /// To [`Request::Subscribe`]: what happens from now on is heard.
     Subscribed,
     /// After [`Reply::Subscribed`], any number of times.

@@ -19,10 +19,22 @@ pub struct AgentStatus {
     pub warnings: Vec<String>,
     /// How many attachments there are.
     pub attachments: usize,
+    /// How often something was repaired that somebody else had altered, since the agent's start.
+    #[serde(default)]
+    pub repairs: u64,
     /// Every attached program.
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.
     pub uplinks: Vec<String>,
+}
+
+/// `shunt-agent check`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditReport {
+    /// Whether everything is as it should be.
+    pub consistent: bool,
+    /// What is not, each a line for a person.
+    pub findings: Vec<String>,
 }
 
 /// One program on one interface.

@@ -33,7 +33,7 @@ impl Agent {
     }
 
     /// False if its program was missing; then its ports learn before it is attached again.
-    fn adopt_bridge(&mut self, bridge: &Bridge, entries: &Entries) -> Result<bool, KernelError> {
+    pub(super) fn adopt_bridge(&mut self, bridge: &Bridge, entries: &Entries) -> Result<bool, KernelError> {
         if entries.get(&bridge.link.index) != Some(&bridge.port_entry()) {
             self.kernel.write_bridge(bridge)?;
         }
@@ -49,7 +49,11 @@ impl Agent {
     }
 
     /// False if a program or an entry was missing; then the port learns before it is attached again.
-    fn adopt_port(&mut self, attachment: &Attachment, entries: &Entries) -> Result<bool, KernelError> {
+    pub(super) fn adopt_port(
+        &mut self,
+        attachment: &Attachment,
+        entries: &Entries,
+    ) -> Result<bool, KernelError> {
         let entry = entries.get(&attachment.port.host.index);
         let mut intact = entry.is_some_and(|entry| *entry == attachment.port_entry(entry.asks));
         let mut missing = Vec::new();

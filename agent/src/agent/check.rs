@@ -3,6 +3,7 @@
 use shunt_agent_api::{Bandwidth, BridgePort};
 
 use super::{Agent, Refusal, admit};
+use crate::kernel::Finding;
 
 impl Agent {
     /// Compares an attachment with the kernel.
@@ -27,12 +28,12 @@ impl Agent {
             .into_iter()
             .collect();
         if !self.store.holds(&attachment.port) {
-            findings.push("its state file is missing or altered".to_owned());
+            findings.push(Finding::StateFile.to_string());
         }
-        findings.extend(self.kernel.audit_port(&attachment)?);
+        findings.extend(self.kernel.audit_port(&attachment)?.iter().map(Finding::to_string));
         findings.extend(self.kernel.audit_limits(&attachment.port)?);
         if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
-            findings.extend(self.kernel.audit_bridge(&bridge)?);
+            findings.extend(self.kernel.audit_bridge(&bridge)?.iter().map(Finding::to_string));
         }
         if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
     }

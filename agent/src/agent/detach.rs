@@ -70,6 +70,7 @@ impl Agent {
     pub(super) fn take_out(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let attachment = self.registry.remove(key)?;
         self.ledger.release(key);
+        self.healing.forget(&attachment);
         let mut errors = self.take_away(&attachment);
         let bridge = attachment.port.bridge.index;
         if self.registry.of_bridge(bridge).next().is_none()

@@ -49,7 +49,7 @@ impl Events {
             time: rfc3339(since_1970),
             event: kind,
             key: key.cloned(),
-            host_ifname: ifname.map(str::to_owned),
+            host_ifname: ifname.filter(|name| !name.is_empty()).map(str::to_owned),
             detail,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use shunt_agent_api::EventKind;
 
+use super::health::Orphan;
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::netlink::link::Link;
@@ -15,9 +16,9 @@ impl Agent {
     pub fn follow(&mut self, events: &[LinkEvent]) {
         for event in events {
             let followed = match event {
-                LinkEvent::Changed(link) => self.changed(link),
+                LinkEvent::Changed(link) => self.changed(link).map(|()| self.moved(link)),
                 LinkEvent::Gone(link) => self.gone(link.index),
-                LinkEvent::Shaped(ifindex) => self.shaped(*ifindex),
+                LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
@@ -42,6 +43,28 @@ impl Agent {
             self.bridge_changed(&bridge, link)?;
         }
         Ok(())
+    }
+
+    /// A host end that is taken off its bridge is put back.
+    fn moved(&mut self, link: &Link) {
+        let Some(port) = self.registry.by_host(link.index).map(|attachment| &attachment.port) else { return };
+        if port.host.name != link.name {
+            return;
+        }
+        if link.master == Some(port.bridge.index) {
+            self.healing.serves(link);
+        } else {
+            self.look_at(link.index);
+        }
+    }
+
+    /// What has happened on a host end or a bridge may have cost us something.
+    fn look_at(&mut self, ifindex: u32) {
+        if let Some(key) = self.registry.by_host(ifindex).map(|attachment| attachment.port.key.clone()) {
+            self.mend(&key);
+        } else if let Some(bridge) = self.registry.bridge(ifindex).cloned() {
+            self.mend_bridge(&bridge);
+        }
     }
 
     /// Packets must not be taken past a shaper or a policy that somebody has put onto a host end.
@@ -98,7 +121,10 @@ impl Agent {
             let keys: Vec<_> =
                 self.registry.of_bridge(index).map(|attachment| attachment.port.key.clone()).collect();
             for key in keys {
-                self.forget(&key, "its bridge is gone");
+                if let Some(port) = self.forget(&key, "its bridge is gone") {
+                    let says = format!("{key}: its bridge {bridge} was deleted; it has to be made anew");
+                    self.orphans.push(Orphan { host: port.host, says });
+                }
                 tracing::warn!(%key, "detached: its bridge is gone");
             }
         }

@@ -10,6 +10,8 @@ mod check;
 mod detach;
 mod events;
 mod follow;
+mod heal;
+mod health;
 mod learn;
 mod limit;
 mod masquerade;
@@ -27,6 +29,8 @@ use shunt_agent_api::{Reply, Request};
 pub(crate) use events::Events;
 pub use refusal::Refusal;
 
+use self::heal::Healing;
+use self::health::Orphan;
 use crate::bpf::expedite::Expedited;
 use crate::capacity::Ledger;
 use crate::capacity::speed::Speeds;
@@ -65,6 +69,9 @@ pub struct Agent {
     /// The rules that the kernel has; none while that is not known.
     masquerading: Option<BTreeSet<MasqueradeRule>>,
     events: Events,
+    healing: Healing,
+    /// Host ends whose bridge was deleted.
+    orphans: Vec<Orphan>,
 }
 
 impl Agent {
@@ -88,6 +95,8 @@ impl Agent {
             reaping: HashMap::new(),
             masquerading: None,
             events: Events::default(),
+            healing: Healing::new(config.repairs),
+            orphans: Vec::new(),
         };
         agent.read_speeds();
         agent.reconcile()?;
@@ -110,6 +119,7 @@ impl Agent {
             Request::Fdb => self.fdb().map(Reply::Fdb),
             Request::Drops => self.drops().map(Reply::Drops),
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),
+            Request::Audit => self.audit_all().map(Reply::Audited),
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };

@@ -68,7 +68,7 @@ impl Agent {
         Ok(())
     }
 
-    fn port_entries(&self) -> Result<Entries, KernelError> {
+    pub(super) fn port_entries(&self) -> Result<Entries, KernelError> {
         let entries = self.kernel.maps.ports.iter().map(|entry| entry.map(|(key, port)| (key.ifindex, port)));
         entries.collect::<Result<_, _>>().map_err(|source| KernelError::Map { map: "PORTS", source })
     }
@@ -97,6 +97,9 @@ impl Agent {
         if let Err(error) = self.kernel.limit(port) {
             tracing::warn!(key = %port.key, %error, "not limited");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
+        }
+        if host.master == Some(bridge.index) {
+            self.healing.serves(host);
         }
         let others = self.kernel.others(host.index).map_err(|error| error.to_string())?;
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));

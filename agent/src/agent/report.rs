@@ -17,20 +17,20 @@ use crate::mac;
 use crate::registry::{Attachment, Bridge};
 
 impl Agent {
-    /// [`AgentStatus`]. Whatever would make every ADD fail keeps the agent from starting; so one that answers is healthy,
-    /// unless admission is enforced and nothing is left to hand out.
+    /// [`AgentStatus`]. Healthy means that an ADD would work.
     pub fn status(&mut self) -> AgentStatus {
-        let (reasons, shortages) = self.capacity_remarks();
+        let (exhausted, shortages) = self.capacity_remarks();
         let hooks = self.registry.attachments().flat_map(Attachment::hooks);
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
-        let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
+        let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             abi: ABI_VERSION,
             healthy: reasons.is_empty(),
             reasons,
-            warnings: self.warnings.iter().cloned().chain(aside).chain(shortages).collect(),
+            warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
+            repairs: self.healing.repairs,
             programs: hooks.map(|hook| self.program_report(&hook)).collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
         }

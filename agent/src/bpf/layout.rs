@@ -1,7 +1,6 @@
 //! What the maps must look like, so that a pinned map of another shape is refused and never misread: aya opens a
 //! pinned map without a look at its sizes.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -96,12 +95,12 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// The kernel's ids of the pinned maps.
+/// The kernel's ids of the pinned maps, by their names.
 ///
 /// # Errors
 /// [`LayoutError::Unreadable`].
-pub fn ids(pins: &Pins) -> Result<BTreeSet<u32>, LayoutError> {
-    MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| info.id())).collect()
+pub fn ids(pins: &Pins) -> Result<Vec<(&'static str, u32)>, LayoutError> {
+    MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| (*name, info.id()))).collect()
 }
 
 fn read(path: &Path) -> Result<MapInfo, LayoutError> {

@@ -95,7 +95,7 @@ impl<E: Into<ProgramError>> From<E> for LoadError {
 
 impl Programs {
     fn load(ebpf: Ebpf, pins: &Pins, set: ProgramSet, wanted: &[Program]) -> Result<Self, ObjectError> {
-        let shared = layout::ids(pins)?;
+        let shared = layout::ids(pins)?.into_iter().map(|(_, id)| id).collect();
         let mut programs = Self { ebpf, earlier: HashMap::new(), ids: HashMap::new() };
         for program in wanted {
             programs.load_one(*program, &pins.program(set, *program), &shared).map_err(

@@ -33,17 +33,22 @@ impl Pins {
     /// # Errors
     /// The file system's.
     pub fn create(bpffs: &Path) -> io::Result<Self> {
-        let root = bpffs.join(format!("v{ABI_VERSION}"));
-        let [maps, programs, restricted, links] =
-            ["maps", "programs", "restricted", "links"].map(|name| root.join(name));
-        for directory in [bpffs, &root, &maps, &programs, &restricted, &links] {
-            match fs::create_dir(directory) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                other => other?,
-            }
-        }
+        let pins = Self { root: bpffs.join(format!("v{ABI_VERSION}")) };
+        make(bpffs)?;
+        pins.recreate()?;
         fs::set_permissions(bpffs, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        Ok(Self { root })
+        Ok(pins)
+    }
+
+    /// Makes those of the directories that are missing.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn recreate(&self) -> io::Result<()> {
+        make(&self.root)?;
+        ["maps", "programs", "restricted", "links"]
+            .into_iter()
+            .try_for_each(|name| make(&self.root.join(name)))
     }
 
     /// The directory of this ABI version.
@@ -82,6 +87,13 @@ impl Pins {
             hooks.extend(named.map(|(program, ifindex)| PinnedHook { program, ifindex, path }));
         }
         Ok(hooks)
+    }
+}
+
+fn make(directory: &Path) -> io::Result<()> {
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 

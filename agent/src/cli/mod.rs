@@ -1,5 +1,6 @@
 //! The command line.
 
+mod check;
 mod events;
 mod query;
 mod run;
@@ -39,9 +40,14 @@ enum Verb {
     Capacity(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// Is everything as it should be, in the kernel and on disk?
+    Check(Query),
     /// What happens from now on, one JSON object a line.
     Events(Query),
 }
+
+/// Exit code of `check` for something that is not as it should be.
+pub(crate) const INCONSISTENT: u8 = 3;
 
 /// Options of every verb that asks a running agent.
 #[derive(Args, Debug)]
@@ -63,6 +69,7 @@ impl Cli {
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Capacity(query) => query.ask(Request::Capacity),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Check(query) => query.check(),
             Verb::Events(query) => query.listen(),
         }
     }

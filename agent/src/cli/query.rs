@@ -60,8 +60,8 @@ pub(super) fn complain(error: &ClientError) -> ExitCode {
 fn status_text(status: &AgentStatus) -> String {
     let health = if status.healthy { "healthy" } else { "NOT HEALTHY" };
     let mut text = format!(
-        "shunt-agent {} (map ABI {}): {health}, {} attachments\n",
-        status.version, status.abi, status.attachments
+        "shunt-agent {} (map ABI {}): {health}, {} attachments, {} repairs\n",
+        status.version, status.abi, status.attachments, status.repairs
     );
     for reason in &status.reasons {
         text.push_str(&format!("  reason: {reason}\n"));

@@ -42,6 +42,9 @@ pub(crate) struct Run {
     /// How programs are attached, for tests.
     #[arg(long, value_enum, hide = true)]
     attach: Option<Attach>,
+    /// Repair nothing, for tests.
+    #[arg(long, hide = true)]
+    no_repairs: bool,
     /// How log lines look. `RUST_LOG` chooses which there are.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -107,7 +110,7 @@ impl Run {
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };
-        Ok(flags.or(file).into())
+        Ok(Config { repairs: !self.no_repairs, ..flags.or(file).into() })
     }
 }
 

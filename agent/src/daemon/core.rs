@@ -29,6 +29,7 @@ pub enum CoreError {
 enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
     Follow(Vec<LinkEvent>),
+    Tick,
 }
 
 /// A handle on the agent's thread. The thread ends with the last handle.
@@ -83,6 +84,11 @@ impl Core {
         self.events.subscribe()
     }
 
+    /// Lets the agent look after what it has, unless it has too much to do.
+    pub fn tick(&self) {
+        let _busy = self.jobs.try_send(Job::Tick);
+    }
+
     /// Tells the agent what has happened to links.
     pub async fn follow(&self, events: Vec<LinkEvent>) {
         // A core that has ended is noticed by its receiver.
@@ -95,6 +101,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.blocking_recv() {
         match job {
             Job::Follow(events) => agent.follow(&events),
+            Job::Tick => agent.tick(),
             Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));

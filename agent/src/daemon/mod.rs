@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
@@ -27,6 +28,9 @@ const MAX_CONNECTIONS: usize = 512;
 
 /// How long requests that were begun may take when the agent ends.
 const FAREWELL: Duration = Duration::from_secs(3);
+
+/// How often the agent looks for what nobody tells it.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// Why the agent does not run.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +72,8 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     let places = std::sync::Arc::new(places);
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
+    let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+    housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -85,6 +91,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
                 Err(source) => break Err(failed("link events")(source)),
             },
             Some(_) = connections.join_next() => {}
+            _ = housekeeping.tick() => core.tick(),
             _ = terminate.recv() => break Ok("SIGTERM"),
             _ = interrupt.recv() => break Ok("SIGINT"),
             _ = &mut ended => break Err(CoreError::Lost.into()),

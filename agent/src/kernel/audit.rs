@@ -2,41 +2,40 @@
 
 use dataplane::abi::Port;
 
-use super::{Kernel, KernelError, in_map};
+use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::hook::Hook;
 use crate::bpf::maps::lookup;
 use crate::registry::{Attachment, Bridge};
 
 impl Kernel {
-    /// What of a port is missing or altered, each as one clause; empty if nothing is.
+    /// What of a port is missing or altered, each as one finding; empty if nothing is.
     ///
     /// # Errors
     /// The kernel cannot say.
-    pub fn audit_port(&mut self, attachment: &Attachment) -> Result<Vec<String>, KernelError> {
+    pub fn audit_port(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
         let host = &attachment.port.host;
         let Some(link) = self.link(host.index)?.filter(|link| link.name == host.name) else {
-            return Ok(vec![format!("the link {} is gone", host.name)]);
+            return Ok(vec![Finding::Link(host.name.clone())]);
         };
         let mut findings = Vec::new();
         if link.master != Some(attachment.port.bridge.index) {
-            findings.push(format!("{} is not a port of {}", host.name, attachment.port.bridge.name));
+            findings.push(Finding::Master {
+                host: host.name.clone(),
+                bridge: attachment.port.bridge.name.clone(),
+            });
         }
         let entry = lookup(&self.maps.ports, &attachment.port_key()).map_err(in_map("PORTS"))?;
         if entry.map(|entry| Port { asks: 0, ..entry }) != Some(attachment.port_entry(0)) {
-            findings.push(format!("the entry of {} in PORTS is {}", host.name, missing_or_altered(&entry)));
+            findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));
         }
         let station = lookup(&self.maps.stations, &attachment.station_key()).map_err(in_map("FDB"))?;
         if station != Some(attachment.station()) {
-            findings.push(format!(
-                "the entry of {} in FDB is {}",
-                attachment.port.mac,
-                missing_or_altered(&station)
-            ));
+            findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
         }
         for (key, ip) in attachment.address_keys().zip(&attachment.port.ips) {
             let owner = lookup(&self.maps.addresses, &key).map_err(in_map("ADDRESSES"))?;
             if owner.is_none_or(|owner| owner.ifindex != host.index) {
-                findings.push(format!("the entry of {ip} in ADDRESSES is {}", missing_or_altered(&owner)));
+                findings.push(Finding::entry("ADDRESSES", ip, owner.as_ref()));
             }
         }
         for hook in attachment.hooks() {
@@ -49,34 +48,30 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel cannot say.
-    pub fn audit_bridge(&mut self, bridge: &Bridge) -> Result<Vec<String>, KernelError> {
+    pub fn audit_bridge(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, KernelError> {
         let name = &bridge.link.name;
         if self.link(bridge.link.index)?.is_none_or(|link| link.name != *name) {
-            return Ok(vec![format!("the bridge {name} is gone")]);
+            return Ok(vec![Finding::Link(name.clone())]);
         }
         let mut findings = Vec::new();
         let entry = self.port(bridge.link.index)?;
         if entry.map(|entry| Port { asks: 0, ..entry }) != Some(bridge.port_entry()) {
-            findings.push(format!("the entry of {name} in PORTS is {}", missing_or_altered(&entry)));
+            findings.push(Finding::entry("PORTS", name, entry.as_ref()));
         }
         if let Some(key) = bridge.station_key() {
             let station = lookup(&self.maps.stations, &key).map_err(in_map("FDB"))?;
             if station != Some(bridge.station()) {
-                findings.push(format!("the entry of {name} in FDB is {}", missing_or_altered(&station)));
+                findings.push(Finding::entry("FDB", name, station.as_ref()));
             }
         }
         self.audit_hook(&bridge.hook(), &mut findings)?;
         Ok(findings)
     }
 
-    fn audit_hook(&mut self, hook: &Hook, findings: &mut Vec<String>) -> Result<(), KernelError> {
+    fn audit_hook(&mut self, hook: &Hook, findings: &mut Vec<Finding>) -> Result<(), KernelError> {
         if !self.is_attached(hook)? {
-            findings.push(format!("the program {} is not attached to {}", hook.program.name(), hook.ifname));
+            findings.push(Finding::Program(hook.clone()));
         }
         Ok(())
     }
-}
-
-fn missing_or_altered<T>(entry: &Option<T>) -> &'static str {
-    if entry.is_some() { "altered" } else { "missing" }
 }

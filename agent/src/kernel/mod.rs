@@ -7,10 +7,13 @@
 
 mod audit;
 mod entries;
+mod finding;
 mod hooks;
 mod limit;
+mod pinned;
 
 pub use entries::Asks;
+pub use finding::Finding;
 pub use hooks::Way;
 pub use limit::LimitError;
 
@@ -24,6 +27,7 @@ use shunt_agent_api::ProgramMode;
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::expedite::{Expedited, GracePeriods};
 use crate::bpf::hook::{Hook, Program};
+use crate::bpf::layout;
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
 use crate::bpf::object::{self, ObjectError};
@@ -31,7 +35,7 @@ use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
-use crate::netlink::link::{self, Link};
+use crate::netlink::link::{self, Link, PortFlags};
 use crate::netlink::{NetlinkError, RequestSocket};
 use crate::registry::Others;
 
@@ -93,6 +97,8 @@ pub struct Kernel {
     pub maps: Maps,
     programs: ProgramSets,
     pins: Pins,
+    /// The kernel's ids of the maps, by their names.
+    map_ids: Vec<(&'static str, u32)>,
     way: Way,
     /// How each program is attached.
     modes: HashMap<(Program, u32), ProgramMode>,
@@ -116,11 +122,12 @@ impl Kernel {
         let pins =
             Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
         let (programs, maps) = object::load(&pins)?;
+        let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
         let way = Way::find(attach);
         let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
-        Ok(Self { maps, programs, pins, way, modes, route, grace_periods })
+        Ok(Self { maps, programs, pins, map_ids, way, modes, route, grace_periods })
     }
 
     /// Makes the kernel's waits short while what is returned is held.
@@ -149,6 +156,14 @@ impl Kernel {
         let (filters, egress) = clsact::others(&mut self.route, ifindex)?;
         let queued = self.link(ifindex)?.is_some_and(|link| link.queued);
         Ok(Others { filters, queue: egress || queued })
+    }
+
+    /// Makes a link a port of a bridge again, as it was one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn enslave(&mut self, index: u32, bridge: u32, flags: PortFlags) -> Result<(), KernelError> {
+        Ok(link::enslave(&mut self.route, index, bridge, flags)?)
     }
 
     /// Every link of the namespace.

@@ -11,6 +11,13 @@ const IFINFOMSG: usize = 16;
 /// Leaves the statistics out of the answer (`RTEXT_FILTER_SKIP_STATS`, linux/rtnetlink.h).
 const SKIP_STATS: u32 = 1 << 3;
 
+/// Inside `IFLA_LINKINFO`, what a link's master says of it (linux/if_link.h).
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_BRPORT_MODE: u16 = 4;
+const IFLA_BRPORT_ISOLATED: u16 = 33;
+const NLA_F_NESTED: u16 = 1 << 15;
+
 /// What the agent wants to know of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -30,6 +37,17 @@ pub struct Link {
     pub carrier: bool,
     /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
     pub queued: bool,
+    /// How it is a port of its bridge.
+    pub port_flags: PortFlags,
+}
+
+/// What a bridge is told of a port when it is put into service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortFlags {
+    /// It sends back out of the port that a packet came by (`IFLA_BRPORT_MODE`).
+    pub hairpin: bool,
+    /// It reaches no other isolated port (`IFLA_BRPORT_ISOLATED`).
+    pub isolated: bool,
 }
 
 /// Reads the payload of `RTM_NEWLINK` or `RTM_DELLINK`. None for another family's message (the bridge speaks of its
@@ -50,6 +68,7 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         peer: None,
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
         queued: false,
+        port_flags: PortFlags::default(),
     };
     socket::attributes(rest, |kind, value| match kind {
         libc::IFLA_IFNAME => link.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
@@ -58,6 +77,11 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         // A link has "noop" until it is first up, as a container's host end often is when it is attached.
         libc::IFLA_QDISC => link.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
         libc::IFLA_LINK => link.peer = socket::number(value).filter(|index| *index != 0),
+        libc::IFLA_LINKINFO => socket::attributes(value, |kind, value| {
+            if kind == IFLA_INFO_SLAVE_DATA {
+                link.port_flags = PortFlags::parse(value);
+            }
+        }),
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
         _ => {}
     });
@@ -90,6 +114,50 @@ pub fn delete(socket: &mut RequestSocket, index: u32, name: &str) -> Result<(), 
         Err(error) if error.is_absent() => Ok(()),
         other => other,
     }
+}
+
+impl PortFlags {
+    fn parse(value: &[u8]) -> Self {
+        let mut flags = Self::default();
+        socket::attributes(value, |kind, value| match kind {
+            IFLA_BRPORT_MODE => flags.hairpin = value == [1],
+            IFLA_BRPORT_ISOLATED => flags.isolated = value == [1],
+            _ => {}
+        });
+        flags
+    }
+}
+
+/// Makes a link a port of a bridge, and then the kind of port that it was.
+///
+/// # Errors
+/// Netlink's.
+pub fn enslave(
+    socket: &mut RequestSocket,
+    index: u32,
+    bridge: u32,
+    flags: PortFlags,
+) -> Result<(), NetlinkError> {
+    let set = |attributes: Vec<u8>| [&request(index)[..IFINFOMSG], &attributes].concat();
+    socket.get(libc::RTM_SETLINK, &set(attribute(libc::IFLA_MASTER, &bridge.to_ne_bytes())), |_| {})?;
+    let flags = [
+        attribute(IFLA_BRPORT_MODE, &[flags.hairpin.into()]),
+        attribute(IFLA_BRPORT_ISOLATED, &[flags.isolated.into()]),
+    ];
+    let data = attribute(IFLA_INFO_SLAVE_DATA | NLA_F_NESTED, &flags.concat());
+    let info = [attribute(IFLA_INFO_SLAVE_KIND, b"bridge\0"), data].concat();
+    socket.get(libc::RTM_NEWLINK, &set(attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &info)), |_| {})
+}
+
+/// One attribute, padded.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = 4 + value.len();
+    let mut bytes = Vec::with_capacity(length.next_multiple_of(4));
+    bytes.extend((length as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(length.next_multiple_of(4), 0);
+    bytes
 }
 
 /// Every link.

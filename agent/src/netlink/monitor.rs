@@ -25,7 +25,7 @@ pub enum LinkEvent {
     Changed(Link),
     /// A link is gone from this namespace.
     Gone(Link),
-    /// Somebody else's filter or queueing discipline on this interface came, changed or went.
+    /// Somebody else's filter or queueing discipline on this interface came or changed, or any went.
     Shaped(u32),
     /// The kernel dropped messages (`ENOBUFS`): ask for everything again.
     Missed,
@@ -82,13 +82,13 @@ fn events(datagram: &[u8]) -> Vec<LinkEvent> {
         .collect()
 }
 
-/// The interface on which something was changed that is not ours. Our own filters say nothing, nor does the clsact
-/// that comes with them.
+/// The interface on which something came that is not ours, or went that may be. Our own filters say nothing as they come,
+/// nor does the clsact that comes with them.
 fn shaped(kind: u16, payload: &[u8]) -> Option<u32> {
     let (head, attributes) = traffic_control::split(payload)?;
     let is_theirs = match kind {
-        libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => !clsact::is_ours(&filter::parse(payload)?),
-        libc::RTM_DELQDISC => true,
+        libc::RTM_NEWTFILTER => !clsact::is_ours(&filter::parse(payload)?),
+        libc::RTM_DELTFILTER | libc::RTM_DELQDISC => true,
         libc::RTM_NEWQDISC => {
             let mut is_clsact = false;
             socket::attributes(attributes, |attribute, value| {

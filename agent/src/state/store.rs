@@ -127,6 +127,19 @@ impl Store {
         }
     }
 
+    /// Whether an attachment could be written down: writes and removes a file.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let path = self.attachments.with_file_name("probe");
+        let written = write_new(&path, &[b'\n'; 4096]).and_then(|()| fs::remove_file(&path));
+        if written.is_err() {
+            let _absent = fs::remove_file(&path);
+        }
+        written.map_err(failed("write", &path))
+    }
+
     /// Whether the attachment is written down exactly so.
     pub fn holds(&self, port: &BridgePort) -> bool {
         fs::read(self.path(&port.key))

@@ -124,7 +124,7 @@ fn links_leave_the_ingress_qdisc_to_a_shaper_and_grace_periods_as_they_were() {
 
 #[test]
 fn check_names_everything_that_is_wrong() {
-    let mut rig = Rig::start("auto");
+    let mut rig = Rig::start_without_repairs();
     let port = rig.container(2);
     let refusal = rig.check(&port).unwrap_err();
     assert_eq!(refusal.kind, ErrorKind::Altered);

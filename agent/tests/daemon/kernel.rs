@@ -31,6 +31,17 @@ pub(crate) fn remove_station(rig: &Rig, bridge: u32, mac: [u8; 6]) {
         .unwrap();
 }
 
+pub(crate) fn remove_port(rig: &Rig, ifindex: u32) {
+    map::<PortKey, Port>(rig, "PORTS").remove(&PortKey { ifindex }).unwrap();
+}
+
+pub(crate) fn remove_addresses(rig: &Rig) {
+    let mut addresses = map::<AddressKey, Owner>(rig, "ADDRESSES");
+    for key in addresses.keys().collect::<Result<Vec<_>, _>>().unwrap() {
+        addresses.remove(&key).unwrap();
+    }
+}
+
 pub(crate) fn stations(rig: &Rig) -> usize {
     map::<StationKey, Station>(rig, "FDB").keys().count()
 }

@@ -44,6 +44,13 @@ impl Rig {
         rig
     }
 
+    /// The same with an agent that leaves alone what is wrong.
+    pub(crate) fn start_without_repairs() -> Self {
+        let mut rig = Self::bare();
+        rig.run_with("auto", &["--no-repairs"]);
+        rig
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.lab.root().join("agent.sock")
     }
@@ -189,6 +196,16 @@ impl Rig {
     pub(crate) fn ports(&self) -> Vec<PortReport> {
         match self.ask(Request::Ports) {
             Ok(Reply::Ports(ports)) => ports,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Packets that were dropped for this reason, on any port.
+    pub(crate) fn drops(&self, reason: &str) -> u64 {
+        match self.ask(Request::Drops) {
+            Ok(Reply::Drops(drops)) => {
+                drops.iter().filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -121,14 +121,15 @@ fn a_checked_container_is_heard_under_its_own_address_only() {
 }
 
 #[test]
-fn a_restricted_port_whose_entry_is_lost_is_shut() {
-    let stage = stage("macspoofchk");
+fn a_restricted_port_whose_entry_is_lost_is_shut_until_an_agent_puts_it_back() {
+    let mut stage = stage("macspoofchk");
     let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
     let echo = stage.echo(1, 7000);
     let mut talk = one.talk_to(Protocol::Udp, &echo).unwrap();
     let mut bystanders = three.talk_to(Protocol::Udp, &echo).unwrap();
     talk.chat(50, 1000).unwrap();
     let PortReport { host_ifindex, .. } = stage.node.agent().port("one").unwrap();
+    stage.node.agent_mut().kill().unwrap();
     ports_map(&stage).remove(&PortKey { ifindex: host_ifindex }).unwrap();
 
     talk.say(1000).unwrap_err();
@@ -141,9 +142,11 @@ fn a_restricted_port_whose_entry_is_lost_is_shut() {
     }
     open.send(&frame(BROADCAST, open.mac(), "to a shut port"));
     to.until(|frame| says(frame, "to a shut port"));
-    assert!(drops(&stage, "one", "no_port") >= 3, "{:?}", stage.node.agent().drops());
     // Everybody else goes on.
     bystanders.chat(20, 1000).unwrap();
+    stage.node.restart_agent().unwrap();
+    assert!(drops(&stage, "one", "no_port") >= 3, "{:?}", stage.node.agent().drops());
+    stage.assert_talk(0, 1);
 }
 
 #[test]

@@ -144,6 +144,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             version: "0.0.0".to_owned(),
             abi: 1,
             healthy: books.ailments.is_empty(),
+            repairs: 0,
             reasons: books.ailments.clone(),
             warnings: Vec::new(),
             attachments: books.ports.len(),

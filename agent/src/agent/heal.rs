@@ -1,0 +1,228 @@
+//! Making good what somebody has done to attachments and bridges: entries, programs, ports, state files.
+//!
+//! Netlink tells at once of a port that was taken off its bridge and of a queueing discipline that was deleted with a filter of
+//! ours. Of a link that was detached or an entry that was removed nobody tells: once a second the agent looks, for
+//! [`BUDGET`] at most, and goes on where it stopped. What an operator may mean is left alone: a link that is down
+//! stays down, and a bridge is the plugin's to make.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use shunt_agent_api::{AttachmentKey, EventKind};
+
+use super::{Agent, Refusal};
+use crate::kernel::Finding;
+use crate::netlink::link::{Link, PortFlags};
+use crate::registry::{Attachment, Bridge};
+
+/// How long one look may take, of every second.
+const BUDGET: Duration = Duration::from_millis(10);
+
+/// How long a repair is given before the next one of the same: somebody else may be at it too.
+const RESPITE: Duration = Duration::from_millis(900);
+
+/// What is remembered between one look and the next.
+#[derive(Debug, Default)]
+pub(super) struct Healing {
+    /// Whether nothing is to be repaired.
+    off: bool,
+    /// How much was repaired since the start.
+    pub(super) repairs: u64,
+    /// What could not be repaired, by whose it is.
+    pub(super) ailments: BTreeMap<String, Vec<String>>,
+    /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
+    in_service: HashMap<u32, PortFlags>,
+    repaired: HashMap<String, Instant>,
+    /// The last that was looked at.
+    last: Option<AttachmentKey>,
+}
+
+impl Healing {
+    pub(super) fn new(repairs: bool) -> Self {
+        Self { off: !repairs, ..Self::default() }
+    }
+
+    /// Notes how a host end is a port of its bridge.
+    pub(super) fn serves(&mut self, link: &Link) {
+        self.in_service.insert(link.index, link.port_flags);
+    }
+
+    /// Forgets an attachment.
+    pub(super) fn forget(&mut self, attachment: &Attachment) {
+        self.in_service.remove(&attachment.port.host.index);
+        self.settle(&attachment.port.key.to_string());
+    }
+
+    /// Nothing is wrong with it now.
+    fn settle_ailment(&mut self, name: &str) {
+        self.ailments.remove(name);
+    }
+
+    /// It is gone.
+    fn settle(&mut self, name: &str) {
+        self.ailments.remove(name);
+        self.repaired.remove(name);
+    }
+
+    /// Whether it may be repaired now.
+    fn may_repair(&mut self, name: &str) -> bool {
+        let now = Instant::now();
+        let is_due = self.repaired.get(name).is_none_or(|last| now.duration_since(*last) > RESPITE);
+        if is_due {
+            self.repaired.insert(name.to_owned(), now);
+        }
+        is_due
+    }
+}
+
+impl Agent {
+    /// Looks after bridges and attachments, as many as there is time for.
+    pub fn tick(&mut self) {
+        let begun = Instant::now();
+        self.forget_reunited();
+        self.mend_pins();
+        for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
+            self.mend_bridge(&bridge);
+        }
+        for _ in 0..self.registry.len() {
+            let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { return };
+            self.mend(&key);
+            self.healing.last = Some(key);
+            if begun.elapsed() > BUDGET {
+                return;
+            }
+        }
+    }
+
+    /// Repairs what is wrong with an attachment.
+    pub(super) fn mend(&mut self, key: &AttachmentKey) {
+        let Some(attachment) = self.registry.get(key).cloned() else { return };
+        let name = key.to_string();
+        let findings = self.audit(&attachment);
+        // A link that is gone is said by the kernel too, which ends the attachment.
+        if self.healing.off || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+            return;
+        }
+        let ifname = attachment.port.host.name.clone();
+        let repair = |agent: &mut Self, findings: &[Finding]| {
+            agent.repair(&attachment, findings)?;
+            agent.audit(&attachment)
+        };
+        self.treat(&name, Some(key), &ifname, findings, repair);
+    }
+
+    /// Without the pins, the next agent would begin with empty maps.
+    fn mend_pins(&mut self) {
+        let findings = self.kernel.audit_pins();
+        if !self.healing.off {
+            self.treat("pins", None, "", Ok(findings), |agent, _| {
+                agent.kernel.pin_again()?;
+                Ok(agent.kernel.audit_pins())
+            });
+        }
+    }
+
+    pub(super) fn mend_bridge(&mut self, bridge: &Bridge) {
+        let findings = self.kernel.audit_bridge(bridge).map_err(Refusal::from);
+        if self.healing.off || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+            return;
+        }
+        let name = bridge.link.name.clone();
+        let repair = |agent: &mut Self, _: &[Finding]| {
+            let entries = agent.port_entries()?;
+            if !agent.adopt_bridge(bridge, &entries)? {
+                let ports = agent.registry.of_bridge(bridge.link.index);
+                let unsure = ports.map(|attachment| attachment.port.host.index).collect();
+                agent.learn(&unsure);
+            }
+            Ok(agent.kernel.audit_bridge(bridge)?)
+        };
+        self.treat(&name, None, &name, findings, repair);
+    }
+
+    /// What is wrong with an attachment. One that is not in service yet needs no bridge.
+    pub(super) fn audit(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, Refusal> {
+        let mut findings = self.kernel.audit_port(attachment)?;
+        if !self.healing.in_service.contains_key(&attachment.port.host.index) {
+            match findings.iter().position(|finding| matches!(finding, Finding::Master { .. })) {
+                Some(position) => _ = findings.remove(position),
+                None => self.notice_service(attachment)?,
+            }
+        }
+        if !self.store.holds(&attachment.port) {
+            findings.push(Finding::StateFile);
+        }
+        Ok(findings)
+    }
+
+    fn notice_service(&mut self, attachment: &Attachment) -> Result<(), Refusal> {
+        let bridge = Some(attachment.port.bridge.index);
+        if let Some(link) = self.kernel.link(attachment.port.host.index)?.filter(|link| link.master == bridge)
+        {
+            self.healing.serves(&link);
+        }
+        Ok(())
+    }
+
+    /// Repairs, looks again, and says what has become of it: once, whatever it is.
+    fn treat(
+        &mut self,
+        name: &str,
+        key: Option<&AttachmentKey>,
+        ifname: &str,
+        findings: Result<Vec<Finding>, Refusal>,
+        repair: impl FnOnce(&mut Self, &[Finding]) -> Result<Vec<Finding>, Refusal>,
+    ) {
+        let begun = Instant::now();
+        let wrong = match &findings {
+            Ok(findings) if findings.is_empty() => return self.healing.settle_ailment(name),
+            Ok(findings) => joined(findings),
+            Err(error) => error.to_string(),
+        };
+        if !self.healing.may_repair(name) {
+            return;
+        }
+        for finding in findings.iter().flatten().filter(|finding| matches!(finding, Finding::Program(_))) {
+            self.events.tell(EventKind::ProgramLost, key, ifname, finding.to_string());
+        }
+        let left = match findings.and_then(|findings| repair(self, &findings)) {
+            Ok(left) if left.is_empty() => {
+                self.healing.repairs += 1;
+                self.healing.ailments.remove(name);
+                tracing::warn!(what = name, wrong, took = ?begun.elapsed(), "repaired");
+                return self.events.tell(EventKind::Repair, key, ifname, wrong);
+            }
+            Ok(left) => left.iter().map(Finding::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        if self.healing.ailments.get(name) != Some(&left) {
+            tracing::error!(what = name, wrong, left = left.join("; "), "cannot be repaired");
+            self.healing.ailments.insert(name.to_owned(), left);
+        }
+    }
+
+    fn repair(&mut self, attachment: &Attachment, findings: &[Finding]) -> Result<(), Refusal> {
+        let port = &attachment.port;
+        for finding in findings {
+            match finding {
+                Finding::Master { .. } => {
+                    let flags = self.healing.in_service.get(&port.host.index).copied().unwrap_or_default();
+                    self.kernel.enslave(port.host.index, port.bridge.index, flags)?;
+                }
+                Finding::StateFile => self.store.write(port)?,
+                Finding::Entry { .. } | Finding::Program(_) | Finding::Link(_) | Finding::Pin(_) => {}
+            }
+        }
+        if findings.iter().any(|finding| matches!(finding, Finding::Entry { .. } | Finding::Program(_))) {
+            let entries = self.port_entries()?;
+            self.adopt_port(attachment, &entries)?;
+            // The kernel may have begun flows meanwhile, or the programs have failed to notice some.
+            self.learn(&HashSet::from([port.host.index]));
+        }
+        Ok(())
+    }
+}
+
+fn joined(findings: &[Finding]) -> String {
+    findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
+}

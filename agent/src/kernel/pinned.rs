@@ -1,0 +1,58 @@
+//! The pins of maps and programs: what the next agent takes over, and what keeps counters and flows until it comes.
+
+use std::io;
+use std::path::PathBuf;
+
+use aya::maps::MapData;
+use aya::programs::ProgramError;
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::hook::{Program, ProgramSet};
+use crate::bpf::object::ObjectError;
+
+impl Kernel {
+    /// Which maps and programs are pinned no more.
+    pub fn audit_pins(&self) -> Vec<Finding> {
+        let maps = self.map_ids.iter().map(|(name, _)| self.pins.map(name));
+        let programs = self.loaded().map(|(set, program)| self.pins.program(set, program));
+        maps.chain(programs).filter(|pin| !pin.exists()).map(Finding::Pin).collect()
+    }
+
+    /// Pins again what is pinned no more, in directories that may be gone too.
+    ///
+    /// # Errors
+    /// The kernel's or the file system's.
+    pub fn pin_again(&mut self) -> Result<(), KernelError> {
+        let root = self.pins.root().to_path_buf();
+        self.pins.recreate().map_err(|source| KernelError::Pins { path: root, source })?;
+        for (name, id) in &self.map_ids {
+            let pin = self.pins.map(name);
+            if !pin.exists() {
+                let map = MapData::from_id(*id).map_err(in_map(name))?;
+                map.pin(&pin).map_err(|error| unpinnable(pin, error))?;
+            }
+        }
+        for (set, program) in self.loaded().collect::<Vec<_>>() {
+            let pin = self.pins.program(set, program);
+            if !pin.exists() {
+                let pinned = self.programs.get(set, program)?.pin(&pin);
+                pinned.map_err(|error| ObjectError::Program {
+                    name: program.name(),
+                    source: ProgramError::from(io::Error::other(error)),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every program that is in the kernel.
+    fn loaded(&self) -> impl Iterator<Item = (ProgramSet, Program)> {
+        let sets = [ProgramSet::Open, ProgramSet::Restricted].into_iter();
+        let all = sets.flat_map(|set| Program::ALL.map(|program| (set, program)));
+        all.filter(|(set, program)| self.programs.id(*set, *program) != 0)
+    }
+}
+
+fn unpinnable(path: PathBuf, error: impl std::error::Error + Send + Sync + 'static) -> KernelError {
+    KernelError::Pins { path, source: io::Error::other(error) }
+}
