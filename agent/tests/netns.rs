@@ -14,6 +14,8 @@ mod delete;
 mod fast_path;
 #[path = "services/hooks.rs"]
 mod hooks;
+#[path = "netns/intruder.rs"]
+mod intruder;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
 #[path = "netns/restrictions.rs"]

@@ -93,11 +93,12 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
         let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
         let change = (0usize..120, any::<u8>());
         let program = (0..3usize, 0..BOTH.len());
+        let places = (0..world::PLACES.len(), prop::option::of(0..world::PLACES.len()));
         let changes = prop::collection::vec(change, 0..4);
-        let input = (0..cases.len(), program, 0..world::PLACES.len(), changes, 15usize..2000);
+        let input = (0..cases.len(), program, places, changes, 15usize..2000);
         let mut runner =
             TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
-        let outcome = runner.run(&input, |(which, (entry, missing), place, changes, length)| {
+        let outcome = runner.run(&input, |(which, (entry, missing), (place, origin), changes, length)| {
             let entry = [Entry::FromContainer, Entry::ToContainer, Entry::FromHost][entry];
             let mut packet = cases[which].packet.clone();
             packet.bytes.truncate(length);
@@ -107,6 +108,7 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
                 }
             }
             packet.readable = packet.bytes.len();
+            packet.origin = origin.map_or(0, |origin| world::PLACES[origin].ifindex);
             if !can_run(&packet) {
                 return Err(TestCaseError::reject("a packet that no test run takes"));
             }

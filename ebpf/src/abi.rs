@@ -68,6 +68,10 @@ pub const PORT_MAC_CHECK: u32 = 2;
 pub const PORT_SHARED: u32 = 4;
 /// [`Port::flags`]: may send from its own IP addresses only.
 pub const PORT_IP_CHECK: u32 = 8;
+/// [`Port::flags`]: not a container's: somebody else has put this interface onto the bridge. No program runs on it.
+pub const PORT_STRANGER: u32 = 16;
+/// [`Port::flags`]: a stranger that leads out of the node (hardware, a bond, a tunnel), and isolated ports may reach.
+pub const PORT_WIRE: u32 = 32;
 
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;

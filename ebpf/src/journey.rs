@@ -12,7 +12,7 @@ use crate::packet::Packet;
 use crate::parse::Unreadable;
 use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, admit, count, deliver, find, isolate, notice, parse, path, port, vouch};
+use crate::{Tables, admit, count, deliver, find, isolate, notice, parse, path, port, reach, vouch};
 
 /// A frame that a container sent, at the host end `here` of its veth.
 #[inline(always)]
@@ -71,15 +71,25 @@ pub fn to_container<P: Packet, T: Tables>(
         Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
     let bytes = packet.length();
-    let verdict = match parse::frame(packet) {
-        Ok(frame) => {
-            notice::kernel_flow(packet, &frame, &port, here, tables);
-            Verdict::Pass(PassReason::ByKernel)
-        }
-        Err(unreadable) => Err(truncated(unreadable)).into(),
-    };
+    let verdict = arriving(packet, here, &port, missing, tables).into();
     count::received(&verdict, &port, here, bytes, tables);
     verdict
+}
+
+#[inline(always)]
+fn arriving<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    missing: Missing,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    let frame = parse::frame(packet).map_err(truncated)?;
+    if missing == Missing::Drop {
+        reach::from_anywhere(packet, &frame, port, tables)?;
+    }
+    notice::kernel_flow(packet, &frame, port, here, tables);
+    Err(Stop::Pass(PassReason::ByKernel))
 }
 
 /// A frame that the node's stack sends out of the bridge device `here`: its own traffic, or what it routes.

@@ -21,6 +21,7 @@ pub mod packet;
 pub mod parse;
 pub mod path;
 pub mod port;
+pub mod reach;
 pub mod tables;
 pub mod translate;
 pub mod verdict;

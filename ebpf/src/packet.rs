@@ -26,6 +26,9 @@ pub trait Packet {
     /// The payload bytes of each segment that a GSO packet will be cut into; 0 for any other.
     fn segment_size(&self) -> u32;
 
+    /// The ifindex of the interface that the frame came into this node by; 0 if the node itself made it.
+    fn origin(&self) -> u32;
+
     /// The tag in the metadata, if there is one. At tc ingress the outermost tag is always here.
     fn tag(&self) -> Option<Tag>;
 

@@ -137,5 +137,9 @@ reasons! {
         AddressSpoofed = 6, "vouch", "address_spoofed";
         /// Between two isolated ports (`portIsolation`).
         Isolated = 5, "isolate", "isolated";
+        /// To a restricted port, from a known station's address and another place than that station's.
+        Impostor = 20, "reach", "impostor";
+        /// To an isolated port, from an interface on its bridge that is neither a container's nor a wire.
+        Stranger = 21, "reach", "stranger";
     }
 }

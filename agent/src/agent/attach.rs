@@ -5,6 +5,7 @@ use std::time::Instant;
 use dataplane::address::Mac;
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
+use super::reconcile::Entries;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError};
@@ -102,6 +103,7 @@ impl Agent {
         let others = self.kernel.others(host.index)?;
         let attachment = Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false };
         self.registry.insert(attachment.clone());
+        self.strangers.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         self.build_bridge(bridge)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;
@@ -121,6 +123,7 @@ impl Agent {
         let bridge = Bridge { link, slot };
         self.registry.insert_bridge(bridge.clone());
         self.kernel.write_bridge(&bridge)?;
+        self.find_strangers(&Entries::new())?;
         Ok(self.kernel.attach(&bridge.hook())?)
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use shunt_agent_api::EventKind;
 
 use super::health::Orphan;
+use super::reconcile::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::netlink::link::Link;
@@ -41,6 +42,8 @@ impl Agent {
             && bridge.link != *link
         {
             self.bridge_changed(&bridge, link)?;
+        } else {
+            self.stranger_changed(link)?;
         }
         Ok(())
     }
@@ -107,6 +110,9 @@ impl Agent {
     fn gone(&mut self, index: u32) -> Result<(), Refusal> {
         self.reaping.remove(&index);
         let now = self.kernel.link(index)?;
+        if now.is_none() && self.strangers.contains_key(&index) {
+            self.forget_stranger(index)?;
+        }
         let is_still_there = |name: &str| now.as_ref().is_some_and(|link| link.name == name);
         let port = self.registry.by_host(index).map(|attachment| &attachment.port);
         if let Some(port) = port.filter(|port| !is_still_there(&port.host.name)) {
@@ -142,6 +148,7 @@ impl Agent {
                 None => self.gone(index)?,
             }
         }
+        self.find_strangers(&Entries::new())?;
         tracing::info!(links = links.len(), "compared every link: events were lost");
         Ok(())
     }

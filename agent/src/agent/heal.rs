@@ -207,7 +207,7 @@ impl Agent {
             match finding {
                 Finding::Master { .. } => {
                     let flags = self.healing.in_service.get(&port.host.index).copied().unwrap_or_default();
-                    self.kernel.enslave(port.host.index, port.bridge.index, flags)?;
+                    self.kernel.enslave(port.host.index, port.bridge.index, flags, attachment.mac)?;
                 }
                 Finding::StateFile => self.store.write(port)?,
                 Finding::Entry { .. } | Finding::Program(_) | Finding::Link(_) | Finding::Pin(_) => {}

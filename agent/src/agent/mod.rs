@@ -19,9 +19,10 @@ mod reap;
 mod reconcile;
 mod refusal;
 mod report;
+mod strangers;
 mod sweep;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use shunt_agent_api::{Reply, Request};
@@ -66,6 +67,8 @@ pub struct Agent {
     aside: Vec<PathBuf>,
     /// The links that are being deleted, by their indexes.
     reaping: HashMap<u32, Expedited>,
+    /// Other people's ports of our bridges, each with its bridge.
+    strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
     masquerading: Option<BTreeSet<MasqueradeRule>>,
     events: Events,
@@ -93,6 +96,7 @@ impl Agent {
             warnings: config.warnings.clone(),
             aside: Vec::new(),
             reaping: HashMap::new(),
+            strangers: BTreeMap::new(),
             masquerading: None,
             events: Events::default(),
             healing: Healing::new(config.repairs),

@@ -59,6 +59,9 @@ impl Agent {
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
+        if let Err(error) = self.find_strangers(&entries) {
+            self.warnings.push(format!("other ports of the bridges are not known: {error}"));
+        }
         if let Err(error) = self.masquerade() {
             tracing::warn!(%error, "masquerade rules could not be set");
             self.warnings.push(format!("masquerade rules could not be set: {error}"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dataplane::abi::{AddressKey, PortKey, StationKey};
+use dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
 
 use super::Agent;
 use super::reconcile::{Entries, Links};
@@ -44,7 +44,10 @@ impl Agent {
 
     /// An entry tells where filters may have been left, too.
     fn sweep_ports(&mut self, entries: &Entries, links: &Links) -> Result<(), KernelError> {
-        let unknown: Vec<_> = entries.keys().copied().filter(|ifindex| !self.is_known(*ifindex)).collect();
+        // Strangers have no programs of ours, and are looked at later.
+        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
+        let unknown: Vec<_> =
+            ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.is_known(*ifindex)).collect();
         for ifindex in unknown {
             if let Some(link) = links.get(&ifindex) {
                 for program in Program::ALL {

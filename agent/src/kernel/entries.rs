@@ -3,8 +3,8 @@
 use aya::maps::MapError;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_SHARED, Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station,
-    StationKey,
+    PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
+    STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::Restrictions;
@@ -182,6 +182,24 @@ impl Kernel {
             .into_iter()
             .flatten()
             .collect()
+    }
+
+    /// Writes that a port of a bridge is somebody else's, and whether it leads out of the node.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_stranger(&mut self, ifindex: u32, bridge: u32, leads_out: bool) -> Result<(), KernelError> {
+        let flags = PORT_STRANGER | flag(leads_out, PORT_WIRE);
+        let entry = Port { bridge, flags, ..Port::default() };
+        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+    }
+
+    /// Takes that away.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_stranger(&mut self, ifindex: u32) -> Result<(), KernelError> {
+        remove(&mut self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
     }
 
     /// Takes the bridge's own station away, before it is written under another address.

@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use aya::maps::MapError;
+use dataplane::address::Mac;
 use nix::libc;
 use shunt_agent_api::ProgramMode;
 
@@ -35,8 +36,8 @@ use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
-use crate::netlink::link::{self, Link, PortFlags};
-use crate::netlink::{NetlinkError, RequestSocket};
+use crate::netlink::link::{self, Kind, Link, PortFlags};
+use crate::netlink::{NetlinkError, RequestSocket, station};
 use crate::registry::Others;
 
 /// Why the kernel is not as it should be.
@@ -158,12 +159,35 @@ impl Kernel {
         Ok(Others { filters, queue: egress || queued })
     }
 
-    /// Makes a link a port of a bridge again, as it was one.
+    /// Makes a link a port of a bridge again, as it was one, with the container behind it.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn enslave(&mut self, index: u32, bridge: u32, flags: PortFlags) -> Result<(), KernelError> {
-        Ok(link::enslave(&mut self.route, index, bridge, flags)?)
+    pub fn enslave(
+        &mut self,
+        index: u32,
+        bridge: u32,
+        flags: PortFlags,
+        container: Mac,
+    ) -> Result<(), KernelError> {
+        link::enslave(&mut self.route, index, bridge, flags)?;
+        Ok(station::add(&mut self.route, index, container)?)
+    }
+
+    /// What a link is made of; none if there is none.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn kind(&mut self, index: u32) -> Result<Option<Kind>, KernelError> {
+        Ok(link::kind(&mut self.route, index)?)
+    }
+
+    /// What every link is made of.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn kinds(&mut self) -> Result<Vec<Kind>, KernelError> {
+        Ok(link::kinds(&mut self.route)?)
     }
 
     /// Every link of the namespace.

@@ -16,6 +16,7 @@ const IFLA_INFO_SLAVE_KIND: u16 = 4;
 const IFLA_INFO_SLAVE_DATA: u16 = 5;
 const IFLA_BRPORT_MODE: u16 = 4;
 const IFLA_BRPORT_ISOLATED: u16 = 33;
+const IFLA_BRPORT_LOCKED: u16 = 39;
 const NLA_F_NESTED: u16 = 1 << 15;
 
 /// What the agent wants to know of a link.
@@ -48,6 +49,8 @@ pub struct PortFlags {
     pub hairpin: bool,
     /// It reaches no other isolated port (`IFLA_BRPORT_ISOLATED`).
     pub isolated: bool,
+    /// Only stations that the bridge was told of may send by it (`IFLA_BRPORT_LOCKED`, since Linux 5.18).
+    pub locked: bool,
 }
 
 /// Reads the payload of `RTM_NEWLINK` or `RTM_DELLINK`. None for another family's message (the bridge speaks of its
@@ -122,6 +125,7 @@ impl PortFlags {
         socket::attributes(value, |kind, value| match kind {
             IFLA_BRPORT_MODE => flags.hairpin = value == [1],
             IFLA_BRPORT_ISOLATED => flags.isolated = value == [1],
+            IFLA_BRPORT_LOCKED => flags.locked = value == [1],
             _ => {}
         });
         flags
@@ -143,6 +147,7 @@ pub fn enslave(
     let flags = [
         attribute(IFLA_BRPORT_MODE, &[flags.hairpin.into()]),
         attribute(IFLA_BRPORT_ISOLATED, &[flags.isolated.into()]),
+        attribute(IFLA_BRPORT_LOCKED, &[flags.locked.into()]),
     ];
     let data = attribute(IFLA_INFO_SLAVE_DATA | NLA_F_NESTED, &flags.concat());
     let info = [attribute(IFLA_INFO_SLAVE_KIND, b"bridge\0"), data].concat();
@@ -191,6 +196,19 @@ pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, N
     payload.resize(payload.len().next_multiple_of(4), 0);
     let mut found = None;
     match socket.get(libc::RTM_GETLINK, &payload, |payload| found = parse_kind(payload)) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => Ok(found),
+    }
+}
+
+/// What the link with this index is made of; none if there is none.
+///
+/// # Errors
+/// Netlink's, other than that there is no such link.
+pub fn kind(socket: &mut RequestSocket, index: u32) -> Result<Option<Kind>, NetlinkError> {
+    let mut found = None;
+    match socket.get(libc::RTM_GETLINK, &request(index), |payload| found = parse_kind(payload)) {
         Err(error) if error.is_absent() => Ok(None),
         Err(error) => Err(error),
         Ok(()) => Ok(found),

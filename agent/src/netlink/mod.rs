@@ -12,6 +12,7 @@ pub mod monitor;
 pub mod sandbox;
 pub mod shaper;
 pub(crate) mod socket;
+pub(crate) mod station;
 pub(crate) mod traffic_control;
 
 pub use socket::{NetlinkError, RequestSocket};

@@ -48,13 +48,19 @@ fn two_restricted(attach: &str, restrictions: &Restrictions) -> (Rig, BridgePort
 #[test]
 fn a_port_that_is_taken_off_its_bridge_is_put_back_as_it_was() {
     let (mut rig, port) = two("auto");
-    rig.node.command("bridge", &["link", "set", "dev", "veth2", "hairpin", "on", "isolated", "on"]).unwrap();
+    let flags = ["link", "set", "dev", "veth2", "hairpin", "on", "isolated", "on", "locked", "on"];
+    rig.node.command("bridge", &flags).unwrap();
     std::thread::sleep(Duration::from_secs(2));
     damage(&mut rig, &port, "veth2 is not a port of br0", |rig| {
         rig.ip(&["link", "set", "veth2", "nomaster"]);
     });
     let shown = rig.ip(&["-d", "link", "show", "veth2"]);
-    assert!(shown.contains("hairpin on") && shown.contains("isolated on"), "{shown}");
+    for flag in ["hairpin on", "isolated on", "locked on"] {
+        assert!(shown.contains(flag), "{flag}: {shown}");
+    }
+    let stations = rig.node.command("bridge", &["fdb", "show", "dev", "veth2"]).unwrap();
+    let container = stations.lines().find(|line| line.contains(&port.mac)).unwrap_or_default();
+    assert!(container.contains("sticky"), "{stations}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use aya::maps::{HashMap, Map, MapData};
 use dataplane::abi::{Port, PortKey};
 use serde_json::json;
 use shunt_agent_api::PortReport;
-use shunt_lab::{Conversation, Echo, Protocol, Sandbox};
+use shunt_lab::{Conversation, Echo, Node, Protocol, Sandbox};
 
 use crate::stage::Stage;
 use crate::wire::{BROADCAST, Wire, arp, frame, says};
@@ -12,7 +12,7 @@ use crate::wire::{BROADCAST, Wire, arp, frame, says};
 const GATEWAY: &str = "10.77.0.1";
 
 /// Two containers whose network sets `key`, and an open third on the same bridge.
-fn stage(key: &str) -> Stage {
+pub(crate) fn stage(key: &str) -> Stage {
     let mut stage = Stage::empty();
     let open = stage.network.clone();
     stage.network = open.clone().with(key, json!(true));
@@ -24,7 +24,7 @@ fn stage(key: &str) -> Stage {
     stage
 }
 
-fn tap(sandbox: &Sandbox) -> Wire {
+pub(crate) fn tap(sandbox: &Sandbox) -> Wire {
     Wire::tap(sandbox.namespace(), "eth0")
 }
 
@@ -32,21 +32,28 @@ fn v4(sandbox: &Sandbox) -> [u8; 4] {
     sandbox.attachment().ipv4().unwrap().octets()
 }
 
-fn drops(stage: &Stage, container: &str, reason: &str) -> u64 {
+pub(crate) fn drops(stage: &Stage, container: &str, reason: &str) -> u64 {
     let port = stage.node.agent().port(container).unwrap().host_ifname;
     let drops = stage.node.agent().drops().unwrap();
     drops.iter().filter(|drop| drop.port == port && drop.reason == reason).map(|drop| drop.packets).sum()
 }
 
-fn assert_talk_to_gateway(stage: &Stage, sandbox: &Sandbox) {
+pub(crate) fn assert_talk_to_gateway(stage: &Stage, sandbox: &Sandbox) {
     let echo = Echo::listen(stage.node.namespace(), GATEWAY.parse().unwrap(), 7200).unwrap();
     let talk = Conversation::open(sandbox.namespace(), Protocol::Tcp, echo.address());
     talk.and_then(|mut talk| talk.chat(20, 1000)).unwrap();
 }
 
-fn ports_map(stage: &Stage) -> HashMap<MapData, PortKey, Port> {
+pub(crate) fn ports_map(stage: &Stage) -> HashMap<MapData, PortKey, Port> {
     let data = MapData::from_pin(stage.node.agent().bpffs().join("v1/maps/PORTS")).unwrap();
     HashMap::try_from(Map::from_map_data(data).unwrap()).unwrap()
+}
+
+/// Takes every program away, and the agent first, which would put them back.
+pub(crate) fn lose_programs(node: &mut Node) {
+    let programs = node.agent().status().unwrap().programs;
+    node.agent_mut().kill().unwrap();
+    crate::hooks::detach(node, &programs);
 }
 
 #[test]
@@ -78,10 +85,10 @@ fn isolated_containers_reach_the_gateway_and_open_ones_but_never_each_other() {
 
 #[test]
 fn isolated_containers_stay_apart_without_our_programs_too() {
-    let stage = stage("portIsolation");
+    let mut stage = stage("portIsolation");
     let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
     let (from, to, open) = (tap(one), tap(two), tap(three));
-    crate::hooks::detach(&stage.node, &stage.node.agent().status().unwrap().programs);
+    lose_programs(&mut stage.node);
     for destination in [to.mac(), BROADCAST] {
         from.send(&frame(destination, from.mac(), "not for the other"));
         open.send(&frame(destination, open.mac(), "the last"));

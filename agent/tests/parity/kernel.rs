@@ -21,6 +21,7 @@ use crate::golden::world;
 /// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
 const CONTEXT_BYTES: usize = 192;
 const MARK: usize = 8;
+const INGRESS_IFINDEX: usize = 36;
 const IFINDEX: usize = 40;
 const GSO_SIZE: usize = 176;
 
@@ -115,7 +116,9 @@ impl Kernel {
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
         let mark = if packet.judged { JUDGED_MARK } else { 0 };
-        for (at, value) in [(MARK, mark), (IFINDEX, here), (GSO_SIZE, packet.segment_size)] {
+        for (at, value) in
+            [(MARK, mark), (INGRESS_IFINDEX, packet.origin), (IFINDEX, here), (GSO_SIZE, packet.segment_size)]
+        {
             context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         let mut context_out = context;

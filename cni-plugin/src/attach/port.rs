@@ -3,11 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use netlink_packet_route::link::InfoBridgePort;
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Interface};
 
-use super::{AttachError, Node, Plan, Sandbox};
+use super::{AttachError, Node, Plan, PortSettings, Sandbox, enlist};
 use crate::error::Error;
 use crate::netlink::{InterfaceAddress, Link, Selector, requests};
 
@@ -41,18 +40,8 @@ pub(crate) fn put_into_service(
     bridge: &Link,
     host: &Link,
 ) -> Result<Link, Error> {
-    // The kernel's own way keeps isolated ports apart as well, from before the port forwards.
-    let flags = [
-        plan.hairpin.then_some(InfoBridgePort::HairpinMode(true)),
-        plan.restrictions.isolated.then_some(InfoBridgePort::Isolated(true)),
-    ];
-    let flags: Vec<_> = flags.into_iter().flatten().collect();
-    let up_at_once = flags.is_empty();
-    let mut changes = vec![requests::enslave(host.index, bridge.index, up_at_once)];
-    if !up_at_once {
-        changes.push(requests::set_port_flags(host.index, flags));
-        changes.push(requests::set_up(Selector::Index(host.index)));
-    }
+    let settings = PortSettings::new(plan.hairpin, &plan.restrictions);
+    let changes = enlist(host.index, bridge.index, settings, Some(plan.mac));
     node.netlink.ask_all(changes).map_err(|error| match error.errno() {
         Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
         _ => Error::from(error),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::attach::PortSettings;
 use crate::prefix::Prefix;
 use crate::result::Route;
 
@@ -25,7 +26,9 @@ pub(crate) enum Fault {
     /// The bridge is not there, or is none.
     NoBridge(String),
     /// The host's end is no port of the bridge.
-    NotAPort { link: String, index: u32, bridge: String, master: u32 },
+    NotAPort { link: String, index: u32, bridge: String, master: u32, settings: PortSettings },
+    /// The bridge does not restrict the host's end as it should.
+    OtherSettings { link: String, index: u32, master: u32, settings: PortSettings },
     /// The bridge lacks a gateway's address.
     NoGateway { bridge: String, index: u32, address: Prefix },
 }
@@ -49,6 +52,9 @@ impl fmt::Display for Fault {
             Self::HostDown { link, .. } => write!(f, "`{link}` is down"),
             Self::NoBridge(name) => write!(f, "bridge `{name}` is missing, or is no bridge"),
             Self::NotAPort { link, bridge, .. } => write!(f, "`{link}` is not a port of bridge `{bridge}`"),
+            Self::OtherSettings { link, .. } => {
+                write!(f, "the bridge port `{link}` is not isolated or locked as configured")
+            }
             Self::NoGateway { bridge, address, .. } => {
                 write!(f, "bridge `{bridge}` does not have the gateway's address {address}")
             }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub(crate) use fault::Fault;
 pub(crate) use repair::repair;
 
-use crate::attach::{Alias, Node, Sandbox, gateways_of, key};
+use crate::attach::{Alias, Node, PortSettings, Sandbox, gateways_of, key, restrictions};
 use crate::config::{Bridge, Config, Personality};
 use crate::error::Error;
 use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
@@ -115,12 +115,21 @@ impl Inspection<'_> {
             return Ok(faults);
         };
         faults.extend(self.interface(&bridge.name, false).and_then(|expected| other_mac(expected, &bridge)));
+        let settings = PortSettings::new(self.bridge.hairpin_mode, &restrictions(self.bridge));
         if host.master != Some(bridge.index) {
             faults.push(Fault::NotAPort {
                 link: host.name.clone(),
                 index: host.index,
                 bridge: bridge.name.clone(),
                 master: bridge.index,
+                settings,
+            });
+        } else if !settings.hold(host.port) {
+            faults.push(Fault::OtherSettings {
+                link: host.name.clone(),
+                index: host.index,
+                master: bridge.index,
+                settings,
             });
         }
         faults.extend(self.missing_gateways(node, &bridge)?);

@@ -1,11 +1,13 @@
 //! Putting an attachment right, fault by fault.
 
 use super::Fault;
-use crate::attach::{Node, Sandbox};
+use crate::attach::{Node, Sandbox, enlist};
 use crate::error::Error;
+use crate::mac::Mac;
 use crate::netlink::{Selector, requests};
 
-/// Repairs what can be repaired in place; answers what cannot. `index` is the container end's ifindex.
+/// Repairs what can be repaired in place; answers what cannot. `index` is the container end's ifindex and
+/// `station` its address.
 ///
 /// Addresses come before routes, and links before both, because the kernel wants them in this order.
 pub(crate) fn repair(
@@ -13,6 +15,7 @@ pub(crate) fn repair(
     node: &mut Node,
     sandbox: &mut Sandbox,
     index: u32,
+    station: Option<Mac>,
 ) -> Result<Vec<Fault>, Error> {
     let mut left = Vec::new();
     let (mut outside, mut inside, mut routes) = (Vec::new(), Vec::new(), Vec::new());
@@ -22,7 +25,10 @@ pub(crate) fn repair(
             Fault::NoAddress(address) => inside.push(requests::add_address(index, address)),
             Fault::NoRoute(route) => routes.push(requests::add_route(index, &route)),
             Fault::HostDown { index, .. } => outside.push(requests::set_up(Selector::Index(index))),
-            Fault::NotAPort { index, master, .. } => outside.push(requests::enslave(index, master, true)),
+            Fault::NotAPort { index, master, settings, .. }
+            | Fault::OtherSettings { index, master, settings, .. } => {
+                outside.extend(enlist(index, master, settings, station));
+            }
             Fault::NoGateway { index, address, .. } => outside.push(requests::add_address(index, address)),
             fault => left.push(fault),
         }

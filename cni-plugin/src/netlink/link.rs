@@ -22,6 +22,9 @@ const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_PORT_DATA: u16 = 5;
+const IFLA_BRPORT_ISOLATED: u16 = 33;
+const IFLA_BRPORT_LOCKED: u16 = 39;
 const IF_OPER_UP: u8 = 6;
 const RTM_NEWLINK: u16 = 16;
 /// Bytes of `struct ifinfomsg`.
@@ -61,6 +64,17 @@ pub(crate) struct Link {
     pub(crate) promiscuous: bool,
     /// The text that `ip link` shows as alias.
     pub(crate) alias: Option<String>,
+    /// How a bridge treats it as a port.
+    pub(crate) port: PortFlags,
+}
+
+/// What a bridge port may do less than another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortFlags {
+    /// Whether it reaches no other such port.
+    pub(crate) isolated: bool,
+    /// Whether only stations that the bridge was told of may send by it; none before Linux 5.18.
+    pub(crate) locked: Option<bool>,
 }
 
 impl Link {
@@ -94,6 +108,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
         operational: false,
         promiscuous: flags.contains(LinkFlags::Promisc),
         alias: None,
+        port: PortFlags::default(),
     };
     for attribute in NlasIterator::new(attributes) {
         let attribute = attribute.ok()?;
@@ -107,15 +122,31 @@ fn parse(payload: &[u8]) -> Option<Link> {
             IFLA_OPERSTATE => link.operational = value == [IF_OPER_UP],
             IFLA_IFALIAS => link.alias = Some(text(value)),
             IFLA_LINKINFO => {
-                link.kind = NlasIterator::new(value)
-                    .filter_map(Result::ok)
-                    .find(|info| info.kind() == IFLA_INFO_KIND)
-                    .map(|info| text(info.value()));
+                for info in NlasIterator::new(value).filter_map(Result::ok) {
+                    match info.kind() {
+                        IFLA_INFO_KIND => link.kind = Some(text(info.value())),
+                        IFLA_INFO_PORT_DATA => link.port = port_flags(info.value()),
+                        _ => {}
+                    }
+                }
             }
             _ => {}
         }
     }
     Some(link)
+}
+
+fn port_flags(attributes: &[u8]) -> PortFlags {
+    let mut flags = PortFlags::default();
+    for flag in NlasIterator::new(attributes).filter_map(Result::ok) {
+        let is_set = flag.value() == [1];
+        match flag.kind() {
+            IFLA_BRPORT_ISOLATED => flags.isolated = is_set,
+            IFLA_BRPORT_LOCKED => flags.locked = Some(is_set),
+            _ => {}
+        }
+    }
+    flags
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {

@@ -6,11 +6,13 @@ mod error;
 mod link;
 mod request;
 mod route;
+mod station;
 
 pub(crate) use address::InterfaceAddress;
 pub(crate) use connection::Connection;
 pub(crate) use error::NetlinkError;
-pub(crate) use link::{Link, Selector};
+pub(crate) use link::{Link, PortFlags, Selector};
+pub(crate) use request::Request;
 pub(crate) use route::InstalledRoute;
 
 pub(crate) mod requests {
@@ -21,4 +23,5 @@ pub(crate) mod requests {
         set_port_flags, set_promiscuous, set_up,
     };
     pub(crate) use super::route::{add_route, list_routes};
+    pub(crate) use super::station::add_station;
 }

@@ -1,13 +1,11 @@
 //! ADD after another plugin that made the interface: its port is handed to the agent, its result passed on.
 
-use netlink_packet_route::link::InfoBridgePort;
 use serde_json::json;
 use shunt_agent_api::{Attached, Client, ClientError, ErrorKind, Reply, Request};
 
-use crate::attach::{Adopted, Node, Sandbox};
+use crate::attach::{Adopted, Node, PortSettings, Sandbox, restrict};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
-use crate::netlink::requests;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
@@ -26,7 +24,8 @@ pub(crate) fn adopt(
         return Ok(previous);
     };
     let key = port.key.clone();
-    let isolated = port.restrictions.isolated.then_some(port.host.index);
+    let settings = PortSettings::new(false, &port.restrictions);
+    let restricted = restrict(port.host.index, settings, port.mac.parse().ok());
     let attached = match agent.ask(Request::Attach { port }) {
         Ok(attached) => attached,
         // What is attached under this key is not this ADD's to detach.
@@ -39,10 +38,7 @@ pub(crate) fn adopt(
             return Err(Error::from(error).after_undo(leftovers));
         }
     };
-    if let Some(host) = isolated
-        && let Err(error) =
-            node.netlink.ask(requests::set_port_flags(host, vec![InfoBridgePort::Isolated(true)]))
-    {
+    if let Err(error) = node.netlink.ask_all(restricted) {
         let leftovers = agent.ask(Request::Detach { key, link: None }).err().map(Error::from);
         return Err(Error::from(error).after_undo(leftovers.into_iter().collect()));
     }

@@ -23,8 +23,9 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
     let mut agent = agent::connect(config)?;
     let inspection = Inspection { config, call, bridge: &bridge, result: &result };
     let faults = inspection.faults(&mut node, &mut sandbox)?;
-    let index = sandbox.link(Selector::Name(&call.ifname))?.map_or(0, |link| link.index);
-    let mut left = repair(faults, &mut node, &mut sandbox, index)?;
+    let inner = sandbox.link(Selector::Name(&call.ifname))?;
+    let (index, station) = inner.map_or((0, None), |link| (link.index, link.mac));
+    let mut left = repair(faults, &mut node, &mut sandbox, index, station)?;
     if left.is_empty() {
         left = inspection.faults(&mut node, &mut sandbox)?;
     }

@@ -53,6 +53,12 @@ impl Packet for Skb {
     }
 
     #[inline(always)]
+    fn origin(&self) -> u32 {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).ingress_ifindex }
+    }
+
+    #[inline(always)]
     fn tag(&self) -> Option<Tag> {
         // SAFETY: as in `ifindex`.
         let (present, tci) = unsafe { ((*self.ctx.skb.skb).vlan_present, (*self.ctx.skb.skb).vlan_tci) };

@@ -7,6 +7,8 @@ pub struct BytesPacket {
     pub bytes: Vec<u8>,
     pub tag: Option<Tag>,
     pub segment_size: u32,
+    /// The interface that it came in by; 0 for none.
+    pub origin: u32,
     /// Only so many bytes can be read before they are made linear.
     pub readable: usize,
     pub own: bool,
@@ -28,6 +30,10 @@ impl Packet for BytesPacket {
 
     fn segment_size(&self) -> u32 {
         self.segment_size
+    }
+
+    fn origin(&self) -> u32 {
+        self.origin
     }
 
     fn tag(&self) -> Option<Tag> {

@@ -3,7 +3,7 @@
 //! ```text
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
-//! state: gso 1448, tag 5, judged, linear 14    (optional) what the frame has beside its bytes
+//! state: gso 1448, tag 5, judged, linear 14, from beta    (optional) what the frame has beside its bytes
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`
 //! counts: alpha.from_fast beta.to_fast
@@ -160,6 +160,7 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["gso", size] => packet.segment_size = size.parse().expect("a size"),
             ["tag", tci] => packet.tag = Some(Tag { tci: tci.parse().expect("a tci") }),
             ["linear", bytes] => packet.readable = bytes.parse().expect("a length"),
+            ["from", place] => packet.origin = world::ifindex(place),
             ["judged"] => packet.judged = true,
             _ => panic!("{name}: no state {item}"),
         }

@@ -2,8 +2,8 @@
 
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_SHARED, Port, PortKey, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
-    STATION_QUEUED, Station, StationKey,
+    PORT_MAC_CHECK, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST, STATION_ISOLATED,
+    STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -40,7 +40,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 15] = [
+pub const PLACES: [Place; 17] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -73,6 +73,9 @@ pub const PLACES: [Place; 15] = [
     Place { restrictions: PORT_SHARED, ..container("kappa", 1010) },
     // Somebody else shapes what it is sent.
     Place { station: STATION_PEER_UP | STATION_QUEUED, ..container("lambda", 1011) },
+    // Two that somebody else has put onto the bridge: stations may be behind them, none is known.
+    Place { restrictions: PORT_STRANGER | PORT_WIRE, ..container("wire", 1013) },
+    Place { restrictions: PORT_STRANGER, ..container("intruder", 1014) },
 ];
 
 /// The place with this name; `stranger` is an interface that no map knows.
@@ -123,6 +126,7 @@ pub fn ports() -> Vec<(PortKey, Port)> {
 pub fn stations() -> Vec<(StationKey, Station)> {
     PLACES
         .iter()
+        .filter(|place| place.restrictions & PORT_STRANGER == 0)
         .map(|place| {
             let key = StationKey { bridge: place.bridge, vid: place.vid, mac: place.mac() };
             let station =
@@ -135,7 +139,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
 pub fn addresses() -> Vec<(AddressKey, Owner)> {
     PLACES
         .iter()
-        .filter(|place| place.station != STATION_HOST)
+        .filter(|place| place.station != STATION_HOST && place.restrictions & PORT_STRANGER == 0)
         .flat_map(|place| {
             place.addresses().map(|address| {
                 let key = AddressKey { bridge: place.bridge, address: address.into() };

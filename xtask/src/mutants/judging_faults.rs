@@ -61,6 +61,31 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "ARP would name hardware that is not the sender's",
         judge: Judge::Host,
     },
+    // reach
+    Fault {
+        name: "impostors-believed",
+        file: "ebpf/src/reach.rs",
+        find: "Some(_) => return Err(Stop::Drop(DropReason::Impostor)),",
+        replace: "Some(_) => false,",
+        why: "a stranger would reach a restricted container under another's address",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "false-node-believed",
+        file: "ebpf/src/reach.rs",
+        find: "if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {",
+        replace: "if false {",
+        why: "a stranger would reach a restricted container as the node",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "unheard-of-let-in",
+        file: "ebpf/src/reach.rs",
+        find: "_ if port.flags & PORT_ISOLATED != 0 => return Err(Stop::Drop(DropReason::Stranger)),",
+        replace: "None => false,\n            _ if port.flags & PORT_ISOLATED != 0 => return Err(Stop::Drop(DropReason::Stranger)),",
+        why: "an interface would reach isolated containers until the agent has heard of it",
+        judge: Judge::Host,
+    },
     // isolate
     Fault {
         name: "isolation-one-sided",

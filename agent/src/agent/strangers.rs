@@ -1,0 +1,82 @@
+//! Who else is on our bridges. Restricted ports hear a stranger only where it leads out of the node; the programs drop
+//! what comes from an interface that is not written down at all, so a late word here shuts out and never lets in.
+
+use dataplane::abi::PORT_STRANGER;
+
+use super::reconcile::Entries;
+use super::{Agent, Refusal};
+use crate::kernel::KernelError;
+use crate::netlink::link::{Kind, Link};
+
+/// What virtual machines, containers and other software hang on a bridge; everything else is taken for a wire.
+const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
+
+impl Agent {
+    /// Writes down every stranger on our bridges, and forgets those that have left. `earlier` are the entries that
+    /// an earlier agent wrote.
+    pub(super) fn find_strangers(&mut self, earlier: &Entries) -> Result<(), KernelError> {
+        let kinds = self.kernel.kinds()?;
+        let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
+        let gone: Vec<_> = known
+            .chain(self.strangers.keys().copied())
+            .filter(|index| {
+                !self.is_known(*index) && kinds.iter().all(|kind| !self.is_stranger(kind, *index))
+            })
+            .collect();
+        for index in gone {
+            self.forget_stranger(index)?;
+        }
+        for kind in &kinds {
+            if self.is_stranger(kind, kind.index) {
+                self.note_stranger(kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A link that is neither a container's nor a bridge of ours has changed.
+    pub(super) fn stranger_changed(&mut self, link: &Link) -> Result<(), Refusal> {
+        let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());
+        match (bridge, self.strangers.get(&link.index)) {
+            (Some(bridge), Some(noted)) if bridge == *noted => {}
+            (Some(_), _) => {
+                if let Some(kind) =
+                    self.kernel.kind(link.index)?.filter(|kind| self.is_stranger(kind, link.index))
+                {
+                    self.note_stranger(&kind)?;
+                }
+            }
+            (None, Some(_)) => self.forget_stranger(link.index)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets the strangers of a bridge that is ours no more.
+    pub(super) fn forget_strangers_of(&mut self, bridge: u32) -> Result<(), KernelError> {
+        let strangers: Vec<_> =
+            self.strangers.iter().filter(|(_, on)| **on == bridge).map(|(index, _)| *index).collect();
+        strangers.into_iter().try_for_each(|index| self.forget_stranger(index))
+    }
+
+    /// Forgets one: its link is gone, has left the bridge, or has become a container's.
+    pub(super) fn forget_stranger(&mut self, index: u32) -> Result<(), KernelError> {
+        self.strangers.remove(&index);
+        if self.is_known(index) { Ok(()) } else { self.kernel.erase_stranger(index) }
+    }
+
+    fn note_stranger(&mut self, kind: &Kind) -> Result<(), KernelError> {
+        let Some(bridge) = kind.master else { return Ok(()) };
+        let leads_out = !NO_WIRES.contains(&kind.kind.as_str());
+        self.kernel.write_stranger(kind.index, bridge, leads_out)?;
+        self.strangers.insert(kind.index, bridge);
+        tracing::debug!(index = kind.index, kind = %kind.kind, leads_out, "somebody else's port");
+        Ok(())
+    }
+
+    fn is_stranger(&self, kind: &Kind, index: u32) -> bool {
+        kind.index == index
+            && !self.is_known(index)
+            && kind.master.is_some_and(|master| self.registry.bridge(master).is_some())
+    }
+}

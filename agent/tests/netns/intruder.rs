@@ -1,0 +1,136 @@
+//! Somebody else's interface on the same bridge: what it sends reaches containers by the kernel's way alone.
+
+use std::time::{Duration, Instant};
+
+use dataplane::abi::PORT_STRANGER;
+use serde_json::json;
+use shunt_lab::Namespace;
+
+use crate::restrictions::{drops, ports_map, stage, tap};
+use crate::stage::Stage;
+use crate::wire::{BROADCAST, Mac, Wire, arp, frame, says};
+
+/// How long the agent may take to hear of a new port.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const GROUP: Mac = [0x01, 0x00, 0x5e, 0, 0, 7];
+const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
+
+/// A veth on the bridge `cni0` that no plugin knows of; the attacker is behind it.
+struct Intruder {
+    _namespace: Namespace,
+    wire: Wire,
+    port: String,
+}
+
+impl Intruder {
+    fn enter(stage: &Stage) -> Self {
+        let namespace = stage.lab.namespace("intruder").unwrap();
+        let there = namespace.path().to_str().unwrap();
+        let node = stage.node.namespace();
+        let run = |arguments: &[&str]| drop(node.command("ip", arguments).unwrap());
+        run(&["link", "add", "intruder0", "type", "veth", "peer", "name", "eth0", "netns", there]);
+        run(&["link", "set", "intruder0", "master", "cni0", "up"]);
+        namespace.command("ip", &["link", "set", "eth0", "up"]).unwrap();
+        let begun = Instant::now();
+        while !node
+            .command("bridge", &["link", "show", "dev", "intruder0"])
+            .unwrap()
+            .contains("state forwarding")
+        {
+            assert!(begun.elapsed() < PATIENCE, "the intruder's port does not forward");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let wire = Wire::tap(&namespace, "eth0");
+        Self { _namespace: namespace, wire, port: "intruder0".to_owned() }
+    }
+
+    /// Waits until the agent has heard of it.
+    fn assert_noticed(&self, stage: &Stage) {
+        let ports = ports_map(stage);
+        let begun = Instant::now();
+        while !ports.iter().any(|entry| entry.is_ok_and(|(_, port)| port.flags & PORT_STRANGER != 0)) {
+            assert!(begun.elapsed() < PATIENCE, "the agent has not heard of {}", self.port);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_stranger_on_the_bridge_reaches_no_isolated_container_whoever_it_pretends_to_be() {
+    let stage = stage("portIsolation");
+    let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
+    let (victim, other, open) = (tap(one), tap(two), tap(three));
+    let gateway = Wire::tap(stage.node.namespace(), "cni0");
+    let intruder = Intruder::enter(&stage);
+    intruder.assert_noticed(&stage);
+
+    let mut sent = 0;
+    for pretended in [intruder.wire.mac(), NOBODY, other.mac(), open.mac(), victim.mac(), gateway.mac()] {
+        for destination in [victim.mac(), BROADCAST, GROUP] {
+            intruder.wire.send(&frame(destination, pretended, "an attack"));
+            sent += 1;
+        }
+        intruder.wire.send(&arp(BROADCAST, pretended, 1, [10, 77, 0, 200], [10, 77, 0, 2]));
+    }
+    // It was on the wire: an open port has heard it.
+    open.until(|frame| says(frame, "an attack"));
+    open.send(&frame(victim.mac(), open.mac(), "the last"));
+    let seen = victim.until(|frame| says(frame, "the last"));
+    assert!(!seen.iter().any(|frame| says(frame, "an attack")), "{seen:02x?}");
+    assert!(!seen.iter().any(|frame| frame.get(28..32) == Some(&[10, 77, 0, 200])), "ARP came through");
+    let dropped = drops(&stage, "one", "stranger") + drops(&stage, "one", "impostor");
+    assert!(dropped >= sent, "{dropped} of {sent}: {:?}", stage.node.agent().drops());
+    stage.assert_talk(0, 2);
+    crate::restrictions::assert_talk_to_gateway(&stage, one);
+}
+
+#[test]
+fn a_stranger_does_not_take_a_containers_place_in_the_kernels_bridge() {
+    let mut stage = Stage::set();
+    let [one, two, _] = &stage.sandboxes[..] else { unreachable!("three were added") };
+    let (victim, sender) = (tap(one), tap(two));
+    let intruder = Intruder::enter(&stage);
+    // From here on everything goes by the kernel's way.
+    crate::restrictions::lose_programs(&mut stage.node);
+    for _ in 0..3 {
+        intruder.wire.send(&frame(BROADCAST, victim.mac(), "I am one"));
+        sender.until(|frame| says(frame, "I am one"));
+        sender.send(&frame(victim.mac(), sender.mac(), "for one alone"));
+        victim.until(|frame| says(frame, "for one alone"));
+    }
+    sender.send(&frame(BROADCAST, sender.mac(), "the last"));
+    let seen = intruder.wire.until(|frame| says(frame, "the last"));
+    assert!(!seen.iter().any(|frame| says(frame, "for one alone")), "{seen:02x?}");
+}
+
+#[test]
+fn a_container_held_to_its_mac_address_is_held_without_our_programs_too() {
+    let mut stage = stage("macspoofchk");
+    let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
+    let (from, to, open) = (tap(one), tap(two), tap(three));
+    crate::restrictions::lose_programs(&mut stage.node);
+    for pretended in [NOBODY, open.mac()] {
+        for destination in [to.mac(), BROADCAST] {
+            from.send(&frame(destination, pretended, "a lie"));
+        }
+    }
+    from.send(&frame(to.mac(), from.mac(), "the truth"));
+    let seen = to.until(|frame| says(frame, "the truth"));
+    assert!(!seen.iter().any(|frame| says(frame, "a lie")), "{seen:02x?}");
+}
+
+#[test]
+fn check_compares_what_the_kernels_bridge_restricts() {
+    for (key, flag) in [("portIsolation", "isolated"), ("macspoofchk", "locked")] {
+        let stage = stage(key);
+        let restricted = stage.network.clone().with(key, json!(true));
+        let [one, ..] = &stage.sandboxes[..] else { unreachable!("three were added") };
+        let check = || restricted.check(stage.node.namespace(), one.container(), &one.attachment().result);
+        check().unwrap();
+        let port = stage.node.agent().port("one").unwrap().host_ifname;
+        stage.node.namespace().command("bridge", &["link", "set", "dev", &port, flag, "off"]).unwrap();
+        let error = check().unwrap_err().to_string();
+        assert!(error.contains("not isolated or locked"), "{flag}: {error}");
+    }
+}

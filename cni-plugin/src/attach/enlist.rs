@@ -1,0 +1,61 @@
+//! A link becomes a port of the kernel's bridge, which is told about its restrictions what it can understand.
+
+use netlink_packet_route::link::InfoBridgePort;
+use shunt_agent_api::Restrictions;
+
+use crate::mac::Mac;
+use crate::netlink::{PortFlags, Request, Selector, requests};
+
+/// How the kernel's bridge is to treat a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortSettings {
+    hairpin: bool,
+    isolated: bool,
+    locked: bool,
+}
+
+impl PortSettings {
+    pub(crate) fn new(hairpin: bool, restrictions: &Restrictions) -> Self {
+        Self { hairpin, isolated: restrictions.isolated, locked: restrictions.mac_check }
+    }
+
+    /// Whether the bridge restricts a port as far as this; more is others' to ask for, and hairpin mode is theirs to change.
+    pub(crate) fn hold(self, found: PortFlags) -> bool {
+        (!self.isolated || found.isolated) && (!self.locked || found.locked != Some(false))
+    }
+
+    fn flags(self) -> Vec<InfoBridgePort> {
+        [
+            self.hairpin.then_some(InfoBridgePort::HairpinMode(true)),
+            self.isolated.then_some(InfoBridgePort::Isolated(true)),
+            // Kernels before 5.18 take no notice of it.
+            self.locked.then_some(InfoBridgePort::Locked(true)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Makes the link `index` a port of `bridge` and sets it up. What restricts the port is set before it forwards, so that
+/// the kernel's own way keeps to it as well, with our programs or without them. `station` is the container's address.
+pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+    let flags = settings.flags();
+    let up_at_once = flags.is_empty();
+    let mut changes = vec![requests::enslave(index, bridge, up_at_once)];
+    changes.extend(station.map(|mac| requests::add_station(index, mac)));
+    if !up_at_once {
+        changes.push(requests::set_port_flags(index, flags));
+        changes.push(requests::set_up(Selector::Index(index)));
+    }
+    changes
+}
+
+/// Restricts a port that somebody else has put onto the bridge; leaves an open one as it is.
+pub(crate) fn restrict(index: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+    if settings == PortSettings::default() {
+        return Vec::new();
+    }
+    let station = station.map(|mac| requests::add_station(index, mac));
+    station.into_iter().chain([requests::set_port_flags(index, settings.flags())]).collect()
+}
