@@ -168,7 +168,7 @@ fn attach(error: &AttachError) -> u32 {
 fn built_in(error: &crate::host_local::Error) -> u32 {
     use crate::host_local::Error as Ipam;
     match error {
-        Ipam::InvalidConfig { .. } | Ipam::NoRanges => codes::INVALID_CONFIG,
+        Ipam::InvalidConfig { .. } | Ipam::NoRanges | Ipam::SecondOfFamily { .. } => codes::INVALID_CONFIG,
         Ipam::Io { .. } => codes::IO,
         Ipam::Unreleased(errors) => errors.first().map_or(codes::OTHER, built_in),
         _ => codes::OTHER,

@@ -22,6 +22,16 @@ pub enum Error {
     /// Neither the configuration nor the runtime gives a range.
     #[error("ipam.ranges: no address ranges, and none in runtimeConfig.ipRanges")]
     NoRanges,
+    /// A second range set of a family, for a caller whose results have room for one address of each.
+    #[error("range set {set} ({ranges}) is a second {family} one: results before 0.3.0 have one address of each family")]
+    SecondOfFamily {
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+        /// The set's place among all sets, those of the runtime first.
+        set: usize,
+        /// Its ranges, `start-end`, separated by commas.
+        ranges: String,
+    },
     /// A range set has no free address left.
     #[error("no address left in range set {set} ({ranges}): {taken} of {capacity} are in use")]
     Exhausted {

@@ -53,11 +53,27 @@ pub fn validate(config: &Value, ip_ranges: Option<&Value>) -> Result<(), Error> 
     Config::parse(config, ip_ranges).map(drop)
 }
 
+/// Whether an ADD would get at most one address of each family, as results before 0.3.0 can name no more. Reads no
+/// file.
+///
+/// # Errors
+/// [`Error::SecondOfFamily`]; whatever [`validate`] finds wrong.
+pub fn one_address_per_family(config: &Value, ip_ranges: Option<&Value>) -> Result<(), Error> {
+    let config = Config::parse(config, ip_ranges)?;
+    for (index, set) in config.sets.iter().enumerate() {
+        if config.sets[..index].iter().any(|other| other.is_ipv4() == set.is_ipv4()) {
+            let family = if set.is_ipv4() { "IPv4" } else { "IPv6" };
+            return Err(Error::SecondOfFamily { family, set: index, ranges: set.to_string() });
+        }
+    }
+    Ok(())
+}
+
 /// Whether an ADD would find an address: the configuration is valid, the directory writable, no range set used up.
 ///
 /// Takes no lock and makes no directory.
-pub fn status(network: &str, config: &Value) -> Result<(), Error> {
-    let config = Config::parse(config, None)?;
+pub fn status(network: &str, config: &Value, ip_ranges: Option<&Value>) -> Result<(), Error> {
+    let config = Config::parse(config, ip_ranges)?;
     let directory = config.data_dir.join(network);
     refuse_unwritable(&directory)?;
     let held: HashSet<IpAddr> = addresses_in(&directory)?.into_iter().collect();

@@ -34,7 +34,7 @@ use crate::result::{Dns, Route};
 pub use allocate::add;
 pub use error::Error;
 pub use fault::Fault;
-pub use inspect::{check, status, validate};
+pub use inspect::{check, one_address_per_family, status, validate};
 pub use release::{del, gc};
 pub use subnet::Subnet;
 

@@ -28,6 +28,11 @@ impl RangeSet {
         Ok(Self { ranges })
     }
 
+    /// The family of all its ranges.
+    pub(super) fn is_ipv4(&self) -> bool {
+        self.ranges.first().is_some_and(|range| range.start().is_ipv4())
+    }
+
     pub(super) fn ranges(&self) -> &[Range] {
         &self.ranges
     }

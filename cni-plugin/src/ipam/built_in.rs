@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::IpamError;
 use crate::config::Config;
 use crate::host_local::{self, Allocation, Request};
-use crate::protocol::Call;
+use crate::protocol::{Call, Version};
 use crate::result::{AddResult, Ip};
 
 /// What the built-in IPAM is asked; `requested` are the addresses that the runtime insists on.
@@ -32,8 +32,25 @@ fn requested(config: &Config, call: &Call) -> Result<Vec<IpAddr>, IpamError> {
         .collect()
 }
 
+/// Whether the configuration can be used, in the version that the caller speaks. Reads no file.
+pub(crate) fn validate(config: &Config) -> Result<(), IpamError> {
+    let ranges = config.network.runtime_config.ip_ranges.as_ref();
+    let judge = if config.version < Version::V0_3_0 {
+        host_local::one_address_per_family
+    } else {
+        host_local::validate
+    };
+    match judge(config.ipam(), ranges) {
+        Err(host_local::Error::NoRanges) if ranges_by_runtime(config) => Ok(()),
+        judged => Ok(judged?),
+    }
+}
+
 /// Allocates.
 pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, IpamError> {
+    if config.version < Version::V0_3_0 {
+        host_local::one_address_per_family(config.ipam(), config.network.runtime_config.ip_ranges.as_ref())?;
+    }
     Ok(result(host_local::add(&request(config, call, requested(config, call)?))?))
 }
 
@@ -70,5 +87,14 @@ pub(crate) fn gc(config: &Config, valid: &[(String, String)]) -> Result<(), Ipam
 
 /// Says whether an address could be had.
 pub(crate) fn status(config: &Config) -> Result<(), IpamError> {
-    Ok(host_local::status(&config.network.name, config.ipam())?)
+    let ranges = config.network.runtime_config.ip_ranges.as_ref();
+    match host_local::status(&config.network.name, config.ipam(), ranges) {
+        Err(host_local::Error::NoRanges) if ranges_by_runtime(config) => Ok(()),
+        status => Ok(status?),
+    }
+}
+
+/// Whether the runtime brings the ranges with each ADD; STATUS and VALIDATE may come without them.
+pub(crate) fn ranges_by_runtime(config: &Config) -> bool {
+    config.network.capabilities.get("ipRanges") == Some(&true.into())
 }

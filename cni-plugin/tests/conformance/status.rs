@@ -36,3 +36,20 @@ fn status_asks_the_built_in_ipam_too() {
     let (code, text) = runtime.call("STATUS", "", &network).error();
     assert!(code == 50 && text.contains("1 of 1 are in use"), "{text}");
 }
+
+#[test]
+fn status_asks_for_ranges_only_where_no_add_would_bring_them() {
+    let runtime = Runtime::new();
+    let mut network = runtime.network("n1");
+    network["ipam"].as_object_mut().unwrap().remove("ranges");
+    let (code, text) = runtime.call("STATUS", "", &network).error();
+    assert!(code == 50 && text.contains("no address ranges"), "{text}");
+    network["capabilities"] = json!({ "ipRanges": true });
+    runtime.call("STATUS", "", &network).ok();
+    network["runtimeConfig"] = json!({ "ipRanges": [[{ "subnet": "10.77.0.0/30" }]] });
+    runtime.call("STATUS", "", &network).ok();
+    let _container = runtime.container("c1");
+    runtime.call("ADD", "c1", &network).ok();
+    let (code, text) = runtime.call("STATUS", "", &network).error();
+    assert!(code == 50 && text.contains("1 of 1 are in use"), "{text}");
+}

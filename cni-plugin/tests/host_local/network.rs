@@ -73,7 +73,7 @@ impl Network {
     }
 
     pub(crate) fn status(&self) -> Result<(), Error> {
-        host_local::status(NAME, &self.ipam)
+        host_local::status(NAME, &self.ipam, None)
     }
 
     /// Every file of the network with its content, but for the lock.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{
     network::Network,
-    reference::{PLUGIN, run_plugin},
+    reference::{PLUGIN, run_plugin, run_version},
 };
 
 /// The plugin under the name that `cargo xtask install` gives it; the link goes with the directory.
@@ -62,4 +62,24 @@ fn the_program_and_the_reference_plugin_share_a_network() {
         run_plugin(plugin, network.ipam(), "DEL", &format!("c{index}"), "eth0", None).unwrap();
     }
     assert!(network.held().is_empty());
+}
+
+/// 0.2.0 has `ip4` and `ip6` in its results, and no second place for either.
+#[test]
+fn before_0_3_0_a_second_range_set_of_a_family_is_refused_as_by_the_reference_plugin() {
+    let (_dir, program) = install();
+    let two = json!({"ranges": [[{"subnet": "10.0.0.0/29"}], [{"subnet": "10.0.1.0/29"}]]});
+    let one_each = json!({"ranges": [[{"subnet": "10.0.0.0/29"}], [{"subnet": "fd00::/64"}]]});
+    for (ipam, version, fine) in
+        [(&two, "0.2.0", false), (&one_each, "0.2.0", true), (&two, "0.1.0", false), (&two, "0.3.0", true)]
+    {
+        for plugin in [program.as_str(), PLUGIN] {
+            let network = Network::new(ipam.clone());
+            let result = run_version(plugin, version, network.ipam(), "ADD", "c1", "eth0", None);
+            assert_eq!(result.is_ok(), fine, "{plugin} {version}: {result:?}");
+            if !fine {
+                assert!(network.held().is_empty(), "{plugin} {version}: {:?}", network.held());
+            }
+        }
+    }
 }

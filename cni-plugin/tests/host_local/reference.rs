@@ -37,7 +37,20 @@ pub(crate) fn run_plugin(
     ifname: &str,
     requested: Option<&str>,
 ) -> Result<Value, String> {
-    let config = json!({"cniVersion": "1.0.0", "name": NAME, "type": "test", "ipam": ipam});
+    run_version(plugin, "1.0.0", ipam, verb, container, ifname, requested)
+}
+
+/// [`run_plugin`] with a configuration of another version.
+pub(crate) fn run_version(
+    plugin: &str,
+    version: &str,
+    ipam: &Value,
+    verb: &str,
+    container: &str,
+    ifname: &str,
+    requested: Option<&str>,
+) -> Result<Value, String> {
+    let config = json!({"cniVersion": version, "name": NAME, "type": "test", "ipam": ipam});
     let mut child = Command::new("timeout")
         .args(["60", plugin])
         .env_clear()
