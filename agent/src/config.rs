@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::capacity::{UplinkOptions, XdpMode};
@@ -16,7 +17,7 @@ pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
 pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
 
 /// How programs are attached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachMode {
     /// tcx where the kernel has it, else clsact.
@@ -29,7 +30,7 @@ pub enum AttachMode {
 }
 
 /// What admission does about a reservation that does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
     /// Nothing.

@@ -35,33 +35,19 @@ pub(crate) struct Run {
     uplink: Vec<String>,
     /// What is done about an attachment that asks for more bandwidth than is left [default: off].
     #[arg(long, value_enum)]
-    admission: Option<Admit>,
+    admission: Option<Admission>,
     /// Serve metrics here.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<String>,
     /// How programs are attached, for tests.
     #[arg(long, value_enum, hide = true)]
-    attach: Option<Attach>,
+    attach: Option<AttachMode>,
     /// Repair nothing, for tests.
     #[arg(long, hide = true)]
     no_repairs: bool,
     /// How log lines look. `RUST_LOG` chooses which there are.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Attach {
-    Auto,
-    Tcx,
-    Clsact,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Admit {
-    Off,
-    Warn,
-    Enforce,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -105,32 +91,12 @@ impl Run {
             bpffs: self.bpffs,
             cgroup: self.cgroup,
             metrics: self.metrics,
-            admission: self.admission.map(Admission::from),
-            attach: self.attach.map(AttachMode::from),
+            admission: self.admission,
+            attach: self.attach,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };
         Ok(Config { repairs: !self.no_repairs, ..flags.or(file).into() })
-    }
-}
-
-impl From<Attach> for AttachMode {
-    fn from(attach: Attach) -> Self {
-        match attach {
-            Attach::Auto => Self::Auto,
-            Attach::Tcx => Self::Tcx,
-            Attach::Clsact => Self::Clsact,
-        }
-    }
-}
-
-impl From<Admit> for Admission {
-    fn from(admit: Admit) -> Self {
-        match admit {
-            Admit::Off => Self::Off,
-            Admit::Warn => Self::Warn,
-            Admit::Enforce => Self::Enforce,
-        }
     }
 }
 

@@ -23,7 +23,9 @@ pub enum Error {
     #[error("ipam.ranges: no address ranges, and none in runtimeConfig.ipRanges")]
     NoRanges,
     /// A second range set of a family, for a caller whose results have room for one address of each.
-    #[error("range set {set} ({ranges}) is a second {family} one: results before 0.3.0 have one address of each family")]
+    #[error(
+        "range set {set} ({ranges}) is a second {family} one: results before 0.3.0 have one address of each family"
+    )]
     SecondOfFamily {
         /// `IPv4` or `IPv6`.
         family: &'static str,
