@@ -1,72 +1,84 @@
-//! What an ADD and a DEL cost, exec included: our plugin with the IPAM in it against the reference `bridge` and `host-local`.
+//! What an ADD and a DEL cost, exec included: our plugin with the IPAM in it against the reference `bridge` and
+//! `host-local`.
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use serde::Serialize;
+use anyhow::Result;
+use serde_json::json;
 use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
 
-use crate::ratio::{Ratio, median};
+use crate::comparison::{Better, Comparison, Row};
+use crate::rounds::Rounds;
 use crate::screen::Screen;
 
-/// Times of both sides, pair by pair, in milliseconds.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct AddDel {
-    /// Ours.
-    pub(crate) shunt: Times,
-    /// The reference plugins'.
-    pub(crate) reference: Times,
+/// What the networks are told besides their addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setup {
+    /// Nothing: interfaces and addresses, as little as there can be.
+    Plain,
+    /// `ipMasq`, as in the configurations that podman and containerd come with.
+    Masquerade,
 }
 
-/// One side's times in milliseconds.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Times {
-    /// Of ADD.
-    pub(crate) add_ms: Vec<f64>,
-    /// Of DEL.
-    pub(crate) del_ms: Vec<f64>,
-}
-
-impl Times {
-    /// The medians of ADD and DEL.
-    pub(crate) fn medians(&self) -> [f64; 2] {
-        [median(&self.add_ms), median(&self.del_ms)]
-    }
-}
-
-impl AddDel {
-    /// Adds and deletes one container on each side, `pairs` times, the side that begins alternating. A container stays on
-    /// each bridge, so that neither side makes bridges.
-    pub(crate) fn measure(
-        screen: &mut Screen,
-        interrupt: &Interrupt,
-        lab: &Lab,
-        pairs: usize,
-    ) -> Result<Self> {
-        let ours = Side::prepare(lab, Node::start(lab, "adds")?, Node::network)?;
-        let theirs = Side::prepare(lab, Node::bare(lab, "adds-reference")?, Node::reference_network)?;
-        let mut times = Self::default();
-        for pair in 0..pairs {
-            interrupt.check()?;
-            screen.progress(&format!("ADD and DEL: pair {} of {pairs}", pair + 1));
-            if pair % 2 == 0 {
-                ours.once(lab, pair, &mut times.shunt)?;
-                theirs.once(lab, pair, &mut times.reference)?;
-            } else {
-                theirs.once(lab, pair, &mut times.reference)?;
-                ours.once(lab, pair, &mut times.shunt)?;
-            }
+impl Setup {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Masquerade => "-masquerade",
         }
-        Ok(times)
     }
 
-    /// Ours to theirs, of ADD and DEL.
-    pub(crate) fn ratios(&self) -> Result<[Ratio; 2]> {
-        let add = Ratio::of(&self.shunt.add_ms, &self.reference.add_ms);
-        let del = Ratio::of(&self.shunt.del_ms, &self.reference.del_ms);
-        Ok([add, del].map(|ratio| ratio.context("no pairs were measured")))
-            .and_then(|[add, del]| Ok([add?, del?]))
+    fn title(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Masquerade => " with ipMasq",
+        }
     }
+
+    fn dress(self, network: Network) -> Network {
+        match self {
+            Self::Plain => network,
+            Self::Masquerade => network.with("ipMasq", json!(true)),
+        }
+    }
+}
+
+/// Adds and deletes one container on each side, round by round, after one that does not count: ADD, and DEL. A container
+/// stays on each bridge, so that neither side makes bridges.
+pub(crate) fn compare(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    lab: &Lab,
+    setup: Setup,
+    rounds: usize,
+) -> Result<[Comparison; 2]> {
+    let name = |side: &str| format!("adds-{side}{}", setup.suffix());
+    let theirs = Side::prepare(lab, Node::bare(lab, &name("reference"))?, setup, Node::reference_network)?;
+    let ours = Side::prepare(lab, Node::start(lab, &name("shunt"))?, setup, Node::network)?;
+    let sides = [theirs, ours];
+    let rows = || vec![Row::new("reference", "bridge + host-local"), Row::new("shunt", "shunt")];
+    let (mut adds, mut dels) = (rows(), rows());
+    let rounds = Rounds { title: "ADD and DEL", count: rounds, warm_up: 1, contestants: sides.len() };
+    rounds.run(screen, interrupt, |turn| {
+        let (add, del) = sides[turn.contestant].once(lab, turn.round)?;
+        if turn.counts {
+            adds[turn.contestant].figures.push(milliseconds(add));
+            dels[turn.contestant].figures.push(milliseconds(del));
+        }
+        Ok(())
+    })?;
+    let comparison = |verb: &str, rows| {
+        Comparison {
+            name: format!("{}{}", verb.to_lowercase(), setup.suffix()),
+            title: format!("CNI {verb}{}", setup.title()),
+            unit: "ms".to_owned(),
+            better: Better::Less,
+            setting: "exec to exit".to_owned(),
+            rows,
+        }
+        .judged()
+    };
+    Ok([comparison("ADD", adds), comparison("DEL", dels)])
 }
 
 struct Side {
@@ -76,19 +88,22 @@ struct Side {
 }
 
 impl Side {
-    fn prepare(lab: &Lab, node: Node, network: fn(&Node, &str, &str, &[&str]) -> Network) -> Result<Self> {
-        let network = network(&node, "adds", "cni0", &["10.78.0.0/16"]);
+    fn prepare(
+        lab: &Lab,
+        node: Node,
+        setup: Setup,
+        network: fn(&Node, &str, &str, &[&str]) -> Network,
+    ) -> Result<Self> {
+        let network = setup.dress(network(&node, "adds", "cni0", &["10.78.0.0/16"]));
         let resident = Sandbox::start(lab, &node, &network, &format!("{}-resident", node.name()))?;
         Ok(Self { network, _resident: resident, node })
     }
 
-    fn once(&self, lab: &Lab, pair: usize, times: &mut Times) -> Result<()> {
-        let sandbox =
-            Sandbox::start(lab, &self.node, &self.network, &format!("{}-{pair}", self.node.name()))?;
+    fn once(&self, lab: &Lab, round: usize) -> Result<(Duration, Duration)> {
+        let id = format!("{}-{round}", self.node.name());
+        let sandbox = Sandbox::start(lab, &self.node, &self.network, &id)?;
         let deleted = sandbox.delete(&self.node, &self.network)?;
-        times.add_ms.push(milliseconds(sandbox.attachment().took));
-        times.del_ms.push(milliseconds(deleted));
-        Ok(())
+        Ok((sandbox.attachment().took, deleted))
     }
 }
 

@@ -1,57 +1,90 @@
-//! `shunt-bench bench`: interleaved rounds with raw results.
+//! `shunt-bench bench`: interleaved rounds, with raw results, a report and charts.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use shunt_lab::load::{Bound, Placement, cpus};
+use shunt_lab::load::Bound;
 use shunt_lab::{Interrupt, Lab};
 
-use crate::add_del::AddDel;
+use crate::add_del::{self, Setup};
+use crate::change;
+use crate::comparison::Comparison;
 use crate::contestant::Contestant;
+use crate::crowd;
 use crate::header::Header;
-use crate::ratio::Ratio;
-use crate::results::Results;
-use crate::rounds::{Plan, Rounds};
-use crate::screen::{Paint, Screen, pad, right};
+use crate::paths::{self, Plan};
+use crate::report;
+use crate::results::{NotMeasured, Results};
+use crate::screen::Screen;
+use crate::table;
 use crate::workload::Workload;
 
 /// What is measured, and where the results go.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Fewer and shorter rounds
+    /// Shorter measurements, and fewer attachments
     #[arg(long)]
     quick: bool,
-    /// Only these; all if not given
-    #[arg(long, value_delimiter = ',')]
+    /// Only this; may be given more than once
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<Part>,
-    /// Where results.json goes
-    #[arg(long, default_value = "bench/out")]
+    /// Where results.json, report.md and the charts go
+    #[arg(long, default_value = "bench/out", value_name = "DIR")]
     out: PathBuf,
+    /// Measure nothing: say what got better or worse between two results files, beyond the noise
+    #[arg(long, num_args = 2, value_names = ["OLD.json", "NEW.json"])]
+    compare: Option<Vec<PathBuf>>,
 }
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// TCP round trips
+    /// TCP round trips, both ends on one CPU
     Rr,
+    /// TCP round trips, the ends on two CPUs
+    RrTwoCpus,
     /// TCP connections
     Crr,
     /// UDP packets
     Udp,
-    /// The plugins' times
+    /// One TCP stream
+    #[value(name = "stream-1")]
+    Stream1,
+    /// Eight TCP streams
+    #[value(name = "stream-8")]
+    Stream8,
+    /// The plugins' times, as little as there can be to do
     AddDel,
+    /// The plugins' times with ipMasq, as podman and containerd are set up
+    AddDelMasquerade,
+    /// The plugin's times among other attachments, and the agent with all of them
+    Crowd,
+}
+
+impl Part {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn workload(self) -> Option<Workload> {
+        match self {
+            Self::Rr => Some(Workload::Rr),
+            Self::RrTwoCpus => Some(Workload::RrTwoCpus),
+            Self::Crr => Some(Workload::Crr),
+            Self::Udp => Some(Workload::Udp),
+            Self::Stream1 => Some(Workload::Stream(1)),
+            Self::Stream8 => Some(Workload::Stream(8)),
+            Self::AddDel | Self::AddDelMasquerade | Self::Crowd => None,
+        }
+    }
 }
 
 impl Options {
-    fn wants(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-
-    fn workloads(&self) -> Vec<Workload> {
-        let parts = [(Part::Rr, Workload::Rr), (Part::Crr, Workload::Crr), (Part::Udp, Workload::Udp)];
-        parts.into_iter().filter(|(part, _)| self.wants(*part)).map(|(_, workload)| workload).collect()
+    fn parts(&self) -> Vec<Part> {
+        let wanted = |part: &&Part| self.only.is_empty() || self.only.contains(part);
+        Part::value_variants().iter().filter(wanted).copied().collect()
     }
 
     fn bound(&self) -> Bound {
@@ -59,16 +92,27 @@ impl Options {
         // Connections are counted too: conntrack remembers each for two minutes.
         Bound { operations: 1_000_000, time }
     }
+
+    /// Attachments that the crowded nodes have.
+    fn crowds(&self) -> &[usize] {
+        if self.quick { &[0, 50] } else { &[0, 100, 1000] }
+    }
 }
 
-/// Pairs of ADD and DEL, and rounds: the least that a claim may rest on.
+/// Rounds: the least that a claim may rest on.
 const ROUNDS: usize = 30;
 
-/// The fast-path share below which a row says nothing about the fast path.
-const FAST_ENOUGH: f64 = 0.99;
+/// Rounds of streams, which take a second each.
+const STREAM_ROUNDS: usize = 10;
 
-/// Runs the benchmark.
+/// Runs the benchmark. A part that fails is named with its reason, and the others go on.
+///
+/// # Errors
+/// When a part could not be measured; an interrupt; what cannot be written.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
+    if let Some([old, new]) = options.compare.as_deref() {
+        return change::show(screen, &Results::read(old)?, &Results::read(new)?);
+    }
     let header = Header::gather();
     screen.heading(
         "shunt, measured",
@@ -76,98 +120,91 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
     )?;
     let mut results = Results::new(header);
     let lab = Lab::new()?;
-    let workloads = options.workloads();
-    if !workloads.is_empty() {
-        paths(screen, interrupt, &lab, options, &workloads, &mut results)?;
+    let mut bench = Bench { screen, interrupt, options, lab: &lab, contestants: None };
+    for part in options.parts() {
+        let measured = bench.measure(part, &mut results);
+        interrupt.check()?;
+        if let Err(error) = measured {
+            let missing = NotMeasured { name: part.name(), why: format!("{error:#}") };
+            bench.screen.failed(&format!("{} was not measured: {}", missing.name, missing.why))?;
+            results.not_measured.push(missing);
+        }
     }
-    if options.wants(Part::AddDel) {
-        let times = AddDel::measure(screen, interrupt, &lab, ROUNDS)?;
-        show_times(screen, &times)?;
-        results.add_plugin_times(times);
-    }
-    let written = results.write(&options.out)?;
+    drop(bench);
+    report::write(&results, &options.out)?;
     screen.line("")?;
-    screen.done(&format!("raw rounds in {}", written.display()))
-}
-
-fn paths(
-    screen: &mut Screen,
-    interrupt: &Interrupt,
-    lab: &Lab,
-    options: &Options,
-    workloads: &[Workload],
-    results: &mut Results,
-) -> Result<()> {
-    let bare = Contestant::bare_veth(lab)?;
-    let shunt = Contestant::shunt(lab)?;
-    let bridge = Contestant::bridge(lab)?;
-    let iptables = Contestant::bridge_iptables(lab)?;
-    // The first one twice: the same path measured against itself is the noise of this run.
-    let contestants = [&bare, &shunt, &bridge, &iptables, &bare];
-    let cpu = *cpus()?.last().context("no CPU may be used")?;
-    for workload in workloads {
-        let plan = Plan { rounds: ROUNDS, bound: options.bound(), at: Placement::one(cpu) };
-        let rounds = Rounds::measure(screen, interrupt, *workload, &contestants, plan)?;
-        let shares =
-            contestants.iter().map(|contestant| contestant.fast_share()).collect::<Result<Vec<_>>>()?;
-        show_rounds(screen, &rounds, &contestants, &shares)?;
-        results.add_rounds(rounds, &shares);
+    screen.done(&format!("results.json, report.md and charts are in {}", options.out.display()))?;
+    if !results.not_measured.is_empty() {
+        bail!("{} parts were not measured", results.not_measured.len());
     }
     Ok(())
 }
 
-fn show_rounds(
-    screen: &mut Screen,
-    rounds: &Rounds,
-    contestants: &[&Contestant],
-    shares: &[Option<f64>],
-) -> Result<()> {
-    let unit = rounds.workload.unit();
-    screen.heading(
-        rounds.workload.title(),
-        &format!("{unit}, one CPU, ratios to the bare veth pair by rounds"),
-    )?;
-    for (index, contestant) in contestants.iter().enumerate() {
-        let again = index > 0 && contestant.name == contestants[0].name;
-        let title = format!("{}{}", contestant.title, if again { " (again: the noise)" } else { "" });
-        let figure = right(&format!("{:.1}", rounds.figure(index)), 8);
-        let p99 = rounds.p99(index).map_or_else(String::new, |p99| format!("p99 {p99:.1}"));
-        let ratio = rounds.ratio(index, 0).map_or_else(String::new, |ratio| show_ratio(&ratio));
-        let share = shares[index].map_or_else(String::new, show_share);
-        screen.line(&format!("    {}{figure}  {}  {ratio}{share}", pad(&title, 36), pad(&p99, 10)))?;
-    }
-    // Shunt is the second; the kernel's two bridges come after it.
-    for (to, bridge) in contestants.iter().enumerate().skip(2).take(2) {
-        let title = format!("shunt to {}", bridge.title);
-        let ratio = rounds.ratio(1, to).map_or_else(String::new, |ratio| show_ratio(&ratio));
-        screen.line(&format!("    {}{ratio}", pad(&title, 58)))?;
-    }
-    Ok(())
+/// The four paths: the first one is what the others are compared to.
+struct Contestants {
+    bare: Contestant,
+    shunt: Contestant,
+    bridge: Contestant,
+    iptables: Contestant,
 }
 
-fn show_share(share: f64) -> String {
-    let percent = format!("  {:.2}% fast", share * 100.0);
-    if share < FAST_ENOUGH { Paint::Bad.on(&format!("{percent}: void")) } else { percent }
+struct Bench<'a> {
+    screen: &'a mut Screen,
+    interrupt: &'a Interrupt,
+    options: &'a Options,
+    lab: &'a Lab,
+    /// Made when the first part wants them.
+    contestants: Option<Contestants>,
 }
 
-fn show_times(screen: &mut Screen, times: &AddDel) -> Result<()> {
-    screen.heading(
-        "ADD and DEL",
-        "milliseconds with exec, against the reference bridge and host-local by pairs",
-    )?;
-    let [ours, theirs] = [times.shunt.medians(), times.reference.medians()];
-    for (index, (verb, ratio)) in ["ADD", "DEL"].iter().zip(times.ratios()?).enumerate() {
-        let [ours, theirs] = [ours[index], theirs[index]];
-        screen.line(&format!(
-            "    {verb}  shunt {ours:6.1}   reference {theirs:6.1}   {}",
-            show_ratio(&ratio)
-        ))?;
+impl Bench<'_> {
+    fn measure(&mut self, part: Part, results: &mut Results) -> Result<()> {
+        if let Some(workload) = part.workload() {
+            return self.path(workload, results);
+        }
+        match part {
+            Part::AddDel => self.plugins(Setup::Plain, results),
+            Part::AddDelMasquerade => self.plugins(Setup::Masquerade, results),
+            _ => self.crowd(results),
+        }
     }
-    Ok(())
-}
 
-fn show_ratio(ratio: &Ratio) -> String {
-    let spread =
-        format!("spread {:.3}–{:.3}, 95% {:.3}–{:.3}", ratio.low, ratio.high, ratio.lower95, ratio.upper95);
-    format!("{:.3}×  {}", ratio.median, Paint::Dim.on(&spread))
+    fn path(&mut self, workload: Workload, results: &mut Results) -> Result<()> {
+        let all = match self.contestants.take() {
+            Some(all) => all,
+            None => Contestants {
+                bare: Contestant::bare_veth(self.lab)?,
+                shunt: Contestant::shunt(self.lab)?,
+                bridge: Contestant::bridge(self.lab)?,
+                iptables: Contestant::bridge_iptables(self.lab)?,
+            },
+        };
+        let Contestants { bare, shunt, bridge, iptables } = self.contestants.insert(all);
+        // The first one twice: the same path measured against itself is the noise of this run.
+        let contestants = [&*bare, shunt, bridge, iptables, bare];
+        let rounds = if matches!(workload, Workload::Stream(_)) { STREAM_ROUNDS } else { ROUNDS };
+        let plan = Plan { rounds, bound: self.options.bound() };
+        let comparison = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
+        self.keep(comparison, results)
+    }
+
+    fn plugins(&mut self, setup: Setup, results: &mut Results) -> Result<()> {
+        let both = add_del::compare(self.screen, self.interrupt, self.lab, setup, ROUNDS)?;
+        both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
+    }
+
+    fn crowd(&mut self, results: &mut Results) -> Result<()> {
+        let sizes = self.options.crowds();
+        let crowd = crowd::measure(self.screen, self.interrupt, self.lab, sizes, ROUNDS)?;
+        table::facts(self.screen, &crowd.facts)?;
+        results.facts.extend(crowd.facts);
+        self.keep(crowd.adds, results)
+    }
+
+    fn keep(&mut self, comparison: Comparison, results: &mut Results) -> Result<()> {
+        table::comparison(self.screen, &comparison)?;
+        results.comparisons.push(comparison);
+        // What was measured stays, whatever happens to the rest.
+        report::write(results, &self.options.out).context("write what was measured so far")
+    }
 }

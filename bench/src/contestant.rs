@@ -73,16 +73,35 @@ impl Contestant {
         }
     }
 
-    /// Of the packets that its containers sent, the share that took the fast path; none where there is no such path.
-    pub(crate) fn fast_share(&self) -> Result<Option<f64>> {
+    /// What its containers have sent so far; none where there is no fast path.
+    pub(crate) fn sent(&self) -> Result<Option<Sent>> {
         let Ends::Attached(pair) = &self.ends else { return Ok(None) };
         if self.name != "shunt" {
             return Ok(None);
         }
         let ports = pair.node.agent().ports()?;
-        let fast: u64 = ports.iter().map(|port| port.from.fast).sum();
-        let all: u64 = ports.iter().map(|port| port.from.fast + port.from.kernel + port.from.dropped).sum();
-        Ok(Some(fast as f64 / all.max(1) as f64))
+        let fast = ports.iter().map(|port| port.from.fast).sum();
+        let all = ports.iter().map(|port| port.from.fast + port.from.kernel + port.from.dropped).sum();
+        Ok(Some(Sent { fast, all }))
+    }
+}
+
+/// Packets of shunt's containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sent {
+    fast: u64,
+    all: u64,
+}
+
+impl Sent {
+    /// Those since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { fast: self.fast - before.fast, all: self.all - before.all }
+    }
+
+    /// The share that took the fast path.
+    pub(crate) fn fast_share(self) -> f64 {
+        self.fast as f64 / self.all.max(1) as f64
     }
 }
 

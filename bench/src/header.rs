@@ -1,12 +1,22 @@
 //! On what it was measured.
 
+use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shunt_lab::load::cpus;
 
+/// What changes how packets or namespaces fare.
+const SYSCTLS: [&str; 4] = [
+    "net/bridge/bridge-nf-call-iptables",
+    "net/core/default_qdisc",
+    "net/core/bpf_jit_enable",
+    "kernel/sched_autogroup_enabled",
+];
+
 /// The machine and the versions, in every results file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// The program's arguments.
     pub(crate) command: String,
@@ -23,7 +33,11 @@ pub(crate) struct Header {
     /// Other work on the machine when it began: the load of the last minute.
     pub(crate) load: f64,
     /// Our version.
-    pub(crate) version: &'static str,
+    pub(crate) version: String,
+    /// The reference plugins that were compared with, and their version.
+    pub(crate) reference: String,
+    /// The sysctls that matter, as new namespaces have them.
+    pub(crate) sysctls: BTreeMap<String, String>,
 }
 
 impl Header {
@@ -45,7 +59,12 @@ impl Header {
             cpus: cpus().map_or(0, |cpus| cpus.len()),
             memory_kb: memory.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0),
             load: load(),
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            reference: reference(),
+            sysctls: SYSCTLS
+                .iter()
+                .map(|name| ((*name).to_owned(), read(&format!("/proc/sys/{name}")).trim().to_owned()))
+                .collect(),
         }
     }
 }
@@ -54,4 +73,13 @@ impl Header {
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
+}
+
+/// The package of the reference plugins; empty where they came another way.
+fn reference() -> String {
+    let said = Command::new("dpkg-query")
+        .args(["-W", "-f", "${Package} ${Version}", "containernetworking-plugins"])
+        .output();
+    let text = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or_default().trim().to_owned()
 }

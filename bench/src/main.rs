@@ -4,13 +4,19 @@
 
 mod add_del;
 mod bench;
+mod change;
+mod comparison;
 mod contestant;
+mod crowd;
 mod demo;
 mod header;
+mod paths;
 mod ratio;
+mod report;
 mod results;
 mod rounds;
 mod screen;
+mod table;
 mod workload;
 
 use std::process::ExitCode;
@@ -31,7 +37,7 @@ struct Arguments {
 enum Verb {
     /// Three containers talk over the fast path, and what that gains; about a minute, leaves nothing behind
     Demo,
-    /// Measure, and write results.json
+    /// Measure, and write results.json, a report and charts
     Bench(bench::Options),
 }
 

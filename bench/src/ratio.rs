@@ -1,10 +1,10 @@
 //! Ratios of paired measurements. Each round's two figures were taken a moment apart, so what disturbed one mostly
 //! disturbed the other: the median of the rounds' ratios says more than a ratio of medians.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The ratios of all rounds in short.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ratio {
     /// Median.
     pub(crate) median: f64,

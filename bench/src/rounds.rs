@@ -1,101 +1,89 @@
 //! Interleaved rounds: A B C, B C A, C A B …, so that a disturbance meets all alike and none is always first.
 
-use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use serde::Serialize;
+use anyhow::Result;
 use shunt_lab::Interrupt;
-use shunt_lab::load::{Bound, Placement, Sample};
 
-use crate::contestant::Contestant;
-use crate::ratio::{Ratio, median};
 use crate::screen::Screen;
-use crate::workload::Workload;
 
-/// How much is measured.
+/// Rounds of one comparison.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
-    /// Rounds, after one that is thrown away.
-    pub(crate) rounds: usize,
-    /// Of each measurement.
-    pub(crate) bound: Bound,
-    /// Where.
-    pub(crate) at: Placement,
-}
-
-/// One workload's samples.
-#[derive(Debug, Serialize)]
 pub(crate) struct Rounds {
-    /// Which.
-    pub(crate) workload: Workload,
-    /// Where its ends ran.
-    pub(crate) at: Placement,
-    /// By contestant, in their order; in each, one sample a round.
-    pub(crate) rows: Vec<Row>,
+    /// What is shown while they run.
+    pub(crate) title: &'static str,
+    /// How many count.
+    pub(crate) count: usize,
+    /// How many come before, and are thrown away: they warm caches and resolve neighbours.
+    pub(crate) warm_up: usize,
+    /// How many take part in each.
+    pub(crate) contestants: usize,
 }
 
-/// One contestant's samples.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    /// [`Contestant::name`].
-    pub(crate) name: String,
-    /// One a round.
-    pub(crate) samples: Vec<Sample>,
+/// One contestant's turn in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Whose.
+    pub(crate) contestant: usize,
+    /// The round, those of the warm-up included.
+    pub(crate) round: usize,
+    /// Whether what it gives is kept.
+    pub(crate) counts: bool,
 }
 
 impl Rounds {
-    /// Measures `workload` on all `contestants`.
-    pub(crate) fn measure(
+    /// Lets each contestant have its turn in each round.
+    ///
+    /// # Errors
+    /// The first of a turn's; an interrupt.
+    pub(crate) fn run(
+        self,
         screen: &mut Screen,
         interrupt: &Interrupt,
-        workload: Workload,
-        contestants: &[&Contestant],
-        plan: Plan,
-    ) -> Result<Self> {
-        let row = |contestant: &&Contestant| Row { name: contestant.name.to_owned(), samples: Vec::new() };
-        let mut rows: Vec<Row> = contestants.iter().map(row).collect();
-        for round in 0..=plan.rounds {
-            screen.progress(&format!("{}: round {round} of {}", workload.title(), plan.rounds));
-            for place in 0..contestants.len() {
-                interrupt.check()?;
-                let turn = (place + round) % contestants.len();
-                let contestant = contestants[turn];
-                let sample = workload
-                    .measure(contestant.path()?, plan.at, plan.bound)
-                    .with_context(|| format!("{} over {}", workload.title(), contestant.title))?;
-                // The first round warms caches and resolves neighbours.
-                if round > 0 {
-                    rows[turn].samples.push(sample);
-                }
-            }
+        mut take: impl FnMut(Turn) -> Result<()>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        for (done, turn) in self.turns().enumerate() {
+            interrupt.check()?;
+            let all = self.contestants * (self.warm_up + self.count);
+            screen.progress(done as f64 / all as f64, self.title, left(begun.elapsed(), done, all));
+            take(turn)?;
         }
-        Ok(Self { workload, at: plan.at, rows })
+        Ok(())
     }
 
-    /// The compared figure of the contestant at `index`, each round's.
-    pub(crate) fn figures(&self, index: usize) -> Vec<f64> {
-        self.rows[index].samples.iter().map(|sample| self.workload.figure(sample)).collect()
+    fn turns(self) -> impl Iterator<Item = Turn> {
+        (0..self.warm_up + self.count).flat_map(move |round| {
+            (0..self.contestants).map(move |place| Turn {
+                contestant: (place + round) % self.contestants,
+                round,
+                counts: round >= self.warm_up,
+            })
+        })
+    }
+}
+
+/// How long the rest will take, when it is as slow as what is done.
+fn left(elapsed: Duration, done: usize, all: usize) -> Option<Duration> {
+    (done > 0).then(|| elapsed.mul_f64((all - done) as f64 / done as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_begins_a_round_in_turn_and_the_warm_up_does_not_count() {
+        let rounds = Rounds { title: "", count: 2, warm_up: 1, contestants: 3 };
+        let turns: Vec<_> = rounds.turns().map(|turn| (turn.contestant, turn.counts)).collect();
+        let [w, c] = [false, true];
+        assert_eq!(turns, [(0, w), (1, w), (2, w), (1, c), (2, c), (0, c), (2, c), (0, c), (1, c)]);
     }
 
-    /// Its median.
-    pub(crate) fn figure(&self, index: usize) -> f64 {
-        median(&self.figures(index))
-    }
-
-    /// The median of its rounds' 99th percentiles, in µs; none where only the rate is measured.
-    pub(crate) fn p99(&self, index: usize) -> Option<f64> {
-        let all: Option<Vec<f64>> = self.rows[index].samples.iter().map(|sample| sample.p99_us).collect();
-        all.map(|all| median(&all))
-    }
-
-    /// Of the contestant at `index` to every contestant; one that is measured twice counts with its first row.
-    pub(crate) fn ratios(&self, index: usize) -> BTreeMap<String, Ratio> {
-        let to = |to: usize| Some((self.rows[to].name.clone(), self.ratio(index, to)?));
-        (0..self.rows.len()).rev().filter_map(to).collect()
-    }
-
-    /// Of the contestant at `index` to the one at `to`.
-    pub(crate) fn ratio(&self, index: usize, to: usize) -> Option<Ratio> {
-        Ratio::of(&self.figures(index), &self.figures(to))
+    #[test]
+    fn the_time_left_is_that_of_what_is_not_done() {
+        assert_eq!(left(Duration::from_secs(1), 0, 4), None);
+        assert_eq!(left(Duration::from_secs(1), 1, 4), Some(Duration::from_secs(3)));
+        assert_eq!(left(Duration::from_secs(9), 4, 4), Some(Duration::ZERO));
     }
 }

@@ -1,6 +1,7 @@
 //! What a person sees: colours on a terminal only, columns by what is seen and not by bytes, bars of eighths.
 
 use std::io::{IsTerminal, Stdout, Write, stdout};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -73,10 +74,21 @@ impl Screen {
         self.line(&format!("  {} {text}", Paint::Good.on("✓")))
     }
 
-    /// Shows what is going on, until the next line is printed; on a terminal only.
-    pub(crate) fn progress(&mut self, text: &str) {
+    /// Prints a step that did not go well.
+    ///
+    /// # Errors
+    /// As [`Screen::line`].
+    pub(crate) fn failed(&mut self, text: &str) -> Result<()> {
+        self.line(&format!("  {} {text}", Paint::Bad.on("✗")))
+    }
+
+    /// Shows what is going on, how much of it is done and how long the rest may take, until the next line is printed; on
+    /// a terminal only.
+    pub(crate) fn progress(&mut self, done: f64, text: &str, left: Option<Duration>) {
         if self.terminal {
-            let text = if self.colour { Paint::Dim.on(text) } else { text.to_owned() };
+            let left = left.map_or_else(String::new, |left| format!("  {} s left", left.as_secs() + 1));
+            let text = format!("{} {text}{left}", bar(done, 20));
+            let text = if self.colour { Paint::Dim.on(&text) } else { text };
             // A progress line that cannot be shown is no loss.
             write!(self.out, "\r\x1b[K  {text}").and_then(|()| self.out.flush()).ok();
         }

@@ -1,63 +1,108 @@
 //! What is measured between two ends.
 
 use anyhow::Result;
-use clap::ValueEnum;
-use serde::Serialize;
 use shunt_lab::Path;
-use shunt_lab::load::{Bound, Placement, Sample, tcp_crr, tcp_rr, udp_burst};
+use shunt_lab::load::{Bound, Placement, Sample, tcp_crr, tcp_rr, tcp_stream, udp_burst};
+
+use crate::comparison::{Better, Comparison, Row};
 
 /// A load generator and the figure of it that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// Request and response on one TCP connection
+    /// Request and response on one TCP connection.
     Rr,
-    /// Connect, request, response, close
+    /// The same with the ends on two CPUs.
+    RrTwoCpus,
+    /// Connect, request, response, close.
     Crr,
-    /// 18-byte datagrams
+    /// 18-byte datagrams.
     Udp,
+    /// As much as goes over this many TCP connections.
+    Stream(u32),
 }
 
 impl Workload {
-    /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::Rr, Self::Crr, Self::Udp];
+    /// What the file calls it.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Rr => "rr".to_owned(),
+            Self::RrTwoCpus => "rr-two-cpus".to_owned(),
+            Self::Crr => "crr".to_owned(),
+            Self::Udp => "udp".to_owned(),
+            Self::Stream(flows) => format!("stream-{flows}"),
+        }
+    }
 
     /// Its heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Rr => "TCP round trip",
+            Self::RrTwoCpus => "TCP round trip, two CPUs",
             Self::Crr => "TCP connection",
             Self::Udp => "UDP packets",
+            Self::Stream(1) => "TCP stream",
+            Self::Stream(_) => "TCP streams, 8 flows",
         }
     }
 
-    /// The unit of [`Workload::figure`].
-    pub(crate) fn unit(self) -> &'static str {
+    fn unit(self) -> &'static str {
         match self {
-            Self::Rr | Self::Crr => "µs",
+            Self::Rr | Self::RrTwoCpus | Self::Crr => "µs",
             Self::Udp => "kpps",
+            Self::Stream(_) => "Gbit/s",
         }
     }
 
     /// Whether less is better.
     pub(crate) fn is_latency(self) -> bool {
-        self != Self::Udp
+        matches!(self, Self::Rr | Self::RrTwoCpus | Self::Crr)
     }
 
-    /// The figure that is compared: median latency, or rate.
-    pub(crate) fn figure(self, sample: &Sample) -> f64 {
+    /// Where its ends run. The first CPU has the machine's interrupts, so one end alone has the last.
+    pub(crate) fn placement(self, cpus: &[usize]) -> Placement {
+        let last = cpus.last().copied().unwrap_or(0);
         match self {
-            Self::Rr | Self::Crr => sample.p50_us.unwrap_or(f64::NAN),
-            Self::Udp => sample.per_second() / 1000.0,
+            Self::Rr | Self::Crr | Self::Udp => Placement::one(last),
+            Self::RrTwoCpus | Self::Stream(_) => {
+                Placement { client: cpus.first().copied().unwrap_or(last), server: last }
+            }
+        }
+    }
+
+    /// A comparison without figures. The contestants are its rows.
+    pub(crate) fn comparison(self, at: Placement, rows: Vec<Row>) -> Comparison {
+        let ends = if at.client == at.server {
+            format!("both ends on CPU {}", at.client)
+        } else {
+            format!("ends on CPUs {} and {}", at.client, at.server)
+        };
+        Comparison {
+            name: self.name(),
+            title: self.title().to_owned(),
+            unit: self.unit().to_owned(),
+            better: if self.is_latency() { Better::Less } else { Better::More },
+            setting: ends,
+            rows,
         }
     }
 
     /// Measures once.
     pub(crate) fn measure(self, path: Path<'_>, at: Placement, bound: Bound) -> Result<Sample> {
         match self {
-            Self::Rr => tcp_rr(path, at, bound),
+            Self::Rr | Self::RrTwoCpus => tcp_rr(path, at, bound),
             Self::Crr => tcp_crr(path, at, bound),
             Self::Udp => udp_burst(path, at.client, bound),
+            Self::Stream(flows) => tcp_stream(path, at, flows, bound.time),
+        }
+    }
+
+    /// The figure that is compared: median latency, or rate.
+    pub(crate) fn figure(self, sample: &Sample) -> f64 {
+        match self {
+            Self::Rr | Self::RrTwoCpus | Self::Crr => sample.p50_us.unwrap_or(f64::NAN),
+            Self::Udp => sample.per_second() / 1e3,
+            // Operations are bytes.
+            Self::Stream(_) => sample.per_second() * 8.0 / 1e9,
         }
     }
 }

@@ -5,6 +5,7 @@ mod cpu;
 mod sample;
 mod tcp_crr;
 mod tcp_rr;
+mod tcp_stream;
 mod udp_burst;
 mod udp_rr;
 
@@ -14,6 +15,7 @@ pub use cpu::{Placement, cpus};
 pub use sample::Sample;
 pub use tcp_crr::tcp_crr;
 pub use tcp_rr::tcp_rr;
+pub use tcp_stream::tcp_stream;
 pub use udp_burst::udp_burst;
 pub use udp_rr::udp_rr;
 

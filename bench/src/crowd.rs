@@ -1,0 +1,170 @@
+//! A node with many attachments: what another ADD costs there, how much memory the agent takes, how long a new agent
+//! takes to find everything again, and how often it wakes when nothing happens.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
+
+use crate::add_del::milliseconds;
+use crate::comparison::{Better, Comparison, Row};
+use crate::results::Fact;
+use crate::rounds::Rounds;
+use crate::screen::Screen;
+
+/// Attachments on a bridge; a bridge has room for 1,023 ports.
+const PER_BRIDGE: usize = 500;
+
+/// How long the agent is watched doing nothing.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's.
+const WAKE_UPS: f64 = 4.0;
+
+/// KiB of the agent with 1,000 attachments.
+const RESIDENT_KIB: f64 = 30.0 * 1024.0;
+
+/// What there was to see.
+pub(crate) struct Crowd {
+    /// ADD among none, and among `sizes` others.
+    pub(crate) adds: Comparison,
+    /// Of the agent, with all of them.
+    pub(crate) facts: Vec<Fact>,
+}
+
+/// Fills one node for each of `sizes`, and adds and deletes one container more on each in interleaved rounds.
+pub(crate) fn measure(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    lab: &Lab,
+    sizes: &[usize],
+    rounds: usize,
+) -> Result<Crowd> {
+    let mut nodes = Vec::new();
+    for size in sizes {
+        nodes.push(Crowded::fill(screen, interrupt, lab, *size)?);
+    }
+    let mut rows: Vec<Row> =
+        sizes.iter().map(|size| Row::new(&format!("shunt-{size}"), &format!("shunt among {size}"))).collect();
+    let plan = Rounds { title: "ADD among others", count: rounds, warm_up: 1, contestants: nodes.len() };
+    plan.run(screen, interrupt, |turn| {
+        let took = nodes[turn.contestant].once_more(lab, turn.round)?;
+        if turn.counts {
+            rows[turn.contestant].figures.push(milliseconds(took));
+        }
+        Ok(())
+    })?;
+    let adds = Comparison {
+        name: "add-crowded".to_owned(),
+        title: "CNI ADD among other attachments".to_owned(),
+        unit: "ms".to_owned(),
+        better: Better::Less,
+        setting: "exec to exit".to_owned(),
+        rows,
+    };
+    let facts = match nodes.last_mut() {
+        Some(largest) => largest.facts(screen)?,
+        None => Vec::new(),
+    };
+    Ok(Crowd { adds: adds.judged(), facts })
+}
+
+/// A node and its containers.
+struct Crowded {
+    networks: Vec<Network>,
+    sandboxes: Vec<Sandbox>,
+    node: Node,
+}
+
+impl Crowded {
+    fn fill(screen: &mut Screen, interrupt: &Interrupt, lab: &Lab, size: usize) -> Result<Self> {
+        let node = Node::start(lab, &format!("crowd-{size}"))?;
+        let bridges = size.div_ceil(PER_BRIDGE).max(1);
+        let network = |index: usize| {
+            node.network(
+                &format!("n{index}"),
+                &format!("cni{index}"),
+                &[&format!("10.{}.0.0/16", 100 + index)],
+            )
+        };
+        let networks: Vec<_> = (0..bridges).map(network).collect();
+        let mut sandboxes = Vec::with_capacity(size);
+        for index in 0..size {
+            interrupt.check()?;
+            screen.progress(index as f64 / size as f64, &format!("{size} attachments"), None);
+            let network = &networks[index / PER_BRIDGE];
+            sandboxes.push(Sandbox::start(lab, &node, network, &format!("{}-{index}", node.name()))?);
+        }
+        Ok(Self { networks, sandboxes, node })
+    }
+
+    /// The time of an ADD among all.
+    fn once_more(&self, lab: &Lab, round: usize) -> Result<Duration> {
+        let network = self.networks.last().context("a node has a network")?;
+        let sandbox =
+            Sandbox::start(lab, &self.node, network, &format!("{}-more-{round}", self.node.name()))?;
+        sandbox.delete(&self.node, network)?;
+        Ok(sandbox.attachment().took)
+    }
+
+    fn facts(&mut self, screen: &mut Screen) -> Result<Vec<Fact>> {
+        let size = self.sandboxes.len();
+        let resident = self.status_number("VmRSS:")?;
+        screen.progress(0.0, "the agent does nothing", Some(IDLE));
+        let before = self.sleeps()?;
+        std::thread::sleep(IDLE);
+        let woken = woken(&before, &self.sleeps()?) / IDLE.as_secs_f64();
+        self.node.agent_mut().kill()?;
+        let begun = Instant::now();
+        self.node.restart_agent()?;
+        let adopted = milliseconds(begun.elapsed());
+        let fact = |name: &str, title: &str, value: f64, unit: &str, limit| Fact {
+            name: name.to_owned(),
+            title: format!("{title}, {size} attachments"),
+            value,
+            unit: unit.to_owned(),
+            limit,
+        };
+        Ok(vec![
+            fact("agent-resident", "agent's memory", resident, "KiB", Some(RESIDENT_KIB)),
+            fact("agent-wake-ups", "agent's wake-ups when idle", woken, "1/s", Some(WAKE_UPS)),
+            fact("agent-restart", "kill -9 until the next agent answers", adopted, "ms", None),
+        ])
+    }
+
+    /// A number of the agent's `/proc/PID/status`.
+    fn status_number(&self, key: &str) -> Result<f64> {
+        let id = self.node.agent().id().context("the agent runs")?;
+        number(&format!("/proc/{id}/status"), key)
+    }
+
+    /// How often each of the agent's threads has gone to sleep so far, by its id.
+    fn sleeps(&self) -> Result<BTreeMap<OsString, f64>> {
+        let id = self.node.agent().id().context("the agent runs")?;
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).context("list the agent's threads")?;
+        let mut sleeps = BTreeMap::new();
+        for thread in threads {
+            let thread = thread.context("list the agent's threads")?;
+            let status = thread.path().join("status");
+            // One that ended meanwhile has nothing to say.
+            if let Ok(times) = number(&status.to_string_lossy(), "voluntary_ctxt_switches:") {
+                sleeps.insert(thread.file_name(), times);
+            }
+        }
+        Ok(sleeps)
+    }
+}
+
+/// How often threads went to sleep in between; a thread that ended meanwhile is not counted.
+fn woken(before: &BTreeMap<OsString, f64>, after: &BTreeMap<OsString, f64>) -> f64 {
+    after.iter().map(|(thread, times)| times - before.get(thread).unwrap_or(&0.0)).sum()
+}
+
+fn number(path: &str, key: &str) -> Result<f64> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .with_context(|| format!("{key} in {path}"))
+}
