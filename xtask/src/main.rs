@@ -7,6 +7,7 @@
 mod bench;
 mod build;
 mod ci;
+mod fuzz;
 mod install;
 mod lint;
 mod mutants;
@@ -49,6 +50,8 @@ enum Verb {
     Lint,
     /// Put faults into the packet's journey, one at a time, and show that a test fails for each
     Mutants(mutants::Arguments),
+    /// Feed what is read from strangers with inputs that take ever new branches
+    Fuzz(fuzz::Arguments),
     /// Exactly what CI runs: lint, test, demo
     Ci,
 }
@@ -78,6 +81,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Install(arguments) => install::run(&arguments),
         Verb::Lint => lint::run(),
         Verb::Mutants(arguments) => mutants::run(&arguments),
+        Verb::Fuzz(arguments) => fuzz::run(&arguments),
         Verb::Ci => ci::run(),
     }
 }

@@ -20,7 +20,7 @@ use self::leaks::Snapshot;
 use self::processes::Process;
 use self::skips::Skips;
 pub(crate) use self::tally::Tally;
-use crate::{build, process, setup, workspace};
+use crate::{build, fuzz, process, setup, workspace};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -29,6 +29,13 @@ pub(crate) struct Arguments {
     /// Run only this package's tests
     #[arg(short, long)]
     package: Option<String>,
+}
+
+impl Arguments {
+    /// Whether nothing is left out.
+    fn are_all(&self) -> bool {
+        self.filter.is_none() && self.package.is_none()
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -41,6 +48,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     setup::for_tests()?;
     build::run()?;
+    // The tests run whatever the fuzzers find.
+    let fuzzed = if arguments.are_all() { fuzz::run(&fuzz::Arguments::for_the_suite()) } else { Ok(()) };
     processes::adopt_orphans()?;
 
     let skips = Skips::create()?;
@@ -63,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !left.is_empty() {
         bail!("the tests left something behind");
     }
+    fuzzed?;
     skips.judge()
 }
 
