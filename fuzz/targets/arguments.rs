@@ -1,6 +1,7 @@
 //! `CNI_ARGS` (the input's first line) and `prevResult` (the rest): whatever can be read can be said again in every
 //! version of the specification, and reads as what was said.
 #![no_main]
+#![allow(clippy::unwrap_used, reason = "a target that panics has found something")]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

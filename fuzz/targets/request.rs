@@ -1,6 +1,7 @@
 //! The agent's socket: bytes of a client, arriving in pieces. No frame is over its limit, and a request that was
 //! understood can be sent again.
 #![no_main]
+#![allow(clippy::unwrap_used, reason = "a target that panics has found something")]
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
