@@ -1,7 +1,8 @@
 //! The maps, each under its type.
 
-use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
+use dataplane::abi::policer::Policer;
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
@@ -32,6 +33,8 @@ pub struct Maps {
     pub addresses: HashMap<MapData, AddressKey, Owner>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    /// What limited ports may send, by counter slot.
+    pub policers: Array<MapData, Policer>,
     counters: PerCpuArray<MapData, PortCounters>,
     drops: PerCpuHashMap<MapData, DropKey, Count>,
     cpus: usize,
@@ -51,6 +54,7 @@ impl Maps {
             stations: take(ebpf, "FDB")?,
             addresses: take(ebpf, "ADDRESSES")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
+            policers: take(ebpf, "POLICERS")?,
             drops: take(ebpf, "DROPS")?,
             counters,
             cpus,

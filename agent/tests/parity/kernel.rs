@@ -8,6 +8,7 @@ use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValue
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
+use dataplane::abi::policer::Policer;
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
@@ -47,6 +48,7 @@ pub(crate) struct Remembered {
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
+    pub(crate) policers: BTreeMap<u32, Policer>,
 }
 
 /// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
@@ -103,6 +105,10 @@ impl Kernel {
         for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
             drops.remove(&key).expect("a drop count that is there");
         }
+        let mut policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
+        for (slot, policer) in world::policers() {
+            policers.set(slot, policer, 0).expect("a slot");
+        }
         let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];
         for slot in 0..=world::PLACES.len() as u32 {
@@ -157,7 +163,10 @@ impl Kernel {
             self.entries::<FlowKey, KernelFlow>("KERNEL_FLOWS").into_iter().map(|(key, _)| key);
         let kernel_flows = kernel_flows.collect();
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
-        Remembered { counters, drops, kernel_flows, ports }
+        let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
+        let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
+        let policers = world::policers().into_iter().map(read).collect();
+        Remembered { counters, drops, kernel_flows, ports, policers }
     }
 
     fn decision(&mut self) -> Decision {

@@ -1,14 +1,15 @@
 //! The kernel's maps as [`Tables`].
 
-use aya_ebpf::helpers::generated::bpf_ktime_get_boot_ns;
+use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
 use dataplane::Tables;
+use dataplane::abi::policer::Policer;
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
     StationKey,
 };
 use dataplane::tables::Lane;
 
-use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, KERNEL_FLOWS, PORTS};
+use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, KERNEL_FLOWS, POLICERS, PORTS};
 
 /// Update flags: create or overwrite.
 const ANY: u64 = 0;
@@ -63,6 +64,35 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = POLICERS.get_ptr(slot)?;
+        // SAFETY: as in `port`; `due` alone changes, and is one aligned word.
+        Some(unsafe { *policer })
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        // SAFETY: the helper only reads a clock.
+        unsafe { bpf_ktime_get_ns() }
+    }
+
+    #[inline(always)]
+    fn begin(&self, slot: u32, due: u64) {
+        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
+            // SAFETY: the pointer is to a live map value; one aligned word.
+            unsafe { (*policer).due = due };
+        }
+    }
+
+    #[inline(always)]
+    fn charge(&self, slot: u32, nanoseconds: u64) {
+        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
+            // SAFETY: the pointer is to a live map value, whose `due` is an aligned word.
+            unsafe { add_atomically(&raw mut (*policer).due, nanoseconds) };
+        }
+    }
+
+    #[inline(always)]
     fn count(&self, slot: u32, lane: Lane, bytes: u32) {
         let Some(counters) = COUNTERS.get_ptr_mut(slot) else {
             return;
@@ -100,4 +130,20 @@ impl Tables for KernelTables {
 fn add(count: &mut Count, bytes: u32) {
     count.packets += 1;
     count.bytes += u64::from(bytes);
+}
+
+/// Adds to a word that other CPUs add to. Rust has no atomic addition for BPF; the machine has (RFC 9669, section 5.3).
+#[inline(always)]
+unsafe fn add_atomically(word: *mut u64, more: u64) {
+    // SAFETY: the caller's pointer is to a live, aligned word.
+    #[cfg(target_arch = "bpf")]
+    unsafe {
+        core::arch::asm!("lock *(u64 *)({word} + 0) += {more}", word = in(reg) word, more = in(reg) more);
+    }
+    // On the host this is only linted.
+    // SAFETY: as above.
+    #[cfg(not(target_arch = "bpf"))]
+    unsafe {
+        *word += more;
+    }
 }

@@ -9,6 +9,7 @@
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
+//! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
 //! 02 00 00 00 03 ea                # to beta
 //! ```
@@ -71,6 +72,7 @@ pub struct Case {
     pub counts: BTreeSet<String>,
     pub asks: Vec<u32>,
     pub notes: usize,
+    pub charges: Option<(u32, u64)>,
 }
 
 /// Every golden file beside this one, by name.
@@ -99,6 +101,7 @@ fn read(path: &Path) -> Case {
         counts: BTreeSet::new(),
         asks: Vec::new(),
         notes: 0,
+        charges: None,
     };
     let mut state = "";
     let mut in_bytes = false;
@@ -119,6 +122,10 @@ fn read(path: &Path) -> Case {
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
+                "charges" => {
+                    let nanoseconds = words[1].parse().expect("a number of nanoseconds");
+                    case.charges = Some((world::ifindex(words[0]), nanoseconds));
+                }
                 "bytes" => in_bytes = true,
                 _ => panic!("{name}: no field {field}"),
             }

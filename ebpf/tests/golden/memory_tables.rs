@@ -1,9 +1,10 @@
 //! The maps in memory, as the world fills them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
+use dataplane::abi::policer::Policer;
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
     StationKey,
@@ -14,10 +15,13 @@ use super::world;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
+    /// The clock.
+    pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
     pub stations: BTreeMap<StationKey, Station>,
     pub addresses: BTreeMap<AddressKey, Owner>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub policers: RefCell<BTreeMap<u32, Policer>>,
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
 }
@@ -29,6 +33,8 @@ impl MemoryTables {
             stations: world::stations().into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
+            now: Cell::new(world::NOW),
+            policers: RefCell::new(world::policers().into_iter().collect()),
             ..Self::default()
         }
     }
@@ -82,6 +88,24 @@ impl Tables for MemoryTables {
         {
             port.asks = PATH_ASK;
         }
+    }
+
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = self.policers.borrow().get(&slot).copied();
+        assert!(policer.is_some(), "slot {slot} is not limited, and nothing is to be looked up");
+        policer
+    }
+
+    fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    fn begin(&self, slot: u32, due: u64) {
+        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due = due);
+    }
+
+    fn charge(&self, slot: u32, nanoseconds: u64) {
+        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due += nanoseconds);
     }
 
     fn count(&self, slot: u32, lane: Lane, bytes: u32) {
