@@ -16,12 +16,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use dataplane::Verdict;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{Translation, TupleKey};
 use dataplane::port::Missing;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::world;
+use golden::{outside, world};
 use kernel::{Kernel, in_world_namespace};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -50,11 +50,12 @@ fn assert_parity(
     packet: &BytesPacket,
     name: &str,
 ) {
-    let tables = MemoryTables::of_world();
+    let tables = MemoryTables { now: kernel::now(), ..MemoryTables::of_world() };
+    *tables.flows.borrow_mut() = outside::flows(tables.now).into_iter().collect();
     let mut pure = packet.clone();
     let verdict = entry.travel(&mut pure, here, missing, &tables);
 
-    kernel.fill();
+    kernel.fill(tables.now);
     let run = kernel.run(entry.program(), here, packet);
     let action = match verdict {
         Verdict::Pass(_) => TC_ACT_UNSPEC,
@@ -73,17 +74,10 @@ fn assert_parity(
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
     assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
-    assert_eq!(comparable(&remembered.policers), comparable(&tables.policers.borrow()), "{name}: policers");
-}
-
-/// The policers, but for what was paid by the clock: the kernel has another one.
-fn comparable(policers: &BTreeMap<u32, Policer>) -> Vec<(u32, Policer)> {
-    let by_the_clock = |due| (1..world::FAR).contains(&due);
-    let read = |(slot, policer): (&u32, &Policer)| {
-        let due = if by_the_clock(policer.due) { 1 } else { policer.due };
-        (*slot, Policer { due, ..*policer })
+    let timeless = |flows: BTreeMap<TupleKey, Translation>| -> BTreeMap<TupleKey, Translation> {
+        flows.into_iter().map(|(key, flow)| (key, Translation { touched: 0, begun: 0, ..flow })).collect()
     };
-    policers.iter().map(read).collect()
+    assert_eq!(timeless(remembered.flows), timeless(tables.flows.into_inner()), "{name}: flows");
 }
 
 #[test]
@@ -105,14 +99,15 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
         let kernels = RefCell::new(BOTH.map(Kernel::load));
         let cases: Vec<Case> = all().into_iter().filter(|case| can_run(&case.packet)).collect();
         let change = (0usize..120, any::<u8>());
-        let program = (0..3usize, 0..BOTH.len());
+        let program = (0..Entry::ALL.len(), 0..BOTH.len());
         let places = (0..world::PLACES.len(), prop::option::of(0..world::PLACES.len()));
         let changes = prop::collection::vec(change, 0..4);
         let input = (0..cases.len(), program, places, changes, 15usize..2000);
         let mut runner =
             TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
         let outcome = runner.run(&input, |(which, (entry, missing), (place, origin), changes, length)| {
-            let entry = [Entry::FromContainer, Entry::ToContainer, Entry::FromHost][entry];
+            let entry = Entry::ALL[entry];
+            let here = if entry == Entry::FromWire { outside::UPLINK } else { world::PLACES[place].ifindex };
             let mut packet = cases[which].packet.clone();
             packet.bytes.truncate(length);
             for (at, byte) in changes {
@@ -127,7 +122,7 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             }
             let kernel = &mut kernels.borrow_mut()[missing];
             let name = format!("{packet:02x?}");
-            assert_parity(kernel, (entry, BOTH[missing]), world::PLACES[place].ifindex, &packet, &name);
+            assert_parity(kernel, (entry, BOTH[missing]), here, &packet, &name);
             Ok(())
         });
         if let Err(error) = outcome {

@@ -17,10 +17,15 @@ use aya::programs::SchedClassifier;
 const LIMIT: u32 = 1_000_000;
 
 /// For open ports: program, instructions that the verifier may walk, bytes of machine code on x86-64.
-const OPEN: [(&str, u32, u32); 3] =
-    [("from_container", 20_000, 6_000), ("to_container", 50_000, 6_000), ("from_host", 20_000, 6_000)];
+const OPEN: [(&str, u32, u32); 5] = [
+    ("from_container", 20_000, 6_000),
+    ("to_container", 50_000, 6_000),
+    ("from_host", 20_000, 6_000),
+    ("from_mapped", 60_000, 9_000),
+    ("from_wire", 60_000, 12_000),
+];
 
-/// For restricted ports, which have no program on the bridge device.
+/// For restricted ports, which have no programs of their own elsewhere.
 const RESTRICTED: [(&str, u32, u32); 2] =
     [("from_container", 60_000, 9_000), ("to_container", 50_000, 6_000)];
 

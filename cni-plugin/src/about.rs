@@ -12,7 +12,7 @@ pub const ABOUT: &str = concat!(
     "    shunt                     interface, addresses and fast path in one call\n",
     "    shunt-bridge, bridge      the reference bridge plugin\n",
     "    shunt-ipam                an IPAM plugin with host-local's keys and files\n",
-    "    shunt-portmap, portmap    the reference portmap plugin (not built yet)\n",
+    "    shunt-portmap, portmap    the reference portmap plugin\n",
     "    shunt-bandwidth, bandwidth  the reference bandwidth plugin (not built yet)\n",
     "\n",
     "Verbs of the specification: ADD, DEL, CHECK, GC, STATUS, VERSION\n",

@@ -61,6 +61,7 @@ mod codes {
     pub(super) const UNAVAILABLE: u32 = 50;
     pub(super) const NOT_BUILT: u32 = 100;
     pub(super) const CAPACITY: u32 = 101;
+    pub(super) const PORT_TAKEN: u32 = 102;
     pub(super) const BRIDGE_FULL: u32 = 103;
     pub(super) const KERNEL_LACKS: u32 = 105;
     pub(super) const EXISTS: u32 = 106;
@@ -138,6 +139,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Altered => codes::OTHER,
             ErrorKind::Kernel | ErrorKind::State => codes::IO,
             ErrorKind::Capacity => codes::CAPACITY,
+            ErrorKind::PortTaken => codes::PORT_TAKEN,
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },

@@ -6,7 +6,6 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
-pub mod policer;
 pub mod translation;
 
 use crate::address::{Address, L4Port, Mac};
@@ -28,6 +27,16 @@ pub const MAX_KERNEL_FLOWS: u32 = 131_072;
 
 /// `COUNTERS`: one slot a port, plus [`NO_SLOT`].
 pub const MAX_SLOTS: u32 = MAX_PORTS + 1;
+
+/// `MAPPINGS`: the node's ports that lead to containers. Written by the agent.
+pub const MAX_MAPPINGS: u32 = 16_384;
+
+/// `LOCALS`: the node's own addresses. Written by the agent.
+pub const MAX_LOCALS: u32 = 4_096;
+
+/// `FLOWS`: translated connections, two entries each. Written by the programs, swept by the agent; least recently used
+/// go first.
+pub const MAX_FLOWS: u32 = 131_072;
 
 /// `DROPS`: port × reason.
 pub const MAX_DROPS: u32 = 16_384;
@@ -73,8 +82,10 @@ pub const PORT_IP_CHECK: u32 = 8;
 pub const PORT_STRANGER: u32 = 16;
 /// [`Port::flags`]: a stranger that leads out of the node (hardware, a bond, a tunnel), and isolated ports may reach.
 pub const PORT_WIRE: u32 = 32;
-/// [`Port::flags`]: what it sends is limited: its slot in `POLICERS` says how.
-pub const PORT_POLICED: u32 = 64;
+
+/// [`Port::flags`]: host ports lead to it: `from_mapped` runs behind `from_container`, and what is sent to the node
+/// may be an answer.
+pub const PORT_MAPPED: u32 = 0x100;
 
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
@@ -237,8 +248,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
-    use super::policer::Policer;
-    use super::translation::{Mapping, MappingKey, Translation, TupleKey};
+    use super::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
     use super::*;
 
     macro_rules! pod {
@@ -261,7 +271,8 @@ mod pod {
         PortCounters,
         DropKey,
         Decision,
-        Policer,
+        LocalKey,
+        Local,
         MappingKey,
         Mapping,
         TupleKey,

@@ -1,11 +1,23 @@
 //! Addresses and ports in network order, and the only arithmetic that is done on them.
 
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// An Ethernet address. Kept in half words: the compiler for BPF keeps bytes one by one, and its stack is small.
 #[repr(transparent)]
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub struct Mac([u16; 3]);
 
@@ -61,6 +73,38 @@ impl Address {
     #[inline(always)]
     pub const fn from_v4([a, b]: [u16; 2]) -> Self {
         Self([0, 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]), join(a, b)])
+    }
+
+    /// The IPv6 address with these words, as they stand in memory.
+    #[inline(always)]
+    pub const fn from_v6_words(words: [u32; 4]) -> Self {
+        Self(words)
+    }
+
+    /// The IPv4 address with this word, as it stands in memory, mapped.
+    #[inline(always)]
+    pub const fn from_v4_word(word: u32) -> Self {
+        Self([0, 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]), word])
+    }
+
+    /// As [`Address::from_v6`] takes it.
+    #[inline(always)]
+    pub const fn v6(self) -> [u16; 8] {
+        let ([a, b], [c, d], [e, f], [g, h]) =
+            (split(self.0[0]), split(self.0[1]), split(self.0[2]), split(self.0[3]));
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// As [`Address::from_v4`] takes it.
+    #[inline(always)]
+    pub const fn v4(self) -> [u16; 2] {
+        split(self.0[3])
+    }
+
+    /// Whether it is an IPv4 one, mapped.
+    #[inline(always)]
+    pub const fn is_v4(self) -> bool {
+        self.0[0] | self.0[1] | (self.0[2] ^ u32::from_ne_bytes([0, 0, 0xff, 0xff])) == 0
     }
 
     /// Its bytes.
@@ -124,6 +168,13 @@ const fn join(first: u16, second: u16) -> u32 {
     u32::from_ne_bytes([a, b, c, d])
 }
 
+/// The half words of a word as it is in memory.
+#[inline(always)]
+const fn split(word: u32) -> [u16; 2] {
+    let [a, b, c, d] = word.to_ne_bytes();
+    [u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])]
+}
+
 impl From<core::net::IpAddr> for Address {
     fn from(address: core::net::IpAddr) -> Self {
         let v6 = match address {
@@ -137,7 +188,19 @@ impl From<core::net::IpAddr> for Address {
 /// A TCP, UDP or SCTP port, or an ICMP echo identifier.
 #[repr(transparent)]
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub struct L4Port(u16);
 

@@ -3,7 +3,7 @@
 use crate::Tables;
 use crate::abi::{DropKey, Port};
 use crate::tables::Lane;
-use crate::verdict::{Stop, Verdict};
+use crate::verdict::{PassReason, Stop, Verdict, Way};
 
 /// Counts what became of a packet from `here`. A delivery is counted at both ends: redirecting to a peer passes the
 /// receiver's own hooks by.
@@ -12,8 +12,13 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
     match *verdict {
         Verdict::Deliver(delivery) => {
             tables.count(port.slot, Lane::FromFast, bytes);
-            tables.count(delivery.slot, Lane::ToFast, bytes);
+            // What leaves the node has no receiver here.
+            if !matches!(delivery.way, Way::Neighbor(_)) {
+                tables.count(delivery.slot, Lane::ToFast, bytes);
+            }
         }
+        // `from_mapped` comes next, and counts.
+        Verdict::Pass(PassReason::MayAnswer) => {}
         Verdict::Pass(_) => tables.count(port.slot, Lane::FromKernel, bytes),
         Verdict::Drop(reason) => {
             tables.count(port.slot, Lane::FromDropped, bytes);

@@ -1,7 +1,11 @@
 //! deliver: the last checks, then all edits at once.
 
-use crate::abi::{STATION_PEER_UP, STATION_QUEUED, Station};
+use crate::Tables;
+use crate::abi::translation::TupleKey;
+use crate::abi::{NO_SLOT, STATION_PEER_UP, STATION_QUEUED, Station};
 use crate::packet::Packet;
+use crate::parse::{Frame, Segment};
+use crate::tables::RouteQuery;
 use crate::verdict::{Delivery, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
@@ -14,11 +18,17 @@ const ETHERNET_BYTES: u32 = 14;
 #[inline(always)]
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
+    Ok(into_container(packet, station))
+}
+
+/// The same for a frame that has been found to fit.
+#[inline(always)]
+pub fn into_container<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     if station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP {
-        return Ok(through_port(packet, station));
+        return through_port(packet, station);
     }
     packet.become_own();
-    Ok(Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer })
+    Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer }
 }
 
 /// Hands a frame from the node's own stack to `station`. From a tc egress hook only its port can be reached.
@@ -31,16 +41,51 @@ pub fn from_host<P: Packet>(packet: &mut P, station: &Station) -> Result<Deliver
     Ok(through_port(packet, station))
 }
 
+/// Where an answer goes: by the kernel's route from its bridge, for what it becomes.
+///
+/// # Errors
+/// Passes what has no route, does not fit, or has come to its last hop.
+#[inline(always)]
+pub fn routed<P: Packet, T: Tables>(
+    packet: &P,
+    frame: &Frame,
+    segment: &Segment,
+    becomes: &TupleKey,
+    bridge: u32,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    survives(segment)?;
+    let bytes = if packet.segment_size() == 0 { (packet.length() - frame.payload) as u16 } else { 0 };
+    let query = RouteQuery { from: bridge, source: becomes.source, destination: becomes.destination, bytes };
+    let route = tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))?;
+    Ok(Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) })
+}
+
+/// Whether a packet may be routed on.
+///
+/// # Errors
+/// Passes what has come to its last hop: the kernel tells its sender.
+#[inline(always)]
+pub fn survives(segment: &Segment) -> Result<(), Stop> {
+    if segment.ip.hop_limit <= 1 {
+        return Err(Stop::Pass(PassReason::Expiring));
+    }
+    Ok(())
+}
+
 #[inline(always)]
 fn through_port<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     packet.mark_judged();
     Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Port }
 }
 
-/// The kernel's bridge drops a frame that is larger than its port's MTU, and lets every GSO packet through
-/// (`is_skb_forwardable`); redirecting to a peer checks nothing at all.
+/// Whether a frame may go to `station`. The kernel's bridge drops a frame that is larger than its port's MTU, and lets
+/// every GSO packet through (`is_skb_forwardable`); redirecting to a peer checks nothing at all.
+///
+/// # Errors
+/// Passes what does not fit.
 #[inline(always)]
-fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
+pub fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
     if packet.segment_size() == 0 && packet.length() > station.mtu + ETHERNET_BYTES {
         return Err(Stop::Pass(PassReason::TooBig));
     }

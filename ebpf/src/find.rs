@@ -1,9 +1,23 @@
 //! find: where does a frame go? Asks the FDB by (L2 domain, VLAN, MAC).
 
 use crate::Tables;
-use crate::abi::{Port, STATION_HOST, Station, StationKey};
+use crate::abi::translation::Mapping;
+use crate::abi::{Port, PortKey, STATION_HOST, Station, StationKey};
 use crate::parse::Frame;
+use crate::translate::rewrite::Macs;
 use crate::verdict::{PassReason, Stop};
+
+/// The container that a mapping leads to, and how a frame gets to it: from the bridge, as everything that is routed.
+///
+/// # Errors
+/// Passes what cannot be delivered now.
+#[inline(always)]
+pub fn mapped<T: Tables>(mapping: &Mapping, tables: &T) -> Result<(Station, Macs), Stop> {
+    let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
+    let station = tables.station(&key).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    let bridge = tables.port(&PortKey { ifindex: mapping.bridge }).ok_or(Stop::Pass(PassReason::NoPort))?;
+    Ok((station, Macs { destination: mapping.mac, source: bridge.mac }))
+}
 
 /// The station that a frame from `here` is for.
 ///

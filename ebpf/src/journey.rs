@@ -4,15 +4,22 @@
 //! |---|---|---|---|
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
+//! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
+//! | [`from_wire`] | tc ingress of an uplink | what comes from outside | into a container by a host port, or the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
-use crate::abi::Port;
+use crate::abi::{DropKey, PORT_SHARED, Port};
 use crate::notice::Sender;
 use crate::packet::Packet;
-use crate::parse::Unreadable;
+use crate::parse::{Frame, Unreadable};
 use crate::port::Missing;
+use crate::tables::Lane;
+use crate::translate::request::OUTSIDE;
+use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, admit, count, deliver, find, isolate, notice, parse, path, police, port, reach, vouch};
+use crate::{
+    Tables, admit, count, deliver, find, isolate, mapped, notice, parse, path, port, reach, translate, vouch,
+};
 
 /// A frame that a container sent, at the host end `here` of its veth.
 #[inline(always)]
@@ -32,6 +39,75 @@ pub fn from_container<P: Packet, T: Tables>(
     verdict
 }
 
+/// The same frame, which [`from_container`] has left to the kernel, on a port that host ports lead to. An answer leaves by
+/// the kernel's route; everything else stays the kernel's, and is counted here only where it was not counted there.
+#[inline(always)]
+pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let port = match port::entry(here, Missing::Pass, tables) {
+        Ok(port) => port,
+        Err(stop) => return Err(stop).into(),
+    };
+    let frame = match parse::frame(packet) {
+        Ok(frame) => frame,
+        Err(unreadable) => return Err(truncated(unreadable)).into(),
+    };
+    if let Err(stop) = mapped::may_answer(&frame, &port, here, tables) {
+        return Err(stop).into();
+    }
+    let bytes = packet.length();
+    let verdict = answer(packet, &frame, &port, tables).into();
+    if port.flags & PORT_SHARED == 0 {
+        count::sent(&verdict, &port, here, bytes, tables);
+    }
+    verdict
+}
+
+#[inline(always)]
+fn answer<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::ToHost))?;
+    let becomes = translate::answer::becomes(&segment, tables)?;
+    let delivery = deliver::routed(packet, frame, &segment, &becomes, port.bridge, tables)?;
+    rewrite(packet, frame, &segment, &becomes, None);
+    Ok(delivery)
+}
+
+/// A frame that came in by the uplink `here`.
+#[inline(always)]
+pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let bytes = packet.length();
+    let verdict = request(packet, tables).into();
+    match verdict {
+        Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
+        Verdict::Drop(reason) => {
+            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+        }
+        Verdict::Pass(_) => {}
+    }
+    verdict
+}
+
+#[inline(always)]
+fn request<P: Packet, T: Tables>(packet: &mut P, tables: &T) -> Result<Delivery, Stop> {
+    if !packet.is_for_this_host() {
+        return Err(Stop::Pass(PassReason::NotLocal));
+    }
+    let frame = parse::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
+    let segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::Unmapped))?;
+    let mapping = translate::request::mapping(&segment, tables)?;
+    let becomes = translate::request::becomes(&segment, &mapping)?;
+    let (station, macs) = find::mapped(&mapping, tables)?;
+    deliver::survives(&segment)?;
+    translate::request::follow(&segment, &becomes, tables)?;
+    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    rewrite(packet, &frame, &segment, &becomes, Some(macs));
+    Ok(deliver::into_container(packet, &station))
+}
+
 #[inline(always)]
 fn onwards<P: Packet, T: Tables>(
     packet: &mut P,
@@ -41,16 +117,14 @@ fn onwards<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
-    // Whatever becomes of it, it was sent.
-    police::rate(port, packet.length(), tables)?;
-    // Before admit: what passes as another station's frame must not pass for another's address. Only in the programs for
+    // First: what passes as another station's frame must not pass for another's address. Only in the programs for
     // restricted ports: it costs the verifier more than all the rest.
     if missing == Missing::Drop {
         vouch::addresses(packet, &frame, port, here, tables)?;
     }
     admit::source(&frame, port)?;
     admit::alone(port)?;
-    let station = find::station(&frame, port, here, tables)?;
+    let station = mapped::unless_answer(find::station(&frame, port, here, tables), port)?;
     isolate::apart(port, &station)?;
     path::ours(packet, &frame, port, tables)?;
     deliver::from_container(packet, &station)

@@ -1,6 +1,8 @@
 //! What a stage may do with a frame.
 
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::translate::checksum::Change;
 
 /// A header, or a piece of one, as it stands in a frame: any bytes make one. Made of bytes and half words only,
 /// because a frame starts at an even address and nothing more is known of its alignment.
@@ -16,6 +18,23 @@ impl<T: FromBytes + Immutable + KnownLayout + Copy> Header for T {}
 pub struct Tag {
     /// Tag control information: priority (3 bits), drop eligible (1), VLAN id (12).
     pub tci: u16,
+}
+
+/// What a transport checksum has to make up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mending {
+    /// Offset of the checksum's field.
+    pub field: u32,
+    /// Whether zero means that there is none (UDP).
+    pub optional: bool,
+    /// Whether no header checksum makes up for the addresses (IPv6).
+    pub alone: bool,
+    /// What changed in the pseudo header: the addresses.
+    pub addresses: Change,
+    /// What changed in the transport header: the ports.
+    pub ports: Change,
+    /// What changed in the network header beside the addresses and its own checksum.
+    pub header: Change,
 }
 
 /// One frame, from its Ethernet header on.
@@ -37,6 +56,15 @@ pub trait Packet {
 
     /// Makes the first `bytes` bytes readable directly, as far as the frame has them. False when that cannot be done.
     fn linearize(&mut self, bytes: u32) -> bool;
+
+    /// Whether the link layer brought it to this host and to nobody else (`PACKET_HOST`).
+    fn is_for_this_host(&self) -> bool;
+
+    /// Edits the header at `offset`, which has been loaded before.
+    fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T));
+
+    /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
+    fn mend(&mut self, mending: Mending);
 
     /// Makes the frame this host's own (`PACKET_HOST`). A bridged frame arrives as another host's, and before
     /// Linux 6.15 `bpf_redirect_peer` keeps that, whereupon the peer's `ip_rcv` drops it.

@@ -1,7 +1,9 @@
 //! Every question that a stage may ask of a map.
 
-use crate::abi::policer::Policer;
+use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use crate::address::Address;
+use crate::translate::connection::Direction;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,39 @@ pub enum Lane {
     ToKernel,
     /// To the container, dropped.
     ToDropped,
+}
+
+/// What became of an entry that was to be new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// It is there.
+    New,
+    /// There is one already.
+    Exists,
+    /// The map takes no more.
+    Full,
+}
+
+/// A packet that is to be routed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteQuery {
+    /// The interface that it comes from, by the kernel's idea: a bridge and not its port.
+    pub from: u32,
+    /// From whom.
+    pub source: Address,
+    /// To whom.
+    pub destination: Address,
+    /// Bytes of it that have to fit, IP header included; 0 for what will be cut to fit.
+    pub bytes: u16,
+}
+
+/// Where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Out of this interface.
+    pub ifindex: u32,
+    /// To this neighbour.
+    pub next_hop: Address,
 }
 
 /// The maps, as the stages see them. Values are copies: what a stage decides rests on one state of each entry.
@@ -40,17 +75,38 @@ pub trait Tables {
     /// Makes a port ask of each packet whether its flow is the kernel's, from now on.
     fn ask_from_now_on(&self, key: &PortKey);
 
-    /// How what a port sends is limited, by its counter slot.
-    fn policer(&self, slot: u32) -> Option<Policer>;
-
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// `CLOCK_BOOTTIME` in nanoseconds.
     fn now(&self) -> u64;
 
-    /// Sets when all that a port sent is paid for.
-    fn begin(&self, slot: u32, due: u64);
+    /// Where a port of the node leads.
+    fn mapping(&self, key: &MappingKey) -> Option<Mapping>;
 
-    /// Moves that by `nanoseconds`, whoever else does at the same time.
-    fn charge(&self, slot: u32, nanoseconds: u64);
+    /// Whether an address is the node's.
+    fn is_local(&self, address: &Address) -> bool;
+
+    /// Shows both directions of a translated connection to `judge`, which says what it makes of them and what becomes of
+    /// `mine`, if anything does. None where an entry is missing, or both are not one connection's.
+    fn follow<R>(
+        &self,
+        mine: &TupleKey,
+        other: &TupleKey,
+        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+    ) -> Option<R>;
+
+    /// What a packet with this tuple becomes.
+    fn becomes(&self, key: &TupleKey) -> Option<TupleKey>;
+
+    /// Makes an entry where there is none.
+    fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted;
+
+    /// Makes an entry, or writes over the one that there is.
+    fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool;
+
+    /// Removes an entry.
+    fn forget_flow(&self, key: &TupleKey);
+
+    /// Where the kernel would route such a packet; none where it would not, or where it does not fit.
+    fn route(&self, query: &RouteQuery) -> Option<Route>;
 
     /// Adds one packet of `bytes` bytes to a port's counter.
     fn count(&self, slot: u32, lane: Lane, bytes: u32);

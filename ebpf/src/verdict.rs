@@ -1,5 +1,7 @@
 //! What may become of a packet, each outcome with its reason.
 
+use crate::address::Address;
+
 /// The end of a journey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -29,6 +31,8 @@ pub enum Way {
     Peer,
     /// Out of the host end (`bpf_redirect`), past its tc egress.
     Port,
+    /// Out of any interface, to the neighbour with this address (`bpf_redirect_neigh`), whom the kernel resolves.
+    Neighbor(Address),
 }
 
 /// A stage's word that the journey is over before delivery.
@@ -59,6 +63,7 @@ impl Verdict {
             Self::Drop(reason) => (1, 0, reason as u32),
             Self::Deliver(Delivery { ifindex, way: Way::Peer, .. }) => (2, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Port, .. }) => (3, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Neighbor(_), .. }) => (4, ifindex, 0),
         }
     }
 }
@@ -119,6 +124,20 @@ reasons! {
         ByKernel = 11, "deliver", "by_kernel";
         /// Judged already where it came from.
         Judged = 12, "deliver", "judged";
+        /// To the node itself, from a port that host ports lead to: it may be an answer, and the program behind says.
+        MayAnswer = 30, "find", "may_answer";
+        /// To a port of the node that leads nowhere.
+        Unmapped = 31, "translate", "unmapped";
+        /// To an address that is not the node's.
+        NotLocal = 32, "translate", "not_local";
+        /// No connection has its tuple, and it begins none.
+        Stray = 33, "translate", "stray";
+        /// Another connection of the container has the tuple that it would get.
+        TupleTaken = 34, "translate", "tuple_taken";
+        /// Its hop limit ends here.
+        Expiring = 35, "translate", "expiring";
+        /// The kernel knows no route for what it would become, or only one that it does not fit.
+        NoRoute = 36, "translate", "no_route";
     }
 }
 
@@ -135,13 +154,13 @@ reasons! {
         SourceSpoofed = 4, "admit", "source_spoofed";
         /// It speaks for an IP address that is not the container's (`ipspoofchk`).
         AddressSpoofed = 6, "vouch", "address_spoofed";
-        /// More than its limit: it did not wait in the queue that is for that.
-        RateExceeded = 7, "police", "rate_exceeded";
         /// Between two isolated ports (`portIsolation`).
         Isolated = 5, "isolate", "isolated";
         /// To a restricted port, from a known station's address and another place than that station's.
         Impostor = 20, "reach", "impostor";
         /// To an isolated port, from an interface on its bridge that is neither a container's nor a wire.
         Stranger = 21, "reach", "stranger";
+        /// For a container, by a port of the node, and larger than the container's MTU: to the node it would be a stray.
+        TooBig = 30, "deliver", "too_big";
     }
 }

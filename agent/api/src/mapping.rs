@@ -1,6 +1,7 @@
 //! Host ports that lead to a container.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,25 @@ pub struct PortMapping {
     pub host_port: u16,
     /// The container's port.
     pub container_port: u16,
+}
+
+impl fmt::Display for PortMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host_ip {
+            Some(ip) => write!(f, "{}/{}", SocketAddr::new(ip, self.host_port), self.protocol),
+            None => write!(f, "{}/{}", self.host_port, self.protocol),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Sctp => "sctp",
+        })
+    }
 }
 
 /// The protocols that have ports.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::CapacityReport;
 use crate::event::Event;
 use crate::report::{AgentStatus, AuditReport, DropReport, FdbEntry, PortReport, ProgramReport};
-use crate::{AttachmentKey, Bandwidth, BridgePort, Interface};
+use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
 pub const VERSION: u32 = 1;
@@ -69,6 +69,20 @@ pub enum Request {
         key: AttachmentKey,
         /// The limits as the asker believes them to be.
         bandwidth: Bandwidth,
+    },
+    /// Give an attachment other host ports, under its traffic. None takes them away.
+    Map {
+        /// Which.
+        key: AttachmentKey,
+        /// The host ports from now on.
+        mappings: Vec<PortMapping>,
+    },
+    /// Compare an attachment's host ports, and nothing else of it, with what is in force.
+    CheckMap {
+        /// Which.
+        key: AttachmentKey,
+        /// The host ports as the asker believes them to be.
+        mappings: Vec<PortMapping>,
     },
     /// [`AgentStatus`].
     Status,
@@ -177,6 +191,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The attachment asks for more bandwidth than is left. Code 101.
     Capacity,
+    /// Another attachment has the host port. Code 102.
+    PortTaken,
     /// The agent cannot serve now (starting, stopping). Code 11.
     Unavailable,
 }

@@ -1,7 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions};
 
 use super::Refusal;
 use crate::mac;
@@ -48,7 +48,7 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     let built = Restrictions { isolated, mac_check, ip_check, ..Restrictions::default() };
     for (asked, what) in [
         (port.restrictions != built, "these restrictions"),
-        (!port.mappings.is_empty(), "port mappings"),
+        (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
         (!port.bandwidth.shaped.is_empty() || !port.bandwidth.unshaped.is_empty(), "limits by subnet"),
     ] {
         if asked {
@@ -56,9 +56,32 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
         }
     }
     limits(&port.bandwidth, port.netns.as_deref())?;
+    mappings(port)?;
     mac::parse(&port.mac)
         .filter(|mac| mac.is_valid_source())
         .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Judges host ports: each has to lead somewhere, and to one place.
+fn mappings(port: &BridgePort) -> Result<(), Refusal> {
+    for (at, mapping) in port.mappings.iter().enumerate() {
+        let wrong = |reason| Err(malformed("mappings", &mapping.to_string(), reason));
+        let leads_to =
+            |ip: &std::net::IpAddr| mapping.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4());
+        if mapping.host_port == 0 || mapping.container_port == 0 {
+            return wrong("has port 0, which is none");
+        }
+        if mapping.host_ip.is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) {
+            return wrong("is at no address of the node's");
+        }
+        if !port.ips.iter().any(leads_to) {
+            return wrong("leads to no address of the container's");
+        }
+        if port.mappings[..at].iter().any(|other| super::mappings::overlaps(other, mapping)) {
+            return wrong("is asked for twice");
+        }
+    }
+    Ok(())
 }
 
 /// Judges limits. What a container sends is limited in its namespace, so that has to be known.

@@ -64,7 +64,6 @@ impl Agent {
         }
         intact &= missing.is_empty();
         if intact {
-            self.kernel.write_policer(attachment)?;
             self.kernel.write_station(attachment)?;
             self.kernel.write_addresses(attachment)?;
         } else {
@@ -74,10 +73,11 @@ impl Agent {
             tracing::warn!(key = %attachment.port.key, %hook, "attached again");
             self.kernel.attach(hook)?;
         }
+        self.kernel.write_mappings(attachment)?;
         Ok(intact)
     }
 
-    fn warn(&mut self, warning: String) {
+    pub(super) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
         self.warnings.push(warning);
     }

@@ -37,6 +37,7 @@ impl Agent {
             return Ok(self.programs_of(&port));
         }
         self.refuse_what_is_taken(&port, mac)?;
+        self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.store.write(&port)?;
         let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
@@ -92,7 +93,7 @@ impl Agent {
         Ok(())
     }
 
-    fn is_gone(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
+    pub(super) fn is_gone(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
         Ok(self.kernel.link(port.host.index)?.is_none_or(|link| link.name != port.host.name))
     }
 
@@ -110,6 +111,10 @@ impl Agent {
         let _both_at_once = self.kernel.expedite();
         for hook in attachment.hooks() {
             self.kernel.attach(&hook)?;
+        }
+        if !port.mappings.is_empty() {
+            self.kernel.write_mappings(&attachment)?;
+            self.watch_wires();
         }
         Ok(())
     }
@@ -130,11 +135,14 @@ impl Agent {
     /// A counter slot that says zero.
     pub(super) fn take_slot(&mut self) -> Result<u32, KernelError> {
         let slot = self.registry.slots.take().ok_or(KernelError::Full)?;
-        let cleared = self.kernel.clear_slot(slot);
-        cleared.map(|()| slot).inspect_err(|_| self.registry.slots.give_back(slot))
+        let cleared = self.kernel.maps.clear_counters(slot);
+        cleared
+            .map(|()| slot)
+            .inspect_err(|_| self.registry.slots.give_back(slot))
+            .map_err(|source| KernelError::Map { map: "COUNTERS", source })
     }
 
-    fn programs_of(&self, port: &BridgePort) -> Attached {
+    pub(super) fn programs_of(&self, port: &BridgePort) -> Attached {
         let bridge = self.registry.bridge(port.bridge.index).map(Bridge::hook);
         let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten().chain(bridge);
         Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }

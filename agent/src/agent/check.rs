@@ -19,9 +19,12 @@ impl Agent {
         // The result that the plugin compares with may have another MAC address, which a plugin after it has given to the
         // container's end. The container is a station behind its port then: slower, and right.
         let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
-        // Nor does it know of limits that a plugin after it has asked for.
+        // Nor does it know of limits and host ports that a plugin after it has asked for.
         if port.bandwidth == Bandwidth::default() {
             port.bandwidth = attachment.port.bandwidth.clone();
+        }
+        if port.mappings.is_empty() {
+            port.mappings.clone_from(&attachment.port.mappings);
         }
         let mut findings: Vec<_> = super::attach::difference(&attachment.port, &port)
             .map(|differs| format!("it is attached with another {differs}"))
@@ -31,7 +34,7 @@ impl Agent {
             findings.push(Finding::StateFile.to_string());
         }
         findings.extend(self.kernel.audit_port(&attachment)?.iter().map(Finding::to_string));
-        findings.extend(self.kernel.audit_limits(&attachment)?);
+        findings.extend(self.kernel.audit_limits(&attachment.port)?);
         if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
             findings.extend(self.kernel.audit_bridge(&bridge)?.iter().map(Finding::to_string));
         }

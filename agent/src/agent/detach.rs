@@ -71,7 +71,11 @@ impl Agent {
         let attachment = self.registry.remove(key)?;
         self.ledger.release(key);
         self.healing.forget(&attachment);
-        let mut errors = self.take_away(&attachment);
+        let mut errors = self.kernel.erase_mappings(&attachment);
+        errors.extend(self.take_away(&attachment));
+        if !attachment.port.mappings.is_empty() {
+            self.watch_wires();
+        }
         let bridge = attachment.port.bridge.index;
         if self.registry.of_bridge(bridge).next().is_none()
             && let Some(bridge) = self.registry.remove_bridge(bridge)

@@ -20,6 +20,8 @@ impl Agent {
                 LinkEvent::Changed(link) => self.changed(link).map(|()| self.moved(link)),
                 LinkEvent::Gone(link) => self.gone(link.index),
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
+                LinkEvent::Addressed(address) => self.addressed(*address).map_err(Refusal::from),
+                LinkEvent::Unaddressed(address) => self.unaddressed(*address).map_err(Refusal::from),
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
@@ -29,6 +31,9 @@ impl Agent {
     }
 
     fn changed(&mut self, link: &Link) -> Result<(), Refusal> {
+        if self.may_be_wire(link) {
+            self.watch_wires();
+        }
         if let Some(attachment) = self.registry.by_host_mut(link.index) {
             if attachment.peer_up != link.carrier && attachment.port.host.name == link.name {
                 attachment.peer_up = link.carrier;
@@ -109,6 +114,9 @@ impl Agent {
     /// The event may be old: what counts is whether the index still names the link that is attached.
     fn gone(&mut self, index: u32) -> Result<(), Refusal> {
         self.reaping.remove(&index);
+        if self.outside.wires.contains_key(&index) {
+            self.watch_wires();
+        }
         let now = self.kernel.link(index)?;
         if now.is_none() && self.strangers.contains_key(&index) {
             self.forget_stranger(index)?;
@@ -149,6 +157,8 @@ impl Agent {
             }
         }
         self.find_strangers(&Entries::new())?;
+        self.read_addresses()?;
+        self.watch_wires();
         tracing::info!(links = links.len(), "compared every link: events were lost");
         Ok(())
     }

@@ -81,6 +81,7 @@ impl Agent {
         let begun = Instant::now();
         self.forget_reunited();
         self.mend_pins();
+        self.mend_wires();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);
         }

@@ -14,7 +14,9 @@ mod heal;
 mod health;
 mod learn;
 mod limit;
+mod mappings;
 mod masquerade;
+mod outside;
 mod reap;
 mod reconcile;
 mod refusal;
@@ -28,6 +30,7 @@ use std::path::PathBuf;
 use shunt_agent_api::{Reply, Request};
 
 pub(crate) use events::Events;
+use outside::Outside;
 pub use refusal::Refusal;
 
 use self::heal::Healing;
@@ -71,6 +74,8 @@ pub struct Agent {
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
     masquerading: Option<BTreeSet<MasqueradeRule>>,
+    /// The node's own addresses, and where `from_wire` runs.
+    outside: Outside,
     events: Events,
     healing: Healing,
     /// Host ends whose bridge was deleted.
@@ -98,6 +103,7 @@ impl Agent {
             reaping: HashMap::new(),
             strangers: BTreeMap::new(),
             masquerading: None,
+            outside: Outside::default(),
             events: Events::default(),
             healing: Healing::new(config.repairs),
             orphans: Vec::new(),
@@ -118,6 +124,8 @@ impl Agent {
                 self.check_limit(&key, &bandwidth).map(|()| Reply::Checked)
             }
             Request::Limit { key, bandwidth } => self.limit(&key, bandwidth).map(|()| Reply::Limited),
+            Request::Map { key, mappings } => self.map(&key, mappings).map(Reply::Attached),
+            Request::CheckMap { key, mappings } => self.check_map(&key, &mappings).map(|()| Reply::Checked),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Ports => self.ports().map(Reply::Ports),
             Request::Fdb => self.fdb().map(Reply::Fdb),

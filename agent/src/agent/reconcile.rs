@@ -62,6 +62,9 @@ impl Agent {
         if let Err(error) = self.find_strangers(&entries) {
             self.warnings.push(format!("other ports of the bridges are not known: {error}"));
         }
+        self.read_addresses()?;
+        self.watch_wires();
+        self.sweep_wires();
         if let Err(error) = self.masquerade() {
             tracing::warn!(%error, "masquerade rules could not be set");
             self.warnings.push(format!("masquerade rules could not be set: {error}"));

@@ -1,6 +1,6 @@
 //! Why a request is refused, and the one place where a refusal gets its kind.
 
-use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface};
+use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface, PortMapping};
 
 use crate::capacity::Shortage;
 use crate::kernel::KernelError;
@@ -61,6 +61,14 @@ pub enum Refusal {
         /// The figures.
         shortage: Box<Shortage>,
     },
+    /// Another attachment has the host port.
+    #[error("host port {mapping} is {owner}'s already")]
+    PortTaken {
+        /// Which.
+        mapping: PortMapping,
+        /// Whose.
+        owner: AttachmentKey,
+    },
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -81,6 +89,7 @@ impl Refusal {
             Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,
+            Self::PortTaken { .. } => ErrorKind::PortTaken,
             Self::Capacity { .. } => ErrorKind::Capacity,
             Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,

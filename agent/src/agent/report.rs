@@ -22,6 +22,7 @@ impl Agent {
         let (exhausted, shortages) = self.capacity_remarks();
         let hooks = self.registry.attachments().flat_map(Attachment::hooks);
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
+        let hooks = hooks.chain(self.outside.wires.values().cloned());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,7 +144,8 @@ impl Agent {
     fn names(&self) -> HashMap<u32, String> {
         let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
         let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
-        hosts.map(|host| (host.index, host.name.clone())).chain(bridges).collect()
+        let wires = self.outside.wires.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
+        hosts.map(|host| (host.index, host.name.clone())).chain(bridges).chain(wires).collect()
     }
 }
 

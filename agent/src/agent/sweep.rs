@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use dataplane::abi::translation::MappingKey;
 use dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
 
 use super::Agent;
@@ -18,6 +19,7 @@ impl Agent {
             ("PORTS", self.sweep_ports(entries, links)),
             ("FDB", self.sweep_stations()),
             ("ADDRESSES", self.sweep_addresses()),
+            ("MAPPINGS", self.sweep_mappings()),
         ];
         for (what, swept) in swept {
             if let Err(error) = swept {
@@ -28,7 +30,8 @@ impl Agent {
 
     fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
         for pinned in self.kernel.pinned()? {
-            if !self.is_known(pinned.ifindex) {
+            // An uplink's are judged when it is known which there are.
+            if !self.is_known(pinned.ifindex) && pinned.program != Program::FromWire {
                 tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
                 self.kernel.detach(&Hook {
@@ -75,6 +78,18 @@ impl Agent {
             containers.chain(self.registry.bridges().filter_map(Bridge::station_key)).collect();
         for key in stations.iter().filter(|key| !known.contains(key)) {
             maps::remove(&mut self.kernel.maps.stations, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_mappings(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| KernelError::Map { map: "MAPPINGS", source };
+        let mappings: Vec<MappingKey> =
+            self.kernel.maps.mappings.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let known: HashSet<_> =
+            self.registry.attachments().flat_map(Attachment::mapping_entries).map(|(key, _)| key).collect();
+        for key in mappings.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.kernel.maps.mappings, key).map_err(in_map)?;
         }
         Ok(())
     }

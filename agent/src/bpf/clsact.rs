@@ -9,13 +9,17 @@ use aya::programs::tc::{
 use aya::programs::{Link as _, ProgramError, SchedClassifier, TcAttachType};
 use nix::libc;
 
-use super::hook::Hook;
+use super::hook::{Hook, Program};
 use crate::netlink::filter::{self, Filter};
 use crate::netlink::traffic_control::{CLSACT_EGRESS, CLSACT_INGRESS};
 use crate::netlink::{NetlinkError, RequestSocket};
 
 /// Our place among other users' filters: late enough that a policy of theirs has the first word.
 const PRIORITY: u16 = 1000;
+
+/// The place of the one program of ours that runs behind another.
+const PRIORITY_BEHIND: u16 = PRIORITY + 1;
+
 const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
 
 /// Why a filter could not be made, taken over or removed.
@@ -31,7 +35,7 @@ pub enum ClsactError {
     #[error(transparent)]
     Interface(#[from] std::io::Error),
     /// Somebody else's filter sits in our place.
-    #[error("priority {PRIORITY} of {hook} is taken by the filter {name:?}")]
+    #[error("our place on {hook} is taken by the filter {name:?}")]
     Taken {
         /// Where.
         hook: Hook,
@@ -70,7 +74,7 @@ pub fn attach(
         Err(TcError::NetlinkError(error)) if error.raw_os_error() == Some(libc::EEXIST) => {}
         other => other.map_err(ProgramError::from)?,
     }
-    let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
+    let options = NlOptions { priority: priority(hook.program), handle: HANDLE, classid: None };
     let options = TcAttachOptions::Netlink(options);
     match program.attach_with_options(&hook.ifname, hook.program.direction(), options) {
         Ok(id) => {
@@ -107,7 +111,9 @@ pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, C
     let parent =
         if hook.program.direction() == TcAttachType::Ingress { CLSACT_INGRESS } else { CLSACT_EGRESS };
     let filters = filter::of_hook(socket, hook.ifindex, parent)?;
-    match filters.into_iter().find(is_ours) {
+    let ours =
+        filters.into_iter().find(|filter| is_ours(filter) && filter.priority == priority(hook.program));
+    match ours {
         Some(filter) if filter.name != hook.program.name() => {
             Err(ClsactError::Taken { hook: hook.clone(), name: filter.name })
         }
@@ -115,9 +121,13 @@ pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, C
     }
 }
 
-/// Whether this filter has our place.
+/// Whether this filter has a place of ours.
 pub(crate) fn is_ours(filter: &Filter) -> bool {
-    filter.priority == PRIORITY && filter.handle == u32::from(HANDLE)
+    matches!(filter.priority, PRIORITY | PRIORITY_BEHIND) && filter.handle == u32::from(HANDLE)
+}
+
+fn priority(program: Program) -> u16 {
+    if program == Program::FromMapped { PRIORITY_BEHIND } else { PRIORITY }
 }
 
 /// Whether other users have filters on an interface: on what comes in, and on what goes out.
@@ -132,7 +142,13 @@ pub fn others(socket: &mut RequestSocket, ifindex: u32) -> Result<(bool, bool), 
 }
 
 fn ours(hook: &Hook) -> Result<SchedClassifierLink, std::io::Error> {
-    SchedClassifierLink::attached(&hook.ifname, hook.program.direction(), PRIORITY, HANDLE, None)
+    SchedClassifierLink::attached(
+        &hook.ifname,
+        hook.program.direction(),
+        priority(hook.program),
+        HANDLE,
+        None,
+    )
 }
 
 /// A dropped link would detach.

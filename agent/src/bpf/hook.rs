@@ -13,11 +13,17 @@ pub enum Program {
     ToContainer,
     /// What the node itself sends into a bridge: tc egress of the bridge device.
     FromHost,
+    /// What a container that host ports lead to sends to the node: tc ingress of its host veth end, behind
+    /// [`Program::FromContainer`].
+    FromMapped,
+    /// What comes from outside: tc ingress of an uplink.
+    FromWire,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
+    pub const ALL: [Self; 5] =
+        [Self::FromContainer, Self::ToContainer, Self::FromHost, Self::FromMapped, Self::FromWire];
 
     /// Those of a container's port.
     pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
@@ -28,6 +34,8 @@ impl Program {
             Self::FromContainer => "from_container",
             Self::ToContainer => "to_container",
             Self::FromHost => "from_host",
+            Self::FromMapped => "from_mapped",
+            Self::FromWire => "from_wire",
         }
     }
 
@@ -39,7 +47,7 @@ impl Program {
     /// The direction that it is attached in, as seen from its interface.
     pub const fn direction(self) -> TcAttachType {
         match self {
-            Self::FromContainer => TcAttachType::Ingress,
+            Self::FromContainer | Self::FromMapped | Self::FromWire => TcAttachType::Ingress,
             Self::ToContainer | Self::FromHost => TcAttachType::Egress,
         }
     }

@@ -1,8 +1,8 @@
 //! The maps, each under its type.
 
-use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
-use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
@@ -33,8 +33,12 @@ pub struct Maps {
     pub addresses: HashMap<MapData, AddressKey, Owner>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
-    /// What limited ports may send, by counter slot.
-    pub policers: Array<MapData, Policer>,
+    /// Which of the node's ports lead to containers.
+    pub mappings: HashMap<MapData, MappingKey, Mapping>,
+    /// The node's own addresses.
+    pub locals: HashMap<MapData, LocalKey, Local>,
+    /// Translated connections.
+    pub flows: HashMap<MapData, TupleKey, Translation>,
     counters: PerCpuArray<MapData, PortCounters>,
     drops: PerCpuHashMap<MapData, DropKey, Count>,
     cpus: usize,
@@ -54,7 +58,9 @@ impl Maps {
             stations: take(ebpf, "FDB")?,
             addresses: take(ebpf, "ADDRESSES")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
-            policers: take(ebpf, "POLICERS")?,
+            mappings: take(ebpf, "MAPPINGS")?,
+            locals: take(ebpf, "LOCALS")?,
+            flows: take(ebpf, "FLOWS")?,
             drops: take(ebpf, "DROPS")?,
             counters,
             cpus,

@@ -38,6 +38,7 @@ impl Kernel {
                 findings.push(Finding::entry("ADDRESSES", ip, owner.as_ref()));
             }
         }
+        findings.extend(self.audit_mappings(attachment)?);
         for hook in attachment.hooks() {
             self.audit_hook(&hook, &mut findings)?;
         }

@@ -42,14 +42,27 @@ impl Way {
 
 impl Attachment {
     /// The programs of its host end.
-    pub(crate) fn hooks(&self) -> [Hook; 2] {
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
         let set = if self.is_restricted() { ProgramSet::Restricted } else { ProgramSet::Open };
-        Program::OF_PORTS.map(|program| Hook {
+        let hooks = Program::OF_PORTS.map(|program| Hook {
             program,
             set,
             ifindex: self.port.host.index,
             ifname: self.port.host.name.clone(),
-        })
+        });
+        let behind = (!self.port.mappings.is_empty()).then(|| self.behind());
+        hooks.into_iter().chain(behind).collect()
+    }
+
+    /// The program behind the others, where host ports lead to it. What a restricted port drops does not get there, so
+    /// there is one set of it.
+    pub(crate) fn behind(&self) -> Hook {
+        Hook {
+            program: Program::FromMapped,
+            set: ProgramSet::Open,
+            ifindex: self.port.host.index,
+            ifname: self.port.host.name.clone(),
+        }
     }
 }
 

@@ -10,6 +10,8 @@ mod entries;
 mod finding;
 mod hooks;
 mod limit;
+mod locals;
+mod mappings;
 mod pinned;
 
 pub use entries::Asks;
@@ -147,6 +149,17 @@ impl Kernel {
     /// Netlink's.
     pub fn link(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
         Ok(link::by_index(&mut self.route, index)?)
+    }
+
+    /// The link of this name, if there is one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn link_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
+        match link::by_name(&mut self.route, name)? {
+            Some(found) => self.link(found.index),
+            None => Ok(None),
+        }
     }
 
     /// What others have put onto an interface.

@@ -4,6 +4,7 @@
 //! port's attachment must not be interleaved with another's. Messages are read attribute by attribute, so that one
 //! that this version has never heard of is skipped and not an error.
 
+pub mod address;
 pub mod conntrack;
 pub mod ethtool;
 pub mod filter;

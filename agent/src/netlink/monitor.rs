@@ -1,5 +1,5 @@
-//! Changes of links, and of what others put onto them, as the kernel tells them to everybody (`RTNLGRP_LINK`,
-//! `RTNLGRP_TC`).
+//! Changes of links, of their addresses, and of what others put onto them, as the kernel tells them to everybody
+//! (`RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV6_IFADDR`, `RTNLGRP_TC`).
 
 use std::io;
 
@@ -8,6 +8,7 @@ use nix::libc;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
 
+use super::address::{self, InterfaceAddress};
 use super::link::{self, Link};
 use super::{filter, socket, traffic_control};
 use crate::bpf::clsact;
@@ -27,6 +28,10 @@ pub enum LinkEvent {
     Gone(Link),
     /// Somebody else's filter or queueing discipline on this interface came or changed, or any went.
     Shaped(u32),
+    /// An interface has got an address.
+    Addressed(InterfaceAddress),
+    /// An interface has lost an address.
+    Unaddressed(InterfaceAddress),
     /// The kernel dropped messages (`ENOBUFS`): ask for everything again.
     Missed,
 }
@@ -44,7 +49,9 @@ impl Monitor {
     /// The kernel's.
     pub fn open() -> io::Result<Self> {
         let mut socket = TokioSocket::new(libc::NETLINK_ROUTE as isize)?;
-        socket.socket_mut().bind(&SocketAddr::new(0, (libc::RTMGRP_LINK | libc::RTMGRP_TC) as u32))?;
+        let groups =
+            libc::RTMGRP_LINK | libc::RTMGRP_TC | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
+        socket.socket_mut().bind(&SocketAddr::new(0, groups as u32))?;
         setsockopt(socket.socket_ref(), RcvBufForce, &BACKLOG)?;
         Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
     }
@@ -76,6 +83,8 @@ fn events(datagram: &[u8]) -> Vec<LinkEvent> {
             match message.message_type() {
                 libc::RTM_NEWLINK => link::parse(message.payload()).map(LinkEvent::Changed),
                 libc::RTM_DELLINK => link::parse(message.payload()).map(LinkEvent::Gone),
+                libc::RTM_NEWADDR => address::parse(message.payload()).map(LinkEvent::Addressed),
+                libc::RTM_DELADDR => address::parse(message.payload()).map(LinkEvent::Unaddressed),
                 kind => shaped(kind, message.payload()).map(LinkEvent::Shaped),
             }
         })

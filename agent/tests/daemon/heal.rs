@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use shunt_agent::bpf::hook::Program;
 use shunt_agent::bpf::layout::MAPS;
 use shunt_agent_api::{BridgePort, EventKind, Restrictions};
 
@@ -167,7 +168,8 @@ fn pins_of_maps_and_programs_come_back_and_the_next_agent_finds_them() {
     damage(&mut rig, &port, "programs", |rig| fs::remove_dir_all(rig.pin("programs")).unwrap());
     damage(&mut rig, &port, "maps", |rig| fs::remove_dir_all(rig.pin("maps")).unwrap());
     eventually("every pin is there", || {
-        rig.files(rig.pin("maps")).len() == MAPS.len() && rig.files(rig.pin("programs")).len() == 3
+        rig.files(rig.pin("maps")).len() == MAPS.len()
+            && rig.files(rig.pin("programs")).len() == Program::ALL.len()
     });
     let sent = rig.ports()[0].from.packets;
     assert!(sent > 0);

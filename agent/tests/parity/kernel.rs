@@ -8,16 +8,18 @@ use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValue
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
-use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
 };
 use dataplane::port::Missing;
 use nix::sched::{CloneFlags, unshare};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::golden::bytes_packet::BytesPacket;
-use crate::golden::world;
+use crate::golden::case::Entry;
+use crate::golden::{outside, world};
 
 /// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
 const CONTEXT_BYTES: usize = 192;
@@ -48,7 +50,7 @@ pub(crate) struct Remembered {
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
-    pub(crate) policers: BTreeMap<u32, Policer>,
+    pub(crate) flows: BTreeMap<TupleKey, Translation>,
 }
 
 /// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
@@ -62,17 +64,47 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
             for ifindex in ifindexes {
                 let index = ifindex.to_string();
                 let name = format!("w{index}");
-                let made = Command::new("ip")
-                    .args(["link", "add", &name, "index", &index, "type", "bridge"])
-                    .status();
-                assert!(made.expect("ip runs").success(), "ip link add {name}");
+                ip(&["link", "add", &name, "index", &index, "type", "bridge"]);
             }
+            make_uplink();
             test();
         });
         if let Err(panic) = thread.join() {
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// The uplink with the node's addresses, and a bridge that the kernel routes from.
+fn make_uplink() {
+    let mac = outside::UPLINK_MAC.map(|byte| format!("{byte:02x}")).join(":");
+    let index = outside::UPLINK.to_string();
+    ip(&[
+        "link", "add", "uplink", "index", &index, "address", &mac, "type", "veth", "peer", "name", "beyond",
+    ]);
+    for name in ["uplink", "beyond"] {
+        ip(&["link", "set", name, "up"]);
+    }
+    for (address, length) in outside::NODE {
+        let address = format!("{address}/{length}");
+        let at_once: &[&str] = if address.contains(':') { &["nodad"] } else { &[] };
+        ip(&[&["address", "add", &address, "dev", "uplink"], at_once].concat());
+    }
+    for family in ["ipv4", "ipv6"] {
+        let forwarding = format!("/proc/sys/net/{family}/conf/w{}/forwarding", world::BRIDGE);
+        std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let made = Command::new("ip").args(arguments).status();
+    assert!(made.expect("ip runs").success(), "ip {}", arguments.join(" "));
+}
+
+/// The programs' clock.
+pub(crate) fn now() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("every kernel has this clock");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 fn object() -> PathBuf {
@@ -88,26 +120,25 @@ impl Kernel {
         let mut loader = EbpfLoader::new();
         loader.override_global("RESTRICTED", &restricted, true);
         let mut ebpf = loader.load_file(object()).expect("the test build loads");
-        for name in ["from_container", "to_container", "from_host"] {
+        for name in Entry::ALL.map(Entry::program) {
             classifier(&mut ebpf, name).load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }
         Self { ebpf }
     }
 
     /// Puts the world into the maps and forgets what earlier packets left there.
-    pub(crate) fn fill(&mut self) {
+    pub(crate) fn fill(&mut self, now: u64) {
         self.replace::<PortKey, Port>("PORTS", world::ports());
         self.replace::<StationKey, Station>("FDB", world::stations());
         self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
+        self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
+        self.replace::<LocalKey, Local>("LOCALS", outside::locals());
+        self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
         for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
             drops.remove(&key).expect("a drop count that is there");
-        }
-        let mut policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
-        for (slot, policer) in world::policers() {
-            policers.set(slot, policer, 0).expect("a slot");
         }
         let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];
@@ -163,10 +194,8 @@ impl Kernel {
             self.entries::<FlowKey, KernelFlow>("KERNEL_FLOWS").into_iter().map(|(key, _)| key);
         let kernel_flows = kernel_flows.collect();
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
-        let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
-        let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
-        let policers = world::policers().into_iter().map(read).collect();
-        Remembered { counters, drops, kernel_flows, ports, policers }
+        let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
+        Remembered { counters, drops, kernel_flows, ports, flows }
     }
 
     fn decision(&mut self) -> Decision {

@@ -52,19 +52,20 @@ impl Adopted {
         let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
         let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
         let ips = || previous.ips.iter().filter(own);
+        let addresses: Vec<_> = ips().map(|ip| ip.address.address()).collect();
         Ok(Self {
             port: Some(BridgePort {
                 key: plan::key(config, call),
                 bridge: Interface { name: bridge.name, index: bridge.index },
                 host: Interface { name: host.name, index: host.index },
                 mac: inner.mac.map(|mac| mac.to_string()).unwrap_or_default(),
-                ips: ips().map(|ip| ip.address.address()).collect(),
+                mappings: config.host_ports(&addresses)?,
+                ips: addresses,
                 mtu: host.mtu,
                 netns: Some(call.netns.clone()),
                 peer_up: inner.up,
                 masquerade: plan::masqueraded(ips(), wanted),
                 restrictions: plan::restrictions(wanted),
-                mappings: Vec::new(),
                 bandwidth: config.limits()?,
             }),
         })

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, Restrictions};
+use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions};
 
 use super::AttachError;
 use crate::config::{Bridge, Config};
@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) masquerade: Vec<String>,
     /// What the container may send and receive.
     pub(crate) limits: Bandwidth,
+    /// The node's ports that lead to it.
+    pub(crate) mappings: Vec<PortMapping>,
     /// The container's routes, each with its next hop.
     pub(crate) routes: Vec<Route>,
     /// The result, but for the interfaces.
@@ -76,6 +78,7 @@ impl Plan {
         if !config.network.dns.is_empty() {
             result.dns = config.network.dns.clone();
         }
+        let ips: Vec<_> = result.ips.iter().map(|ip| ip.address.address()).collect();
         let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
         Ok(Self {
             key: key(config, call),
@@ -95,6 +98,7 @@ impl Plan {
             detect_duplicates: bridge.enabledad,
             layer3,
             masquerade: masqueraded(result.ips.iter(), bridge),
+            mappings: config.host_ports(&ips)?,
             limits: config.limits()?,
             routes,
             result,

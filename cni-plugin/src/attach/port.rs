@@ -28,7 +28,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         peer_up: plan.up,
         masquerade: plan.masquerade.clone(),
         restrictions: plan.restrictions.clone(),
-        mappings: Vec::new(),
+        mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),
     }
 }

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod canonical;
+mod host_ports;
 mod limits;
 mod network;
 mod personality;
@@ -9,9 +10,11 @@ mod rules;
 #[cfg(test)]
 mod schema;
 
+use std::net::IpAddr;
+
 use serde::Deserialize;
 use serde_json::Value;
-use shunt_agent_api::Bandwidth as Limits;
+use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
@@ -132,6 +135,7 @@ impl Config {
         let bridge = self.bridge_unchecked()?;
         rules::check_bridge(&self.network, &bridge)?;
         self.limits()?;
+        self.host_ports(&[])?;
         Ok(bridge)
     }
 
@@ -160,6 +164,22 @@ impl Config {
             }
         }
         limits::of(decode(&self.value)?, self.network.runtime_config.bandwidth)
+    }
+
+    /// Which of the node's ports lead to a container with these addresses.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    pub fn host_ports(&self, ips: &[IpAddr]) -> Result<Vec<HostPort>, ConfigError> {
+        // Rules of the reference's own packet filter, without which a mapping would lead further than was meant.
+        for key in ["conditionsV4", "conditionsV6"] {
+            let conditions = self.value.get(key).and_then(Value::as_array);
+            if self.personality == Personality::Portmap && conditions.is_some_and(|all| !all.is_empty()) {
+                return Err(ConfigError::NotBuilt { key });
+            }
+        }
+        let ports = host_ports::of(&self.network.runtime_config.port_mappings)?;
+        Ok(host_ports::answered_by(ports, ips))
     }
 
     /// The result of the plugins before this one.

@@ -22,7 +22,7 @@ fn invalid(key: &'static str, why: impl Into<String>) -> ConfigError {
 /// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
 pub(super) fn check_bridge(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     check_values(network, bridge)?;
-    check_built(network, bridge)
+    check_built(bridge)
 }
 
 fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
@@ -81,8 +81,7 @@ fn check_range(range: &VlanRange) -> Result<(), ConfigError> {
     }
 }
 
-fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
-    let runtime = &network.runtime_config;
+fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
     let unbuilt = [
         ("vlan", bridge.vlan != 0),
         ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
@@ -91,7 +90,6 @@ fn check_built(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         ("stormControl", bridge.storm_control.is_some()),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
         ("mode", bridge.mode.as_deref() == Some("vlan")),
-        ("runtimeConfig.portMappings", !runtime.port_mappings.is_empty()),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {
         Some((key, _)) => Err(ConfigError::NotBuilt { key }),

@@ -13,6 +13,7 @@ mod gc;
 mod init;
 mod ipam_only;
 mod limit;
+mod map;
 mod status;
 mod validate;
 

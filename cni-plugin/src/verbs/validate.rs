@@ -10,7 +10,8 @@ pub(crate) fn validate(config: &Config) -> Result<(), Error> {
         Personality::Shunt | Personality::Bridge => drop(config.bridge()?),
         Personality::Vlan => return Err(ConfigError::NotBuilt { key: "type" }.into()),
         Personality::Bandwidth => drop(config.limits()?),
-        Personality::Portmap | Personality::Ipam => {}
+        Personality::Portmap => drop(config.host_ports(&[])?),
+        Personality::Ipam => {}
     }
     config.prev_result()?;
     if config.built_in_ipam() {

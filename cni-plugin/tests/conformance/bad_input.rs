@@ -29,7 +29,7 @@ fn keys_without_a_dataplane_are_refused_by_name() {
         ("unshapedSubnets", json!(["10.0.0.0/8"])),
         (
             "runtimeConfig",
-            json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "tcp" }] }),
+            json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "sctp" }] }),
         ),
     ];
     for (key, value) in cases {

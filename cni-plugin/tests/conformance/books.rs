@@ -140,6 +140,18 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
+        Request::Map { key, mappings } => match books.ports.get_mut(&key) {
+            Some(port) => {
+                port.mappings = mappings;
+                Reply::Attached(Attached { programs: Vec::new() })
+            }
+            None => refusal(ErrorKind::NotAttached, "not in these books"),
+        },
+        Request::CheckMap { key, mappings } => match books.ports.get(&key) {
+            Some(port) if port.mappings == mappings => Reply::Checked,
+            Some(_) => refusal(ErrorKind::Altered, "other host ports"),
+            None => refusal(ErrorKind::NotAttached, "not in these books"),
+        },
         Request::Status => Reply::Status(AgentStatus {
             version: "0.0.0".to_owned(),
             abi: 1,

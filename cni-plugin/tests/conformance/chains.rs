@@ -118,5 +118,12 @@ fn plugins_that_have_nothing_to_do_pass_the_result_on() {
     }
     let mapped = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "portmap",
         "runtimeConfig": { "portMappings": [{ "hostPort": 80, "containerPort": 80 }] } });
-    assert_eq!(runtime.call("ADD", "c1", &then(mapped, &result)).error().0, 100);
+    let mapped = then(mapped, &result);
+    let ports = || runtime.agent.with(|books| books.ports.values().next().unwrap().mappings.len());
+    assert_eq!(runtime.call("ADD", "c1", &mapped).ok(), result);
+    assert_eq!(ports(), 1);
+    runtime.call("CHECK", "c1", &mapped).ok();
+    runtime.call("DEL", "c1", &mapped).ok();
+    assert_eq!(ports(), 0);
+    assert_eq!(runtime.call("CHECK", "c1", &mapped).error().0, 999, "it has no such port any more");
 }

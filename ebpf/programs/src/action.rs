@@ -5,6 +5,7 @@ use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
 use dataplane::{Delivery, Verdict, Way};
 
 use crate::context::Skb;
+use crate::neighbor;
 
 /// Does what `verdict` says and returns the action for the classifier to return.
 ///
@@ -25,6 +26,9 @@ pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
         Verdict::Deliver(Delivery { ifindex, way: Way::Port, .. }) => unsafe {
             bpf_redirect(ifindex, 0) as i32
         },
+        Verdict::Deliver(Delivery { ifindex, way: Way::Neighbor(next_hop), .. }) => {
+            neighbor::redirect(ifindex, next_hop)
+        }
         Verdict::Pass(_) => TC_ACT_UNSPEC,
         Verdict::Drop(_) => TC_ACT_SHOT,
     }

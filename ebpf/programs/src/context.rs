@@ -1,7 +1,10 @@
 //! A kernel's socket buffer as a [`Packet`].
 
+use aya_ebpf::bindings::{__sk_buff, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR};
+use aya_ebpf::helpers::generated::{bpf_csum_update, bpf_l4_csum_replace};
 use aya_ebpf::programs::TcContext;
-use dataplane::packet::{Header, Packet, Tag};
+use dataplane::packet::{Header, Mending, Packet, Tag};
+use zerocopy::IntoBytes;
 
 /// `PACKET_HOST` of `linux/if_packet.h`.
 const PACKET_HOST: u32 = 0;
@@ -30,6 +33,12 @@ impl Skb {
     pub(crate) fn ifindex(&self) -> u32 {
         // SAFETY: the kernel hands every classifier a valid `__sk_buff`.
         unsafe { (*self.ctx.skb.skb).ifindex }
+    }
+
+    /// The context, for helpers that want it beside the packet.
+    #[inline(always)]
+    pub(crate) fn raw(&self) -> *mut __sk_buff {
+        self.ctx.skb.skb
     }
 
     /// Whether [`Packet::become_own`] was called.
@@ -85,6 +94,45 @@ impl Packet for Skb {
     fn linearize(&mut self, bytes: u32) -> bool {
         let length = self.length();
         self.ctx.pull_data(if bytes < length { bytes } else { length }).is_ok()
+    }
+
+    #[inline(always)]
+    fn is_for_this_host(&self) -> bool {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).pkt_type == PACKET_HOST }
+    }
+
+    #[inline(always)]
+    fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
+        const { T::FITS };
+        // Verifier: a check of its own. One that a load and a store share is one the compiler may move between them.
+        if offset > MAX_OFFSET {
+            return;
+        }
+        let start = self.ctx.data() + offset as usize;
+        if start + size_of::<T>() > self.ctx.data_end() {
+            return;
+        }
+        // SAFETY: as in `load`; nobody else has a reference into the packet.
+        edit(unsafe { &mut *(start as *mut T) });
+    }
+
+    #[inline(always)]
+    fn mend(&mut self, mending: Mending) {
+        let Mending { field, optional, alone, addresses, ports, header } = mending;
+        let flags = if optional { u64::from(BPF_F_MARK_MANGLED_0) } else { 0 };
+        let skb = self.ctx.skb.skb;
+        // SAFETY: the context is the program's own. The helpers fail for a field outside the packet only, and it was read.
+        unsafe {
+            let pseudo = flags | u64::from(BPF_F_PSEUDO_HDR);
+            bpf_l4_csum_replace(skb, field, 0, u64::from(addresses.difference()), pseudo);
+            bpf_l4_csum_replace(skb, field, 0, u64::from(ports.difference()), flags);
+            if alone {
+                // Of a packet that the device has summed (`CHECKSUM_COMPLETE`) the kernel takes the addresses' change to
+                // be made up for by a header checksum, which IPv6 has not. Says nothing of any other packet.
+                bpf_csum_update(skb, addresses.and(header).difference());
+            }
+        }
     }
 
     #[inline(always)]

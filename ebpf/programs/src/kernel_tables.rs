@@ -1,21 +1,41 @@
 //! The kernel's maps as [`Tables`].
 
-use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
+use aya_ebpf::bindings::__sk_buff;
+use aya_ebpf::helpers::generated::bpf_ktime_get_boot_ns;
 use dataplane::Tables;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
     StationKey,
 };
-use dataplane::tables::Lane;
+use dataplane::address::Address;
+use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use dataplane::translate::connection::{Direction, Shown};
 
-use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, KERNEL_FLOWS, POLICERS, PORTS};
+use crate::context::Skb;
+use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, PORTS};
+use crate::neighbor;
 
 /// Update flags: create or overwrite.
 const ANY: u64 = 0;
 
-/// All maps; they are statics, so there is nothing in it.
-pub(crate) struct KernelTables;
+/// Update flags: only where there is no entry.
+const NOEXIST: u64 = 1;
+
+/// The errno of that.
+const EEXIST: i64 = -17;
+
+/// All maps, which are statics, and the context, which the kernel's routes are asked with.
+pub(crate) struct KernelTables {
+    skb: *mut __sk_buff,
+}
+
+impl KernelTables {
+    #[inline(always)]
+    pub(crate) fn new(packet: &Skb) -> Self {
+        Self { skb: packet.raw() }
+    }
+}
 
 impl Tables for KernelTables {
     #[inline(always)]
@@ -44,8 +64,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn note_kernel_flow(&self, key: &FlowKey) {
-        // SAFETY: the helper only reads a clock.
-        let noticed = unsafe { bpf_ktime_get_boot_ns() };
+        let noticed = self.now();
         // An LRU map makes room; should it fail under contention, the flow's next packet notices it again.
         let _ = KERNEL_FLOWS.insert(key, KernelFlow { noticed }, ANY);
     }
@@ -64,32 +83,75 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn policer(&self, slot: u32) -> Option<Policer> {
-        let policer = POLICERS.get_ptr(slot)?;
-        // SAFETY: as in `port`; `due` alone changes, and is one aligned word.
-        Some(unsafe { *policer })
-    }
-
-    #[inline(always)]
     fn now(&self) -> u64 {
         // SAFETY: the helper only reads a clock.
-        unsafe { bpf_ktime_get_ns() }
+        unsafe { bpf_ktime_get_boot_ns() }
     }
 
     #[inline(always)]
-    fn begin(&self, slot: u32, due: u64) {
-        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
-            // SAFETY: the pointer is to a live map value; one aligned word.
-            unsafe { (*policer).due = due };
+    fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
+        // SAFETY: as in `port`.
+        unsafe { MAPPINGS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn is_local(&self, address: &Address) -> bool {
+        LOCALS.get_ptr(LocalKey { address: *address }).is_some()
+    }
+
+    #[inline(always)]
+    fn follow<R>(
+        &self,
+        mine: &TupleKey,
+        other: &TupleKey,
+        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+    ) -> Option<R> {
+        let mine = FLOWS.get_ptr_mut(mine)?;
+        let other = FLOWS.get_ptr(other)?;
+        // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
+        // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
+        unsafe {
+            if (*mine).begun != (*other).begun {
+                return None;
+            }
+            let (result, becomes) = judge(direction(mine), direction(other));
+            if let Some(Direction { shown, touched }) = becomes {
+                (*mine).shown = shown.0;
+                (*mine).touched = touched;
+            }
+            Some(result)
         }
     }
 
     #[inline(always)]
-    fn charge(&self, slot: u32, nanoseconds: u64) {
-        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
-            // SAFETY: the pointer is to a live map value, whose `due` is an aligned word.
-            unsafe { add_atomically(&raw mut (*policer).due, nanoseconds) };
+    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
+        // SAFETY: as in `port`; `becomes` is written once, with the entry.
+        unsafe { FLOWS.get(key) }.map(|flow| flow.becomes)
+    }
+
+    #[inline(always)]
+    fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {
+        match FLOWS.insert(key, value, NOEXIST) {
+            Ok(()) => Inserted::New,
+            Err(error) if i64::from(error) == EEXIST => Inserted::Exists,
+            Err(_) => Inserted::Full,
         }
+    }
+
+    #[inline(always)]
+    fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
+        FLOWS.insert(key, value, ANY).is_ok()
+    }
+
+    #[inline(always)]
+    fn forget_flow(&self, key: &TupleKey) {
+        // It may have been evicted meanwhile.
+        let _ = FLOWS.remove(key);
+    }
+
+    #[inline(always)]
+    fn route(&self, query: &RouteQuery) -> Option<Route> {
+        neighbor::route(self.skb, query)
     }
 
     #[inline(always)]
@@ -132,18 +194,10 @@ fn add(count: &mut Count, bytes: u32) {
     count.bytes += u64::from(bytes);
 }
 
-/// Adds to a word that other CPUs add to. Rust has no atomic addition for BPF; the machine has (RFC 9669, section 5.3).
+/// # Safety
+/// `flow` is to a live map value.
 #[inline(always)]
-unsafe fn add_atomically(word: *mut u64, more: u64) {
-    // SAFETY: the caller's pointer is to a live, aligned word.
-    #[cfg(target_arch = "bpf")]
-    unsafe {
-        core::arch::asm!("lock *(u64 *)({word} + 0) += {more}", word = in(reg) word, more = in(reg) more);
-    }
-    // On the host this is only linted.
-    // SAFETY: as above.
-    #[cfg(not(target_arch = "bpf"))]
-    unsafe {
-        *word += more;
-    }
+unsafe fn direction(flow: *const Translation) -> Direction {
+    // SAFETY: the caller's word.
+    unsafe { Direction { shown: Shown((*flow).shown), touched: (*flow).touched } }
 }

@@ -2,7 +2,7 @@
 //!
 //! They are named from the packet's point of view, because "ingress" and "egress" turn round on a host veth.
 
-#![cfg_attr(target_arch = "bpf", no_std, no_main, feature(asm_experimental_arch))]
+#![cfg_attr(target_arch = "bpf", no_std, no_main)]
 
 mod action;
 mod context;
@@ -10,6 +10,7 @@ mod context;
 mod decisions;
 mod kernel_tables;
 mod maps;
+mod neighbor;
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;
@@ -34,8 +35,17 @@ fn missing() -> Missing {
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
-    let here = packet.ifindex();
-    let verdict = journey::from_container(&mut packet, here, missing(), &KernelTables);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = journey::from_container(&mut packet, here, missing(), &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container.
+#[classifier]
+pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = journey::from_mapped(&mut packet, here, &tables);
     action::take(&packet, verdict)
 }
 
@@ -43,8 +53,8 @@ pub(crate) fn from_container(ctx: TcContext) -> i32 {
 #[classifier]
 pub(crate) fn to_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
-    let here = packet.ifindex();
-    let verdict = journey::to_container(&mut packet, here, missing(), &KernelTables);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = journey::to_container(&mut packet, here, missing(), &tables);
     action::take(&packet, verdict)
 }
 
@@ -52,8 +62,17 @@ pub(crate) fn to_container(ctx: TcContext) -> i32 {
 #[classifier]
 pub(crate) fn from_host(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
-    let here = packet.ifindex();
-    let verdict = journey::from_host(&mut packet, here, &KernelTables);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = journey::from_host(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc ingress of an uplink.
+#[classifier]
+pub(crate) fn from_wire(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = journey::from_wire(&mut packet, here, &tables);
     action::take(&packet, verdict)
 }
 

@@ -1,11 +1,12 @@
 //! The maps. The agent pins each under its name and owns what is in it; see [`dataplane::abi`] for the layout.
 
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
-use dataplane::abi::policer::Policer;
+use aya_ebpf::maps::{HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_KERNEL_FLOWS, MAX_PORTS,
-    MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
+    MAX_LOCALS, MAX_MAPPINGS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
@@ -27,13 +28,23 @@ pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entr
 pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_KERNEL_FLOWS, 0);
 
+/// The node's ports that lead to containers. The agent writes it at attach and clears it when the attachment goes;
+/// `request` reads it.
+#[map]
+pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> = HashMap::with_max_entries(MAX_MAPPINGS, 0);
+
+/// The node's own addresses. The agent keeps it as the kernel says; `request` reads it.
+#[map]
+pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(MAX_LOCALS, 0);
+
+/// Translated connections, an entry for each direction. `request` makes both, each direction's packets write their own; the
+/// agent sweeps those that are over, and the least recently used go when it is full.
+#[map]
+pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_max_entries(MAX_FLOWS, 0);
+
 /// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
-
-/// What limited ports may send, by counter slot. The agent writes it; `police` reads it and writes `due`.
-#[map]
-pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_SLOTS, 0);
 
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]

@@ -1,7 +1,23 @@
 //! What the maps of translation hold. Which maps they are, and who writes them when, is in ARCHITECTURE.md
-//! ("Translation").
+//! ("Host ports").
 
 use crate::address::{Address, L4Port, Mac};
+
+/// Key of `LOCALS`: an address of the node that host ports are at.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocalKey {
+    /// The address.
+    pub address: Address,
+}
+
+/// Value of `LOCALS`: there is nothing to say but that it is there.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// Zero.
+    pub pad: u32,
+}
 
 /// Key of `MAPPINGS`: what a packet from outside, or from the node itself, asks for.
 #[repr(C)]
@@ -73,6 +89,18 @@ impl TupleKey {
             ..self
         }
     }
+
+    /// Whether both are one tuple. Spelled out, as [`Address::is`] is.
+    #[inline(always)]
+    pub const fn is(self, other: Self) -> bool {
+        let ports = (self.source_port.half() ^ other.source_port.half())
+            | (self.destination_port.half() ^ other.destination_port.half());
+        self.domain == other.domain
+            && ports == 0
+            && self.protocol == other.protocol
+            && self.source.is(other.source)
+            && self.destination.is(other.destination)
+    }
 }
 
 /// Value of `FLOWS`: what a packet of this direction becomes, and what its direction has shown. The other direction's
@@ -86,6 +114,9 @@ pub struct Translation {
     pub shown: u32,
     /// When the last packet of this direction came, in nanoseconds of `CLOCK_BOOTTIME`. Written as `shown` is.
     pub touched: u64,
+    /// When the connection began, by the same clock. Both of its entries have the same: so a half that was left over is
+    /// never taken for another connection's.
+    pub begun: u64,
     /// The mapping's place in `COUNTERS`.
     pub slot: u32,
     /// `TRANSLATION_…` bits.
@@ -96,8 +127,10 @@ pub struct Translation {
 pub const TRANSLATION_OPENER: u32 = 1;
 
 const _: () = {
+    assert!(size_of::<LocalKey>() == 16);
+    assert!(size_of::<Local>() == 4);
     assert!(size_of::<MappingKey>() == 20);
     assert!(size_of::<Mapping>() == 56);
     assert!(size_of::<TupleKey>() == 44);
-    assert!(size_of::<Translation>() == 64);
+    assert!(size_of::<Translation>() == 72);
 };

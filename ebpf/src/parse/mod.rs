@@ -13,6 +13,7 @@ mod ipv6;
 mod nd;
 mod network;
 mod transport;
+mod tuple;
 
 pub use arp::{Arp, ArpOperation, arp};
 pub use ethernet::{EtherType, Frame, MAX_TAGS, frame};
@@ -23,6 +24,7 @@ pub use ipv6::{MAX_EXTENSIONS, ipv6};
 pub use nd::{NeighborDiscovery, neighbor_discovery};
 pub use network::{Network, network};
 pub use transport::{Icmp, Transport, transport};
+pub use tuple::{Segment, segment};
 
 /// Why a header could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,7 +83,9 @@ pub fn transport<P: Packet>(packet: &P, ip: &Ip) -> Result<Transport, Unreadable
     match ip.protocol {
         Protocol::TCP => {
             let Ports { source, destination } = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
-            let flags: u8 = packet.load(ip.payload + TCP_FLAGS).ok_or(Unreadable::Truncated)?;
+            // Verifier: of a load of one byte the compiler makes a comparison that bounds nothing.
+            let word: u16 = packet.load(ip.payload + TCP_FLAGS - 1).ok_or(Unreadable::Truncated)?;
+            let flags = u16::from_be(word) as u8;
             Ok(Transport::Tcp { source, destination, flags })
         }
         Protocol::UDP | Protocol::SCTP => {

@@ -49,6 +49,13 @@ impl Change {
         Self(self.0 + !old as u64 + new as u64)
     }
 
+    /// And all of another change.
+    #[inline(always)]
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
     /// The sum in 32 bits, as the kernel's checksum helpers take a difference (`from` 0, size 0).
     #[inline(always)]
     pub const fn difference(self) -> u32 {

@@ -38,6 +38,16 @@ impl Shown {
         Self((self.0 & !Self::RESET) | sent | finished)
     }
 
+    /// After one more packet, with TCP's flags where it has them.
+    #[inline(always)]
+    #[must_use]
+    pub const fn after(self, flags: Option<u8>) -> Self {
+        match flags {
+            Some(flags) => self.segment(flags),
+            None => self.datagram(),
+        }
+    }
+
     /// After one more packet of a protocol without connections.
     #[inline(always)]
     #[must_use]
@@ -57,6 +67,15 @@ pub struct Direction {
     pub shown: Shown,
     /// When the last one came, in nanoseconds of `CLOCK_BOOTTIME`.
     pub touched: u64,
+}
+
+impl Direction {
+    /// After one more packet at `now`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn after(self, flags: Option<u8>, now: u64) -> Self {
+        Self { shown: self.shown.after(flags), touched: now }
+    }
 }
 
 /// What a connection has come to.

@@ -1,8 +1,11 @@
-//! What a translated packet needs beside new addresses: checksums that fit them, and a connection that is followed.
+//! Host ports: packets from outside become a container's, its answers become the node's.
 //!
-//! Nothing here touches a packet. The functions say what a field becomes, from what it is and from what changes, so that
-//! everything is known before the first edit.
+//! [`request`] and [`answer`] decide, with the help of [`connection`]; [`rewrite`] edits, with the help of [`checksum`].
+//! Between the two everything is known that could still keep the packet from its receiver.
 
+pub mod answer;
 pub mod checksum;
 pub mod connection;
 pub mod crc32c;
+pub mod request;
+pub mod rewrite;

@@ -1,6 +1,10 @@
 //! A frame in memory as a [`Packet`].
 
-use dataplane::packet::{Header, Packet, Tag};
+use dataplane::packet::{Header, Mending, Packet, Tag};
+use dataplane::translate::checksum::{updated, updated_udp};
+use zerocopy::IntoBytes;
+
+use super::outside::UPLINK_MAC;
 
 #[derive(Clone, Debug, Default)]
 pub struct BytesPacket {
@@ -50,6 +54,24 @@ impl Packet for BytesPacket {
         self.linearized += 1;
         self.readable = self.readable.max((bytes as usize).min(self.bytes.len()));
         true
+    }
+
+    fn is_for_this_host(&self) -> bool {
+        self.bytes.get(..6) == Some(&UPLINK_MAC)
+    }
+
+    fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
+        let mut header: T = self.load(offset).expect("what is edited was loaded before");
+        edit(&mut header);
+        let at = offset as usize;
+        self.bytes[at..at + size_of::<T>()].copy_from_slice(header.as_bytes());
+    }
+
+    /// As for a packet with a complete checksum.
+    fn mend(&mut self, mending: Mending) {
+        let Mending { field, optional, addresses, ports, .. } = mending;
+        let update = if optional { updated_udp } else { updated };
+        self.edit(field, |sum: &mut u16| *sum = update(update(*sum, addresses), ports));
     }
 
     fn become_own(&mut self) {

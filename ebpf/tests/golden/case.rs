@@ -9,8 +9,10 @@
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
-//! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
+//! flows: 2                         (optional) how many entries of translated connections were made
 //! bytes:
+//! 02 00 00 00 03 ea                # to beta
+//! becomes:                         (optional) what is delivered in their place
 //! 02 00 00 00 03 ea                # to beta
 //! ```
 
@@ -34,14 +36,21 @@ pub enum Entry {
     FromContainer,
     ToContainer,
     FromHost,
+    FromMapped,
+    FromWire,
 }
 
 impl Entry {
+    pub const ALL: [Self; 5] =
+        [Self::FromContainer, Self::ToContainer, Self::FromHost, Self::FromMapped, Self::FromWire];
+
     pub const fn program(self) -> &'static str {
         match self {
             Self::FromContainer => "from_container",
             Self::ToContainer => "to_container",
             Self::FromHost => "from_host",
+            Self::FromMapped => "from_mapped",
+            Self::FromWire => "from_wire",
         }
     }
 
@@ -56,6 +65,8 @@ impl Entry {
             Self::FromContainer => journey::from_container(packet, here, missing, tables),
             Self::ToContainer => journey::to_container(packet, here, missing, tables),
             Self::FromHost => journey::from_host(packet, here, tables),
+            Self::FromMapped => journey::from_mapped(packet, here, tables),
+            Self::FromWire => journey::from_wire(packet, here, tables),
         }
     }
 }
@@ -72,7 +83,10 @@ pub struct Case {
     pub counts: BTreeSet<String>,
     pub asks: Vec<u32>,
     pub notes: usize,
-    pub charges: Option<(u32, u64)>,
+    /// How many entries of translated connections were made.
+    pub flows: usize,
+    /// The bytes afterwards, where they are others.
+    pub becomes: Vec<u8>,
 }
 
 /// Every golden file beside this one, by name.
@@ -101,13 +115,19 @@ fn read(path: &Path) -> Case {
         counts: BTreeSet::new(),
         asks: Vec::new(),
         notes: 0,
-        charges: None,
+        flows: 0,
+        becomes: Vec::new(),
     };
     let mut state = "";
     let mut in_bytes = false;
+    let mut in_becomes = false;
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        if in_bytes {
+        if line == "becomes:" {
+            in_becomes = true;
+        } else if in_becomes {
+            case.becomes.extend(hex(line, &name));
+        } else if in_bytes {
             case.packet.bytes.extend(hex(line, &name));
         } else if let Some((field, value)) = line.split_once(':') {
             let words: Vec<&str> = value.split_whitespace().collect();
@@ -122,10 +142,7 @@ fn read(path: &Path) -> Case {
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
-                "charges" => {
-                    let nanoseconds = words[1].parse().expect("a number of nanoseconds");
-                    case.charges = Some((world::ifindex(words[0]), nanoseconds));
-                }
+                "flows" => case.flows = words[0].parse().expect("a number of entries"),
                 "bytes" => in_bytes = true,
                 _ => panic!("{name}: no field {field}"),
             }
@@ -135,13 +152,16 @@ fn read(path: &Path) -> Case {
         in_bytes && case.here != 0 && case.expect.0 != u32::MAX,
         "{name}: entry, expect and bytes are needed"
     );
+    if !in_becomes {
+        case.becomes.clone_from(&case.packet.bytes);
+    }
     case.packet.readable = case.packet.bytes.len();
     apply(state, &mut case.packet, &name);
     case
 }
 
 fn entry(word: &str) -> Entry {
-    [Entry::FromContainer, Entry::ToContainer, Entry::FromHost]
+    Entry::ALL
         .into_iter()
         .find(|entry| entry.program() == word)
         .unwrap_or_else(|| panic!("no program {word}"))
@@ -151,6 +171,7 @@ fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
     match words {
         ["peer", place] => (2, world::ifindex(place), 0),
         ["port", place] => (3, world::ifindex(place), 0),
+        ["neighbor", place] => (4, world::ifindex(place), 0),
         ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
         ["drop", reason] => (1, 0, number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
         _ => panic!("{name}: expects what? {words:?}"),

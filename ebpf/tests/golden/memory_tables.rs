@@ -1,30 +1,37 @@
 //! The maps in memory, as the world fills them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
     StationKey,
 };
-use dataplane::tables::Lane;
+use dataplane::address::Address;
+use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use dataplane::translate::connection::{Direction, Shown};
 
-use super::world;
+use super::{outside, world};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
-    /// The clock.
-    pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
     pub stations: BTreeMap<StationKey, Station>,
     pub addresses: BTreeMap<AddressKey, Owner>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
-    pub policers: RefCell<BTreeMap<u32, Policer>>,
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
+    pub mappings: BTreeMap<MappingKey, Mapping>,
+    pub locals: BTreeMap<LocalKey, Local>,
+    pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
+    /// What the clock says.
+    pub now: u64,
 }
+
+/// What the clock says unless it is told otherwise.
+const NOW: u64 = 1_000_000_000_000_000;
 
 impl MemoryTables {
     pub fn of_world() -> Self {
@@ -33,8 +40,10 @@ impl MemoryTables {
             stations: world::stations().into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
-            now: Cell::new(world::NOW),
-            policers: RefCell::new(world::policers().into_iter().collect()),
+            mappings: outside::mappings().into_iter().collect(),
+            locals: outside::locals().into_iter().collect(),
+            flows: RefCell::new(outside::flows(NOW).into_iter().collect()),
+            now: NOW,
             ..Self::default()
         }
     }
@@ -90,22 +99,60 @@ impl Tables for MemoryTables {
         }
     }
 
-    fn policer(&self, slot: u32) -> Option<Policer> {
-        let policer = self.policers.borrow().get(&slot).copied();
-        assert!(policer.is_some(), "slot {slot} is not limited, and nothing is to be looked up");
-        policer
-    }
-
     fn now(&self) -> u64 {
-        self.now.get()
+        self.now
     }
 
-    fn begin(&self, slot: u32, due: u64) {
-        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due = due);
+    fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
+        self.mappings.get(key).copied()
     }
 
-    fn charge(&self, slot: u32, nanoseconds: u64) {
-        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due += nanoseconds);
+    fn is_local(&self, address: &Address) -> bool {
+        self.locals.contains_key(&LocalKey { address: *address })
+    }
+
+    fn follow<R>(
+        &self,
+        mine: &TupleKey,
+        other: &TupleKey,
+        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+    ) -> Option<R> {
+        let mut flows = self.flows.borrow_mut();
+        let (own, others) = (*flows.get(mine)?, *flows.get(other)?);
+        if own.begun != others.begun {
+            return None;
+        }
+        let direction = |flow: Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
+        let (result, becomes) = judge(direction(own), direction(others));
+        if let (Some(Direction { shown, touched }), Some(flow)) = (becomes, flows.get_mut(mine)) {
+            (flow.shown, flow.touched) = (shown.0, touched);
+        }
+        Some(result)
+    }
+
+    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
+        self.flows.borrow().get(key).map(|flow| flow.becomes)
+    }
+
+    fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {
+        if self.flows.borrow().contains_key(key) {
+            return Inserted::Exists;
+        }
+        self.flows.borrow_mut().insert(*key, *value);
+        Inserted::New
+    }
+
+    fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
+        self.flows.borrow_mut().insert(*key, *value);
+        true
+    }
+
+    fn forget_flow(&self, key: &TupleKey) {
+        self.flows.borrow_mut().remove(key);
+    }
+
+    fn route(&self, query: &RouteQuery) -> Option<Route> {
+        outside::route(query)
     }
 
     fn count(&self, slot: u32, lane: Lane, bytes: u32) {

@@ -8,4 +8,5 @@
 pub mod bytes_packet;
 pub mod case;
 pub mod memory_tables;
+pub mod outside;
 pub mod world;

@@ -7,8 +7,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "target-wrong",
         file: "ebpf/src/deliver.rs",
-        find: "Ok(Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer })",
-        replace: "Ok(Delivery { ifindex: station.slot, slot: station.slot, way: Way::Peer })",
+        find: "Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer }",
+        replace: "Delivery { ifindex: station.slot, slot: station.slot, way: Way::Peer }",
         why: "a packet would reach another container",
         judge: Judge::Host,
     },

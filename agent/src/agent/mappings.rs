@@ -1,0 +1,100 @@
+//! Host ports of attachments: nobody gets one that another has.
+
+use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
+
+use super::{Agent, Refusal, admit};
+use crate::registry::Attachment;
+
+impl Agent {
+    /// Gives an attachment other host ports, under its traffic. None takes them away.
+    ///
+    /// # Errors
+    /// [`Refusal`]; then it has those that it had, as far as the kernel allows.
+    pub fn map(&mut self, key: &AttachmentKey, mappings: Vec<PortMapping>) -> Result<Attached, Refusal> {
+        let Some(known) = self.registry.get(key).cloned() else {
+            return Err(Refusal::NotAttached(key.clone()));
+        };
+        let changed = Attachment { port: BridgePort { mappings, ..known.port.clone() }, ..known.clone() };
+        admit::port(&changed.port)?;
+        self.refuse_taken_ports(&changed.port)?;
+        let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));
+        if let Err(refusal) = done {
+            if let Err(error) = self.remap(&changed, &known) {
+                tracing::warn!(%key, %error, "the old host ports could not be restored");
+            }
+            return Err(refusal);
+        }
+        tracing::info!(%key, mappings = ?changed.port.mappings, "mapped");
+        Ok(self.programs_of(&changed.port))
+    }
+
+    /// Compares an attachment's host ports with what is written down and what is in the kernel.
+    ///
+    /// # Errors
+    /// [`Refusal::Altered`] with everything that is missing or altered.
+    pub fn check_map(&mut self, key: &AttachmentKey, mappings: &[PortMapping]) -> Result<(), Refusal> {
+        let Some(attachment) = self.registry.get(key).cloned() else {
+            return Err(Refusal::NotAttached(key.clone()));
+        };
+        let findings = self.kernel.audit_mappings(&attachment)?;
+        let mut findings: Vec<_> = findings.iter().map(ToString::to_string).collect();
+        if attachment.port.mappings != mappings {
+            findings.push("it is attached with another list of port mappings".to_owned());
+        }
+        if !mappings.is_empty() && !self.kernel.is_attached(&attachment.behind())? {
+            findings
+                .push(format!("the program of host ports is not attached to {}", attachment.port.host.name));
+        }
+        if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }
+    }
+
+    /// No two attachments may share a host port. One of every address is one of each.
+    pub(super) fn refuse_taken_ports(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        if port.mappings.is_empty() {
+            return Ok(());
+        }
+        let others = self.registry.attachments().filter(|other| other.port.key != port.key);
+        let taken = others
+            .flat_map(|other| other.port.mappings.iter().map(move |mapping| (mapping, &other.port)))
+            .filter_map(|(theirs, owner)| {
+                let mine = port.mappings.iter().find(|mine| overlaps(mine, theirs))?;
+                Some((*mine, owner.clone()))
+            })
+            .collect::<Vec<_>>();
+        for (mine, owner) in taken {
+            if !self.is_gone(&owner)? {
+                return Err(Refusal::PortTaken { mapping: mine, owner: owner.key });
+            }
+            self.forget(&owner.key, "its link is gone");
+        }
+        Ok(())
+    }
+
+    /// The container can answer before anything is sent to it, and goes on answering until nothing is.
+    fn remap(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
+        self.registry.insert(to.clone());
+        let (was, is) = (!from.port.mappings.is_empty(), !to.port.mappings.is_empty());
+        if is && !was {
+            self.kernel.attach(&to.behind())?;
+        }
+        self.kernel.write_mapped(to)?;
+        for error in self.kernel.erase_mappings(from) {
+            tracing::warn!(key = %from.port.key, %error, "could not be taken away");
+        }
+        self.kernel.write_mappings(to)?;
+        if was && !is {
+            self.kernel.detach(&from.behind())?;
+        }
+        self.watch_wires();
+        Ok(())
+    }
+}
+
+/// Whether a packet may ask for both.
+pub(super) fn overlaps(one: &PortMapping, other: &PortMapping) -> bool {
+    let same_address = match (one.host_ip, other.host_ip) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    };
+    one.protocol == other.protocol && one.host_port == other.host_port && same_address
+}

@@ -1,0 +1,162 @@
+//! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on.
+//!
+//! Those are the declared uplinks, or, where none is declared, every interface with an address of the node that is none of
+//! ours. They have a program only while a host port leads anywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use dataplane::abi::translation::LocalKey;
+
+use super::Agent;
+use crate::bpf::hook::{Hook, Program, ProgramSet};
+use crate::kernel::KernelError;
+use crate::netlink::address::InterfaceAddress;
+use crate::netlink::link::Link;
+
+/// What is known of the outside.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// The node's addresses, each with the interfaces that have it.
+    addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
+    /// Where the program runs.
+    pub(super) wires: BTreeMap<u32, Hook>,
+}
+
+impl Agent {
+    /// Reads every address of the node and brings the map in line.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn read_addresses(&mut self) -> Result<(), KernelError> {
+        self.outside.addresses.clear();
+        for InterfaceAddress { ifindex, ip } in self.kernel.addresses()? {
+            self.outside.addresses.entry(ip).or_default().insert(ifindex);
+        }
+        let keys: BTreeSet<_> =
+            self.outside.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
+        self.kernel.retain_locals(|key| keys.contains(key))?;
+        self.outside.addresses.keys().try_for_each(|ip| self.kernel.write_local(*ip))
+    }
+
+    pub(super) fn addressed(&mut self, new: InterfaceAddress) -> Result<(), KernelError> {
+        let is_known = !self.outside.addresses.entry(new.ip).or_default().insert(new.ifindex);
+        if is_known {
+            return Ok(());
+        }
+        self.kernel.write_local(new.ip)?;
+        self.watch_wires();
+        Ok(())
+    }
+
+    /// An address is the node's as long as any interface has it.
+    pub(super) fn unaddressed(&mut self, old: InterfaceAddress) -> Result<(), KernelError> {
+        let Some(holders) = self.outside.addresses.get_mut(&old.ip) else { return Ok(()) };
+        holders.remove(&old.ifindex);
+        if holders.is_empty() {
+            self.outside.addresses.remove(&old.ip);
+            self.kernel.erase_local(old.ip)?;
+        }
+        self.watch_wires();
+        Ok(())
+    }
+
+    /// Whether a link that is new or has changed may be one that packets come in by.
+    pub(super) fn may_be_wire(&self, link: &Link) -> bool {
+        !self.outside.wires.contains_key(&link.index) && self.ledger.uplinks().any(|name| name == link.name)
+    }
+
+    /// Puts the program where packets come from outside, and takes it away from everywhere else. What cannot be done is
+    /// said in the status: a host port that is reached by fewer ways is better than none.
+    pub(super) fn watch_wires(&mut self) {
+        let wanted = if self.is_mapped() { self.find_wires() } else { BTreeMap::new() };
+        let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.outside.wires)
+            .into_iter()
+            .partition(|(index, hook)| wanted.get(index) == Some(hook));
+        self.outside.wires = here;
+        for hook in gone.into_values() {
+            if let Err(error) = self.kernel.detach(&hook) {
+                tracing::warn!(%hook, %error, "could not be detached");
+            }
+        }
+        for (index, hook) in wanted {
+            if self.outside.wires.contains_key(&index) {
+                continue;
+            }
+            let attached = self
+                .kernel
+                .adopt(&hook)
+                .and_then(|is_there| if is_there { Ok(()) } else { self.kernel.attach(&hook) });
+            match attached {
+                Ok(()) => {
+                    tracing::info!(%hook, "packets from outside reach host ports here");
+                    self.outside.wires.insert(index, hook);
+                }
+                Err(error) => {
+                    self.warn(format!("host ports cannot be reached by way of {}: {error}", hook.ifname));
+                }
+            }
+        }
+    }
+
+    /// Puts the program back where somebody has taken it away.
+    pub(super) fn mend_wires(&mut self) {
+        let lost: Vec<_> = self.outside.wires.values().cloned().collect();
+        let lost = lost.into_iter().filter(|hook| matches!(self.kernel.is_attached(hook), Ok(false)));
+        let lost: Vec<_> = lost.collect();
+        for hook in &lost {
+            tracing::warn!(%hook, "is not attached any more");
+            self.outside.wires.remove(&hook.ifindex);
+        }
+        if !lost.is_empty() {
+            self.watch_wires();
+        }
+    }
+
+    /// Takes away what an earlier agent left on interfaces that are no longer wanted.
+    pub(super) fn sweep_wires(&mut self) {
+        let pinned = self.kernel.pinned().unwrap_or_default();
+        let left = pinned.into_iter().filter(|pin| pin.program == Program::FromWire).map(|pin| pin.ifindex);
+        let candidates = self.find_wires().into_keys();
+        let left: BTreeSet<_> = left.chain(candidates).collect();
+        for ifindex in left {
+            if self.outside.wires.contains_key(&ifindex) {
+                continue;
+            }
+            let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
+            if let Err(error) = self.kernel.detach(&wire(ifindex, ifname)) {
+                tracing::warn!(ifindex, %error, "what an earlier agent left could not be detached");
+            }
+        }
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
+    }
+
+    fn find_wires(&mut self) -> BTreeMap<u32, Hook> {
+        let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
+        let links = if declared.is_empty() {
+            let holders: BTreeSet<u32> = self.outside.addresses.values().flatten().copied().collect();
+            let others = holders.into_iter().filter(|index| !self.is_known(*index)).collect::<Vec<_>>();
+            others.into_iter().map(|index| self.kernel.link(index)).collect::<Vec<_>>()
+        } else {
+            declared.iter().map(|name| self.kernel.link_named(name)).collect()
+        };
+        let found = links.into_iter().filter_map(|link| {
+            link.unwrap_or_else(|error| {
+                tracing::warn!(%error, "an uplink cannot be looked at");
+                None
+            })
+        });
+        // The program reads Ethernet headers.
+        found
+            .filter(|link| link.mac.is_some() && link.name != "lo")
+            .map(|link| (link.index, wire(link.index, link.name)))
+            .collect()
+    }
+}
+
+fn wire(ifindex: u32, ifname: String) -> Hook {
+    Hook { program: Program::FromWire, set: ProgramSet::Open, ifindex, ifname }
+}

@@ -1,0 +1,48 @@
+//! Map entries of the node's own addresses.
+
+use std::net::IpAddr;
+
+use dataplane::abi::translation::{Local, LocalKey};
+
+use super::{Kernel, KernelError, in_map};
+use crate::bpf::maps::remove;
+use crate::netlink::address::{self, InterfaceAddress};
+
+impl Kernel {
+    /// Every address of the namespace that others can send to.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn addresses(&mut self) -> Result<Vec<InterfaceAddress>, KernelError> {
+        Ok(address::all(&mut self.route)?)
+    }
+
+    /// Makes an address one of the node's.
+    ///
+    /// # Errors
+    /// The kernel's; the map may be full.
+    pub fn write_local(&mut self, ip: IpAddr) -> Result<(), KernelError> {
+        let key = LocalKey { address: ip.into() };
+        self.maps.locals.insert(key, Local::default(), 0).map_err(in_map("LOCALS"))
+    }
+
+    /// Forgets an address of the node.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_local(&mut self, ip: IpAddr) -> Result<(), KernelError> {
+        remove(&mut self.maps.locals, &LocalKey { address: ip.into() }).map_err(in_map("LOCALS"))
+    }
+
+    /// Forgets every address of the node but these.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn retain_locals(&mut self, is_local: impl Fn(&LocalKey) -> bool) -> Result<(), KernelError> {
+        let known: Vec<_> = self.maps.locals.keys().collect::<Result<_, _>>().map_err(in_map("LOCALS"))?;
+        for key in known.iter().filter(|key| !is_local(key)) {
+            remove(&mut self.maps.locals, key).map_err(in_map("LOCALS"))?;
+        }
+        Ok(())
+    }
+}

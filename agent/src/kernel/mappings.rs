@@ -1,0 +1,89 @@
+//! Map entries of host ports.
+
+use std::net::IpAddr;
+
+use dataplane::abi::PortKey;
+use dataplane::abi::translation::{Mapping, MappingKey};
+use dataplane::address::Address;
+use shunt_agent_api::{PortMapping, Protocol};
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::maps::{lookup, remove};
+use crate::registry::Attachment;
+
+/// IP protocol number (IANA "Assigned Internet Protocol Numbers").
+const fn number(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Tcp => 6,
+        Protocol::Udp => 17,
+        Protocol::Sctp => 132,
+    }
+}
+
+impl Attachment {
+    /// The entries of its host ports.
+    pub(crate) fn mapping_entries(&self) -> impl Iterator<Item = (MappingKey, Mapping)> {
+        let first = |is_wanted: fn(&IpAddr) -> bool| {
+            self.port.ips.iter().copied().find(is_wanted).map(Address::from).unwrap_or_default()
+        };
+        let value = Mapping {
+            v4: first(IpAddr::is_ipv4),
+            v6: first(IpAddr::is_ipv6),
+            bridge: self.port.bridge.index,
+            mac: self.mac,
+            ..Mapping::default()
+        };
+        self.port.mappings.iter().map(move |mapping| {
+            let PortMapping { protocol, host_ip, host_port, container_port } = *mapping;
+            let address = host_ip.map(Address::from).unwrap_or_default();
+            let key = MappingKey { address, port: host_port.into(), protocol: number(protocol), pad: 0 };
+            (key, Mapping { port: container_port.into(), ..value })
+        })
+    }
+}
+
+impl Kernel {
+    /// Writes the entries of a port's host ports: from here on they lead to it.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_mappings(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        for (key, mapping) in attachment.mapping_entries() {
+            self.maps.mappings.insert(key, mapping, 0).map_err(in_map("MAPPINGS"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the entries of a port's host ports away. Goes on past errors.
+    pub fn erase_mappings(&mut self, attachment: &Attachment) -> Vec<KernelError> {
+        let keys: Vec<_> = attachment.mapping_entries().map(|(key, _)| key).collect();
+        let erased = keys.iter().map(|key| remove(&mut self.maps.mappings, key).map_err(in_map("MAPPINGS")));
+        erased.filter_map(Result::err).collect()
+    }
+
+    /// Writes whether host ports lead to a port, and nothing else of it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_mapped(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        let ifindex = attachment.port.host.index;
+        let asks = self.port(ifindex)?.map(|entry| entry.asks).unwrap_or_default();
+        let entry = attachment.port_entry(asks);
+        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+    }
+
+    /// Which of a port's host ports are missing or altered.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_mappings(&self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
+        let mut findings = Vec::new();
+        for (key, mapping) in attachment.mapping_entries() {
+            let entry = lookup(&self.maps.mappings, &key).map_err(in_map("MAPPINGS"))?;
+            if entry != Some(mapping) {
+                findings.push(Finding::entry("MAPPINGS", key.port.number(), entry.as_ref()));
+            }
+        }
+        Ok(findings)
+    }
+}

@@ -1,0 +1,16 @@
+//! Host ports, end to end: a node with containers, and hosts outside that know the node's addresses only. Needs root and
+//! `cargo xtask build`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[path = "portmap/bad_input.rs"]
+mod bad_input;
+#[path = "portmap/chained.rs"]
+mod chained;
+#[path = "portmap/lifetime.rs"]
+mod lifetime;
+#[path = "portmap/outside.rs"]
+mod outside;
+#[path = "portmap/stage.rs"]
+mod stage;
+#[path = "portmap/unmapped.rs"]
+mod unmapped;

@@ -1,0 +1,59 @@
+//! Host ports that cannot be had: refused by name, and nothing is half done.
+
+use serde_json::{Value, json};
+
+use crate::stage::{NODE, Stage, mapping};
+
+#[test]
+fn a_port_that_another_container_has_is_refused_and_nothing_changes() {
+    let mut stage = Stage::new();
+    let mut specific = mapping(8081, 7000, "tcp");
+    specific["hostIP"] = NODE[0].into();
+    stage.add("one", &[mapping(8080, 7000, "tcp"), specific.clone()]);
+    let before = stage.node.inventory().unwrap();
+    for wanted in [
+        vec![mapping(8080, 80, "tcp")],
+        vec![mapping(9000, 80, "tcp"), mapping(8080, 80, "tcp")],
+        // Every address's port is each address's.
+        vec![mapping(8081, 80, "tcp")],
+        vec![specific],
+    ] {
+        let (code, text) = stage.refused(&stage.mapped(&wanted), &format!("no{}", text_id(&wanted)));
+        assert_eq!(code, 102, "{text}");
+        assert!(text.contains("pods/one/eth0") && text.contains("/tcp"), "whose it is: {text}");
+        assert_eq!(stage.node.inventory().unwrap().since(&before), Vec::<String>::new(), "{wanted:?}");
+    }
+    // Another protocol's port of the same number is another port.
+    stage.add("two", &[mapping(8080, 80, "udp"), mapping(9000, 80, "tcp")]);
+}
+
+#[test]
+fn mappings_that_cannot_be_meant_are_refused() {
+    let stage = Stage::new();
+    let before = stage.node.inventory().unwrap();
+    let host = |value: Value| json!({ "hostPort": value, "containerPort": 80, "protocol": "tcp" });
+    let at = |ip: &str| json!({ "hostPort": 8080, "containerPort": 80, "protocol": "tcp", "hostIP": ip });
+    let cases = [
+        (vec![host(json!(0))], 7),
+        (vec![host(json!(65536))], 7),
+        (vec![host(json!(-1))], 7),
+        (vec![json!({ "hostPort": 80, "containerPort": 0, "protocol": "tcp" })], 7),
+        (vec![mapping(80, 80, "icmp")], 7),
+        (vec![mapping(80, 80, "tcp"), mapping(80, 81, "tcp")], 7),
+        (vec![at("192.0.2.300")], 7),
+        (vec![at("ff02::1")], 7),
+        (vec![mapping(80, 80, "sctp")], 100),
+    ];
+    for (at, (mappings, expected)) in cases.iter().enumerate() {
+        let (code, text) = stage.refused(&stage.mapped(mappings), &format!("bad{at}"));
+        assert_eq!(code, *expected, "{mappings:?}: {text}");
+        assert_eq!(stage.node.inventory().unwrap().since(&before), Vec::<String>::new(), "{mappings:?}");
+    }
+}
+
+fn text_id(mappings: &[Value]) -> String {
+    let parts = mappings
+        .iter()
+        .map(|mapping| mapping["hostPort"].to_string() + &mapping["hostIP"].to_string().len().to_string());
+    parts.collect::<Vec<_>>().join("-")
+}

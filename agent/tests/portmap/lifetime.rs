@@ -1,0 +1,91 @@
+//! How long a host port leads to a container: from its ADD to its DEL, whoever else comes and goes.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use shunt_lab::Protocol;
+
+use crate::stage::{NODE, Stage, address, mapping};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_deleted_containers_port_is_free_and_leads_to_the_next_one() {
+    let mut stage = Stage::new();
+    let before = stage.node.inventory().unwrap();
+    for id in ["one", "two"] {
+        stage.add(id, &[mapping(8080, 7000, "tcp"), mapping(8080, 7000, "udp")]);
+        let echo = stage.echo(0, 7000);
+        assert_eq!(stage.wires(), ["up0"]);
+        let mut udp = stage.open(&stage.outside, Protocol::Udp, NODE[0], 8080);
+        udp.chat(5, 500).unwrap();
+        stage.open(&stage.outside, Protocol::Tcp, NODE[1], 8080).chat(5, 500).unwrap();
+        drop(echo);
+        stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+        let refused = stage
+            .outside
+            .enter(|| TcpStream::connect_timeout(&(address(NODE[0]), 8080).into(), PATIENCE))
+            .unwrap();
+        assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused, "{id}");
+        assert_eq!(stage.wires(), Vec::<String>::new(), "nothing runs where nothing leads");
+    }
+    stage.wait_until("nothing is left but the bridge", |_| {
+        let left = stage.node.inventory().unwrap().since(&before);
+        left.iter().all(|line| line.contains("cni0"))
+    });
+}
+
+#[test]
+fn a_client_that_sends_on_reaches_the_container_that_has_the_port_now() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "udp")]);
+    let mut echo = stage.echo(0, 7000);
+    let mut udp = stage.open(&stage.outside, Protocol::Udp, NODE[0], 8080);
+    udp.chat(5, 500).unwrap();
+    echo.clear();
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    // Another keeps the address busy, so that the next one has another.
+    stage.add("other", &[]);
+    stage.add("two", &[mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(1, 7000);
+    udp.chat(5, 500).unwrap_or_else(|error| panic!("the same socket, the new container: {error:#}"));
+}
+
+#[test]
+fn connections_outlive_the_agent_and_go_on_with_the_next_one() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    let mut talks: Vec<_> = [(Protocol::Tcp, NODE[0]), (Protocol::Tcp, NODE[1]), (Protocol::Udp, NODE[0])]
+        .map(|(protocol, node)| stage.open(&stage.outside, protocol, node, 8080))
+        .into();
+    talks.iter_mut().for_each(|talk| talk.chat(20, 1000).unwrap());
+    stage.node.agent_mut().kill().unwrap();
+    talks.iter_mut().for_each(|talk| talk.chat(20, 1000).unwrap());
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(20, 1000).unwrap();
+    stage.node.restart_agent().unwrap();
+    talks.iter_mut().for_each(|talk| talk.chat(20, 1000).unwrap());
+    stage.open(&stage.outside, Protocol::Tcp, NODE[1], 8080).chat(20, 1000).unwrap();
+    assert_eq!(stage.wires(), ["up0"]);
+    // It knows whose port it is, too.
+    let (code, text) = stage.refused(&stage.mapped(&[mapping(8080, 80, "tcp")]), "two");
+    assert_eq!(code, 102, "{text}");
+}
+
+#[test]
+fn a_new_agent_takes_away_what_leads_to_containers_that_are_gone() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "tcp")]);
+    stage.node.agent_mut().kill().unwrap();
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    stage.node.restart_agent().unwrap();
+    assert_eq!(stage.wires(), Vec::<String>::new());
+    let refused = stage
+        .outside
+        .enter(|| TcpStream::connect_timeout(&(address(NODE[0]), 8080).into(), PATIENCE))
+        .unwrap();
+    assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    stage.add("two", &[mapping(8080, 7000, "tcp")]);
+    let _echo = stage.echo(0, 7000);
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(20, 1000).unwrap();
+}

@@ -1,0 +1,108 @@
+//! Which of the node's ports lead to the container: the runtime's `portMappings`, as the portmap plugin takes them.
+
+use std::net::IpAddr;
+
+use shunt_agent_api::{PortMapping as HostPort, Protocol};
+
+use super::{ConfigError, PortMapping};
+
+const KEY: &str = "runtimeConfig.portMappings";
+
+/// Decides. An unspecified address of the node means any; a repeated mapping is a mistake.
+///
+/// # Errors
+/// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+pub(super) fn of(mappings: &[PortMapping]) -> Result<Vec<HostPort>, ConfigError> {
+    let mut ports: Vec<HostPort> = Vec::new();
+    for mapping in mappings {
+        let port = read(mapping)?;
+        let is_same = |other: &HostPort| {
+            (other.protocol, other.host_port) == (port.protocol, port.host_port)
+                && (other.host_ip == port.host_ip || other.host_ip.is_none() || port.host_ip.is_none())
+        };
+        if ports.iter().any(is_same) {
+            return Err(invalid(format!("host port {port} is asked for twice")));
+        }
+        ports.push(port);
+    }
+    Ok(ports)
+}
+
+/// Those that one of `ips` can answer: a mapping of the other family is skipped, as the reference plugin skips it.
+pub(super) fn answered_by(ports: Vec<HostPort>, ips: &[IpAddr]) -> Vec<HostPort> {
+    let is_answered =
+        |port: &HostPort| ips.iter().any(|ip| port.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4()));
+    ports.into_iter().filter(is_answered).collect()
+}
+
+fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
+    let PortMapping { host_port, container_port, protocol, host_ip } = mapping;
+    for (key, port) in [("hostPort", *host_port), ("containerPort", *container_port)] {
+        if port == 0 {
+            return Err(invalid(format!("{key} is not between 1 and 65535")));
+        }
+    }
+    let protocol = match protocol.to_ascii_lowercase().as_str() {
+        "tcp" | "" => Protocol::Tcp,
+        "udp" => Protocol::Udp,
+        "sctp" => return Err(ConfigError::NotBuilt { key: "runtimeConfig.portMappings: sctp" }),
+        _ => return Err(invalid(format!("protocol `{protocol}` is none of tcp, udp, sctp"))),
+    };
+    let host_ip = match host_ip.as_str() {
+        "" => None,
+        text => Some(text.parse::<IpAddr>().map_err(|_| invalid(format!("hostIP `{text}` is no address")))?),
+    };
+    let host_ip = host_ip.filter(|ip| !ip.is_unspecified());
+    if host_ip.is_some_and(|ip| ip.is_multicast()) {
+        return Err(invalid("a hostIP is no group's".to_owned()));
+    }
+    Ok(HostPort { protocol, host_ip, host_port: *host_port, container_port: *container_port })
+}
+
+fn invalid(why: String) -> ConfigError {
+    ConfigError::Invalid { key: KEY, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(host_port: u16, protocol: &str, host_ip: &str) -> PortMapping {
+        PortMapping { host_port, container_port: 80, protocol: protocol.into(), host_ip: host_ip.into() }
+    }
+
+    #[test]
+    fn an_unspecified_address_means_any_and_a_protocol_comes_in_any_case() {
+        for (protocol, host_ip) in [("TCP", ""), ("tcp", "0.0.0.0"), ("", "::")] {
+            let ports = of(&[mapping(8080, protocol, host_ip)]).unwrap();
+            let wanted =
+                HostPort { protocol: Protocol::Tcp, host_ip: None, host_port: 8080, container_port: 80 };
+            assert_eq!(ports, [wanted], "{protocol} {host_ip}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let container = PortMapping { container_port: 0, ..mapping(8080, "tcp", "") };
+        let wrong = [
+            vec![mapping(0, "tcp", "")],
+            vec![container],
+            vec![mapping(8080, "icmp", "")],
+            vec![mapping(8080, "tcp", "10.0.0.300")],
+            vec![mapping(8080, "tcp", "ff02::1")],
+            vec![mapping(8080, "tcp", ""), mapping(8080, "tcp", "10.0.0.1")],
+        ];
+        for mappings in wrong {
+            assert!(matches!(of(&mappings), Err(ConfigError::Invalid { .. })), "{mappings:?}");
+        }
+        of(&[mapping(8080, "tcp", "10.0.0.2"), mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "udp", "")])
+            .unwrap();
+    }
+
+    #[test]
+    fn a_mapping_of_the_other_family_is_skipped() {
+        let ports = of(&[mapping(8080, "tcp", "2001:db8::1"), mapping(8081, "tcp", "")]).unwrap();
+        let left = answered_by(ports, &[IpAddr::from([10, 0, 0, 5])]);
+        assert_eq!(left.iter().map(|port| port.host_port).collect::<Vec<_>>(), [8081]);
+    }
+}

@@ -1,0 +1,43 @@
+//! mapped: which frames may be answers to what came in by a port of the node?
+//!
+//! `from_container` asks, of the port's entry that it has anyway, and leaves them uncounted to the kernel's next program,
+//! `from_mapped`, which is there on ports that host ports lead to. So other ports and other frames pay nothing, and
+//! neither program is too much for the verifier.
+
+use crate::abi::{PORT_MAPPED, PORT_SHARED, Port, Station};
+use crate::parse::Frame;
+use crate::verdict::{PassReason, Stop};
+use crate::{Tables, admit, find};
+
+/// What `find` said, but for a frame that may be an answer.
+///
+/// # Errors
+/// `find`'s own; passes what `from_mapped` is to look at.
+#[inline(always)]
+pub fn unless_answer(found: Result<Station, Stop>, port: &Port) -> Result<Station, Stop> {
+    match found {
+        Err(Stop::Pass(PassReason::ToHost)) if port.flags & PORT_MAPPED != 0 => {
+            Err(Stop::Pass(PassReason::MayAnswer))
+        }
+        found => found,
+    }
+}
+
+/// Whether this is a frame that [`unless_answer`] left, or one on a shared port that it would have left: other people's
+/// filters cannot translate an answer.
+///
+/// # Errors
+/// Passes everything else.
+#[inline(always)]
+pub fn may_answer<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> Result<(), Stop> {
+    admit::source(frame, port)?;
+    match unless_answer(find::station(frame, port, here, tables), port) {
+        Err(Stop::Pass(PassReason::MayAnswer)) => Ok(()),
+        Err(stop) => Err(stop),
+        Ok(_) => Err(Stop::Pass(if port.flags & PORT_SHARED != 0 {
+            PassReason::Shared
+        } else {
+            PassReason::KernelFlow
+        })),
+    }
+}

@@ -1,0 +1,76 @@
+//! Everything that has to be known of a packet before it can become another one.
+
+use super::Unreadable;
+use super::ethernet::{EtherType, Frame};
+use super::ip::{Fragment, Ip, Protocol};
+use super::network::{Network, network};
+use super::transport::{Transport, transport};
+use crate::abi::translation::TupleKey;
+use crate::packet::Packet;
+
+/// As in `flow`.
+const HEADERS_BYTES: u32 = 192;
+
+/// Where the checksum is in a TCP header.
+const TCP_CHECKSUM: u32 = 16;
+
+/// Where the checksum is in a UDP header.
+const UDP_CHECKSUM: u32 = 6;
+
+/// A whole TCP or UDP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its IP header.
+    pub ip: Ip,
+    /// Its tuple.
+    pub key: TupleKey,
+    /// TCP's flags, or [`None`] for a protocol without connections.
+    pub flags: Option<u8>,
+    /// Offset of the transport checksum; all of it can be read directly.
+    pub checksum: u32,
+}
+
+/// Reads the packet in `frame`, which came from `domain`. None for what is no whole TCP or UDP packet or cannot be read.
+#[inline(always)]
+pub fn segment<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Segment> {
+    if frame.is_tagged() || !matches!(frame.ether_type, EtherType::IPV4 | EtherType::IPV6) {
+        return None;
+    }
+    let mut linear = false;
+    // One place that reads, gone through twice at most: as in `flow`.
+    loop {
+        match attempt(packet, frame, domain) {
+            Ok(segment) => return segment,
+            Err(Unreadable::Truncated) if !linear && packet.linearize(HEADERS_BYTES) => linear = true,
+            Err(_) => return None,
+        }
+    }
+}
+
+#[inline(always)]
+fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Segment>, Unreadable> {
+    let ip = match network(packet, frame)? {
+        Network::Ip(ip) if ip.fragment == Fragment::Whole => ip,
+        _ => return Ok(None),
+    };
+    let (source_port, destination_port, flags, checksum) = match transport(packet, &ip)? {
+        Transport::Tcp { source, destination, flags } => {
+            (source, destination, Some(flags), ip.payload + TCP_CHECKSUM)
+        }
+        Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
+            (source, destination, None, ip.payload + UDP_CHECKSUM)
+        }
+        _ => return Ok(None),
+    };
+    let _: u16 = packet.load(checksum).ok_or(Unreadable::Truncated)?;
+    let key = TupleKey {
+        domain,
+        source_port,
+        destination_port,
+        source: ip.source,
+        destination: ip.destination,
+        protocol: ip.protocol.0,
+        pad: [0; 3],
+    };
+    Ok(Some(Segment { ip, key, flags, checksum }))
+}

@@ -1,0 +1,109 @@
+//! request: does a packet from outside go to a container, by a port of the node?
+//!
+//! Everything is decided and nothing is edited here. A connection's two entries are made together, the answers' first:
+//! a request that gets through can be answered.
+
+use crate::Tables;
+use crate::abi::translation::{Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::address::Address;
+use crate::parse::{Protocol, Segment};
+use crate::tables::Inserted;
+use crate::translate::connection::{Fate, Shown, fate, opens};
+use crate::verdict::{PassReason, Stop};
+
+/// Where packets from outside come from, in [`TupleKey::domain`].
+pub const OUTSIDE: u32 = 0;
+
+/// The mapping of the port that a packet is for: of the very address, else of any.
+///
+/// # Errors
+/// Passes what goes to any other port.
+#[inline(always)]
+pub fn mapping<T: Tables>(segment: &Segment, tables: &T) -> Result<Mapping, Stop> {
+    let mut key = MappingKey {
+        address: Address::default(),
+        port: segment.key.destination_port,
+        protocol: segment.key.protocol,
+        pad: 0,
+    };
+    let any = tables.mapping(&key);
+    key.address = segment.key.destination;
+    tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
+}
+
+/// What the packet becomes: its tuple as the container sees it.
+///
+/// # Errors
+/// Passes a family that the container has no address of.
+#[inline(always)]
+pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
+    let destination = if segment.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
+    if destination.is_unspecified() {
+        return Err(Stop::Pass(PassReason::Unmapped));
+    }
+    Ok(TupleKey { domain: mapping.bridge, destination, destination_port: mapping.port, ..segment.key })
+}
+
+/// Follows the packet's connection, or begins one.
+///
+/// # Errors
+/// Passes what belongs to none and begins none, what is not for an address of the node, and what would have another
+/// connection's tuple.
+#[inline(always)]
+pub fn follow<T: Tables>(segment: &Segment, becomes: &TupleKey, tables: &T) -> Result<(), Stop> {
+    let now = tables.now();
+    let asks = segment.flags.is_none_or(opens);
+    let answer = becomes.reversed(becomes.domain);
+    let protocol = Protocol(segment.key.protocol);
+    let known = tables.follow(&segment.key, &answer, |mine, others| {
+        let fate = fate(protocol, mine, others, asks, now);
+        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags, now)))
+    });
+    match known {
+        Some(Fate::Continues) => Ok(()),
+        Some(Fate::Renews) => begin(segment, &answer, becomes, now, tables),
+        None if asks => begin(segment, &answer, becomes, now, tables),
+        Some(Fate::Strays) | None => Err(Stop::Pass(PassReason::Stray)),
+    }
+}
+
+#[inline(always)]
+fn begin<T: Tables>(
+    segment: &Segment,
+    answer: &TupleKey,
+    becomes: &TupleKey,
+    now: u64,
+    tables: &T,
+) -> Result<(), Stop> {
+    if !tables.is_local(&segment.key.destination) {
+        return Err(Stop::Pass(PassReason::NotLocal));
+    }
+    let mut value = Translation {
+        becomes: segment.key.reversed(OUTSIDE),
+        shown: Shown::NOTHING.0,
+        touched: now,
+        begun: now,
+        slot: 0,
+        flags: 0,
+    };
+    let is_there = match tables.insert_flow(answer, &value) {
+        Inserted::New => true,
+        Inserted::Full => false,
+        // A half that was left over of the same tuple may be written over; anybody else's may not.
+        Inserted::Exists => {
+            tables.becomes(answer).is_some_and(|held| held.is(value.becomes))
+                && tables.replace_flow(answer, &value)
+        }
+    };
+    if !is_there {
+        return Err(Stop::Pass(PassReason::TupleTaken));
+    }
+    value.becomes = *becomes;
+    value.shown = Shown::NOTHING.after(segment.flags).0;
+    value.flags = TRANSLATION_OPENER;
+    if !tables.replace_flow(&segment.key, &value) {
+        tables.forget_flow(answer);
+        return Err(Stop::Pass(PassReason::TupleTaken));
+    }
+    Ok(())
+}

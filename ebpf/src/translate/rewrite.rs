@@ -1,0 +1,94 @@
+//! rewrite: a packet becomes another one, all edits at once.
+//!
+//! Whatever may refuse has been asked before: here nothing fails, and from here a packet goes to no one's stack but its
+//! receiver's.
+
+use crate::abi::translation::TupleKey;
+use crate::address::{L4Port, Mac};
+use crate::packet::{Mending, Packet};
+use crate::parse::{Frame, Protocol, Segment};
+use crate::translate::checksum::{Change, updated};
+
+/// The two addresses that an Ethernet header begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Macs {
+    /// To whom.
+    pub destination: Mac,
+    /// From whom.
+    pub source: Mac,
+}
+
+/// Half words of an IPv4 header without options, and places in it.
+type V4 = [u16; 10];
+/// Half words of an IPv6 header.
+type V6 = [u16; 20];
+
+/// Gives the packet the addresses and ports of `becomes`, one hop less, and `macs`; none where whoever sends it on
+/// writes them.
+#[inline(always)]
+pub fn rewrite<P: Packet>(
+    packet: &mut P,
+    frame: &Frame,
+    segment: &Segment,
+    becomes: &TupleKey,
+    macs: Option<Macs>,
+) {
+    let Segment { ip, key, checksum, .. } = *segment;
+    let addresses =
+        Change::NONE.address(ip.source, becomes.source).address(ip.destination, becomes.destination);
+    let ports = Change::NONE
+        .port(key.source_port, becomes.source_port)
+        .port(key.destination_port, becomes.destination_port);
+    if let Some(Macs { destination, source }) = macs {
+        packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+    }
+    let alone = !ip.source.is_v4();
+    let hop = if alone {
+        let hop = Hop { old: [0, ip.hop_limit], new: [0, ip.hop_limit - 1] };
+        packet.edit(frame.payload, |header: &mut V6| {
+            let [next, _] = header[3].to_ne_bytes();
+            header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
+            [header[4], header[5], header[6], header[7], header[8], header[9], header[10], header[11]] =
+                becomes.source.v6();
+            [
+                header[12], header[13], header[14], header[15], header[16], header[17], header[18],
+                header[19],
+            ] = becomes.destination.v6();
+        });
+        hop
+    } else {
+        let hop = Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] };
+        packet.edit(frame.payload, |header: &mut V4| {
+            header[4] = u16::from_ne_bytes(hop.new);
+            header[5] = updated(header[5], hop.change(addresses));
+            [header[6], header[7]] = becomes.source.v4();
+            [header[8], header[9]] = becomes.destination.v4();
+        });
+        hop
+    };
+    packet.edit(ip.payload, |ends: &mut [L4Port; 2]| {
+        *ends = [becomes.source_port, becomes.destination_port];
+    });
+    packet.mend(Mending {
+        field: checksum,
+        optional: ip.protocol == Protocol::UDP,
+        alone,
+        addresses,
+        ports,
+        header: hop.change(Change::NONE),
+    });
+}
+
+/// The half word with the hop limit in it, before and after.
+#[derive(Clone, Copy)]
+struct Hop {
+    old: [u8; 2],
+    new: [u8; 2],
+}
+
+impl Hop {
+    #[inline(always)]
+    const fn change(self, and: Change) -> Change {
+        and.half(u16::from_ne_bytes(self.old), u16::from_ne_bytes(self.new))
+    }
+}

@@ -1,0 +1,130 @@
+//! The world beyond the bridges: an uplink, a client behind it, the node's ports that lead to containers, and the
+//! connections that are there already.
+
+use std::net::IpAddr;
+
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
+};
+use dataplane::address::{Address, L4Port, Mac};
+use dataplane::tables::{Route, RouteQuery};
+use dataplane::translate::connection::Shown;
+
+use super::world::{BRIDGE, PLACES, Place};
+
+/// The uplink, which no map knows.
+pub const UPLINK: u32 = 3500;
+/// The uplink's address.
+pub const UPLINK_MAC: [u8; 6] = [2, 0, 0, 0, 0x0d, 0xac];
+/// The node's addresses on it, with their prefixes' lengths.
+pub const NODE: [(&str, u8); 2] = [("192.0.2.1", 24), ("2001:db8::1", 64)];
+/// Somebody on the same link.
+pub const CLIENT: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
+/// What the link takes.
+const MTU: u16 = 1500;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The client's port in the connections that are there already.
+const OLD: u16 = 40_000;
+/// The same, of connections that have ended.
+const ENDED: u16 = 40_001;
+/// The same, where a half of the connection is missing.
+const HALF: u16 = 40_002;
+
+/// The same, where the halves are of two connections.
+const MIXED: u16 = 40_003;
+
+fn place(name: &str) -> &'static Place {
+    PLACES.iter().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}"))
+}
+
+fn address(text: &str) -> Address {
+    let ip: IpAddr = text.parse().unwrap_or_else(|_| panic!("no address: {text}"));
+    ip.into()
+}
+
+/// TCP 8080 and UDP 8053 lead to nu's 80 and 53; TCP 8081 of one address only; 8090 to zeta, which has no IPv6 address here
+/// and takes small packets only; 8099 to somebody who is not there.
+pub fn mappings() -> Vec<(MappingKey, Mapping)> {
+    let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
+        let place = place(name);
+        let [v4, v6] = place.addresses().map(Address::from);
+        let key = MappingKey {
+            address: if at.is_empty() { Address::default() } else { address(at) },
+            port: port.into(),
+            protocol,
+            pad: 0,
+        };
+        let v6 = if has_v6 { v6 } else { Address::default() };
+        let value =
+            Mapping { v4, v6, bridge: BRIDGE, mac: place.mac(), port: inner.into(), ..Mapping::default() };
+        (key, value)
+    };
+    let mut mappings = vec![
+        mapping(("", 8080), TCP, "nu", 80, true),
+        mapping(("", 8053), UDP, "nu", 53, true),
+        mapping((NODE[0].0, 8081), TCP, "nu", 81, true),
+        mapping(("", 8090), UDP, "zeta", 90, false),
+        mapping(("", 8099), UDP, "zeta", 99, false),
+    ];
+    mappings[4].1.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]);
+    mappings
+}
+
+pub fn locals() -> Vec<(LocalKey, Local)> {
+    NODE.map(|(text, _)| (LocalKey { address: address(text) }, Local::default())).into()
+}
+
+/// Both entries of each connection from the client to nu.
+pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    let established = Shown::NOTHING.segment(0x10);
+    let reset = established.segment(4);
+    for (family, [node, client]) in [0, 1].map(|family| (family, [NODE[family].0, CLIENT[family]])) {
+        for (protocol, outer, inner, client_port, shown) in [
+            (TCP, 8080, 80, OLD, established),
+            (UDP, 8053, 53, OLD, Shown::NOTHING.datagram()),
+            (TCP, 8080, 80, ENDED, reset),
+            (TCP, 8080, 80, HALF, established),
+            (TCP, 8080, 80, MIXED, established),
+        ] {
+            let request = TupleKey {
+                domain: 0,
+                source_port: client_port.into(),
+                destination_port: L4Port::from(outer),
+                source: address(client),
+                destination: address(node),
+                protocol,
+                pad: [0; 3],
+            };
+            let becomes = TupleKey {
+                domain: BRIDGE,
+                destination_port: L4Port::from(inner),
+                destination: place("nu").addresses()[family].into(),
+                ..request
+            };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: shown.0,
+                touched: now,
+                begun: if client_port == MIXED { now - u64::from(flags) } else { now },
+                slot: 0,
+                flags,
+            };
+            if client_port != HALF {
+                flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            }
+            flows.push((becomes.reversed(BRIDGE), half(request.reversed(0), 0)));
+        }
+    }
+    flows
+}
+
+/// The kernel's routes, for a client's address.
+pub fn route(query: &RouteQuery) -> Option<Route> {
+    let is_clients = CLIENT.iter().any(|client| address(client) == query.destination);
+    (query.from == BRIDGE && is_clients && query.bytes <= MTU)
+        .then_some(Route { ifindex: UPLINK, next_hop: query.destination })
+}
