@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use dataplane::abi::policer::{PRICED, Policer};
 use shunt_agent_api::Rate;
 
 /// How much may pass at once after a pause, as the time that it would take at the rate.
@@ -27,6 +28,11 @@ const QUEUE_FRAMES: u64 = 16;
 /// The most that a sender hands down as one packet. One larger than the burst is cut into frames; one that is not has to
 /// fit into the queue whole, or it would be dropped each time that it is sent.
 const LARGEST_PACKET: u64 = 64 << 10;
+
+/// How much more than the bucket lets through a policer behind it takes: a twentieth of the rate, for lengths that are
+/// counted otherwise, and what a busy node makes wait between the two.
+const POLICED_SHARE: u64 = 20;
+const POLICED_DELAY: Duration = Duration::from_millis(100);
 
 /// Bytes of an Ethernet header, with a tag.
 const HEADER: u64 = 18;
@@ -52,12 +58,25 @@ impl Bucket {
         let queue = within(rate, LONGEST_WAIT).max(burst.min(LARGEST_PACKET) + QUEUE_FRAMES * frame);
         Self { rate, burst: capped(burst), queue: capped(queue) }
     }
+
+    /// What lets everything through that has been through the bucket, and little more. Nothing is due yet.
+    pub fn policer(self) -> Policer {
+        let rate = self.rate.saturating_add(self.rate / POLICED_SHARE);
+        let burst = nanoseconds(u64::from(self.burst), self.rate);
+        let delay = POLICED_DELAY.as_nanos() as u64;
+        Policer { due: 0, price: nanoseconds(PRICED, rate).max(1), tolerance: burst.saturating_add(delay) }
+    }
 }
 
 /// Bytes that pass in `time`.
 fn within(rate: u64, time: Duration) -> u64 {
     let bytes = u128::from(rate) * time.as_millis() / 1000;
     u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// How long `bytes` bytes take at `rate` bytes a second.
+fn nanoseconds(bytes: u64, rate: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
 }
 
 fn capped(bytes: u64) -> u32 {
@@ -95,6 +114,23 @@ mod tests {
         for rate in [1_000_000, 10_000_000, 20_000_000, 100_000_000, 1_000_000_000] {
             let bucket = bucket(rate, u64::MAX);
             assert!(u64::from(bucket.queue) > u64::from(bucket.burst).min(LARGEST_PACKET), "{bucket:?}");
+        }
+    }
+
+    #[test]
+    fn a_policer_is_a_twentieth_wider_than_its_bucket() {
+        let bucket = bucket(100_000_000, 800_000);
+        let policer = bucket.policer();
+        // 12.5 MB/s: 16 KiB take 1.31 ms, and 1.25 ms at a twentieth more; the burst of 100 kB takes 8 ms.
+        assert_eq!((policer.price, policer.tolerance), (1_248_304, 108_000_000));
+    }
+
+    #[test]
+    fn any_rate_makes_a_policer_whose_prices_do_not_overflow() {
+        for rate in [1, 8, 1000, 1_000_000_000, u64::MAX] {
+            let policer = bucket(rate, u64::MAX).policer();
+            let largest_packet = 512 << 10;
+            assert!(policer.price.checked_mul(largest_packet).is_some() && policer.price > 0, "{policer:?}");
         }
     }
 

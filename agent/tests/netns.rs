@@ -10,6 +10,8 @@ mod bad_input;
 mod bandwidth;
 #[path = "netns/delete.rs"]
 mod delete;
+#[path = "netns/evasion.rs"]
+mod evasion;
 #[path = "netns/fast_path.rs"]
 mod fast_path;
 #[path = "services/hooks.rs"]

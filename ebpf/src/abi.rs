@@ -6,6 +6,7 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+pub mod policer;
 pub mod translation;
 
 use crate::address::{Address, L4Port, Mac};
@@ -82,6 +83,8 @@ pub const PORT_IP_CHECK: u32 = 8;
 pub const PORT_STRANGER: u32 = 16;
 /// [`Port::flags`]: a stranger that leads out of the node (hardware, a bond, a tunnel), and isolated ports may reach.
 pub const PORT_WIRE: u32 = 32;
+/// [`Port::flags`]: what it sends is limited: its slot in `POLICERS` says how.
+pub const PORT_POLICED: u32 = 64;
 
 /// [`Port::flags`]: host ports lead to it: `from_mapped` runs behind `from_container`, and what is sent to the node
 /// may be an answer.
@@ -248,6 +251,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
+    use super::policer::Policer;
     use super::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
     use super::*;
 
@@ -273,6 +277,7 @@ mod pod {
         Decision,
         LocalKey,
         Local,
+        Policer,
         MappingKey,
         Mapping,
         TupleKey,

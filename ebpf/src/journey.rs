@@ -18,7 +18,8 @@ use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
-    Tables, admit, count, deliver, find, isolate, mapped, notice, parse, path, port, reach, translate, vouch,
+    Tables, admit, count, deliver, find, isolate, mapped, notice, parse, path, police, port, reach,
+    translate, vouch,
 };
 
 /// A frame that a container sent, at the host end `here` of its veth.
@@ -117,7 +118,9 @@ fn onwards<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
-    // First: what passes as another station's frame must not pass for another's address. Only in the programs for
+    // Whatever becomes of it, it was sent.
+    police::rate(port, packet.length(), tables)?;
+    // Before admit: what passes as another station's frame must not pass for another's address. Only in the programs for
     // restricted ports: it costs the verifier more than all the rest.
     if missing == Missing::Drop {
         vouch::addresses(packet, &frame, port, here, tables)?;

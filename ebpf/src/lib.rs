@@ -21,6 +21,7 @@ pub mod notice;
 pub mod packet;
 pub mod parse;
 pub mod path;
+pub mod police;
 pub mod port;
 pub mod reach;
 pub mod tables;

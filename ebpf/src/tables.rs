@@ -1,5 +1,6 @@
 //! Every question that a stage may ask of a map.
 
+use crate::abi::policer::Policer;
 use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use crate::address::Address;
@@ -75,8 +76,8 @@ pub trait Tables {
     /// Makes a port ask of each packet whether its flow is the kernel's, from now on.
     fn ask_from_now_on(&self, key: &PortKey);
 
-    /// `CLOCK_BOOTTIME` in nanoseconds.
-    fn now(&self) -> u64;
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    fn boot_time(&self) -> u64;
 
     /// Where a port of the node leads.
     fn mapping(&self, key: &MappingKey) -> Option<Mapping>;
@@ -107,6 +108,17 @@ pub trait Tables {
 
     /// Where the kernel would route such a packet; none where it would not, or where it does not fit.
     fn route(&self, query: &RouteQuery) -> Option<Route>;
+    /// How what a port sends is limited, by its counter slot.
+    fn policer(&self, slot: u32) -> Option<Policer>;
+
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    fn now(&self) -> u64;
+
+    /// Sets when all that a port sent is paid for.
+    fn begin(&self, slot: u32, due: u64);
+
+    /// Moves that by `nanoseconds`, whoever else does at the same time.
+    fn charge(&self, slot: u32, nanoseconds: u64);
 
     /// Adds one packet of `bytes` bytes to a port's counter.
     fn count(&self, slot: u32, lane: Lane, bytes: u32);

@@ -154,6 +154,8 @@ reasons! {
         SourceSpoofed = 4, "admit", "source_spoofed";
         /// It speaks for an IP address that is not the container's (`ipspoofchk`).
         AddressSpoofed = 6, "vouch", "address_spoofed";
+        /// More than its limit: it did not wait in the queue that is for that.
+        RateExceeded = 7, "police", "rate_exceeded";
         /// Between two isolated ports (`portIsolation`).
         Isolated = 5, "isolate", "isolated";
         /// To a restricted port, from a known station's address and another place than that station's.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use dataplane::Verdict;
 use golden::case::{Case, all};
 use golden::memory_tables::{MemoryTables, lanes};
-use golden::world::PLACES;
+use golden::world::{NOW, PLACES};
 
 /// The counters of one packet, as golden files name them.
 fn counted(tables: &MemoryTables, case: &Case) -> BTreeSet<String> {
@@ -23,6 +23,14 @@ fn counted(tables: &MemoryTables, case: &Case) -> BTreeSet<String> {
         }
     }
     names
+}
+
+/// Which place has to pay how many nanoseconds more than before, or than nothing.
+fn charged(before: &MemoryTables, after: &MemoryTables) -> Option<(u32, u64)> {
+    let (before, after) = (before.policers.borrow(), after.policers.borrow());
+    let (slot, paid) = after.iter().find(|(slot, policer)| before[*slot] != **policer)?;
+    let place = PLACES.iter().find(|place| place.slot() == *slot).expect("a slot of the world");
+    Some((place.ifindex, paid.due - before[slot].due.max(NOW)))
 }
 
 #[test]
@@ -65,6 +73,7 @@ fn golden_packets_go_where_their_files_say() {
             .map(|(_, (key, _))| key.ifindex)
             .collect();
         assert_eq!(asking, case.asks, "{}: ports that ask from now on", case.name);
+        assert_eq!(charged(&before, &after), case.charges, "{}: charged", case.name);
     }
 }
 

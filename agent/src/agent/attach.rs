@@ -135,11 +135,8 @@ impl Agent {
     /// A counter slot that says zero.
     pub(super) fn take_slot(&mut self) -> Result<u32, KernelError> {
         let slot = self.registry.slots.take().ok_or(KernelError::Full)?;
-        let cleared = self.kernel.maps.clear_counters(slot);
-        cleared
-            .map(|()| slot)
-            .inspect_err(|_| self.registry.slots.give_back(slot))
-            .map_err(|source| KernelError::Map { map: "COUNTERS", source })
+        let cleared = self.kernel.clear_slot(slot);
+        cleared.map(|()| slot).inspect_err(|_| self.registry.slots.give_back(slot))
     }
 
     pub(super) fn programs_of(&self, port: &BridgePort) -> Attached {

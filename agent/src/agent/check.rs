@@ -34,7 +34,7 @@ impl Agent {
             findings.push(Finding::StateFile.to_string());
         }
         findings.extend(self.kernel.audit_port(&attachment)?.iter().map(Finding::to_string));
-        findings.extend(self.kernel.audit_limits(&attachment.port)?);
+        findings.extend(self.kernel.audit_limits(&attachment)?);
         if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
             findings.extend(self.kernel.audit_bridge(&bridge)?.iter().map(Finding::to_string));
         }

@@ -35,7 +35,7 @@ impl Agent {
         }
         changed.others = self.kernel.others(changed.port.host.index)?;
         self.registry.insert(changed.clone());
-        self.kernel.write_station(&changed)?;
+        self.kernel.rewrite_port(&changed)?;
         tracing::info!(%key, limits = ?changed.port.bandwidth, "limited");
         Ok(())
     }
@@ -45,11 +45,11 @@ impl Agent {
     /// # Errors
     /// [`Refusal::Altered`] with everything that is missing or altered.
     pub fn check_limit(&mut self, key: &AttachmentKey, bandwidth: &Bandwidth) -> Result<(), Refusal> {
-        let Some(port) = self.registry.get(key).map(|attachment| attachment.port.clone()) else {
+        let Some(attachment) = self.registry.get(key).cloned() else {
             return Err(Refusal::NotAttached(key.clone()));
         };
-        let mut findings = self.kernel.audit_limits(&port)?;
-        if port.bandwidth != *bandwidth {
+        let mut findings = self.kernel.audit_limits(&attachment)?;
+        if attachment.port.bandwidth != *bandwidth {
             findings.push("it is attached with another bandwidth limit".to_owned());
         }
         if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }

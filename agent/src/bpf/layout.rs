@@ -37,7 +37,7 @@ impl fmt::Display for Shape {
 }
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 9] = [
+pub const MAPS: [(&str, Shape); 10] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -46,6 +46,7 @@ pub const MAPS: [(&str, Shape); 9] = [
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, abi::MAX_FLOWS)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
+    ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::MAX_SLOTS)),
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
 ];
 

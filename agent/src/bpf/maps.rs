@@ -1,7 +1,8 @@
 //! The maps, each under its type.
 
-use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
+use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
@@ -39,6 +40,8 @@ pub struct Maps {
     pub locals: HashMap<MapData, LocalKey, Local>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
+    /// What limited ports may send, by counter slot.
+    pub policers: Array<MapData, Policer>,
     counters: PerCpuArray<MapData, PortCounters>,
     drops: PerCpuHashMap<MapData, DropKey, Count>,
     cpus: usize,
@@ -61,6 +64,7 @@ impl Maps {
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
             flows: take(ebpf, "FLOWS")?,
+            policers: take(ebpf, "POLICERS")?,
             drops: take(ebpf, "DROPS")?,
             counters,
             cpus,

@@ -3,8 +3,8 @@
 use aya::maps::MapError;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_MAPPED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST, STATION_ISOLATED,
-    STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
+    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::Restrictions;
@@ -39,8 +39,9 @@ impl Attachment {
         let flags = flag(self.others.filters, PORT_SHARED)
             | flag(isolated, PORT_ISOLATED)
             | flag(mac_check, PORT_MAC_CHECK)
+            | flag(ip_check, PORT_IP_CHECK)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
-            | flag(ip_check, PORT_IP_CHECK);
+            | flag(self.port.bandwidth.egress.is_some(), PORT_POLICED);
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid: 0, mac: self.mac }
     }
 
@@ -102,6 +103,7 @@ impl Kernel {
     /// # Errors
     /// The kernel's; some entries may have been written.
     pub fn write_port(&mut self, attachment: &Attachment, asks: Asks) -> Result<(), KernelError> {
+        self.write_policer(attachment)?;
         let entry = attachment.port_entry(asks as u32);
         self.maps.ports.insert(attachment.port_key(), entry, 0).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
@@ -140,6 +142,21 @@ impl Kernel {
         }
         let entry = Port { asks: asks as u32, ..entry };
         self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+    }
+
+    /// Writes what a port is, under its traffic. The programs may write which path it asks for at the same time, so that
+    /// what is written over it asks no less than they.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn rewrite_port(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        let known = self.port(attachment.port.host.index)?;
+        let is = |entry: &Port| *entry == attachment.port_entry(entry.asks);
+        match known {
+            Some(entry) if is(&entry) => self.write_station(attachment),
+            Some(Port { asks: PATH_LEARN, .. }) => self.write_port(attachment, Asks::Learn),
+            _ => self.write_port(attachment, Asks::Ask),
+        }
     }
 
     /// Writes the entries of a bridge.

@@ -2,15 +2,18 @@
 //!
 //! Towards the container that is the root of the host's end; the station is marked as queued by that, so that the fast path
 //! goes through it. From the container it is the root of the container's own end: what waits there is the sender's own, and
-//! a socket that has enough waiting is told so, where a queue on the node would have to drop.
+//! a socket that has enough waiting is told so, where a queue on the node would have to drop. The container may take it away,
+//! so the program on the host's end polices what should have waited there.
 
 use std::path::Path;
 
+use dataplane::abi::policer::Policer;
 use shunt_agent_api::BridgePort;
 
-use super::{Kernel, KernelError};
+use super::{Kernel, KernelError, in_map};
 use crate::netlink::sandbox::{self, SandboxError};
 use crate::netlink::{NetlinkError, RequestSocket, link, shaper};
+use crate::registry::Attachment;
 use crate::shape::Bucket;
 
 /// Why a port is not limited.
@@ -62,6 +65,33 @@ impl Kernel {
         Ok(())
     }
 
+    /// Says how a port is policed, if it is; what it has to pay it has to pay on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_policer(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        let Some(policer) = policer(&attachment.port) else { return Ok(()) };
+        if self.policer(attachment.slot)? == policer {
+            return Ok(());
+        }
+        self.maps.policers.set(attachment.slot, policer, 0).map_err(in_map("POLICERS"))
+    }
+
+    /// Whatever an earlier port counted and had to pay, the next one does not.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn clear_slot(&mut self, slot: u32) -> Result<(), KernelError> {
+        self.maps.policers.set(slot, Policer::default(), 0).map_err(in_map("POLICERS"))?;
+        self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
+    }
+
+    /// A slot's policer, but for what it has to pay.
+    fn policer(&self, slot: u32) -> Result<Policer, KernelError> {
+        let policer = self.maps.policers.get(&slot, 0).map_err(in_map("POLICERS"))?;
+        Ok(Policer { due: 0, ..policer })
+    }
+
     /// Takes the limits away that `was` had and `now` has not; without `now` all. Goes on past errors. A container that is
     /// gone has taken its own end's with it.
     pub fn unlimit(&mut self, was: &BridgePort, now: Option<&BridgePort>) -> Vec<KernelError> {
@@ -84,8 +114,9 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel cannot say.
-    pub fn audit_limits(&mut self, port: &BridgePort) -> Result<Vec<String>, KernelError> {
+    pub fn audit_limits(&mut self, attachment: &Attachment) -> Result<Vec<String>, KernelError> {
         let mut findings = Vec::new();
+        let port = &attachment.port;
         if let Some(limit) = port.bandwidth.ingress {
             let set = shaper::is_set(&mut self.route, port.host.index, Bucket::of(limit, port.mtu));
             findings.extend(finding("is sent", set.map_err(shaped(&port.host.name))?));
@@ -94,9 +125,16 @@ impl Kernel {
             let (mut socket, index) = inside(port)?;
             let set = shaper::is_set(&mut socket, index, Bucket::of(limit, port.mtu));
             findings.extend(finding("sends", set.map_err(shaped(&port.key.ifname))?));
+            if policer(port) != Some(self.policer(attachment.slot)?) {
+                findings.push("the entry of its limit in POLICERS is altered".to_owned());
+            }
         }
         Ok(findings)
     }
+}
+
+fn policer(port: &BridgePort) -> Option<Policer> {
+    port.bandwidth.egress.map(|limit| Bucket::of(limit, port.mtu).policer())
 }
 
 fn finding(what: &str, set: Option<bool>) -> Option<String> {

@@ -79,6 +79,11 @@ fn what_a_container_sends_is_held_to_its_rate() {
     assert_limited(limited, free);
     assert_unlimited(free, limited);
     assert_unlimited(free, other);
+    // What has waited is within what is policed, but for what a node that stands still makes of it.
+    let drops = stage.node.agent().drops().unwrap();
+    let policed: u64 = drops.iter().filter(|drop| drop.stage == "police").map(|drop| drop.packets).sum();
+    let sent = stage.node.agent().port("limited").unwrap().from.packets;
+    assert!(policed * 50 <= sent, "{policed} of {sent} packets were dropped");
     // What waits does so before it is sent, and then it is as fast as ever.
     assert_fast(&stage, 0, 1);
     stage.assert_talk(0, 2);

@@ -8,6 +8,7 @@ use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValue
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
+use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
@@ -51,6 +52,7 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
+    pub(crate) policers: BTreeMap<u32, Policer>,
 }
 
 /// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
@@ -102,7 +104,7 @@ fn ip(arguments: &[&str]) {
 }
 
 /// The programs' clock.
-pub(crate) fn now() -> u64 {
+pub(crate) fn boot_time() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("every kernel has this clock");
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
@@ -139,6 +141,10 @@ impl Kernel {
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
         for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
             drops.remove(&key).expect("a drop count that is there");
+        }
+        let mut policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
+        for (slot, policer) in world::policers() {
+            policers.set(slot, policer, 0).expect("a slot");
         }
         let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];
@@ -195,7 +201,10 @@ impl Kernel {
         let kernel_flows = kernel_flows.collect();
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
-        Remembered { counters, drops, kernel_flows, ports, flows }
+        let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
+        let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
+        let policers = world::policers().into_iter().map(read).collect();
+        Remembered { counters, drops, kernel_flows, ports, flows, policers }
     }
 
     fn decision(&mut self) -> Decision {

@@ -1,8 +1,9 @@
 //! The kernel's maps as [`Tables`].
 
 use aya_ebpf::bindings::__sk_buff;
-use aya_ebpf::helpers::generated::bpf_ktime_get_boot_ns;
+use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
 use dataplane::Tables;
+use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
@@ -13,7 +14,7 @@ use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
-use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, PORTS};
+use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, POLICERS, PORTS};
 use crate::neighbor;
 
 /// Update flags: create or overwrite.
@@ -64,7 +65,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn note_kernel_flow(&self, key: &FlowKey) {
-        let noticed = self.now();
+        let noticed = self.boot_time();
         // An LRU map makes room; should it fail under contention, the flow's next packet notices it again.
         let _ = KERNEL_FLOWS.insert(key, KernelFlow { noticed }, ANY);
     }
@@ -83,7 +84,36 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = POLICERS.get_ptr(slot)?;
+        // SAFETY: as in `port`; `due` alone changes, and is one aligned word.
+        Some(unsafe { *policer })
+    }
+
+    #[inline(always)]
     fn now(&self) -> u64 {
+        // SAFETY: the helper only reads a clock.
+        unsafe { bpf_ktime_get_ns() }
+    }
+
+    #[inline(always)]
+    fn begin(&self, slot: u32, due: u64) {
+        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
+            // SAFETY: the pointer is to a live map value; one aligned word.
+            unsafe { (*policer).due = due };
+        }
+    }
+
+    #[inline(always)]
+    fn charge(&self, slot: u32, nanoseconds: u64) {
+        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
+            // SAFETY: the pointer is to a live map value, whose `due` is an aligned word.
+            unsafe { add_atomically(&raw mut (*policer).due, nanoseconds) };
+        }
+    }
+
+    #[inline(always)]
+    fn boot_time(&self) -> u64 {
         // SAFETY: the helper only reads a clock.
         unsafe { bpf_ktime_get_boot_ns() }
     }
@@ -200,4 +230,20 @@ fn add(count: &mut Count, bytes: u32) {
 unsafe fn direction(flow: *const Translation) -> Direction {
     // SAFETY: the caller's word.
     unsafe { Direction { shown: Shown((*flow).shown), touched: (*flow).touched } }
+}
+
+/// Adds to a word that other CPUs add to. Rust has no atomic addition for BPF; the machine has (RFC 9669, section 5.3).
+#[inline(always)]
+unsafe fn add_atomically(word: *mut u64, more: u64) {
+    // SAFETY: the caller's pointer is to a live, aligned word.
+    #[cfg(target_arch = "bpf")]
+    unsafe {
+        core::arch::asm!("lock *(u64 *)({word} + 0) += {more}", word = in(reg) word, more = in(reg) more);
+    }
+    // On the host this is only linted.
+    // SAFETY: as above.
+    #[cfg(not(target_arch = "bpf"))]
+    unsafe {
+        *word += more;
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! They are named from the packet's point of view, because "ingress" and "egress" turn round on a host veth.
 
-#![cfg_attr(target_arch = "bpf", no_std, no_main)]
+#![cfg_attr(target_arch = "bpf", no_std, no_main, feature(asm_experimental_arch))]
 
 mod action;
 mod context;

@@ -1,7 +1,8 @@
 //! The maps. The agent pins each under its name and owns what is in it; see [`dataplane::abi`] for the layout.
 
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
@@ -45,6 +46,10 @@ pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_ma
 /// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
+
+/// What limited ports may send, by counter slot. The agent writes it; `police` reads it and writes `due`.
+#[map]
+pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_SLOTS, 0);
 
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]

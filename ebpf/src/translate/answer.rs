@@ -15,7 +15,7 @@ use crate::verdict::{PassReason, Stop};
 pub fn becomes<T: Tables>(segment: &Segment, tables: &T) -> Result<TupleKey, Stop> {
     let no_answer = Stop::Pass(PassReason::ToHost);
     let becomes = tables.becomes(&segment.key).ok_or(no_answer)?;
-    let now = tables.now();
+    let now = tables.boot_time();
     let protocol = Protocol(segment.key.protocol);
     let request = becomes.reversed(OUTSIDE);
     let fate = tables.follow(&segment.key, &request, |mine, openers| {

@@ -51,7 +51,7 @@ pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
 /// connection's tuple.
 #[inline(always)]
 pub fn follow<T: Tables>(segment: &Segment, becomes: &TupleKey, tables: &T) -> Result<(), Stop> {
-    let now = tables.now();
+    let now = tables.boot_time();
     let asks = segment.flags.is_none_or(opens);
     let answer = becomes.reversed(becomes.domain);
     let protocol = Protocol(segment.key.protocol);

@@ -10,6 +10,7 @@
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! flows: 2                         (optional) how many entries of translated connections were made
+//! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
 //! 02 00 00 00 03 ea                # to beta
 //! becomes:                         (optional) what is delivered in their place
@@ -87,6 +88,7 @@ pub struct Case {
     pub flows: usize,
     /// The bytes afterwards, where they are others.
     pub becomes: Vec<u8>,
+    pub charges: Option<(u32, u64)>,
 }
 
 /// Every golden file beside this one, by name.
@@ -117,6 +119,7 @@ fn read(path: &Path) -> Case {
         notes: 0,
         flows: 0,
         becomes: Vec::new(),
+        charges: None,
     };
     let mut state = "";
     let mut in_bytes = false;
@@ -143,6 +146,10 @@ fn read(path: &Path) -> Case {
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "flows" => case.flows = words[0].parse().expect("a number of entries"),
+                "charges" => {
+                    let nanoseconds = words[1].parse().expect("a number of nanoseconds");
+                    case.charges = Some((world::ifindex(words[0]), nanoseconds));
+                }
                 "bytes" => in_bytes = true,
                 _ => panic!("{name}: no field {field}"),
             }

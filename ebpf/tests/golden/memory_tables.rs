@@ -1,9 +1,10 @@
 //! The maps in memory, as the world fills them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
+use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
@@ -17,21 +18,24 @@ use super::{outside, world};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
+    /// The clock.
+    pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
     pub stations: BTreeMap<StationKey, Station>,
     pub addresses: BTreeMap<AddressKey, Owner>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub policers: RefCell<BTreeMap<u32, Policer>>,
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
     pub mappings: BTreeMap<MappingKey, Mapping>,
     pub locals: BTreeMap<LocalKey, Local>,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
-    /// What the clock says.
-    pub now: u64,
+    /// What the clock of translated connections says.
+    pub boot_time: u64,
 }
 
-/// What the clock says unless it is told otherwise.
-const NOW: u64 = 1_000_000_000_000_000;
+/// What the clock of translated connections says unless it is told otherwise.
+const BOOT_TIME: u64 = 1_000_000_000_000_000;
 
 impl MemoryTables {
     pub fn of_world() -> Self {
@@ -40,10 +44,12 @@ impl MemoryTables {
             stations: world::stations().into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
+            now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),
-            flows: RefCell::new(outside::flows(NOW).into_iter().collect()),
-            now: NOW,
+            flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
+            boot_time: BOOT_TIME,
+            policers: RefCell::new(world::policers().into_iter().collect()),
             ..Self::default()
         }
     }
@@ -99,8 +105,26 @@ impl Tables for MemoryTables {
         }
     }
 
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = self.policers.borrow().get(&slot).copied();
+        assert!(policer.is_some(), "slot {slot} is not limited, and nothing is to be looked up");
+        policer
+    }
+
     fn now(&self) -> u64 {
-        self.now
+        self.now.get()
+    }
+
+    fn begin(&self, slot: u32, due: u64) {
+        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due = due);
+    }
+
+    fn charge(&self, slot: u32, nanoseconds: u64) {
+        self.policers.borrow_mut().entry(slot).and_modify(|policer| policer.due += nanoseconds);
+    }
+
+    fn boot_time(&self) -> u64 {
+        self.boot_time
     }
 
     fn mapping(&self, key: &MappingKey) -> Option<Mapping> {

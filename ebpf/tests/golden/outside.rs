@@ -45,7 +45,7 @@ fn address(text: &str) -> Address {
     ip.into()
 }
 
-/// TCP 8080 and UDP 8053 lead to nu's 80 and 53; TCP 8081 of one address only; 8090 to zeta, which has no IPv6 address here
+/// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 of one address only; 8090 to zeta, which has no IPv6 address here
 /// and takes small packets only; 8099 to somebody who is not there.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -63,9 +63,9 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         (key, value)
     };
     let mut mappings = vec![
-        mapping(("", 8080), TCP, "nu", 80, true),
-        mapping(("", 8053), UDP, "nu", 53, true),
-        mapping((NODE[0].0, 8081), TCP, "nu", 81, true),
+        mapping(("", 8080), TCP, "tau", 80, true),
+        mapping(("", 8053), UDP, "tau", 53, true),
+        mapping((NODE[0].0, 8081), TCP, "tau", 81, true),
         mapping(("", 8090), UDP, "zeta", 90, false),
         mapping(("", 8099), UDP, "zeta", 99, false),
     ];
@@ -77,7 +77,7 @@ pub fn locals() -> Vec<(LocalKey, Local)> {
     NODE.map(|(text, _)| (LocalKey { address: address(text) }, Local::default())).into()
 }
 
-/// Both entries of each connection from the client to nu.
+/// Both entries of each connection from the client to tau.
 pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
     let established = Shown::NOTHING.segment(0x10);
@@ -102,7 +102,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
             let becomes = TupleKey {
                 domain: BRIDGE,
                 destination_port: L4Port::from(inner),
-                destination: place("nu").addresses()[family].into(),
+                destination: place("tau").addresses()[family].into(),
                 ..request
             };
             let half = |becomes, flags| Translation {

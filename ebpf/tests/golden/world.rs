@@ -1,9 +1,10 @@
-//! A bridge with thirteen containers on it, a second bridge, and what the maps say about them.
+//! A bridge with sixteen containers on it, a second bridge, and what the maps say about them.
 
+use dataplane::abi::policer::{PRICED, Policer};
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
-    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey,
+    STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -40,7 +41,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 18] = [
+pub const PLACES: [Place; 21] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -76,8 +77,14 @@ pub const PLACES: [Place; 18] = [
     // Two that somebody else has put onto the bridge: stations may be behind them, none is known.
     Place { restrictions: PORT_STRANGER | PORT_WIRE, ..container("wire", 1013) },
     Place { restrictions: PORT_STRANGER, ..container("intruder", 1014) },
+    // Limited: may send more.
+    Place { restrictions: PORT_POLICED, ..container("xi", 1015) },
+    // Limited: has sent too much.
+    Place { restrictions: PORT_POLICED, ..container("pi", 1016) },
+    // Limited: has sent nothing for long.
+    Place { restrictions: PORT_POLICED, ..container("rho", 1017) },
     // Ports of the node lead to it.
-    Place { restrictions: PORT_MAPPED, ..container("nu", 1015) },
+    Place { restrictions: PORT_MAPPED, ..container("tau", 1018) },
 ];
 
 /// The place with this name; `stranger` is an interface that no map knows, and so is `uplink`.
@@ -126,6 +133,24 @@ pub fn ports() -> Vec<(PortKey, Port)> {
             (PortKey { ifindex: place.ifindex }, port)
         })
         .collect()
+}
+
+/// The pure code's clock.
+pub const NOW: u64 = 1_000_000_000;
+
+/// Further ahead than any clock of a test gets.
+pub const FAR: u64 = 1 << 62;
+
+/// What limited places may send, by slot. A nanosecond a byte; the one that may send more is tolerated although all is
+/// due far ahead, so that what it is charged does not depend on the clock.
+pub fn policers() -> Vec<(u32, Policer)> {
+    let policer = |due, tolerance| Policer { due, price: PRICED, tolerance };
+    [("xi", policer(FAR, u64::MAX)), ("pi", policer(FAR, 1_000)), ("rho", policer(0, 1_000))]
+        .map(|(name, policer)| {
+            let place = PLACES.iter().find(|place| place.name == name).expect("a place");
+            (place.slot(), policer)
+        })
+        .into()
 }
 
 pub fn stations() -> Vec<(StationKey, Station)> {

@@ -3,6 +3,39 @@
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
+    // police
+    Fault {
+        name: "police-absent",
+        file: "ebpf/src/journey.rs",
+        find: "    police::rate(port, packet.length(), tables)?;\n",
+        replace: "",
+        why: "a container that takes its queue away would have no limit",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "police-everybody",
+        file: "ebpf/src/police.rs",
+        find: "port.flags & PORT_POLICED == 0",
+        replace: "false",
+        why: "every packet of every container would be looked up",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "police-forgives",
+        file: "ebpf/src/police.rs",
+        find: "        tables.charge(port.slot, cost(&policer, bytes));\n",
+        replace: "",
+        why: "whoever sends without a pause would pay nothing",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "police-hoards",
+        file: "ebpf/src/police.rs",
+        find: "tables.begin(port.slot, now + cost(&policer, bytes));",
+        replace: "tables.charge(port.slot, cost(&policer, bytes));",
+        why: "an hour of silence would allow an hour's bytes at once",
+        judge: Judge::Host,
+    },
     // admit
     Fault {
         name: "source-unchecked",

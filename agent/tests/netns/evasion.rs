@@ -1,0 +1,89 @@
+//! A limit on what a container sends holds although its queue is in the container, where root can take it away.
+
+use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use shunt_lab::{Namespace, uninterrupted};
+
+use crate::stage::Stage;
+
+/// Bits a second.
+const RATE: u32 = 20_000_000;
+
+const TIME: Duration = Duration::from_secs(2);
+
+/// Nothing comes any more.
+const SILENCE: Duration = Duration::from_millis(500);
+
+const PIECE: usize = 1400;
+
+/// A container "limited", without the queue that it should wait in, and another one.
+fn stage() -> Stage {
+    let mut stage = Stage::empty();
+    let plain = stage.network.clone();
+    let limits = json!({ "bandwidth": { "egressRate": RATE, "egressBurst": RATE / 100 } });
+    stage.network = plain.clone().with("runtimeConfig", limits);
+    stage.add("limited");
+    stage.network = plain;
+    stage.add("other");
+    let queue = ["qdisc", "delete", "dev", "eth0", "root"];
+    stage.sandboxes[0].namespace().command("tc", &queue).unwrap();
+    stage
+}
+
+/// Sends as fast as it can for [`TIME`]; bits a second that were sent, and that arrived.
+fn flood(from: &Namespace, to: &Namespace, address: IpAddr) -> (f64, f64) {
+    let receiver = to.enter(|| UdpSocket::bind((address, 0))).unwrap().unwrap();
+    let sender = from.enter(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    receiver.set_read_timeout(Some(SILENCE)).unwrap();
+    let over = AtomicBool::new(false);
+    let (sent, took, arrived) = thread::scope(|scope| {
+        let arriving = scope.spawn(|| {
+            let (mut bytes, mut piece) = (0, [0; 2 * PIECE]);
+            loop {
+                match uninterrupted(|| receiver.recv(&mut piece)) {
+                    Ok(more) => bytes += more,
+                    Err(_) if over.load(Ordering::Relaxed) => return bytes,
+                    Err(_) => {}
+                }
+            }
+        });
+        let begun = Instant::now();
+        let mut sent = 0;
+        while begun.elapsed() < TIME {
+            // A full queue anywhere is what is wanted.
+            sent += sender.send(&[7; PIECE]).unwrap_or_default();
+        }
+        let took = begun.elapsed();
+        over.store(true, Ordering::Relaxed);
+        (sent, took, arriving.join().unwrap())
+    });
+    let rate = |bytes: usize| bytes as f64 * 8.0 / took.as_secs_f64();
+    (rate(sent), rate(arrived))
+}
+
+fn assert_policed(stage: &Stage, to: &Namespace, address: IpAddr) {
+    let (sent, arrived) = flood(stage.sandboxes[0].namespace(), to, address);
+    let rate = f64::from(RATE);
+    assert!(sent > 2.0 * rate, "{sent} bits a second are no flood");
+    assert!((0.3..1.3).contains(&(arrived / rate)), "{arrived} bits a second of {sent} arrive at {address}");
+    let drops = stage.node.agent().drops().unwrap();
+    assert!(drops.iter().any(|drop| drop.stage == "police" && drop.reason == "rate_exceeded"), "{drops:?}");
+}
+
+#[test]
+fn a_container_without_its_queue_sends_another_no_more_than_its_rate() {
+    let stage = stage();
+    let other = &stage.sandboxes[1];
+    assert_policed(&stage, other.namespace(), other.addresses()[0]);
+}
+
+#[test]
+fn a_container_without_its_queue_sends_the_node_no_more_than_its_rate() {
+    let stage = stage();
+    assert_policed(&stage, stage.node.namespace(), "10.77.0.1".parse().unwrap());
+}
