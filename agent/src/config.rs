@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -55,7 +56,7 @@ pub struct Options {
     /// The cgroup2 directory that host programs hook connections at.
     pub cgroup: Option<PathBuf>,
     /// Where metrics are served, as `ADDR:PORT`.
-    pub metrics: Option<String>,
+    pub metrics: Option<SocketAddr>,
     /// What admission does.
     pub admission: Option<Admission>,
     /// How programs are attached.
@@ -132,6 +133,8 @@ pub struct Config {
     pub admission: Admission,
     /// Declared uplinks by interface name.
     pub uplinks: BTreeMap<String, UplinkOptions>,
+    /// Where metrics are served, if they are.
+    pub metrics: Option<SocketAddr>,
     /// Whether what others alter is repaired.
     pub repairs: bool,
     /// What was asked for and is not done by this version.
@@ -142,7 +145,6 @@ impl From<Options> for Config {
     fn from(options: Options) -> Self {
         let not_built = [
             ("cgroup", options.cgroup.is_some()),
-            ("metrics", options.metrics.is_some()),
             ("uplinks.*.xdp", options.uplinks.values().any(|uplink| uplink.xdp == XdpMode::Native)),
             ("kubernetes", options.kubernetes.is_some()),
         ];
@@ -153,6 +155,7 @@ impl From<Options> for Config {
             attach: options.attach.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
+            metrics: options.metrics,
             repairs: true,
             warnings: not_built
                 .into_iter()
@@ -204,6 +207,7 @@ mod tests {
                 .unwrap();
         let config = Config::from(options);
         assert!(config.uplinks.contains_key("eth1"));
-        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+        assert_eq!(config.metrics, Some(([127, 0, 0, 1], 9000).into()));
+        assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
     }
 }

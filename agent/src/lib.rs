@@ -12,6 +12,7 @@ pub mod config;
 pub mod daemon;
 pub mod kernel;
 mod mac;
+pub mod metrics;
 pub mod netlink;
 pub mod nft;
 pub mod registry;

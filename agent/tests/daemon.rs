@@ -24,6 +24,8 @@ mod heal;
 mod health;
 #[path = "daemon/kernel.rs"]
 mod kernel;
+#[path = "daemon/metrics.rs"]
+mod metrics;
 #[path = "daemon/rig.rs"]
 mod rig;
 #[path = "daemon/socket.rs"]

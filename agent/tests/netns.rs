@@ -2,6 +2,8 @@
 //! `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "netns/admission.rs"]
+mod admission;
 #[path = "netns/agent_restart.rs"]
 mod agent_restart;
 #[path = "netns/bad_input.rs"]

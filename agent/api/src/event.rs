@@ -40,6 +40,8 @@ pub enum EventKind {
     ProgramLost,
     /// A bridge was deleted under its attachments.
     BridgeLost,
+    /// What is left of an uplink, which `host_ifname` names, has changed.
+    Capacity,
     /// The subscriber was too slow: events are missing before the next one.
     Lagged,
 }

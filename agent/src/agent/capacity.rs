@@ -1,9 +1,9 @@
 //! Admission, and what is said of the capacity that is left.
 
-use shunt_agent_api::{BridgePort, CapacityReport, SlotsReport};
+use shunt_agent_api::{BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport};
 
 use super::{Agent, Refusal};
-use crate::capacity::{Demand, Speed};
+use crate::capacity::{Demand, Quantity, Speed};
 use crate::config::Admission;
 
 impl Agent {
@@ -34,6 +34,20 @@ impl Agent {
         self.read_speeds();
         let (total, free) = self.registry.slots.count();
         self.ledger.report(SlotsReport { total: total.into(), free: free as u64 })
+    }
+
+    /// Tells whoever listens what is left of each uplink of which it is not what was told last.
+    pub(super) fn tell_capacity(&mut self) {
+        let pools = self.ledger.pools();
+        if pools == self.told {
+            return;
+        }
+        for (uplink, egress, ingress) in pools.iter().filter(|uplink| !self.told.contains(uplink)) {
+            let left = |pool: &PoolReport| format!("{} of {}", Quantity(pool.free), Quantity(pool.total));
+            let detail = format!("left: egress {}, ingress {} bit/s", left(egress), left(ingress));
+            self.events.tell(EventKind::Capacity, None, uplink, detail);
+        }
+        self.told = pools;
     }
 
     /// Reasons why an ADD with a rate cannot work, and what should be known although it does.

@@ -76,9 +76,11 @@ impl Healing {
 }
 
 impl Agent {
-    /// Looks after bridges and attachments, as many as there is time for.
+    /// Looks after uplinks, bridges and attachments, as many as there is time for.
     pub fn tick(&mut self) {
         let begun = Instant::now();
+        self.read_speeds();
+        self.tell_capacity();
         self.forget_reunited();
         self.mend_pins();
         self.mend_wires();

@@ -27,7 +27,7 @@ mod sweep;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use shunt_agent_api::{Reply, Request};
+use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use outside::Outside;
@@ -77,6 +77,8 @@ pub struct Agent {
     /// The node's own addresses, and where `from_wire` runs.
     outside: Outside,
     events: Events,
+    /// What was last told of the uplinks' capacity.
+    told: Vec<(String, PoolReport, PoolReport)>,
     healing: Healing,
     /// Host ends whose bridge was deleted.
     orphans: Vec<Orphan>,
@@ -105,11 +107,13 @@ impl Agent {
             masquerading: None,
             outside: Outside::default(),
             events: Events::default(),
+            told: Vec::new(),
             healing: Healing::new(config.repairs),
             orphans: Vec::new(),
         };
         agent.read_speeds();
         agent.reconcile()?;
+        agent.told = agent.ledger.pools();
         Ok(agent)
     }
 
@@ -135,6 +139,7 @@ impl Agent {
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };
+        self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
     }
 

@@ -194,6 +194,15 @@ impl Ledger {
         Some(format!("no {direction} bandwidth is left on any uplink"))
     }
 
+    /// What is left of each uplink: its name, what it sends and what it receives.
+    pub fn pools(&self) -> Vec<(String, PoolReport, PoolReport)> {
+        let pools = |(name, account): (&String, &Account)| {
+            let (egress, ingress) = account.pools();
+            (name.clone(), egress, ingress)
+        };
+        self.accounts.iter().map(pools).collect()
+    }
+
     /// The books, to be shown.
     pub fn report(&self, slots: SlotsReport) -> CapacityReport {
         let uplinks = self.accounts.iter().map(|(name, account)| account.report(name, slots)).collect();

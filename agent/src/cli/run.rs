@@ -1,6 +1,7 @@
 //! `shunt-agent run`.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,9 +37,9 @@ pub(crate) struct Run {
     /// What is done about an attachment that asks for more bandwidth than is left [default: off].
     #[arg(long, value_enum)]
     admission: Option<Admission>,
-    /// Serve metrics here.
+    /// Serve metrics for Prometheus here, at /metrics.
     #[arg(long, value_name = "ADDR:PORT")]
-    metrics: Option<String>,
+    metrics: Option<SocketAddr>,
     /// How programs are attached, for tests.
     #[arg(long, value_enum, hide = true)]
     attach: Option<AttachMode>,

@@ -21,6 +21,7 @@ pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
 use crate::config::Config;
+use crate::metrics::{Metrics, MetricsError};
 use crate::netlink::monitor::Monitor;
 
 /// Connections at a time. Others are told to come back.
@@ -41,6 +42,9 @@ pub enum DaemonError {
     /// State or kernel.
     #[error(transparent)]
     Core(#[from] CoreError),
+    /// The address for metrics.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// Netlink or signals.
     #[error("{what}: {source}")]
     Io {
@@ -61,6 +65,10 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DaemonError {
 /// [`DaemonError`]: it could not start, or lost what it lives on.
 pub async fn run(config: Config) -> Result<(), DaemonError> {
     let listener = Listener::bind(&config.socket)?;
+    let metrics = match config.metrics {
+        Some(address) => Some(Metrics::bind(address).await?),
+        None => None,
+    };
     // Before the links are read for the first time: what changes meanwhile waits here.
     let mut monitor = Monitor::open().map_err(failed("link events"))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
@@ -68,6 +76,10 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     let (core, mut ended) = Core::start(config).await?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
+    let mut scraping = JoinSet::new();
+    if let Some(metrics) = metrics {
+        scraping.spawn(metrics.serve(core.clone()));
+    }
     let places = Semaphore::const_new(MAX_CONNECTIONS);
     let places = std::sync::Arc::new(places);
     let (stop, stopping) = watch::channel(false);
@@ -104,6 +116,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("left with requests unanswered");
     }
+    scraping.shutdown().await;
     // The agent lets go of what it holds before the process ends.
     drop((connections, core));
     let is_lost = matches!(outcome, Err(DaemonError::Core(_)));

@@ -3,8 +3,11 @@
 use std::fs;
 
 use shunt_agent::netlink::ethtool::Ethtool;
-use shunt_agent_api::{AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, Rate, Reply, Request};
+use shunt_agent_api::{
+    AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, EventKind, Rate, Reply, Request,
+};
 
+use crate::events::Subscriber;
 use crate::rig::Rig;
 use crate::start::verb;
 
@@ -200,4 +203,23 @@ fn limits_of_what_is_not_attached_can_be_neither_changed_nor_checked() {
     let altered = check(limited(8)).unwrap_err();
     assert_eq!(altered.kind, ErrorKind::Altered);
     assert!(altered.message.contains("another bandwidth limit"), "{altered:?}");
+}
+
+#[test]
+fn whoever_listens_hears_what_is_left() {
+    let mut rig = configured(ENFORCED);
+    let subscriber = Subscriber::new(&rig);
+    let mut port = rig.container(2);
+    port.bandwidth = limited(70_000_000);
+    rig.attach(&port).unwrap();
+    let heard = subscriber.hear(EventKind::Capacity);
+    assert_eq!(heard.host_ifname.as_deref(), Some("eth1"));
+    assert_eq!(heard.detail, "left: egress 100M of 100M, ingress 30M of 100M bit/s");
+    limit(&rig, &port, limited(20_000_000)).unwrap();
+    assert!(subscriber.hear(EventKind::Capacity).detail.contains("ingress 80M of 100M"));
+    rig.detach(&port);
+    assert!(subscriber.hear(EventKind::Capacity).detail.contains("ingress 100M of 100M"));
+    // Nobody asks, and it is heard all the same.
+    rig.ip(&["link", "delete", "eth1"]);
+    assert_eq!(subscriber.hear(EventKind::Capacity).detail, "left: egress 0 of 0, ingress 0 of 0 bit/s");
 }

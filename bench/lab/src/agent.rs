@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Agent {
     program: PathBuf,
+    arguments: Vec<String>,
     socket: PathBuf,
     state: PathBuf,
     bpffs: PathBuf,
@@ -31,12 +32,18 @@ impl Agent {
     pub(crate) fn prepare(lab: &Lab, name: &str, home: &Path, program: PathBuf) -> Self {
         Self {
             program,
+            arguments: Vec::new(),
             socket: home.join("agent.sock"),
             state: home.join("state"),
             bpffs: lab.bpf_directory(name),
             log: home.join("agent.log"),
             running: None,
         }
+    }
+
+    /// Has it started with more arguments.
+    pub(crate) fn set_arguments(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
     }
 
     /// Where it listens.
@@ -66,7 +73,7 @@ impl Agent {
     pub fn start(&mut self, namespace: &Namespace) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.arg("run").arg("--socket").arg(&self.socket).arg("--state-dir").arg(&self.state);
-        command.arg("--bpffs").arg(&self.bpffs);
+        command.arg("--bpffs").arg(&self.bpffs).args(&self.arguments);
         let mut daemon = Daemon::start(namespace, command, &self.log)?;
         let begun = Instant::now();
         while let Err(error) = self.ask("status") {

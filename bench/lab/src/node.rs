@@ -37,11 +37,20 @@ impl Node {
     /// # Errors
     /// When something is not built or the agent does not start.
     pub fn start(lab: &Lab, name: &str) -> Result<Self> {
+        Self::start_with(lab, name, &[])
+    }
+
+    /// The same with more arguments for the agent.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_with(lab: &Lab, name: &str, arguments: &[&str]) -> Result<Self> {
         let binaries = Binaries::find()?;
         let mut node = Self::bare(lab, name)?;
         let directory = lab.directory(&format!("{name}-plugins"))?;
         node.plugins = Some(cni::link_plugin(directory, &binaries.plugin())?);
         let mut agent = Agent::prepare(lab, name, &node.home, binaries.agent());
+        agent.set_arguments(arguments);
         agent.start(&node.namespace)?;
         node.agent = Some(agent);
         Ok(node)

@@ -1,0 +1,161 @@
+//! The page as Prometheus reads it, and the dashboard that reads it from Prometheus.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shunt_agent_api::{Limits, ProgramMode, ProgramReport, SlotsReport, VlanReport};
+
+use super::*;
+
+const DASHBOARD: &str = include_str!("../../../dashboards/grafana.json");
+
+fn snapshot() -> Snapshot {
+    let traffic =
+        |packets| Traffic { packets, bytes: 100 * packets, fast: packets - 1, kernel: 1, dropped: 2 };
+    let pool = PoolReport { total: 8_000, reserved: 80, allocated: 800, free: 7_200 };
+    Snapshot {
+        status: AgentStatus {
+            version: "1.2.3".into(),
+            abi: 4,
+            healthy: true,
+            reasons: Vec::new(),
+            warnings: vec!["a \"quoted\"\nwarning".into()],
+            attachments: 1,
+            repairs: 5,
+            programs: vec![ProgramReport {
+                name: "from_container".into(),
+                ifname: "veth1".into(),
+                mode: ProgramMode::Tcx,
+                id: 6,
+            }],
+            uplinks: vec!["eth1".into()],
+        },
+        ports: vec![PortReport {
+            network: "net".into(),
+            container: "c\"1\\".into(),
+            ifname: "eth0".into(),
+            host_ifname: "veth1".into(),
+            host_ifindex: 7,
+            mac: "02:00:00:00:00:01".into(),
+            ips: Vec::new(),
+            vlan: VlanReport::default(),
+            restrictions: Vec::new(),
+            limits: Limits { ingress: None, egress: Some(800) },
+            from: traffic(10),
+            to: traffic(20),
+        }],
+        drops: vec![DropReport {
+            stage: "police".into(),
+            reason: "rate_exceeded".into(),
+            port: "veth1".into(),
+            packets: 2,
+            bytes: 200,
+        }],
+        capacity: CapacityReport {
+            uplinks: vec![UplinkReport {
+                name: "eth1".into(),
+                speed: 16_000,
+                egress: pool,
+                ingress: pool,
+                slots: SlotsReport { total: 9, free: 8 },
+                allocations: vec![Allocation {
+                    network: "net".into(),
+                    container: "c1".into(),
+                    ifname: "eth0".into(),
+                    egress: 800,
+                    ingress: 0,
+                }],
+                unknown: None,
+            }],
+        },
+    }
+}
+
+/// The names of the samples on a page.
+fn names(page: &str) -> BTreeSet<&str> {
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| line.split(['{', ' ']).next()).collect()
+}
+
+#[test]
+fn the_page_is_what_prometheus_reads() {
+    let page = text(&snapshot()).unwrap();
+    let port = r#"network="net",container="c\"1\\",interface="eth0",host_interface="veth1""#;
+    for line in [
+        r#"shunt_build_info{version="1.2.3",abi="4"} 1"#.to_owned(),
+        "# TYPE shunt_agent_healthy gauge\nshunt_agent_healthy 1".to_owned(),
+        "# TYPE shunt_repairs counter\nshunt_repairs_total 5".to_owned(),
+        format!(r#"shunt_port_packets_total{{{port},direction="from",path="fast"}} 9"#),
+        format!(r#"shunt_port_packets_total{{{port},direction="to",path="kernel"}} 1"#),
+        format!(r#"shunt_port_bytes_total{{{port},direction="to"}} 2000"#),
+        format!(r#"shunt_port_limit_bytes_per_second{{{port},direction="from"}} 100.0"#),
+        r#"shunt_dropped_packets_total{host_interface="veth1",stage="police",reason="rate_exceeded"} 2"#
+            .to_owned(),
+        r#"shunt_uplink_free_bytes_per_second{uplink="eth1",direction="egress"} 900.0"#.to_owned(),
+        "shunt_slots_free 8".to_owned(),
+    ] {
+        assert!(page.contains(&line), "{line}\nis not in\n{page}");
+    }
+    assert!(page.ends_with("# EOF\n"), "{page}");
+}
+
+#[test]
+fn names_keep_to_the_conventions() {
+    let page = text(&snapshot()).unwrap();
+    for name in names(&page) {
+        assert!(name.starts_with("shunt_"), "{name}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        let counts = page.contains(&format!("# TYPE {} counter", name.trim_end_matches("_total")));
+        assert_eq!(
+            counts,
+            name.ends_with("_total"),
+            "{name}: what only grows is a total, and nothing else is"
+        );
+    }
+    // One description, and only one, for each family.
+    let described: Vec<_> = page.lines().filter(|line| line.starts_with("# TYPE")).collect();
+    assert_eq!(described.len(), described.iter().collect::<BTreeSet<_>>().len());
+    assert_eq!(described.len(), names(&page).len());
+}
+
+#[test]
+fn without_uplinks_and_attachments_there_is_a_page_too() {
+    let mut empty = snapshot();
+    (empty.ports, empty.drops, empty.capacity) = (Vec::new(), Vec::new(), CapacityReport::default());
+    let page = text(&empty).unwrap();
+    assert!(page.contains("shunt_attachments 1") && page.ends_with("# EOF\n"), "{page}");
+}
+
+/// Every expression of a dashboard's panels, with the panel's title.
+fn expressions(panels: &Value, found: &mut Vec<(String, String)>) {
+    for panel in panels.as_array().into_iter().flatten() {
+        let title = panel["title"].as_str().unwrap_or_default();
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            found.push((title.to_owned(), target["expr"].as_str().unwrap().to_owned()));
+        }
+        expressions(&panel["panels"], found);
+    }
+}
+
+#[test]
+fn every_metric_that_the_dashboard_names_is_on_the_page() {
+    let page = text(&snapshot()).unwrap();
+    let known = names(&page);
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let mut found = Vec::new();
+    expressions(&dashboard["panels"], &mut found);
+    assert!(found.len() >= 8, "{found:?}");
+    let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
+    found.extend(
+        variables
+            .filter_map(|variable| Some(("variable".into(), variable["query"]["query"].as_str()?.into()))),
+    );
+    for (title, expression) in found {
+        let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let used: Vec<_> = words.filter(|word| word.starts_with("shunt_")).collect();
+        assert!(!used.is_empty(), "{title}: {expression}");
+        for name in used {
+            assert!(known.contains(name), "{title}: there is no {name}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Metrics over HTTP for Prometheus: `GET /metrics` says what the agent knows at that moment, `GET /healthz` whether an ADD
+//! would work. Nothing is kept between scrapes, so that nothing can be stale.
+
+mod exposition;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request as Ask, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use shunt_agent_api::{Reply, Request};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+pub use exposition::{Snapshot, text};
+
+use crate::daemon::Core;
+
+/// Scrapers at a time; more of them wait in the kernel's backlog.
+const MAX_CONNECTIONS: usize = 16;
+
+/// How long a scrape may take. A scraper that does not read is not waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The address cannot be served on.
+#[derive(Debug, thiserror::Error)]
+#[error("metrics cannot be served on {address}: {source}")]
+pub struct MetricsError {
+    /// What was asked for.
+    pub address: SocketAddr,
+    /// The kernel's word.
+    pub source: io::Error,
+}
+
+/// A bound address, not served yet.
+#[derive(Debug)]
+pub struct Metrics {
+    listener: TcpListener,
+}
+
+impl Metrics {
+    /// Binds the address, in the network namespace of the caller.
+    ///
+    /// # Errors
+    /// [`MetricsError`], when another process listens there or the address is not the node's.
+    pub async fn bind(address: SocketAddr) -> Result<Self, MetricsError> {
+        let failed = |source| MetricsError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        tracing::info!(%address, "serving metrics");
+        Ok(Self { listener })
+    }
+
+    /// Answers scrapers until it is dropped.
+    pub async fn serve(self, core: Core) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                    Ok((stream, _)) => _ = connections.spawn(timeout(PATIENCE, converse(stream, core.clone()))),
+                    Err(error) => {
+                        tracing::warn!(%error, "a scraper was not accepted");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, core: Core) {
+    let service = service_fn(move |ask| answer(ask, core.clone()));
+    let mut server = http1::Builder::new();
+    server.keep_alive(false).timer(TokioTimer::new());
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a scraper was disconnected");
+    }
+}
+
+async fn answer(ask: Ask<Incoming>, core: Core) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, kind, text) = match (ask.method(), ask.uri().path()) {
+        (&Method::GET, "/metrics") => match snapshot(&core).await {
+            Ok(snapshot) => match text(&snapshot) {
+                Ok(text) => (StatusCode::OK, OPEN_METRICS, text),
+                Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
+            },
+            Err(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, why),
+        },
+        (&Method::GET, "/healthz") => health(&core).await,
+        (&Method::GET, _) => (StatusCode::NOT_FOUND, PLAIN, "there are /metrics and /healthz\n".to_owned()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned()),
+    };
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    Ok(response)
+}
+
+/// Everything that is told, one question after the other.
+async fn snapshot(core: &Core) -> Result<Snapshot, String> {
+    let refused = |reply| match reply {
+        Reply::Error(error) => error.message,
+        other => format!("an answer to another question: {other:?}"),
+    };
+    Ok(Snapshot {
+        status: match core.ask(Request::Status).await {
+            Reply::Status(status) => status,
+            other => return Err(refused(other)),
+        },
+        ports: match core.ask(Request::Ports).await {
+            Reply::Ports(ports) => ports,
+            other => return Err(refused(other)),
+        },
+        drops: match core.ask(Request::Drops).await {
+            Reply::Drops(drops) => drops,
+            other => return Err(refused(other)),
+        },
+        capacity: match core.ask(Request::Capacity).await {
+            Reply::Capacity(capacity) => capacity,
+            other => return Err(refused(other)),
+        },
+    })
+}
+
+async fn health(core: &Core) -> (StatusCode, &'static str, String) {
+    match core.ask(Request::Status).await {
+        Reply::Status(status) if status.healthy => (StatusCode::OK, PLAIN, "ok\n".to_owned()),
+        Reply::Status(status) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, status.reasons.join("\n") + "\n"),
+        other => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{other:?}\n")),
+    }
+}
