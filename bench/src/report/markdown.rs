@@ -1,6 +1,7 @@
 //! `report.md`.
 
 use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::comparison::{Better, Comparison};
 use crate::results::Results;
@@ -34,7 +35,8 @@ fn header(text: &mut String, results: &Results) {
     let header = &results.header;
     line(text, format_args!("| | |\n|---|---|"));
     line(text, format_args!("| command | `{}` |", header.command));
-    line(text, format_args!("| time | {} seconds after the epoch |", header.time));
+    let time = UNIX_EPOCH + Duration::from_secs(header.time);
+    line(text, format_args!("| time | {} |", humantime::format_rfc3339_seconds(time)));
     line(text, format_args!("| kernel | {} |", header.kernel));
     line(text, format_args!("| processor | {}, {} CPUs |", header.processor, header.cpus));
     line(text, format_args!("| memory | {} MiB |", header.memory_kb / 1024));
