@@ -107,15 +107,8 @@ fn port(value: &[u8]) -> L4Port {
 
 #[cfg(test)]
 mod tests {
+    use super::super::attribute::attribute;
     use super::*;
-
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = (value.len() as u16 + 4).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
 
     fn side(source: [u8; 4], destination: [u8; 4], source_port: u16, destination_port: u16) -> Vec<u8> {
         let ip = [attribute(CTA_IP_V4_SRC, &source), attribute(CTA_IP_V4_DST, &destination)].concat();

@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::attribute::attribute;
 use super::socket::{self, NetlinkError, RequestSocket};
 
 /// Bytes of `struct genlmsghdr`: command, version, reserved.
@@ -36,7 +37,7 @@ impl Ethtool {
     pub fn open() -> Result<Self, NetlinkError> {
         let mut socket = RequestSocket::open(libc::NETLINK_GENERIC)?;
         let mut payload = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
-        attribute(&mut payload, CTRL_ATTR_FAMILY_NAME, b"ethtool\0");
+        payload.extend(attribute(CTRL_ATTR_FAMILY_NAME, b"ethtool\0"));
         let mut family = None;
         socket.get(libc::GENL_ID_CTRL as u16, &payload, |answer| {
             socket::attributes(answer.get(GENLMSGHDR..).unwrap_or_default(), |kind, value| {
@@ -55,9 +56,9 @@ impl Ethtool {
     /// Netlink's, other than that the link has no speed.
     pub fn speed(&mut self, ifindex: u32) -> Result<Option<u64>, NetlinkError> {
         let mut header = Vec::new();
-        attribute(&mut header, ETHTOOL_A_HEADER_DEV_INDEX, &ifindex.to_ne_bytes());
+        header.extend(attribute(ETHTOOL_A_HEADER_DEV_INDEX, &ifindex.to_ne_bytes()));
         let mut payload = vec![ETHTOOL_MSG_LINKMODES_GET, 1, 0, 0];
-        attribute(&mut payload, ETHTOOL_A_LINKMODES_HEADER | libc::NLA_F_NESTED as u16, &header);
+        payload.extend(attribute(ETHTOOL_A_LINKMODES_HEADER | libc::NLA_F_NESTED as u16, &header));
         let mut speed = None;
         let asked = self.socket.get(self.family, &payload, |answer| {
             socket::attributes(answer.get(GENLMSGHDR..).unwrap_or_default(), |kind, value| {
@@ -75,12 +76,4 @@ impl Ethtool {
                 .map(|megabits| u64::from(megabits) * 1_000_000)),
         }
     }
-}
-
-/// Appends an attribute, padded.
-fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    message.extend((4 + value.len() as u16).to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend(value);
-    message.resize(message.len().next_multiple_of(4), 0);
 }

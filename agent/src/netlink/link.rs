@@ -3,6 +3,7 @@
 use dataplane::address::Mac;
 use nix::libc;
 
+use super::attribute::attribute;
 use super::socket::{self, NetlinkError, RequestSocket};
 
 /// Bytes of `struct ifinfomsg`.
@@ -154,17 +155,6 @@ pub fn enslave(
     socket.get(libc::RTM_NEWLINK, &set(attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &info)), |_| {})
 }
 
-/// One attribute, padded.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = 4 + value.len();
-    let mut bytes = Vec::with_capacity(length.next_multiple_of(4));
-    bytes.extend((length as u16).to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(length.next_multiple_of(4), 0);
-    bytes
-}
-
 /// Every link.
 ///
 /// # Errors
@@ -189,11 +179,8 @@ pub struct Kind {
 /// # Errors
 /// Netlink's, other than that there is no such link.
 pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, NetlinkError> {
-    let mut payload = request(0).to_vec();
-    payload.extend((4 + name.len() as u16 + 1).to_ne_bytes());
-    payload.extend(libc::IFLA_IFNAME.to_ne_bytes());
-    payload.extend(name.bytes().chain([0]));
-    payload.resize(payload.len().next_multiple_of(4), 0);
+    let name = attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+    let payload = [&request(0)[..], &name].concat();
     let mut found = None;
     match socket.get(libc::RTM_GETLINK, &payload, |payload| found = parse_kind(payload)) {
         Err(error) if error.is_absent() => Ok(None),

@@ -5,6 +5,7 @@
 //! that this version has never heard of is skipped and not an error.
 
 pub mod address;
+pub(crate) mod attribute;
 pub mod conntrack;
 pub mod ethtool;
 pub mod filter;

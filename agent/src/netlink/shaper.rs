@@ -5,6 +5,7 @@
 
 use nix::libc;
 
+use super::attribute::attribute;
 use super::socket::{self, NetlinkError, RequestSocket};
 use super::traffic_control::{TCA_KIND, TCA_OPTIONS, TCMSG, split};
 use crate::shape::Bucket;
@@ -35,8 +36,8 @@ type Said = (u64, u32);
 /// Netlink's: `EEXIST` where another user's discipline is at the root, `ENOENT` where the kernel has no `tbf`.
 pub fn set(socket: &mut RequestSocket, ifindex: u32, bucket: Bucket) -> Result<(), NetlinkError> {
     let mut payload = root(ifindex, HANDLE).to_vec();
-    attribute(&mut payload, TCA_KIND, b"tbf\0");
-    attribute(&mut payload, TCA_OPTIONS, &options(bucket));
+    payload.extend(attribute(TCA_KIND, b"tbf\0"));
+    payload.extend(attribute(TCA_OPTIONS, &options(bucket)));
     socket.create(libc::RTM_NEWQDISC, &payload)
 }
 
@@ -88,11 +89,11 @@ fn options(bucket: Bucket) -> Vec<u8> {
     parameters[RATESPEC + 1] = ETHERNET;
     parameters[2 * RATESPEC..2 * RATESPEC + 4].copy_from_slice(&bucket.queue.to_ne_bytes());
     let mut options = Vec::new();
-    attribute(&mut options, TCA_TBF_PARMS, &parameters);
+    options.extend(attribute(TCA_TBF_PARMS, &parameters));
     if rate == u32::MAX {
-        attribute(&mut options, TCA_TBF_RATE64, &bucket.rate.to_ne_bytes());
+        options.extend(attribute(TCA_TBF_RATE64, &bucket.rate.to_ne_bytes()));
     }
-    attribute(&mut options, TCA_TBF_BURST, &bucket.burst.to_ne_bytes());
+    options.extend(attribute(TCA_TBF_BURST, &bucket.burst.to_ne_bytes()));
     options
 }
 
@@ -115,15 +116,6 @@ fn said(attributes: &[u8]) -> Option<Said> {
     Some((rate64.or(rate)?, queue?))
 }
 
-/// Appends an attribute, padded to four bytes.
-fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    let length = value.len() + 4;
-    message.extend((length as u16).to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend(value);
-    message.resize(message.len() + length.next_multiple_of(4) - length, 0);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,8 +125,8 @@ mod tests {
         for rate in [1, 1_250_000, u64::from(u32::MAX) + 1] {
             let bucket = Bucket { rate, burst: 15_000, queue: 48_000 };
             let mut attributes = Vec::new();
-            attribute(&mut attributes, TCA_KIND, b"tbf\0");
-            attribute(&mut attributes, TCA_OPTIONS, &options(bucket));
+            attributes.extend(attribute(TCA_KIND, b"tbf\0"));
+            attributes.extend(attribute(TCA_OPTIONS, &options(bucket)));
             assert_eq!(said(&attributes), Some((rate, 48_000)));
         }
     }
@@ -142,7 +134,7 @@ mod tests {
     #[test]
     fn an_answer_cut_anywhere_is_no_bucket() {
         let mut attributes = Vec::new();
-        attribute(&mut attributes, TCA_OPTIONS, &options(Bucket { rate: 1, burst: 2, queue: 3 }));
+        attributes.extend(attribute(TCA_OPTIONS, &options(Bucket { rate: 1, burst: 2, queue: 3 })));
         for length in 0..2 * RATESPEC {
             assert_eq!(said(&attributes[..length]), None);
         }

@@ -1,8 +1,8 @@
 //! Netlink attributes of nf_tables: nested, and with numbers in network order (linux/netfilter/nf_tables.h).
 
+use crate::netlink::attribute::attribute;
+
 const NESTED: u16 = 1 << 15;
-const HEADER: usize = 4;
-const ALIGN: usize = 4;
 
 /// Attributes, one behind the other.
 #[derive(Debug, Default)]
@@ -11,11 +11,7 @@ pub(super) struct Attributes(Vec<u8>);
 impl Attributes {
     /// Adds one with these bytes as value.
     pub(super) fn bytes(mut self, kind: u16, value: &[u8]) -> Self {
-        let length = u16::try_from(HEADER + value.len()).unwrap_or(u16::MAX);
-        self.0.extend_from_slice(&length.to_ne_bytes());
-        self.0.extend_from_slice(&kind.to_ne_bytes());
-        self.0.extend_from_slice(value);
-        self.0.resize(self.0.len().next_multiple_of(ALIGN), 0);
+        self.0.extend(attribute(kind, value));
         self
     }
 
