@@ -29,5 +29,7 @@ mod stage;
 #[allow(dead_code, reason = "the chains time bursts with it too")]
 #[path = "chains/stream.rs"]
 mod stream;
+#[path = "netns/vlans.rs"]
+mod vlans;
 #[path = "netns/wire.rs"]
 mod wire;

@@ -29,6 +29,9 @@ const OPEN: [(&str, u32, u32); 5] = [
 const RESTRICTED: [(&str, u32, u32); 2] =
     [("from_container", 60_000, 9_000), ("to_container", 50_000, 6_000)];
 
+/// For ports in VLANs, likewise.
+const MEMBERS: [(&str, u32, u32); 2] = [("from_container", 100_000, 8_000), ("to_container", 5_000, 2_000)];
+
 #[test]
 fn every_program_for_open_ports_keeps_its_verifier_budget() {
     assert_budgets(0, &OPEN);
@@ -37,6 +40,11 @@ fn every_program_for_open_ports_keeps_its_verifier_budget() {
 #[test]
 fn every_program_for_restricted_ports_keeps_its_verifier_budget() {
     assert_budgets(1, &RESTRICTED);
+}
+
+#[test]
+fn every_program_for_ports_in_vlans_keeps_its_verifier_budget() {
+    assert_budgets(2, &MEMBERS);
 }
 
 fn assert_budgets(restricted: u32, budgets: &[(&str, u32, u32)]) {

@@ -8,6 +8,7 @@
 
 pub mod policer;
 pub mod translation;
+pub mod vlan;
 
 use crate::address::{Address, L4Port, Mac};
 
@@ -85,6 +86,8 @@ pub const PORT_STRANGER: u32 = 16;
 pub const PORT_WIRE: u32 = 32;
 /// [`Port::flags`]: what it sends is limited: its slot in `POLICERS` says how.
 pub const PORT_POLICED: u32 = 64;
+/// [`Port::flags`]: is in VLANs, and gets frames of [`vlan::DEFAULT_VID`] untagged beside those of its own untagged VLAN.
+pub const PORT_DEFAULT_VLAN: u32 = 128;
 
 /// [`Port::flags`]: host ports lead to it: `from_mapped` runs behind `from_container`, and what is sent to the node
 /// may be an answer.
@@ -221,14 +224,18 @@ pub struct DropKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// 0 pass, 1 drop, 2 deliver to the peer, 3 deliver through the port (`Verdict::code`).
+    /// 0 pass, 1 drop, 2 deliver to the peer, 3 deliver through the port, 4 flooded (`Verdict::code`).
     pub verdict: u32,
-    /// The interface that it goes to; 0 for pass and drop.
+    /// The interface that it goes to; 0 for pass and drop, the number of copies where it was flooded.
     pub target: u32,
     /// `PassReason` or `DropReason`; 0 for a delivery.
     pub reason: u32,
     /// Whether the packet was made this host's own (`PACKET_HOST`) before it was redirected.
     pub unicast: u32,
+    /// The tag that the packet left with, and `1 << 16`; 0 for none.
+    pub tag: u32,
+    /// What the copies were: for each the sum of interface and tag, times its place from 1 on, all added up.
+    pub copies: u32,
     /// How many packets have been decided since the map was made; tells a fresh decision from an old one.
     pub serial: u64,
 }
@@ -245,7 +252,7 @@ const _: () = {
     assert!(size_of::<Count>() == 16);
     assert!(size_of::<PortCounters>() == 96);
     assert!(size_of::<DropKey>() == 8);
-    assert!(size_of::<Decision>() == 24);
+    assert!(size_of::<Decision>() == 32);
 };
 
 /// Lets aya hand these to the kernel as plain bytes.
@@ -253,6 +260,7 @@ const _: () = {
 mod pod {
     use super::policer::Policer;
     use super::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+    use super::vlan::{Member, MemberKey, TaggedVlans};
     use super::*;
 
     macro_rules! pod {
@@ -282,5 +290,8 @@ mod pod {
         Mapping,
         TupleKey,
         Translation,
+        MemberKey,
+        Member,
+        TaggedVlans,
     );
 }

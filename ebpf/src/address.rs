@@ -36,6 +36,13 @@ impl Mac {
         [a, b, c, d, e, f]
     }
 
+    /// Whether it is one of the groups that bridges keep to themselves (`01:80:c2:00:00:00` to `:0f`).
+    #[inline(always)]
+    pub const fn is_reserved(self) -> bool {
+        let [a, b, c, d, e, f] = self.octets();
+        matches!([a, b, c, d, e], [0x01, 0x80, 0xc2, 0, 0]) && f < 16
+    }
+
     /// Whether it names a group of stations (broadcast and multicast; IEEE 802 "individual/group" bit).
     #[inline(always)]
     pub const fn is_group(self) -> bool {

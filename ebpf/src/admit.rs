@@ -25,6 +25,18 @@ pub fn source(frame: &Frame, port: &Port) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Lets a frame of a port in VLANs in: also that of a station behind the container, to which replies are flooded.
+///
+/// # Errors
+/// Drops frames from a group or from none, and on a checked port from any address but the container's.
+#[inline(always)]
+pub fn member(frame: &Frame, port: &Port) -> Result<(), Stop> {
+    match source(frame, port) {
+        Err(Stop::Pass(_)) | Ok(()) => Ok(()),
+        Err(drop) => Err(drop),
+    }
+}
+
 /// Lets a frame in if nobody but us looks at what the port sends.
 ///
 /// # Errors

@@ -19,6 +19,8 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
         }
         // `from_mapped` comes next, and counts.
         Verdict::Pass(PassReason::MayAnswer) => {}
+        // Its copies were counted one by one.
+        Verdict::Flooded(_) => tables.count(port.slot, Lane::FromFast, bytes),
         Verdict::Pass(_) => tables.count(port.slot, Lane::FromKernel, bytes),
         Verdict::Drop(reason) => {
             tables.count(port.slot, Lane::FromDropped, bytes);
@@ -31,7 +33,9 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
 #[inline(always)]
 pub fn received<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, tables: &T) {
     match *verdict {
-        Verdict::Deliver(_) | Verdict::Pass(_) => tables.count(port.slot, Lane::ToKernel, bytes),
+        Verdict::Deliver(_) | Verdict::Pass(_) | Verdict::Flooded(_) => {
+            tables.count(port.slot, Lane::ToKernel, bytes);
+        }
         Verdict::Drop(reason) => {
             tables.count(port.slot, Lane::ToDropped, bytes);
             tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);

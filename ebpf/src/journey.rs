@@ -87,7 +87,8 @@ pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) ->
         Verdict::Drop(reason) => {
             tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
         }
-        Verdict::Pass(_) => {}
+        // Members' frames do not come this way.
+        Verdict::Pass(_) | Verdict::Flooded(_) => {}
     }
     verdict
 }

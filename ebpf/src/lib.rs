@@ -27,6 +27,7 @@ pub mod reach;
 pub mod tables;
 pub mod translate;
 pub mod verdict;
+pub mod vlan;
 pub mod vouch;
 
 pub use packet::Packet;

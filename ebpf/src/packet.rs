@@ -1,5 +1,7 @@
 //! What a stage may do with a frame.
 
+use core::num::NonZeroU32;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::translate::checksum::Change;
@@ -13,11 +15,37 @@ pub trait Header: FromBytes + Immutable + KnownLayout + Copy {
 
 impl<T: FromBytes + Immutable + KnownLayout + Copy> Header for T {}
 
-/// The tag that a frame carries outside its bytes, in the skb's metadata.
+/// A frame's tag. Verifier: one number, and one that is never zero, so that no tag is a number too; of an `Option` with more in
+/// it the compiler may store what nobody has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// Tag control information: priority (3 bits), drop eligible (1), VLAN id (12).
-    pub tci: u16,
+pub struct Tag(NonZeroU32);
+
+impl Tag {
+    const SERVICE: u32 = 2;
+
+    /// A customer's tag (802.1Q) with this control information: priority (3 bits), drop eligible (1), VLAN id (12).
+    #[inline(always)]
+    pub fn customer(tci: u16) -> Self {
+        Self(NonZeroU32::MIN | u32::from(tci) << 16)
+    }
+
+    /// A service tag (802.1ad).
+    #[inline(always)]
+    pub fn service(tci: u16) -> Self {
+        Self(Self::customer(tci).0 | Self::SERVICE)
+    }
+
+    /// Its control information.
+    #[inline(always)]
+    pub const fn tci(self) -> u16 {
+        (self.0.get() >> 16) as u16
+    }
+
+    /// Whether it is a service tag.
+    #[inline(always)]
+    pub const fn is_service(self) -> bool {
+        self.0.get() & Self::SERVICE != 0
+    }
 }
 
 /// What a transport checksum has to make up for.
@@ -65,6 +93,15 @@ pub trait Packet {
 
     /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
     fn mend(&mut self, mending: Mending);
+
+    /// Takes the outermost tag off. False if the kernel cannot.
+    fn pop_tag(&mut self) -> bool;
+
+    /// Puts a customer tag on a frame that has none. False if the kernel cannot.
+    fn push_tag(&mut self, tci: u16) -> bool;
+
+    /// Sends a copy of the frame, as it is now, out of an interface. False if there is no memory for it.
+    fn copy_to(&mut self, ifindex: u32) -> bool;
 
     /// Makes the frame this host's own (`PACKET_HOST`). A bridged frame arrives as another host's, and before
     /// Linux 6.15 `bpf_redirect_peer` keeps that, whereupon the peer's `ip_rcv` drops it.

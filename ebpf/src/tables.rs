@@ -2,6 +2,7 @@
 
 use crate::abi::policer::Policer;
 use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use crate::address::Address;
 use crate::translate::connection::Direction;
@@ -66,6 +67,15 @@ pub trait Tables {
 
     /// Which container has an address.
     fn owner(&self, key: &AddressKey) -> Option<Owner>;
+
+    /// Whether a port sends and receives a VLAN's frames tagged.
+    fn is_tagged(&self, key: &PortKey, vid: u16) -> bool;
+
+    /// A port in VLANs, by its position among its bridge's.
+    fn member(&self, key: &MemberKey) -> Option<Member>;
+
+    /// Calls `body` with 0, 1 and so on, `times` at most, until it says false.
+    fn repeat(&self, times: u32, body: impl FnMut(u32) -> bool);
 
     /// Whether a flow is the kernel's.
     fn is_kernel_flow(&self, key: &FlowKey) -> bool;

@@ -11,6 +11,8 @@ pub enum Verdict {
     Pass(PassReason),
     /// It goes nowhere.
     Drop(DropReason),
+    /// So many copies have gone to the members of its VLAN; nothing is left to do.
+    Flooded(u32),
 }
 
 /// Where the fast path takes a packet.
@@ -61,6 +63,7 @@ impl Verdict {
         match self {
             Self::Pass(reason) => (0, 0, reason as u32),
             Self::Drop(reason) => (1, 0, reason as u32),
+            Self::Flooded(copies) => (5, copies, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Peer, .. }) => (2, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Port, .. }) => (3, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Neighbor(_), .. }) => (4, ifindex, 0),
@@ -162,7 +165,23 @@ reasons! {
         Impostor = 20, "reach", "impostor";
         /// To an isolated port, from an interface on its bridge that is neither a container's nor a wire.
         Stranger = 21, "reach", "stranger";
-        /// For a container, by a port of the node, and larger than the container's MTU: to the node it would be a stray.
+        /// On a port in VLANs: a service tag (802.1ad).
+        ServiceTag = 22, "classify", "service_tag";
+        /// On a port in VLANs: a tag within a tag.
+        StackedTags = 23, "classify", "stacked_tags";
+        /// In a VLAN that its port may not send in.
+        NotMember = 24, "classify", "not_member";
+        /// To a container that is not in the frame's VLAN.
+        OtherVlan = 25, "form", "other_vlan";
+        /// To a group that no bridge forwards (IEEE 802.1Q, table 8-1).
+        ReservedGroup = 26, "find", "reserved_group";
+        /// Between the kernel's bridge and a port in VLANs, which have nothing to do with each other.
+        KernelsWay = 27, "port", "kernels_way";
+        /// The kernel would not change its tag.
+        NotTagged = 28, "form", "not_tagged";
+        /// Back to the port in VLANs that it came from.
+        Hairpin = 29, "find", "hairpin";
+        /// Larger than the container's MTU, and come by a port of the node, where it would be a stray, or by a VLAN.
         TooBig = 30, "deliver", "too_big";
     }
 }

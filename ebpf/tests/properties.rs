@@ -5,6 +5,7 @@
 mod golden;
 
 use dataplane::abi::FlowKey;
+use dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
 use dataplane::address::{Address, L4Port};
 use dataplane::flow::End;
 use dataplane::packet::Tag;
@@ -12,16 +13,19 @@ use dataplane::port::Missing;
 use dataplane::{DropReason, PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Entry, all};
+use golden::members;
 use golden::memory_tables::MemoryTables;
-use golden::world::PLACES;
+use golden::world::{PLACES, places};
 use proptest::prelude::*;
 
-const ENTRIES: [Entry; 3] = [Entry::FromContainer, Entry::ToContainer, Entry::FromHost];
+const ENTRIES: [Entry; 5] =
+    [Entry::FromContainer, Entry::ToContainer, Entry::FromHost, Entry::FromMember, Entry::ToMember];
 
 /// A packet is counted at the sender, and a delivered one at the receiver as well; a judged one was counted before.
 fn assert_counted_once(verdict: Verdict, tables: &MemoryTables) {
     let expected = match verdict {
         Verdict::Deliver(_) => 2,
+        Verdict::Flooded(copies) => 1 + u64::from(copies),
         Verdict::Pass(PassReason::NoPort | PassReason::Judged | PassReason::MayAnswer) => 0,
         // Without an entry there are no counters; the drop itself is counted.
         Verdict::Drop(DropReason::NoPort) => {
@@ -58,7 +62,8 @@ fn how_much_is_directly_readable_changes_nothing() {
     for case in all() {
         // The kernel guarantees the Ethernet header at tc ingress and egress.
         for readable in 14..case.packet.bytes.len().min(120) {
-            if case.packet.bytes.len() > 14 && !case.name.contains("tag") {
+            if case.packet.bytes.len() > 14 && !matches!(case.packet.bytes[12..14], [0x81, 0] | [0x88, 0xa8])
+            {
                 let mut packet = BytesPacket { readable, ..case.packet.clone() };
                 let verdict =
                     case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
@@ -81,7 +86,7 @@ fn any_packet() -> impl Strategy<Value = BytesPacket> {
             bytes.extend(noise);
             BytesPacket {
                 bytes,
-                tag: tci.map(|tci| Tag { tci }),
+                tag: tci.map(Tag::customer),
                 readable,
                 segment_size,
                 judged,
@@ -104,14 +109,47 @@ proptest! {
 
     #[test]
     fn any_bytes_are_judged_without_a_panic_and_counted_once(
-        packet in any_packet(), place in 0..PLACES.len(), entry in 0..ENTRIES.len(),
+        packet in any_packet(), place in 0..places().count(), entry in 0..ENTRIES.len(),
     ) {
+        let here = places().nth(place).expect("a place").ifindex;
         let tables = MemoryTables::of_world();
         let before = packet.bytes.clone();
         let mut packet = packet;
-        let verdict = ENTRIES[entry].travel(&mut packet, PLACES[place].ifindex, Missing::Drop, &tables);
+        let verdict = ENTRIES[entry].travel(&mut packet, here, Missing::Drop, &tables);
         assert_counted_once(verdict, &tables);
-        prop_assert_eq!(packet.bytes, before);
+        if ENTRIES[entry] != Entry::FromMember {
+            prop_assert_eq!(packet.bytes, before);
+        }
+    }
+
+    #[test]
+    fn what_members_send_reaches_members_of_its_vlan_only_and_never_the_kernel(
+        packet in any_packet(), sender in 0..members::PLACES.len(), receiver in 0..members::PLACES.len(),
+        group in any::<bool>(), tci in prop::option::of((0u16..8, 0u16..35)),
+    ) {
+        let here = &members::PLACES[sender];
+        let tci = tci.map(|(priority, vid)| priority << 13 | vid);
+        let tag = tci.map(Tag::customer);
+        let to = if group { [0xff; 6] } else { members::PLACES[receiver].mac().octets() };
+        let bytes = [&to[..], &here.mac().octets(), &[0x88, 0xb5], &packet.bytes].concat();
+        let mut packet = BytesPacket { readable: bytes.len(), bytes, tag, ..packet };
+        let tables = MemoryTables::of_world();
+        let verdict = Entry::FromMember.travel(&mut packet, here.ifindex, Missing::Drop, &tables);
+        let vid = tci.map(|tci| tci & 0xfff).filter(|vid| *vid != 0).unwrap_or(here.vid);
+        let reached = match verdict {
+            Verdict::Pass(_) => return Err(TestCaseError::fail("left to the kernel")),
+            Verdict::Deliver(delivery) => vec![(delivery.ifindex, packet.tag.map(Tag::tci))],
+            Verdict::Flooded(_) => packet.copies.clone(),
+            Verdict::Drop(_) => Vec::new(),
+        };
+        for (ifindex, tag) in reached {
+            prop_assert_ne!(ifindex, here.ifindex);
+            let there = members::PLACES.iter().find(|place| place.ifindex == ifindex).expect("a member");
+            let tagged = tables.tagged.get(&PortKey { ifindex }).is_some_and(|vlans| vlans.has(vid));
+            prop_assert_eq!(tag.map(|tci| tci & 0xfff), (there.vid != vid && tagged).then_some(vid));
+            let default = vid == 1 && there.restrictions & PORT_DEFAULT_VLAN != 0;
+            prop_assert!(there.vid == vid || tagged || default, "{} is not in VLAN {}", there.name, vid);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod reading_faults;
 mod scratch;
 mod translating_faults;
 mod trial;
+mod vlan_faults;
 
 use std::time::Instant;
 
@@ -23,11 +24,12 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 5] = [
+const FAULTS: [&[Fault]; 6] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
+    vlan_faults::FAULTS,
     program_faults::FAULTS,
 ];
 

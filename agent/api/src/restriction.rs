@@ -73,6 +73,9 @@ pub struct Vlans {
     /// The VLANs that it sends and receives tagged, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tagged: Vec<u16>,
+    /// `preserveDefaultVlan`: it also receives, untagged, what is in VLAN 1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
 }
 
 /// What a port may flood, in packets a second; none: as much as it likes.

@@ -1,7 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions, Vlans};
 
 use super::Refusal;
 use crate::mac;
@@ -18,6 +18,9 @@ const MAX_IPS: usize = 64;
 
 /// MTUs that Ethernet and the kernel allow: IPv4's least, and what an ifindex can have.
 const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
+
+/// The VLANs that there are (IEEE 802.1Q).
+const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
 
 /// Judges a port, and reads its MAC address.
 pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
@@ -45,11 +48,16 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
     }
     let Restrictions { isolated, mac_check, ip_check, .. } = port.restrictions;
-    let built = Restrictions { isolated, mac_check, ip_check, ..Restrictions::default() };
+    let vlans = port.restrictions.vlans.clone();
+    if let Some(vlans) = &vlans {
+        membership(vlans)?;
+    }
+    let built = Restrictions { isolated, mac_check, ip_check, vlans, ..Restrictions::default() };
     for (asked, what) in [
         (port.restrictions != built, "these restrictions"),
         (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
         (!port.bandwidth.shaped.is_empty() || !port.bandwidth.unshaped.is_empty(), "limits by subnet"),
+        (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
     ] {
         if asked {
             return Err(Refusal::NotBuilt(what));
@@ -80,6 +88,21 @@ fn mappings(port: &BridgePort) -> Result<(), Refusal> {
         if port.mappings[..at].iter().any(|other| super::mappings::overlaps(other, mapping)) {
             return wrong("is asked for twice");
         }
+    }
+    Ok(())
+}
+
+/// Judges VLANs. A port that is in none would be shut, which nobody asks for.
+fn membership(vlans: &Vlans) -> Result<(), Refusal> {
+    let Vlans { untagged, tagged, .. } = vlans;
+    if let Some(vid) = tagged.iter().chain(untagged).find(|vid| !VIDS.contains(vid)) {
+        return Err(malformed("vlans", &vid.to_string(), "is not between 1 and 4094"));
+    }
+    if untagged.is_none() && tagged.is_empty() {
+        return Err(malformed("vlans", "", "names no VLAN"));
+    }
+    if !tagged.is_sorted_by(|one, other| one < other) || untagged.is_some_and(|vid| tagged.contains(&vid)) {
+        return Err(malformed("vlans", &format!("{tagged:?}"), "is not ascending, or names a VLAN twice"));
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ impl Agent {
 
     /// No two attachments may share a host end, or an address on one bridge: the FDB knows one place for a station.
     fn refuse_what_is_taken(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
-        let station = self.kernel.station(port.bridge.index, mac)?;
+        let station = self.kernel.station(port.bridge.index, &port.restrictions, mac)?;
         let owners = [
             (station.map(|station| station.ifindex), format!("{} on {}", port.mac, port.bridge.name)),
             (Some(port.host.index), port.host.name.clone()),

@@ -210,7 +210,9 @@ impl Agent {
             match finding {
                 Finding::Master { .. } => {
                     let flags = self.healing.in_service.get(&port.host.index).copied().unwrap_or_default();
-                    self.kernel.enslave(port.host.index, port.bridge.index, flags, attachment.mac)?;
+                    // The bridge must know nothing of a port in VLANs.
+                    let container = port.restrictions.vlans.is_none().then_some(attachment.mac);
+                    self.kernel.enslave(port.host.index, port.bridge.index, flags, container)?;
                 }
                 Finding::StateFile => self.store.write(port)?,
                 Finding::Entry { .. } | Finding::Program(_) | Finding::Link(_) | Finding::Pin(_) => {}

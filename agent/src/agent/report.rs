@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aya::maps::MapError;
 use dataplane::DropReason;
 use dataplane::abi::ABI_VERSION;
+use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{Count, PortCounters, STATION_HOST};
 use shunt_agent_api::{
     AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramReport, Traffic, VlanReport,
@@ -66,7 +67,10 @@ impl Agent {
             host_ifindex: port.host.index,
             mac: port.mac.clone(),
             ips: port.ips.clone(),
-            vlan: VlanReport::default(),
+            vlan: port.restrictions.vlans.clone().map_or_else(VlanReport::default, |vlans| VlanReport {
+                untagged: vlans.untagged.unwrap_or_default(),
+                tagged: vlans.tagged,
+            }),
             restrictions: port.restrictions.names(),
             limits: Limits {
                 ingress: port.bandwidth.ingress.map(|limit| limit.rate),
@@ -95,7 +99,7 @@ impl Agent {
                     if station.flags & STATION_HOST == 0 { name(station.ifindex) } else { name(key.bridge) };
                 Ok(FdbEntry {
                     bridge: name(key.bridge),
-                    vid: key.vid,
+                    vid: if key.vid == VID_ANY { self.untagged_vid(station.ifindex) } else { key.vid },
                     mac: mac::format(key.mac),
                     port,
                     kind: FdbKind::Static,
@@ -107,6 +111,12 @@ impl Agent {
             (&one.bridge, one.vid, &one.mac).cmp(&(&other.bridge, other.vid, &other.mac))
         });
         Ok(entries)
+    }
+
+    /// The VLAN of a port's untagged frames, or else its first.
+    fn untagged_vid(&self, ifindex: u32) -> u16 {
+        let vlans = self.registry.by_host(ifindex).and_then(|known| known.port.restrictions.vlans.as_ref());
+        vlans.and_then(|vlans| vlans.untagged.or(vlans.tagged.first().copied())).unwrap_or_default()
     }
 
     /// A [`DropReport`] per port and reason, most packets first.

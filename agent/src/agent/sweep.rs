@@ -20,6 +20,7 @@ impl Agent {
             ("FDB", self.sweep_stations()),
             ("ADDRESSES", self.sweep_addresses()),
             ("MAPPINGS", self.sweep_mappings()),
+            ("MEMBERS", self.sweep_members()),
         ];
         for (what, swept) in swept {
             if let Err(error) = swept {
@@ -92,6 +93,15 @@ impl Agent {
             maps::remove(&mut self.kernel.maps.mappings, key).map_err(in_map)?;
         }
         Ok(())
+    }
+
+    fn sweep_members(&mut self) -> Result<(), KernelError> {
+        let registry = &self.registry;
+        self.kernel.sweep_members(|bridge, ifindex| {
+            registry.by_host(ifindex).is_some_and(|attachment| {
+                attachment.port.bridge.index == bridge && attachment.port.restrictions.vlans.is_some()
+            })
+        })
     }
 
     fn sweep_addresses(&mut self) -> Result<(), KernelError> {

@@ -61,6 +61,13 @@ pub enum ProgramSet {
     Open,
     /// Ports with restrictions: without its entry in `PORTS` such a port is shut.
     Restricted,
+    /// Ports in VLANs: shut likewise, and never left to the kernel's bridge.
+    Members,
+}
+
+impl ProgramSet {
+    /// Every set.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Restricted, Self::Members];
 }
 
 /// One program on one interface.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use aya::maps::{MapError, MapInfo, MapType};
-use dataplane::abi;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::{self, vlan};
 
 use super::pins::Pins;
 
@@ -37,10 +37,12 @@ impl fmt::Display for Shape {
 }
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 10] = [
+pub const MAPS: [(&str, Shape); 12] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
+    ("MEMBERS", Shape::new::<vlan::MemberKey, vlan::Member>(MapType::Hash, vlan::MAX_MEMBERS)),
+    ("TAGGED", Shape::new::<abi::PortKey, vlan::TaggedVlans>(MapType::Hash, vlan::MAX_MEMBERS)),
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),

@@ -4,6 +4,7 @@ use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashM
 use aya::{Ebpf, Pod};
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
@@ -32,6 +33,10 @@ pub struct Maps {
     pub stations: HashMap<MapData, StationKey, Station>,
     /// Whose address it is.
     pub addresses: HashMap<MapData, AddressKey, Owner>,
+    /// Ports in VLANs, by their bridges.
+    pub members: HashMap<MapData, MemberKey, Member>,
+    /// The VLANs that ports have tagged.
+    pub tagged: HashMap<MapData, PortKey, TaggedVlans>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Which of the node's ports lead to containers.
@@ -60,6 +65,8 @@ impl Maps {
             ports: take(ebpf, "PORTS")?,
             stations: take(ebpf, "FDB")?,
             addresses: take(ebpf, "ADDRESSES")?,
+            members: take(ebpf, "MEMBERS")?,
+            tagged: take(ebpf, "TAGGED")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,

@@ -1,5 +1,5 @@
-//! The programs that this agent was built with: loaded into the kernel at its start, and a second time, for restricted
-//! ports, when the first of those comes.
+//! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports and
+//! for those in VLANs, when the first of each comes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -62,13 +62,13 @@ pub fn load(pins: &Pins) -> Result<(Programs, Maps), ObjectError> {
     Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::ALL)?, maps))
 }
 
-/// Loads the embedded object once more, for restricted ports. Call [`load`] first: the maps are its.
+/// Loads the embedded object once more, for ports that are not open. Call [`load`] first: the maps are its.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_restricted(pins: &Pins) -> Result<Programs, ObjectError> {
-    let ebpf = open(pins, ProgramSet::Restricted)?;
-    Programs::load(ebpf, pins, ProgramSet::Restricted, &Program::OF_PORTS)
+pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
+    let ebpf = open(pins, set)?;
+    Programs::load(ebpf, pins, set, &Program::OF_PORTS)
 }
 
 fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
@@ -76,7 +76,11 @@ fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
     }
-    let restricted = u32::from(set == ProgramSet::Restricted);
+    let restricted = match set {
+        ProgramSet::Open => 0u32,
+        ProgramSet::Restricted => 1,
+        ProgramSet::Members => 2,
+    };
     loader.override_global("RESTRICTED", &restricted, true);
     loader.load(OBJECT)
 }

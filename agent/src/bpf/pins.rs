@@ -1,5 +1,5 @@
-//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`
-//! and `…/links/<program>-<ifindex>`.
+//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
+//! `…/members/<program>` and `…/links/<program>-<ifindex>`.
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -46,7 +46,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "links"]
+        ["maps", "programs", "restricted", "members", "links"]
             .into_iter()
             .try_for_each(|name| make(&self.root.join(name)))
     }
@@ -66,6 +66,7 @@ impl Pins {
         let folder = match set {
             ProgramSet::Open => "programs",
             ProgramSet::Restricted => "restricted",
+            ProgramSet::Members => "members",
         };
         self.root.join(folder).join(program.name())
     }

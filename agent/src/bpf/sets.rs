@@ -1,7 +1,7 @@
-//! The programs for open ports, and those for restricted ones as soon as there is such a port.
+//! The programs for open ports, and those for restricted ones and for those in VLANs as soon as there is such a port.
 //!
-//! Both sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
-//! leaves the other half out. A node without restrictions pays for one set only.
+//! All sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
+//! leaves the others' parts out. A node without restrictions pays for one set only.
 
 use aya::programs::SchedClassifier;
 
@@ -14,13 +14,14 @@ use super::pins::Pins;
 pub struct ProgramSets {
     open: Programs,
     restricted: Option<Programs>,
+    members: Option<Programs>,
     pins: Pins,
 }
 
 impl ProgramSets {
     /// With the programs for open ports, which are loaded already.
     pub fn new(open: Programs, pins: Pins) -> Self {
-        Self { open, restricted: None, pins }
+        Self { open, restricted: None, members: None, pins }
     }
 
     /// A program, loaded now if it is not yet.
@@ -28,10 +29,14 @@ impl ProgramSets {
     /// # Errors
     /// [`ObjectError`]; then a restricted port is not attached at all.
     pub fn get(&mut self, set: ProgramSet, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
-        match (set, &mut self.restricted) {
-            (ProgramSet::Open, _) => self.open.get(program),
-            (ProgramSet::Restricted, Some(restricted)) => restricted.get(program),
-            (ProgramSet::Restricted, none) => none.insert(object::load_restricted(&self.pins)?).get(program),
+        let programs = match set {
+            ProgramSet::Open => return self.open.get(program),
+            ProgramSet::Restricted => &mut self.restricted,
+            ProgramSet::Members => &mut self.members,
+        };
+        match programs {
+            Some(programs) => programs.get(program),
+            none => none.insert(object::load_set(&self.pins, set)?).get(program),
         }
     }
 
@@ -40,6 +45,7 @@ impl ProgramSets {
         let programs = match set {
             ProgramSet::Open => Some(&self.open),
             ProgramSet::Restricted => self.restricted.as_ref(),
+            ProgramSet::Members => self.members.as_ref(),
         };
         programs.map_or(0, |programs| programs.id(program))
     }

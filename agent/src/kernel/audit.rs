@@ -39,6 +39,7 @@ impl Kernel {
             }
         }
         findings.extend(self.audit_mappings(attachment)?);
+        self.audit_membership(attachment, &mut findings)?;
         for hook in attachment.hooks() {
             self.audit_hook(&hook, &mut findings)?;
         }

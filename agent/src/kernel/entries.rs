@@ -1,6 +1,7 @@
 //! Map entries of ports and bridges.
 
 use aya::maps::MapError;
+use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
     PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
@@ -9,7 +10,7 @@ use dataplane::abi::{
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::Restrictions;
 
-use super::{Kernel, KernelError, in_map};
+use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{lookup, remove};
 use crate::registry::{Attachment, Bridge};
 
@@ -29,6 +30,11 @@ const fn flag(holds: bool, bit: u32) -> u32 {
     if holds { bit } else { 0 }
 }
 
+/// The VLAN under which a port's station is written down.
+const fn station_vid(restrictions: &Restrictions) -> u16 {
+    if restrictions.vlans.is_some() { VID_ANY } else { 0 }
+}
+
 impl Attachment {
     pub(super) fn port_key(&self) -> PortKey {
         PortKey { ifindex: self.port.host.index }
@@ -42,11 +48,14 @@ impl Attachment {
             | flag(ip_check, PORT_IP_CHECK)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
             | flag(self.port.bandwidth.egress.is_some(), PORT_POLICED);
-        Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid: 0, mac: self.mac }
+        let (vid, membership) = members::of_port(self.port.restrictions.vlans.as_ref());
+        let flags = flags | membership;
+        Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid, mac: self.mac }
     }
 
     pub(crate) fn station_key(&self) -> StationKey {
-        StationKey { bridge: self.port.bridge.index, vid: 0, mac: self.mac }
+        let vid = station_vid(&self.port.restrictions);
+        StationKey { bridge: self.port.bridge.index, vid, mac: self.mac }
     }
 
     pub(super) fn station(&self) -> Station {
@@ -60,9 +69,12 @@ impl Attachment {
         }
     }
 
+    /// The addresses that programs look up. Two VLANs of a bridge may use the same ones, and only a check needs them there.
     pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
         let bridge = self.port.bridge.index;
-        self.port.ips.iter().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
+        let Restrictions { vlans, ip_check, .. } = &self.port.restrictions;
+        let ips = if vlans.is_none() || *ip_check { &self.port.ips[..] } else { &[] };
+        ips.iter().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
     }
 }
 
@@ -90,12 +102,18 @@ impl Kernel {
         lookup(&self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
     }
 
-    /// The station with this address on a bridge.
+    /// The station with this address on a bridge, among those in VLANs or among the others.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn station(&self, bridge: u32, mac: Mac) -> Result<Option<Station>, KernelError> {
-        lookup(&self.maps.stations, &StationKey { bridge, vid: 0, mac }).map_err(in_map("FDB"))
+    pub fn station(
+        &self,
+        bridge: u32,
+        restrictions: &Restrictions,
+        mac: Mac,
+    ) -> Result<Option<Station>, KernelError> {
+        let vid = station_vid(restrictions);
+        lookup(&self.maps.stations, &StationKey { bridge, vid, mac }).map_err(in_map("FDB"))
     }
 
     /// Writes the entries of a port.
@@ -107,7 +125,8 @@ impl Kernel {
         let entry = attachment.port_entry(asks as u32);
         self.maps.ports.insert(attachment.port_key(), entry, 0).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
-        self.write_addresses(attachment)
+        self.write_addresses(attachment)?;
+        self.write_membership(attachment)
     }
 
     /// Writes whose a port's addresses are.
@@ -175,7 +194,10 @@ impl Kernel {
     /// Takes the entries of a port away, but none that another port has taken over. Goes on past errors.
     pub fn erase_port(&mut self, attachment: &Attachment) -> Vec<KernelError> {
         let ifindex = attachment.port.host.index;
-        let mut errors = Vec::new();
+        let mut errors = match attachment.port.restrictions.vlans {
+            Some(_) => self.erase_membership(attachment.port.bridge.index, ifindex),
+            None => Vec::new(),
+        };
         for key in attachment.address_keys() {
             let erased = lookup(&self.maps.addresses, &key).and_then(|owner| match owner {
                 Some(owner) if owner.ifindex == ifindex => remove(&mut self.maps.addresses, &key),

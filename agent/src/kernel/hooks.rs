@@ -43,7 +43,11 @@ impl Way {
 impl Attachment {
     /// The programs of its host end.
     pub(crate) fn hooks(&self) -> Vec<Hook> {
-        let set = if self.is_restricted() { ProgramSet::Restricted } else { ProgramSet::Open };
+        let set = match (&self.port.restrictions.vlans, self.is_restricted()) {
+            (Some(_), _) => ProgramSet::Members,
+            (None, true) => ProgramSet::Restricted,
+            (None, false) => ProgramSet::Open,
+        };
         let hooks = Program::OF_PORTS.map(|program| Hook {
             program,
             set,

@@ -12,6 +12,7 @@ mod hooks;
 mod limit;
 mod locals;
 mod mappings;
+mod members;
 mod pinned;
 
 pub use entries::Asks;
@@ -181,10 +182,13 @@ impl Kernel {
         index: u32,
         bridge: u32,
         flags: PortFlags,
-        container: Mac,
+        container: Option<Mac>,
     ) -> Result<(), KernelError> {
         link::enslave(&mut self.route, index, bridge, flags)?;
-        Ok(station::add(&mut self.route, index, container)?)
+        match container {
+            Some(mac) => Ok(station::add(&mut self.route, index, mac)?),
+            None => Ok(()),
+        }
     }
 
     /// What a link is made of; none if there is none.

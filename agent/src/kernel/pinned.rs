@@ -47,8 +47,7 @@ impl Kernel {
 
     /// Every program that is in the kernel.
     fn loaded(&self) -> impl Iterator<Item = (ProgramSet, Program)> {
-        let sets = [ProgramSet::Open, ProgramSet::Restricted].into_iter();
-        let all = sets.flat_map(|set| Program::ALL.map(|program| (set, program)));
+        let all = ProgramSet::ALL.into_iter().flat_map(|set| Program::ALL.map(|program| (set, program)));
         all.filter(|(set, program)| self.programs.id(*set, *program) != 0)
     }
 }

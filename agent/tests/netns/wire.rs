@@ -1,15 +1,29 @@
 //! Frames as they are: sent past a container's own stack, and seen before anybody's.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvfrom, sendto, setsockopt, socket,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, UnknownCmsg,
+    recvmsg, sendto, setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
+use nix::{cmsg_space, libc, setsockopt_impl};
 use shunt_lab::Namespace;
+
+/// Asks for the tags, which the kernel takes out of frames.
+#[derive(Clone, Copy)]
+struct PacketAuxdata;
+setsockopt_impl!(
+    PacketAuxdata,
+    libc::SOL_PACKET,
+    libc::PACKET_AUXDATA,
+    bool,
+    nix::sys::socket::sockopt::SetBool
+);
 
 /// A hardware address.
 pub(crate) type Mac = [u8; 6];
@@ -36,6 +50,7 @@ impl Wire {
                     socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll);
                 let socket = socket.expect("root may open a packet socket");
                 setsockopt(&socket, ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
+                setsockopt(&socket, PacketAuxdata, &true).unwrap();
                 let mut links = getifaddrs().unwrap().filter(|link| link.interface_name == ifname);
                 let link = links.find_map(|link| link.address.and_then(|a| a.as_link_addr().copied()));
                 Self { socket, link: link.unwrap_or_else(|| panic!("no interface {ifname}")) }
@@ -52,25 +67,77 @@ impl Wire {
         sendto(self.socket.as_raw_fd(), frame, &self.link, MsgFlags::empty()).unwrap();
     }
 
-    /// What has come in, until a frame that `is_last`, which has to come.
+    /// What has come in, until a frame that `is_last`, which has to come; each with its tag where it was on the wire.
     pub(crate) fn until(&self, is_last: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let begun = Instant::now();
         let mut seen = Vec::new();
-        let mut frame = [0; 2048];
         while begun.elapsed() < PATIENCE {
-            // The socket hears every interface of its namespace.
-            let Ok((length, Some(from))) = recvfrom::<LinkAddr>(self.socket.as_raw_fd(), &mut frame) else {
-                continue;
-            };
-            if from.ifindex() != self.link.ifindex() {
-                continue;
-            }
-            if is_last(&frame[..length]) {
+            let Some(frame) = self.receive() else { continue };
+            if is_last(&frame) {
                 return seen;
             }
-            seen.push(frame[..length].to_vec());
+            seen.push(frame);
         }
         panic!("the last frame did not come; {} others did", seen.len());
+    }
+
+    /// What has come in, until nothing does for a while.
+    pub(crate) fn until_silence(&self) -> Vec<Vec<u8>> {
+        let mut seen = Vec::new();
+        let mut heard = Instant::now();
+        while heard.elapsed() < Duration::from_millis(300) {
+            if let Some(frame) = self.receive() {
+                heard = Instant::now();
+                seen.push(frame);
+            }
+        }
+        seen
+    }
+
+    /// One frame; none if none comes for a moment.
+    fn receive(&self) -> Option<Vec<u8>> {
+        let mut bytes = [0; 2048];
+        let mut control = cmsg_space!([u8; 64]);
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let socket = self.socket.as_raw_fd();
+        let message = recvmsg::<LinkAddr>(socket, &mut parts, Some(&mut control), MsgFlags::empty()).ok()?;
+        // The socket hears every interface of its namespace.
+        if message.address?.ifindex() != self.link.ifindex() {
+            return None;
+        }
+        let tag = message.cmsgs().ok()?.find_map(|control| match control {
+            ControlMessageOwned::Unknown(UnknownCmsg { data_bytes, .. }) => tag_of(&data_bytes),
+            _ => None,
+        });
+        let length = message.bytes;
+        let mut frame = bytes[..length].to_vec();
+        if let Some(tag) = tag {
+            frame.splice(12..12, tag);
+        }
+        Some(frame)
+    }
+}
+
+/// The tag that the kernel keeps beside a frame (`struct tpacket_auxdata`), as it was in it.
+fn tag_of(auxdata: &[u8]) -> Option<[u8; 4]> {
+    let status = u32::from_ne_bytes(*auxdata.first_chunk()?);
+    let half = |at: usize| Some(u16::from_ne_bytes(*auxdata.get(at..)?.first_chunk()?).to_be_bytes());
+    let ([a, b], [c, d]) = (half(18)?, half(16)?);
+    (status & libc::TP_STATUS_VLAN_VALID != 0).then_some([a, b, c, d])
+}
+
+/// A frame with a tag put into it.
+pub(crate) fn tagged(tci: u16, mut frame: Vec<u8>) -> Vec<u8> {
+    let [high, low] = tci.to_be_bytes();
+    frame.splice(12..12, [0x81, 0, high, low]);
+    frame
+}
+
+/// The tag that a frame has, of the first kind.
+pub(crate) fn tag(frame: &[u8]) -> Option<u16> {
+    match *frame.get(12..16)? {
+        [0x81, 0, high, low] => Some(u16::from_be_bytes([high, low])),
+        _ => None,
     }
 }
 

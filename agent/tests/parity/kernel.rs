@@ -10,17 +10,17 @@ use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
 };
-use dataplane::port::Missing;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Entry;
-use crate::golden::{outside, world};
+use crate::golden::{members, outside, world};
 
 /// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
 const CONTEXT_BYTES: usize = 192;
@@ -61,12 +61,11 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
-            let ifindexes =
-                world::PLACES.iter().map(|place| place.ifindex).chain([world::ifindex("stranger")]);
+            let ifindexes = world::places().map(|place| place.ifindex).chain([world::ifindex("stranger")]);
             for ifindex in ifindexes {
                 let index = ifindex.to_string();
                 let name = format!("w{index}");
-                ip(&["link", "add", &name, "index", &index, "type", "bridge"]);
+                ip(&["link", "add", &name, "index", &index, "up", "type", "bridge"]);
             }
             make_uplink();
             test();
@@ -117,12 +116,11 @@ fn object() -> PathBuf {
 }
 
 impl Kernel {
-    pub(crate) fn load(missing: Missing) -> Self {
-        let restricted = u32::from(missing == Missing::Drop);
+    pub(crate) fn load(restricted: u32) -> Self {
         let mut loader = EbpfLoader::new();
         loader.override_global("RESTRICTED", &restricted, true);
         let mut ebpf = loader.load_file(object()).expect("the test build loads");
-        for name in Entry::ALL.map(Entry::program) {
+        for name in BTreeSet::from(Entry::ALL.map(Entry::program)) {
             classifier(&mut ebpf, name).load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }
         Self { ebpf }
@@ -136,6 +134,8 @@ impl Kernel {
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
+        self.replace::<MemberKey, Member>("MEMBERS", members::members());
+        self.replace::<PortKey, TaggedVlans>("TAGGED", members::tagged());
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
@@ -148,7 +148,7 @@ impl Kernel {
         }
         let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];
-        for slot in 0..=world::PLACES.len() as u32 {
+        for slot in 0..=world::places().count() as u32 {
             let values = PerCpuValues::try_from(zero.clone()).expect("one for each CPU");
             counters.set(slot, values, 0).expect("a slot");
         }
@@ -183,7 +183,7 @@ impl Kernel {
 
     pub(crate) fn remembered(&mut self) -> Remembered {
         let counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
-        let counters = (0..=world::PLACES.len() as u32)
+        let counters = (0..=world::places().count() as u32)
             .map(|slot| (slot, sum(counters.get(&slot, 0).expect("a slot").iter())))
             .filter(|(_, counters)| *counters != PortCounters::default())
             .collect();

@@ -12,11 +12,15 @@ pub(crate) struct PortSettings {
     hairpin: bool,
     isolated: bool,
     locked: bool,
+    /// It is in VLANs: the agent's programs do everything, and the bridge must do nothing.
+    aside: bool,
 }
 
 impl PortSettings {
     pub(crate) fn new(hairpin: bool, restrictions: &Restrictions) -> Self {
-        Self { hairpin, isolated: restrictions.isolated, locked: restrictions.mac_check }
+        let aside = restrictions.vlans.is_some();
+        let locked = restrictions.mac_check || aside;
+        Self { hairpin, isolated: restrictions.isolated, locked, aside }
     }
 
     /// Whether the bridge restricts a port as far as this; more is others' to ask for, and hairpin mode is theirs to change.
@@ -24,16 +28,27 @@ impl PortSettings {
         (!self.isolated || found.isolated) && (!self.locked || found.locked != Some(false))
     }
 
+    /// What the bridge is to know of the container's place. Of a port in VLANs nothing: a locked port without a known station
+    /// lets nothing in.
+    fn known(self, station: Option<Mac>) -> Option<Mac> {
+        station.filter(|_| !self.aside)
+    }
+
     fn flags(self) -> Vec<InfoBridgePort> {
-        [
+        let aside = [
+            InfoBridgePort::Learning(false),
+            InfoBridgePort::UnicastFlood(false),
+            InfoBridgePort::MulticastFlood(false),
+            InfoBridgePort::BroadcastFlood(false),
+        ];
+        let flags = [
             self.hairpin.then_some(InfoBridgePort::HairpinMode(true)),
             self.isolated.then_some(InfoBridgePort::Isolated(true)),
             // Kernels before 5.18 take no notice of it.
             self.locked.then_some(InfoBridgePort::Locked(true)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        ];
+        let aside = aside.into_iter().filter(|_| self.aside);
+        flags.into_iter().flatten().chain(aside).collect()
     }
 }
 
@@ -43,7 +58,7 @@ pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: O
     let flags = settings.flags();
     let up_at_once = flags.is_empty();
     let mut changes = vec![requests::enslave(index, bridge, up_at_once)];
-    changes.extend(station.map(|mac| requests::add_station(index, mac)));
+    changes.extend(settings.known(station).map(|mac| requests::add_station(index, mac)));
     if !up_at_once {
         changes.push(requests::set_port_flags(index, flags));
         changes.push(requests::set_up(Selector::Index(index)));
@@ -56,6 +71,6 @@ pub(crate) fn restrict(index: u32, settings: PortSettings, station: Option<Mac>)
     if settings == PortSettings::default() {
         return Vec::new();
     }
-    let station = station.map(|mac| requests::add_station(index, mac));
+    let station = settings.known(station).map(|mac| requests::add_station(index, mac));
     station.into_iter().chain([requests::set_port_flags(index, settings.flags())]).collect()
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions};
+use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Vlans};
 
 use super::AttachError;
-use crate::config::{Bridge, Config};
+use crate::config::{Bridge, Config, membership};
 use crate::error::Error;
 use crate::mac::Mac;
 use crate::prefix::Prefix;
@@ -119,6 +119,8 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
         isolated: bridge.port_isolation,
         mac_check: bridge.macspoofchk,
         ip_check: bridge.ipspoofchk,
+        // The configuration was judged before; should that fail, the port is in no VLAN and shut.
+        vlans: membership(bridge).unwrap_or_else(|_| Some(Vlans::default())),
         ..Restrictions::default()
     }
 }

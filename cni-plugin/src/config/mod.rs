@@ -4,6 +4,7 @@ mod bridge;
 mod canonical;
 mod host_ports;
 mod limits;
+mod membership;
 mod network;
 mod personality;
 mod rules;
@@ -18,6 +19,7 @@ use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
+pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
 

@@ -3,12 +3,11 @@
 //! An operator who asked for isolation, a limit or a translation must never silently get none: every key that has no
 //! dataplane behind it is refused by name.
 
-use super::bridge::{Bridge, VlanRange};
-use super::{ConfigError, Network};
+use super::bridge::Bridge;
+use super::{ConfigError, Network, membership};
 use crate::mac::Mac;
 use crate::protocol::check_interface;
 
-const MAX_VLAN: u16 = 4094;
 /// The kernel's bounds for a bridge and a veth (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
 const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
 
@@ -33,10 +32,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     if bridge.hairpin_mode && bridge.promisc_mode {
         return Err(invalid("promiscMode", "cannot be set together with hairpinMode"));
     }
-    if bridge.vlan > MAX_VLAN {
-        return Err(invalid("vlan", format!("{} is not between 0 and 4094", bridge.vlan)));
-    }
-    bridge.vlan_trunk.iter().try_for_each(check_range)?;
+    membership(bridge)?;
     let ipam = network.ipam.as_ref().is_some_and(|ipam| !ipam.r#type.is_empty());
     if bridge.disable_container_interface && ipam {
         return Err(invalid("disableContainerInterface", "cannot be set together with an IPAM"));
@@ -64,28 +60,12 @@ fn one_of(key: &'static str, value: Option<&str>, allowed: &[&str]) -> Result<()
     }
 }
 
-fn check_range(range: &VlanRange) -> Result<(), ConfigError> {
-    let inside = |id: u16| (1..=MAX_VLAN).contains(&id);
-    match (range.min, range.max) {
-        (Some(min), Some(max)) if !inside(min) || !inside(max) || max < min => {
-            return Err(invalid("vlanTrunk", format!("{min} to {max} is not a range within 1 to 4094")));
-        }
-        (Some(_), None) | (None, Some(_)) => {
-            return Err(invalid("vlanTrunk", "minID and maxID must come together"));
-        }
-        _ => {}
-    }
-    match range.id {
-        Some(id) if !inside(id) => Err(invalid("vlanTrunk", format!("{id} is not between 1 and 4094"))),
-        _ => Ok(()),
-    }
-}
-
 fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
+    let in_vlans = membership(bridge)?.is_some();
     let unbuilt = [
-        ("vlan", bridge.vlan != 0),
-        ("vlanTrunk", !bridge.vlan_trunk.is_empty()),
-        ("vlans", bridge.vlans.is_some()),
+        // The node itself is in no VLAN yet.
+        ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
+        ("hairpinMode", in_vlans && bridge.hairpin_mode),
         ("ingressPolicy", matches!(bridge.ingress_policy.as_deref(), Some("same-bridge" | "isolated"))),
         ("stormControl", bridge.storm_control.is_some()),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),

@@ -16,10 +16,7 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 11] = [
-        ("vlan", json!(5)),
-        ("vlanTrunk", json!([{ "id": 7 }])),
-        ("vlans", json!({ "untagged": 5 })),
+    let cases: [(&str, Value); 8] = [
         ("ingressPolicy", json!("isolated")),
         ("ingressPolicy", json!("same-bridge")),
         ("stormControl", json!({ "broadcast": 10 })),
@@ -48,7 +45,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 19] = [
+    let cases: [(&str, Value); 22] = [
         ("ingressBurst", json!(1000)),
         ("ingressRate", json!(-1)),
         ("egressRate", json!(1e30)),
@@ -64,6 +61,9 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("vlanTrunk", json!([{ "minID": 5 }])),
         ("vlanTrunk", json!([{ "minID": 9, "maxID": 5 }])),
         ("vlanTrunk", json!([{ "id": 0 }])),
+        ("vlans", json!({ "untagged": 5, "tagged": [5] })),
+        ("vlans", json!({ "untagged": 4095 })),
+        ("vlans", json!({})),
         ("ipMasqBackend", json!("pf")),
         ("ingressPolicy", json!("closed")),
         ("runtimeConfig", json!({ "mac": "01:00:5e:00:00:01" })),

@@ -1,7 +1,7 @@
 //! What a configuration takes from a port reaches the agent, and the kernel bridge where it has a word for it.
 
 use serde_json::{Value, json};
-use shunt_agent_api::Restrictions;
+use shunt_agent_api::{Restrictions, Vlans};
 
 use crate::runtime::Runtime;
 
@@ -34,6 +34,53 @@ fn restrictions_are_handed_to_the_agent_and_compared_by_check() {
         runtime.call("CHECK", "c1", &network).ok();
         runtime.call("DEL", "c1", &network).ok();
     }
+}
+
+#[test]
+fn vlans_are_handed_to_the_agent_and_the_bridge_is_told_to_keep_out() {
+    let vlans = |untagged, tagged: &[u16]| Some(Vlans { untagged, tagged: tagged.to_vec(), default: false });
+    for (key, value, expected) in [
+        ("vlan", json!(10), vlans(Some(10), &[])),
+        ("vlanTrunk", json!([{ "id": 7 }, { "minID": 20, "maxID": 22 }]), vlans(Some(1), &[7, 20, 21, 22])),
+        ("vlans", json!({ "Untagged": 1234, "tagged": [5, 6, 7] }), vlans(Some(1234), &[5, 6, 7])),
+    ] {
+        let runtime = Runtime::new();
+        let _container = runtime.container("c1");
+        let mut network = runtime.network("n1");
+        network[key] = value;
+        network["isGateway"] = json!(false);
+        network["isDefaultGateway"] = json!(false);
+        network["prevResult"] = runtime.call("ADD", "c1", &network).ok();
+        runtime.agent.with(|books| {
+            let handed: Vec<_> = books.ports.values().map(|port| port.restrictions.vlans.clone()).collect();
+            assert_eq!(handed, std::slice::from_ref(&expected), "{key}");
+        });
+        let text = runtime.node.command("bridge", &["-json", "-details", "link", "show"]).unwrap();
+        let links: Value = serde_json::from_str(&text).unwrap();
+        for (flag, set) in [
+            ("locked", true),
+            ("learning", false),
+            ("flood", false),
+            ("mcast_flood", false),
+            ("bcast_flood", false),
+        ] {
+            assert_eq!(links[0][flag], json!(set), "{key} {flag}: {text}");
+        }
+        runtime.call("CHECK", "c1", &network).ok();
+        runtime.call("DEL", "c1", &network).ok();
+    }
+}
+
+#[test]
+fn a_gateway_in_a_vlan_is_refused_by_name() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let mut network = runtime.network("n1");
+    network["vlan"] = json!(10);
+    network["isGateway"] = json!(true);
+    let (code, text) = runtime.call("ADD", "c1", &network).error();
+    assert_eq!(code, 100, "{text}");
+    assert!(text.contains("isGateway"), "{text}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
             neighbor::redirect(ifindex, next_hop)
         }
         Verdict::Pass(_) => TC_ACT_UNSPEC,
-        Verdict::Drop(_) => TC_ACT_SHOT,
+        // The copies are on their way.
+        Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
     }
 }

@@ -1,7 +1,9 @@
 //! A kernel's socket buffer as a [`Packet`].
 
 use aya_ebpf::bindings::{__sk_buff, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR};
-use aya_ebpf::helpers::generated::{bpf_csum_update, bpf_l4_csum_replace};
+use aya_ebpf::helpers::generated::{
+    bpf_csum_update, bpf_l4_csum_replace, bpf_skb_vlan_pop, bpf_skb_vlan_push,
+};
 use aya_ebpf::programs::TcContext;
 use dataplane::packet::{Header, Mending, Packet, Tag};
 use zerocopy::IntoBytes;
@@ -13,6 +15,10 @@ const PACKET_HOST: u32 = 0;
 /// sees it, and the veth's crossing into the container clears every mark.
 const JUDGED_MARK: u32 = 0x7368_6e74;
 
+/// Tag protocols as they are on the wire.
+const VLAN: u16 = 0x8100_u16.to_be();
+const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
+
 /// No header is looked for further in; also what lets the verifier bound every pointer.
 const MAX_OFFSET: u32 = 1024;
 
@@ -20,12 +26,23 @@ const MAX_OFFSET: u32 = 1024;
 pub(crate) struct Skb {
     ctx: TcContext,
     own: bool,
+    #[cfg(feature = "decisions")]
+    copies: u32,
+    #[cfg(feature = "decisions")]
+    digest: u32,
 }
 
 impl Skb {
     #[inline(always)]
     pub(crate) fn new(ctx: TcContext) -> Self {
-        Self { ctx, own: false }
+        Self {
+            ctx,
+            own: false,
+            #[cfg(feature = "decisions")]
+            copies: 0,
+            #[cfg(feature = "decisions")]
+            digest: 0,
+        }
     }
 
     /// The interface that the program runs on.
@@ -39,6 +56,13 @@ impl Skb {
     #[inline(always)]
     pub(crate) fn raw(&self) -> *mut __sk_buff {
         self.ctx.skb.skb
+    }
+
+    /// See [`dataplane::abi::Decision::copies`].
+    #[cfg(feature = "decisions")]
+    #[inline(always)]
+    pub(crate) fn digest(&self) -> u32 {
+        self.digest
     }
 
     /// Whether [`Packet::become_own`] was called.
@@ -70,8 +94,12 @@ impl Packet for Skb {
     #[inline(always)]
     fn tag(&self) -> Option<Tag> {
         // SAFETY: as in `ifindex`.
-        let (present, tci) = unsafe { ((*self.ctx.skb.skb).vlan_present, (*self.ctx.skb.skb).vlan_tci) };
-        (present != 0).then_some(Tag { tci: tci as u16 })
+        let (present, tci, protocol) = unsafe {
+            let skb = &*self.ctx.skb.skb;
+            (skb.vlan_present, skb.vlan_tci, skb.vlan_proto)
+        };
+        let (tci, service) = (tci as u16, protocol as u16 == SERVICE_VLAN);
+        (present != 0).then(|| if service { Tag::service(tci) } else { Tag::customer(tci) })
     }
 
     #[inline(always)]
@@ -133,6 +161,29 @@ impl Packet for Skb {
                 bpf_csum_update(skb, addresses.and(header).difference());
             }
         }
+    }
+
+    #[inline(always)]
+    fn pop_tag(&mut self) -> bool {
+        // SAFETY: as in `ifindex`. Every pointer into the frame is invalid afterwards; `load` makes its own each time.
+        unsafe { bpf_skb_vlan_pop(self.ctx.skb.skb) == 0 }
+    }
+
+    #[inline(always)]
+    fn push_tag(&mut self, tci: u16) -> bool {
+        // SAFETY: as in `pop_tag`.
+        unsafe { bpf_skb_vlan_push(self.ctx.skb.skb, VLAN, tci) == 0 }
+    }
+
+    #[inline(always)]
+    fn copy_to(&mut self, ifindex: u32) -> bool {
+        #[cfg(feature = "decisions")]
+        {
+            let tag = self.tag().map_or(0, |tag| u32::from(tag.tci()) | 1 << 16);
+            self.copies += 1;
+            self.digest = self.digest.wrapping_add(ifindex.wrapping_add(tag).wrapping_mul(self.copies));
+        }
+        self.ctx.skb.clone_redirect(ifindex, 0).is_ok()
     }
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::Array;
-use dataplane::Verdict;
 use dataplane::abi::Decision;
+use dataplane::{Packet, Verdict};
 
 use crate::context::Skb;
 
@@ -21,6 +21,14 @@ pub(crate) fn record(packet: &Skb, verdict: &Verdict) {
     // SAFETY: the pointer is to a live map value, and a parity test runs one packet at a time.
     unsafe {
         let serial = (*decision).serial + 1;
-        *decision = Decision { verdict: code, target, reason, unicast: packet.is_own() as u32, serial };
+        *decision = Decision {
+            verdict: code,
+            target,
+            reason,
+            unicast: packet.is_own() as u32,
+            tag: packet.tag().map_or(0, |tag| u32::from(tag.tci()) | 1 << 16),
+            copies: packet.digest(),
+            serial,
+        };
     }
 }

@@ -1,10 +1,13 @@
 //! The kernel's maps as [`Tables`].
 
+use core::ffi::c_void;
+
 use aya_ebpf::bindings::__sk_buff;
-use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
+use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns, bpf_loop};
 use dataplane::Tables;
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{Member, MemberKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
     StationKey,
@@ -14,7 +17,9 @@ use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
-use crate::maps::{ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, POLICERS, PORTS};
+use crate::maps::{
+    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS, TAGGED,
+};
 use crate::neighbor;
 
 /// Update flags: create or overwrite.
@@ -56,6 +61,23 @@ impl Tables for KernelTables {
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         // SAFETY: as in `port`; one word.
         unsafe { ADDRESSES.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {
+        // SAFETY: as in `port`; one word of it.
+        TAGGED.get_ptr(key).is_some_and(|vlans| unsafe { (*vlans).has(vid) })
+    }
+
+    #[inline(always)]
+    fn member(&self, key: &MemberKey) -> Option<Member> {
+        // SAFETY: as in `port`; one word.
+        unsafe { MEMBERS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
+        each(times, &mut body);
     }
 
     #[inline(always)]
@@ -246,4 +268,19 @@ unsafe fn add_atomically(word: *mut u64, more: u64) {
     unsafe {
         *word += more;
     }
+}
+
+/// Verifier: a loop of the kernel's (`bpf_loop`, Linux 5.17) is walked once, however often it will run.
+#[inline(always)]
+fn each<F: FnMut(u32) -> bool>(times: u32, body: &mut F) {
+    let callback = turn::<F> as *mut c_void;
+    // SAFETY: the helper calls `turn::<F>` with the pointer to `body`, which outlives it.
+    unsafe { bpf_loop(times, callback, core::ptr::from_mut(body).cast(), 0) };
+}
+
+/// One turn; 1 ends the loop.
+unsafe extern "C" fn turn<F: FnMut(u32) -> bool>(turn: u32, body: *mut c_void) -> i64 {
+    // SAFETY: `each` is the one that hands it over, and nobody else has it meanwhile.
+    let body = unsafe { &mut *body.cast::<F>() };
+    i64::from(!body(turn))
 }

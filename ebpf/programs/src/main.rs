@@ -15,14 +15,14 @@ mod neighbor;
 use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
-use dataplane::journey;
 use dataplane::port::Missing;
+use dataplane::{journey, vlan};
 
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
 
-/// Whether these programs are for restricted ports, which are shut while their entry is missing. The agent loads them
-/// twice, the second time with a 1 here.
+/// For which ports these programs are: 0 open, 1 restricted, 2 in VLANs. All but the open ones are shut while their entry
+/// is missing. The agent loads the programs up to three times, each time with another number here.
 #[unsafe(no_mangle)]
 static RESTRICTED: Global<u32> = Global::new(0);
 
@@ -31,12 +31,21 @@ fn missing() -> Missing {
     if RESTRICTED.load() == 0 { Missing::Pass } else { Missing::Drop }
 }
 
+#[inline(always)]
+fn is_member() -> bool {
+    RESTRICTED.load() == 2
+}
+
 /// tc ingress of a host veth end.
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = journey::from_container(&mut packet, here, missing(), &tables);
+    let verdict = if is_member() {
+        vlan::from_member(&mut packet, here, &tables)
+    } else {
+        journey::from_container(&mut packet, here, missing(), &tables)
+    };
     action::take(&packet, verdict)
 }
 
@@ -54,7 +63,11 @@ pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
 pub(crate) fn to_container(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = journey::to_container(&mut packet, here, missing(), &tables);
+    let verdict = if is_member() {
+        vlan::to_member(&mut packet, here, &tables)
+    } else {
+        journey::to_container(&mut packet, here, missing(), &tables)
+    };
     action::take(&packet, verdict)
 }
 

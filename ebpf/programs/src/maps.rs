@@ -1,9 +1,11 @@
 //! The maps. The agent pins each under its name and owns what is in it; see [`dataplane::abi`] for the layout.
 
+use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
     MAX_LOCALS, MAX_MAPPINGS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey,
@@ -22,6 +24,17 @@ pub(crate) static FDB: HashMap<StationKey, Station> = HashMap::with_max_entries(
 /// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `notice` reads it.
 #[map]
 pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entries(MAX_ADDRESSES, 0);
+
+/// The ports in VLANs, by bridge. The agent writes it at attach and clears it when the link goes; `flood` reads it.
+#[map]
+pub(crate) static MEMBERS: HashMap<MemberKey, Member> =
+    HashMap::with_max_entries(MAX_MEMBERS, BPF_F_NO_PREALLOC);
+
+/// The VLANs that ports have tagged. The agent writes it at attach and clears it when the link goes; `classify` and
+/// `form` read it.
+#[map]
+pub(crate) static TAGGED: HashMap<PortKey, TaggedVlans> =
+    HashMap::with_max_entries(MAX_MEMBERS, BPF_F_NO_PREALLOC);
 
 /// Flows that are the kernel's for life. `notice`, `path` and the agent write it, `path` reads it; the least recently
 /// used go when it is full.

@@ -74,6 +74,19 @@ impl Frame {
     }
 }
 
+/// The tag outside all others, wherever it is; none on an untagged frame.
+#[inline(always)]
+pub fn outermost<P: Packet>(packet: &P, frame: &Frame) -> Option<Tag> {
+    if frame.tag.is_some() || frame.inline_tags == 0 {
+        return frame.tag;
+    }
+    let header: Header = packet.load(0)?;
+    let tag: TagHeader = packet.load(size_of::<Header>() as u32)?;
+    let tci = u16::from_be(tag.tci);
+    let service = EtherType(u16::from_be(header.ether_type)) == EtherType::SERVICE_VLAN;
+    Some(if service { Tag::service(tci) } else { Tag::customer(tci) })
+}
+
 /// Reads the Ethernet header.
 ///
 /// # Errors

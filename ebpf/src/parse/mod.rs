@@ -16,7 +16,7 @@ mod transport;
 mod tuple;
 
 pub use arp::{Arp, ArpOperation, arp};
-pub use ethernet::{EtherType, Frame, MAX_TAGS, frame};
+pub use ethernet::{EtherType, Frame, MAX_TAGS, frame, outermost};
 pub use flow::{FlowOf, flow};
 pub use ip::{Fragment, Ip, Protocol};
 pub use ipv4::ipv4;

@@ -24,10 +24,18 @@ pub struct Segment {
     pub ip: Ip,
     /// Its tuple.
     pub key: TupleKey,
-    /// TCP's flags, or [`None`] for a protocol without connections.
-    pub flags: Option<u8>,
+    /// TCP's flags, see [`Segment::flags`]. Verifier: no `Option`, of which the compiler may store what nobody has written.
+    tcp_flags: u8,
     /// Offset of the transport checksum; all of it can be read directly.
     pub checksum: u32,
+}
+
+impl Segment {
+    /// TCP's flags, or [`None`] for a protocol without connections.
+    #[inline(always)]
+    pub fn flags(&self) -> Option<u8> {
+        (self.ip.protocol == Protocol::TCP).then_some(self.tcp_flags)
+    }
 }
 
 /// Reads the packet in `frame`, which came from `domain`. None for what is no whole TCP or UDP packet or cannot be read.
@@ -53,12 +61,12 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         Network::Ip(ip) if ip.fragment == Fragment::Whole => ip,
         _ => return Ok(None),
     };
-    let (source_port, destination_port, flags, checksum) = match transport(packet, &ip)? {
+    let (source_port, destination_port, tcp_flags, checksum) = match transport(packet, &ip)? {
         Transport::Tcp { source, destination, flags } => {
-            (source, destination, Some(flags), ip.payload + TCP_CHECKSUM)
+            (source, destination, flags, ip.payload + TCP_CHECKSUM)
         }
         Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
-            (source, destination, None, ip.payload + UDP_CHECKSUM)
+            (source, destination, 0, ip.payload + UDP_CHECKSUM)
         }
         _ => return Ok(None),
     };
@@ -72,5 +80,5 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         protocol: ip.protocol.0,
         pad: [0; 3],
     };
-    Ok(Some(Segment { ip, key, flags, checksum }))
+    Ok(Some(Segment { ip, key, tcp_flags, checksum }))
 }

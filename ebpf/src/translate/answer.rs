@@ -20,7 +20,7 @@ pub fn becomes<T: Tables>(segment: &Segment, tables: &T) -> Result<TupleKey, Sto
     let request = becomes.reversed(OUTSIDE);
     let fate = tables.follow(&segment.key, &request, |mine, openers| {
         let fate = fate(protocol, openers, mine, false, now);
-        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags, now)))
+        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });
     match fate {
         Some(Fate::Continues) => Ok(becomes),

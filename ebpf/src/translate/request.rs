@@ -52,12 +52,12 @@ pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
 #[inline(always)]
 pub fn follow<T: Tables>(segment: &Segment, becomes: &TupleKey, tables: &T) -> Result<(), Stop> {
     let now = tables.boot_time();
-    let asks = segment.flags.is_none_or(opens);
+    let asks = segment.flags().is_none_or(opens);
     let answer = becomes.reversed(becomes.domain);
     let protocol = Protocol(segment.key.protocol);
     let known = tables.follow(&segment.key, &answer, |mine, others| {
         let fate = fate(protocol, mine, others, asks, now);
-        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags, now)))
+        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });
     match known {
         Some(Fate::Continues) => Ok(()),
@@ -99,7 +99,7 @@ fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     value.becomes = *becomes;
-    value.shown = Shown::NOTHING.after(segment.flags).0;
+    value.shown = Shown::NOTHING.after(segment.flags()).0;
     value.flags = TRANSLATION_OPENER;
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(answer);

@@ -17,6 +17,8 @@ pub struct BytesPacket {
     pub readable: usize,
     pub own: bool,
     pub judged: bool,
+    /// Where copies went, and with which tags.
+    pub copies: Vec<(u32, Option<u16>)>,
     /// How often `linearize` was asked for.
     pub linearized: u32,
 }
@@ -72,6 +74,25 @@ impl Packet for BytesPacket {
         let Mending { field, optional, addresses, ports, .. } = mending;
         let update = if optional { updated_udp } else { updated };
         self.edit(field, |sum: &mut u16| *sum = update(update(*sum, addresses), ports));
+    }
+
+    fn pop_tag(&mut self) -> bool {
+        if self.tag.take().is_none() {
+            self.bytes.drain(12..16);
+            self.readable = self.readable.min(self.bytes.len());
+        }
+        true
+    }
+
+    fn push_tag(&mut self, tci: u16) -> bool {
+        assert!(self.tag.is_none(), "a frame has one tag at a time");
+        self.tag = Some(Tag::customer(tci));
+        true
+    }
+
+    fn copy_to(&mut self, ifindex: u32) -> bool {
+        self.copies.push((ifindex, self.tag.map(Tag::tci)));
+        true
     }
 
     fn become_own(&mut self) {

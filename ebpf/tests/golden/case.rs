@@ -5,7 +5,9 @@
 //! entry: from_container alpha      the program and the interface it runs on
 //! state: gso 1448, tag 5, judged, linear 14, from beta    (optional) what the frame has beside its bytes
 //! missing: drop                    (optional) the program is one for restricted ports
-//! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`
+//! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`, `flood COPIES`
+//! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
+//! copies: red2 trunk:10            (optional) where copies go in their order, and with which tags
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
@@ -20,10 +22,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dataplane::journey;
 use dataplane::packet::Tag;
 use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict};
+use dataplane::{DropReason, PassReason, Verdict, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -39,19 +40,46 @@ pub enum Entry {
     FromHost,
     FromMapped,
     FromWire,
+    /// `from_container` of the programs for ports in VLANs.
+    FromMember,
+    ToMember,
 }
 
 impl Entry {
-    pub const ALL: [Self; 5] =
-        [Self::FromContainer, Self::ToContainer, Self::FromHost, Self::FromMapped, Self::FromWire];
+    pub const ALL: [Self; 7] = [
+        Self::FromContainer,
+        Self::ToContainer,
+        Self::FromHost,
+        Self::FromMapped,
+        Self::FromWire,
+        Self::FromMember,
+        Self::ToMember,
+    ];
 
     pub const fn program(self) -> &'static str {
         match self {
-            Self::FromContainer => "from_container",
-            Self::ToContainer => "to_container",
+            Self::FromContainer | Self::FromMember => "from_container",
+            Self::ToContainer | Self::ToMember => "to_container",
             Self::FromHost => "from_host",
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
+        }
+    }
+
+    /// What the agent puts into `RESTRICTED` for it.
+    pub const fn set(self, missing: Missing) -> u32 {
+        match (self, missing) {
+            (Self::FromMember | Self::ToMember, _) => 2,
+            (_, Missing::Drop) => 1,
+            (_, Missing::Pass) => 0,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::FromMember => "from_member",
+            Self::ToMember => "to_member",
+            other => other.program(),
         }
     }
 
@@ -68,6 +96,8 @@ impl Entry {
             Self::FromHost => journey::from_host(packet, here, tables),
             Self::FromMapped => journey::from_mapped(packet, here, tables),
             Self::FromWire => journey::from_wire(packet, here, tables),
+            Self::FromMember => vlan::from_member(packet, here, tables),
+            Self::ToMember => vlan::to_member(packet, here, tables),
         }
     }
 }
@@ -81,6 +111,9 @@ pub struct Case {
     pub packet: BytesPacket,
     /// As [`Verdict::code`]: verdict, target, reason.
     pub expect: (u32, u32, u32),
+    /// The tag that it leaves with, where the file says so.
+    pub leaves: Option<Option<u16>>,
+    pub copies: Vec<(u32, Option<u16>)>,
     pub counts: BTreeSet<String>,
     pub asks: Vec<u32>,
     pub notes: usize,
@@ -114,6 +147,8 @@ fn read(path: &Path) -> Case {
         missing: Missing::Pass,
         packet: BytesPacket::default(),
         expect: (u32::MAX, 0, 0),
+        leaves: None,
+        copies: Vec::new(),
         counts: BTreeSet::new(),
         asks: Vec::new(),
         notes: 0,
@@ -142,6 +177,8 @@ fn read(path: &Path) -> Case {
                     case.missing = Missing::Drop;
                 }
                 "expect" => case.expect = expect(&words, &name),
+                "leaves" => case.leaves = Some(words[0].parse().ok()),
+                "copies" => case.copies = words.iter().map(|word| copy(word)).collect(),
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
@@ -168,10 +205,12 @@ fn read(path: &Path) -> Case {
 }
 
 fn entry(word: &str) -> Entry {
-    Entry::ALL
-        .into_iter()
-        .find(|entry| entry.program() == word)
-        .unwrap_or_else(|| panic!("no program {word}"))
+    Entry::ALL.into_iter().find(|entry| entry.name() == word).unwrap_or_else(|| panic!("no program {word}"))
+}
+
+fn copy(word: &str) -> (u32, Option<u16>) {
+    let (place, tci) = word.split_once(':').unwrap_or((word, ""));
+    (world::ifindex(place), tci.parse().ok())
 }
 
 fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
@@ -180,6 +219,7 @@ fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
         ["port", place] => (3, world::ifindex(place), 0),
         ["neighbor", place] => (4, world::ifindex(place), 0),
         ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
+        ["flood", copies] => (5, copies.parse().expect("how many copies"), 0),
         ["drop", reason] => (1, 0, number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
         _ => panic!("{name}: expects what? {words:?}"),
     }
@@ -193,13 +233,19 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
     for item in state.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         match item.split_whitespace().collect::<Vec<_>>()[..] {
             ["gso", size] => packet.segment_size = size.parse().expect("a size"),
-            ["tag", tci] => packet.tag = Some(Tag { tci: tci.parse().expect("a tci") }),
+            ["tag", tci] => packet.tag = Some(tag(tci, false)),
+            ["service", tci] => packet.tag = Some(tag(tci, true)),
             ["linear", bytes] => packet.readable = bytes.parse().expect("a length"),
             ["from", place] => packet.origin = world::ifindex(place),
             ["judged"] => packet.judged = true,
             _ => panic!("{name}: no state {item}"),
         }
     }
+}
+
+fn tag(tci: &str, service: bool) -> Tag {
+    let tci = tci.parse().expect("a tci");
+    if service { Tag::service(tci) } else { Tag::customer(tci) }
 }
 
 /// Bytes in hex, with `*COUNT` behind a byte for a run of it.

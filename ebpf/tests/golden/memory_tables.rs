@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dataplane::Tables;
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
     StationKey,
@@ -14,7 +15,7 @@ use dataplane::address::Address;
 use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
-use super::{outside, world};
+use super::{members, outside, world};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
@@ -23,6 +24,8 @@ pub struct MemoryTables {
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
     pub stations: BTreeMap<StationKey, Station>,
     pub addresses: BTreeMap<AddressKey, Owner>,
+    pub members: BTreeMap<MemberKey, Member>,
+    pub tagged: BTreeMap<PortKey, TaggedVlans>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
@@ -43,6 +46,8 @@ impl MemoryTables {
             ports: RefCell::new(world::ports().into_iter().collect()),
             stations: world::stations().into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
+            members: members::members().into_iter().collect(),
+            tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
@@ -87,6 +92,18 @@ impl Tables for MemoryTables {
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         self.addresses.get(key).copied()
+    }
+
+    fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {
+        self.tagged.get(key).is_some_and(|vlans| vlans.has(vid))
+    }
+
+    fn member(&self, key: &MemberKey) -> Option<Member> {
+        self.members.get(key).copied()
+    }
+
+    fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
+        let _ = (0..times).all(&mut body);
     }
 
     fn is_kernel_flow(&self, key: &FlowKey) -> bool {

@@ -1,6 +1,8 @@
-//! A bridge with sixteen containers on it, a second bridge, and what the maps say about them.
+//! A bridge with sixteen containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
+//! about them.
 
 use dataplane::abi::policer::{PRICED, Policer};
+use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey,
@@ -8,6 +10,8 @@ use dataplane::abi::{
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
+
+use super::members;
 
 /// An interface of the world: the host end of a container's veth, or a bridge.
 pub struct Place {
@@ -22,7 +26,7 @@ pub struct Place {
     pub restrictions: u32,
 }
 
-const fn container(name: &'static str, ifindex: u32) -> Place {
+pub const fn container(name: &'static str, ifindex: u32) -> Place {
     Place {
         name,
         ifindex,
@@ -87,6 +91,11 @@ pub const PLACES: [Place; 21] = [
     Place { restrictions: PORT_MAPPED, ..container("tau", 1018) },
 ];
 
+/// All places: those of [`PLACES`], then those in VLANs.
+pub fn places() -> impl Iterator<Item = &'static Place> + Clone {
+    PLACES.iter().chain(&members::PLACES)
+}
+
 /// The place with this name; `stranger` is an interface that no map knows, and so is `uplink`.
 pub fn ifindex(name: &str) -> u32 {
     if name == "uplink" {
@@ -95,12 +104,12 @@ pub fn ifindex(name: &str) -> u32 {
     if name == "stranger" {
         return 3000;
     }
-    PLACES.iter().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}")).ifindex
+    places().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}")).ifindex
 }
 
 impl Place {
     pub fn slot(&self) -> u32 {
-        let at = PLACES.iter().position(|place| place.ifindex == self.ifindex).expect("one of PLACES");
+        let at = places().position(|place| place.ifindex == self.ifindex).expect("one of PLACES");
         u32::try_from(at).expect("few places") + 1
     }
 
@@ -119,8 +128,7 @@ impl Place {
 }
 
 pub fn ports() -> Vec<(PortKey, Port)> {
-    PLACES
-        .iter()
+    places()
         .map(|place| {
             let port = Port {
                 bridge: place.bridge,
@@ -154,11 +162,11 @@ pub fn policers() -> Vec<(u32, Policer)> {
 }
 
 pub fn stations() -> Vec<(StationKey, Station)> {
-    PLACES
-        .iter()
+    places()
         .filter(|place| place.restrictions & PORT_STRANGER == 0)
         .map(|place| {
-            let key = StationKey { bridge: place.bridge, vid: place.vid, mac: place.mac() };
+            let vid = if place.bridge == members::BRIDGE { VID_ANY } else { place.vid };
+            let key = StationKey { bridge: place.bridge, vid, mac: place.mac() };
             let station =
                 Station { ifindex: place.ifindex, slot: place.slot(), mtu: place.mtu, flags: place.station };
             (key, station)
@@ -167,8 +175,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
 }
 
 pub fn addresses() -> Vec<(AddressKey, Owner)> {
-    PLACES
-        .iter()
+    places()
         .filter(|place| place.station != STATION_HOST && place.restrictions & PORT_STRANGER == 0)
         .flat_map(|place| {
             place.addresses().map(|address| {

@@ -1,0 +1,111 @@
+//! Ports in VLANs: which VLANs they have, and the list of them by which their bridge's programs flood.
+
+use aya::maps::MapError;
+use dataplane::abi::vlan::{MAX_BRIDGE_PORTS, Member, MemberKey, TaggedVlans};
+use dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
+use shunt_agent_api::Vlans;
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::maps::{lookup, remove};
+use crate::registry::Attachment;
+
+/// The VLAN of its untagged frames and its flags, as `PORTS` has them.
+pub(super) fn of_port(vlans: Option<&Vlans>) -> (u16, u32) {
+    vlans.map_or((0, 0), |vlans| {
+        (vlans.untagged.unwrap_or_default(), if vlans.default { PORT_DEFAULT_VLAN } else { 0 })
+    })
+}
+
+impl Kernel {
+    /// Makes a port in VLANs one that its bridge's others flood to; nothing for any other port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_membership(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        let Some(vlans) = &attachment.port.restrictions.vlans else { return Ok(()) };
+        let (bridge, ifindex) = (attachment.port.bridge.index, attachment.port.host.index);
+        let tagged = TaggedVlans::of(&vlans.tagged);
+        self.maps.tagged.insert(PortKey { ifindex }, tagged, 0).map_err(in_map("TAGGED"))?;
+        let members = self.members(bridge).map_err(in_map("MEMBERS"))?;
+        if members.contains(&ifindex) {
+            return Ok(());
+        }
+        let hole = members.iter().position(|member| *member == 0).unwrap_or(members.len());
+        let key = MemberKey { bridge, position: hole as u32 };
+        self.maps.members.insert(key, Member { ifindex }, 0).map_err(in_map("MEMBERS"))
+    }
+
+    /// Takes that back. Goes on past errors.
+    pub(super) fn erase_membership(&mut self, bridge: u32, ifindex: u32) -> Vec<KernelError> {
+        let left = self.leave(bridge, ifindex).map_err(in_map("MEMBERS"));
+        let tagged = remove(&mut self.maps.tagged, &PortKey { ifindex }).map_err(in_map("TAGGED"));
+        [left.err(), tagged.err()].into_iter().flatten().collect()
+    }
+
+    /// What of a port's membership is missing or altered.
+    pub(super) fn audit_membership(
+        &mut self,
+        attachment: &Attachment,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), KernelError> {
+        let Some(vlans) = &attachment.port.restrictions.vlans else { return Ok(()) };
+        let host = &attachment.port.host;
+        let tagged = lookup(&self.maps.tagged, &PortKey { ifindex: host.index }).map_err(in_map("TAGGED"))?;
+        if tagged != Some(TaggedVlans::of(&vlans.tagged)) {
+            findings.push(Finding::entry("TAGGED", &host.name, tagged.as_ref()));
+        }
+        let members = self.members(attachment.port.bridge.index).map_err(in_map("MEMBERS"))?;
+        if !members.contains(&host.index) {
+            findings.push(Finding::entry("MEMBERS", &host.name, None::<&Member>));
+        }
+        Ok(())
+    }
+
+    /// Forgets every member that is not `known` on its bridge.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn sweep_members(&mut self, known: impl Fn(u32, u32) -> bool) -> Result<(), KernelError> {
+        let entries: Vec<(MemberKey, Member)> =
+            self.maps.members.iter().collect::<Result<_, _>>().map_err(in_map("MEMBERS"))?;
+        for (key, member) in entries.iter().filter(|(key, member)| !known(key.bridge, member.ifindex)) {
+            self.leave(key.bridge, member.ifindex).map_err(in_map("MEMBERS"))?;
+        }
+        let ports: Vec<PortKey> =
+            self.maps.tagged.keys().collect::<Result<_, _>>().map_err(in_map("TAGGED"))?;
+        let is_member = |port: &PortKey| {
+            entries
+                .iter()
+                .any(|(key, member)| member.ifindex == port.ifindex && known(key.bridge, port.ifindex))
+        };
+        for port in ports.iter().filter(|port| !is_member(port)) {
+            remove(&mut self.maps.tagged, port).map_err(in_map("TAGGED"))?;
+        }
+        Ok(())
+    }
+
+    /// A bridge's members by their positions; 0 where one has left.
+    fn members(&self, bridge: u32) -> Result<Vec<u32>, MapError> {
+        let mut members = Vec::new();
+        for position in 0..MAX_BRIDGE_PORTS {
+            match lookup(&self.maps.members, &MemberKey { bridge, position })? {
+                Some(member) => members.push(member.ifindex),
+                None => break,
+            }
+        }
+        Ok(members)
+    }
+
+    /// Leaves a hole, for a list that is read meanwhile must not end before its end; holes at the end go.
+    fn leave(&mut self, bridge: u32, ifindex: u32) -> Result<(), MapError> {
+        let mut members = self.members(bridge)?;
+        for (position, member) in (0..).zip(&mut members).filter(|(_, member)| **member == ifindex) {
+            *member = 0;
+            self.maps.members.insert(MemberKey { bridge, position }, Member::default(), 0)?;
+        }
+        while members.pop_if(|last| *last == 0).is_some() {
+            remove(&mut self.maps.members, &MemberKey { bridge, position: members.len() as u32 })?;
+        }
+        Ok(())
+    }
+}

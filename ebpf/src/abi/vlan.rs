@@ -1,0 +1,69 @@
+//! The layout of what ports in VLANs have beside their entries in `PORTS` and `FDB`.
+
+/// [`super::StationKey::vid`] of every station behind a port in VLANs. A container has one place, whatever VLANs it is in
+/// (shared learning, IEEE 802.1Q); its port says which. No frame carries this number.
+pub const VID_ANY: u16 = 4095;
+
+/// The VLAN in which a bridge's ports are by default.
+pub const DEFAULT_VID: u16 = 1;
+
+/// `MEMBERS`: every port in VLANs. Written by the agent. Gone with the link.
+pub const MAX_MEMBERS: u32 = super::MAX_PORTS;
+
+/// The ports of one bridge (`BR_MAX_PORTS`, net/bridge/br_private.h).
+pub const MAX_BRIDGE_PORTS: u32 = 1024;
+
+/// Key of `MEMBERS`: a bridge's ports in VLANs have positions from 0 on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemberKey {
+    /// The bridge's ifindex.
+    pub bridge: u32,
+    /// The position. The first that is missing ends the list.
+    pub position: u32,
+}
+
+/// Value of `MEMBERS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Member {
+    /// The port's ifindex; 0 where a port has gone.
+    pub ifindex: u32,
+}
+
+/// Value of `TAGGED`, under the port's [`super::PortKey`]: the VLANs that it sends and receives tagged.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaggedVlans {
+    /// A bit for each VLAN: `vid % 64` of `vid / 64`.
+    pub bits: [u64; 64],
+}
+
+impl TaggedVlans {
+    /// The set of these VLANs.
+    pub fn of(vids: &[u16]) -> Self {
+        let mut set = Self::default();
+        for vid in vids {
+            set.bits[usize::from(vid >> 6) & 63] |= 1 << (vid & 63);
+        }
+        set
+    }
+
+    /// Whether a VLAN is in it.
+    #[inline(always)]
+    pub const fn has(&self, vid: u16) -> bool {
+        self.bits[(vid >> 6) as usize & 63] & 1 << (vid & 63) != 0
+    }
+}
+
+impl Default for TaggedVlans {
+    fn default() -> Self {
+        Self { bits: [0; 64] }
+    }
+}
+
+const _: () = {
+    assert!(size_of::<MemberKey>() == 8);
+    assert!(size_of::<Member>() == 4);
+    assert!(size_of::<TaggedVlans>() == 512);
+};

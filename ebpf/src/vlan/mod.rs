@@ -1,0 +1,94 @@
+//! The journeys of ports in VLANs. The kernel's bridge may know no VLANs, so for these ports it is never asked: what
+//! a member sends is delivered, flooded or dropped here, and nothing reaches a member that was not judged here.
+//!
+//! | journey | hook | stages |
+//! |---|---|---|
+//! | [`from_member`] | tc ingress of a host veth end | port → parse → vouch → admit → classify → police → find, or flood → isolate → form → deliver |
+//! | [`to_member`] | tc egress of a host veth end | port → drop what was not judged |
+
+mod classify;
+mod flood;
+mod form;
+
+pub use classify::Vlan;
+pub use form::Form;
+
+use crate::abi::vlan::VID_ANY;
+use crate::abi::{Port, PortKey, StationKey};
+use crate::packet::Packet;
+use crate::port::Missing;
+use crate::verdict::{Delivery, DropReason, Stop, Verdict};
+use crate::{Tables, admit, count, deliver, isolate, parse, police, port, vouch};
+
+/// Where a member's frame goes.
+enum Destination {
+    One(Delivery),
+    Everybody(Vlan),
+}
+
+/// A frame that a container in VLANs sent, at the host end `here` of its veth.
+#[inline(always)]
+pub fn from_member<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let port = match port::entry(here, Missing::Drop, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
+    };
+    let bytes = packet.length();
+    let verdict = match across(packet, here, &port, tables) {
+        Ok(Destination::One(delivery)) => Verdict::Deliver(delivery),
+        Ok(Destination::Everybody(vlan)) => {
+            Verdict::Flooded(flood::everywhere(packet, vlan, &port, here, tables))
+        }
+        Err(Stop::Drop(reason)) => Verdict::Drop(reason),
+        // Whatever another port would leave to the kernel: this one has nobody to leave it to.
+        Err(Stop::Pass(_)) => Verdict::Drop(DropReason::KernelsWay),
+    };
+    count::sent(&verdict, &port, here, bytes, tables);
+    verdict
+}
+
+#[inline(always)]
+fn across<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Destination, Stop> {
+    let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    vouch::addresses(packet, &frame, port, here, tables)?;
+    admit::member(&frame, port)?;
+    let vlan = classify::classify(packet, &frame, port, here, tables)?;
+    if frame.destination.is_reserved() {
+        return Err(Stop::Drop(DropReason::ReservedGroup));
+    }
+    police::rate(port, packet.length(), tables)?;
+    let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
+    let Some(station) = tables.station(&key).filter(|_| !frame.destination.is_group()) else {
+        return Ok(Destination::Everybody(vlan));
+    };
+    if station.ifindex == here {
+        return Err(Stop::Drop(DropReason::Hairpin));
+    }
+    isolate::apart(port, &station)?;
+    let receiver = tables.port(&PortKey { ifindex: station.ifindex });
+    let form = receiver.and_then(|receiver| form::at(vlan.vid, &receiver, station.ifindex, tables));
+    let form = form.ok_or(Stop::Drop(DropReason::OtherVlan))?;
+    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    form::bring(packet, vlan, vlan.came, form)?;
+    deliver::from_container(packet, &station).map(Destination::One)
+}
+
+/// A frame on its way to the container behind the host end `here`, which is in VLANs.
+#[inline(always)]
+pub fn to_member<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    if packet.take_judged() {
+        return Verdict::Pass(crate::PassReason::Judged);
+    }
+    let port = match port::entry(here, Missing::Drop, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
+    };
+    let verdict = Verdict::Drop(DropReason::KernelsWay);
+    count::received(&verdict, &port, here, packet.length(), tables);
+    verdict
+}

@@ -1,0 +1,56 @@
+//! A third bridge, all of whose ports are in VLANs.
+
+use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
+use dataplane::abi::{PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
+
+use super::world::{Place, container};
+
+pub const BRIDGE: u32 = 4000;
+
+/// In the order of their positions in `MEMBERS`.
+pub const PLACES: [Place; 9] = [
+    member("red1", 4001, 10),
+    member("red2", 4002, 10),
+    member("blue", 4003, 20),
+    // Sends and receives 10, 20 and 30, all of them tagged.
+    member("trunk", 4004, 0),
+    // 20 untagged, 10 tagged.
+    member("hybrid", 4005, 20),
+    // 30 untagged, and what is in the bridge's default VLAN too.
+    Place { restrictions: PORT_DEFAULT_VLAN, ..member("default", 4006, 30) },
+    // The default VLAN untagged, 10 tagged.
+    member("native", 4007, DEFAULT_VID),
+    // Two of VLAN 10 that must not meet.
+    isolated("red3", 4008),
+    isolated("red4", 4009),
+];
+
+const fn member(name: &'static str, ifindex: u32, vid: u16) -> Place {
+    Place { bridge: BRIDGE, vid, ..container(name, ifindex) }
+}
+
+const fn isolated(name: &'static str, ifindex: u32) -> Place {
+    Place {
+        restrictions: PORT_ISOLATED,
+        station: STATION_PEER_UP | STATION_ISOLATED,
+        ..member(name, ifindex, 10)
+    }
+}
+
+/// Position 2 is a hole: somebody has left.
+pub fn members() -> Vec<(MemberKey, Member)> {
+    let ifindexes = PLACES.iter().map(|place| place.ifindex);
+    let with_hole = ifindexes.clone().take(2).chain([0]).chain(ifindexes.skip(2));
+    with_hole
+        .enumerate()
+        .map(|(position, ifindex)| {
+            (MemberKey { bridge: BRIDGE, position: position as u32 }, Member { ifindex })
+        })
+        .collect()
+}
+
+pub fn tagged() -> Vec<(PortKey, TaggedVlans)> {
+    [(4004, &[10, 20, 30][..]), (4005, &[10]), (4007, &[10])]
+        .map(|(ifindex, vids)| (PortKey { ifindex }, TaggedVlans::of(vids)))
+        .to_vec()
+}
