@@ -10,6 +10,7 @@ mod contestant;
 mod crowd;
 mod demo;
 mod header;
+mod limits;
 mod paths;
 mod ratio;
 mod report;
@@ -39,6 +40,8 @@ enum Verb {
     Demo,
     /// Measure, and write results.json, a report and charts
     Bench(bench::Options),
+    /// Measure how well limits are kept, beside the reference plugins
+    Limits(limits::Options),
 }
 
 /// What a shell expects of a program that SIGINT ended.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Demo => demo::run(&mut screen, &interrupt),
         Verb::Bench(options) => bench::run(&mut screen, &interrupt, &options),
+        Verb::Limits(options) => limits::run(&mut screen, &interrupt, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,222 @@
+//! `shunt-bench limits`: how well a configured rate is kept, and how long a datagram waits beside a flow that takes all of it,
+//! with shunt and with the reference plugins in the same run.
+
+mod flows;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
+
+use crate::screen::Screen;
+use flows::{Flows, Load};
+
+/// What is measured, and where the results go.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The rates, in Mbit/s
+    #[arg(long, value_delimiter = ',', default_value = "10,100,1000", value_name = "MBIT")]
+    rates: Vec<u64>,
+    /// Seconds that are measured after the first one
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Write the results here too, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The rate beside whose flow datagrams are timed, in Mbit/s.
+const BESIDE: u64 = 100;
+
+/// How much may pass at once: 10 ms of the rate, as both arms are told.
+const BURST_SHARE: u64 = 100;
+
+const FLOWS: [usize; 2] = [1, 8];
+
+/// Which way the limit is, as the container sees it.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    Ingress,
+    Egress,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Arm {
+    Shunt,
+    Reference,
+}
+
+/// Goodput as a share of the configured rate.
+#[derive(Debug, Serialize)]
+struct Kept {
+    arm: Arm,
+    mbit: u64,
+    direction: Direction,
+    flows: usize,
+    first_second: f64,
+    afterwards: f64,
+}
+
+/// Round trips of small datagrams, in milliseconds.
+#[derive(Debug, Serialize)]
+struct Waited {
+    arm: Arm,
+    direction: Direction,
+    idle_median: f64,
+    beside_median: f64,
+    beside_p90: f64,
+}
+
+/// A limited container and a free one on one node. Containers are dropped before the node, and the lab last.
+struct Stage {
+    limited: Sandbox,
+    free: Sandbox,
+    _node: Node,
+    _lab: Lab,
+}
+
+impl Stage {
+    fn set(arm: Arm, mbit: u64, direction: Direction) -> Result<Self> {
+        let lab = Lab::new()?;
+        let way = match direction {
+            Direction::Ingress => "ingress",
+            Direction::Egress => "egress",
+        };
+        let rate = mbit * 1_000_000;
+        let limits = json!({ "type": "bandwidth", format!("{way}Rate"): rate, format!("{way}Burst"): rate / BURST_SHARE });
+        let subnets = ["10.77.0.0/24"];
+        let (node, plain, limited): (Node, Network, Network) = match arm {
+            Arm::Shunt => {
+                let node = Node::start(&lab, "node")?;
+                let plain = node.network("pods", "cni0", &subnets);
+                let limited = plain.clone().with("runtimeConfig", json!({ "bandwidth": limits }));
+                (node, plain, limited)
+            }
+            Arm::Reference => {
+                let node = Node::bare(&lab, "node")?;
+                let plain = node.reference_network("pods", "cni0", &subnets);
+                let limited = plain.clone().then(limits);
+                (node, plain, limited)
+            }
+        };
+        let limited = Sandbox::start(&lab, &node, &limited, "limited")?;
+        let free = Sandbox::start(&lab, &node, &plain, "free")?;
+        Ok(Self { limited, free, _node: node, _lab: lab })
+    }
+
+    /// Who sends what the limit is for, and who gets it.
+    fn ends(&self, direction: Direction) -> (&Sandbox, &Sandbox) {
+        match direction {
+            Direction::Ingress => (&self.free, &self.limited),
+            Direction::Egress => (&self.limited, &self.free),
+        }
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// When something is missing, fails or is interrupted.
+pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
+    let (mut kept, mut waited) = (Vec::new(), Vec::new());
+    let setting = "share of the configured rate; 10 ms of burst; payload of TCP with 1500 bytes of MTU is at most 95.6%";
+    screen.heading("Goodput under a limit", setting)?;
+    for mbit in &options.rates {
+        for direction in [Direction::Ingress, Direction::Egress] {
+            for arm in [Arm::Shunt, Arm::Reference] {
+                let stage = Stage::set(arm, *mbit, direction)?;
+                for flows in FLOWS {
+                    ensure_wanted(interrupt)?;
+                    let measured = keep(&stage, (arm, *mbit, direction, flows), options.seconds)?;
+                    screen.line(&format!(
+                        "    {:<10} {mbit:>5} Mbit/s {:<8} {flows} flows: first second {:>6.1}%, then {:>6.1}%",
+                        format!("{arm:?}"),
+                        format!("{direction:?}"),
+                        100.0 * measured.first_second,
+                        100.0 * measured.afterwards
+                    ))?;
+                    kept.push(measured);
+                }
+            }
+        }
+    }
+    screen
+        .heading("A datagram's round trip", &format!("ms, beside one flow that takes all {BESIDE} Mbit/s"))?;
+    for direction in [Direction::Ingress, Direction::Egress] {
+        for arm in [Arm::Shunt, Arm::Reference] {
+            ensure_wanted(interrupt)?;
+            let measured = wait(arm, direction, options.seconds)?;
+            screen.line(&format!(
+                "    {:<10} {:<8} idle {:>7.3}, beside it {:>7.2} (p90 {:.2})",
+                format!("{arm:?}"),
+                format!("{direction:?}"),
+                measured.idle_median,
+                measured.beside_median,
+                measured.beside_p90
+            ))?;
+            waited.push(measured);
+        }
+    }
+    if let Some(out) = &options.out {
+        let text = serde_json::to_string_pretty(&json!({ "goodput": kept, "round_trips": waited }))?;
+        std::fs::write(out, text + "\n").with_context(|| format!("write {}", out.display()))?;
+    }
+    Ok(())
+}
+
+fn ensure_wanted(interrupt: &Interrupt) -> Result<()> {
+    if interrupt.raised() {
+        bail!("interrupted");
+    }
+    Ok(())
+}
+
+fn keep(stage: &Stage, what: (Arm, u64, Direction, usize), seconds: u64) -> Result<Kept> {
+    let (arm, mbit, direction, flows) = what;
+    let (from, to) = stage.ends(direction);
+    let load = Load::start(from, to, flows)?;
+    let second = Duration::from_secs(1);
+    let bits = |first: Flows, last: Flows| {
+        8.0 * (last.bytes - first.bytes) as f64 / (last.at - first.at).as_secs_f64()
+    };
+    let begun = load.now();
+    let first = load.after(second);
+    let last = load.after(second * u32::try_from(1 + seconds)?);
+    let rate = mbit as f64 * 1e6;
+    Ok(Kept {
+        arm,
+        mbit,
+        direction,
+        flows,
+        first_second: bits(begun, first) / rate,
+        afterwards: bits(first, last) / rate,
+    })
+}
+
+fn wait(arm: Arm, direction: Direction, seconds: u64) -> Result<Waited> {
+    let stage = Stage::set(arm, BESIDE, direction)?;
+    let (from, to) = stage.ends(direction);
+    let mut idle = flows::round_trips(from, to, Duration::from_secs(1))?;
+    let load = Load::start(from, to, 1)?;
+    load.after(Duration::from_secs(1));
+    let mut beside = flows::round_trips(from, to, Duration::from_secs(seconds))?;
+    Ok(Waited {
+        arm,
+        direction,
+        idle_median: quantile(&mut idle, 0.5)?,
+        beside_median: quantile(&mut beside, 0.5)?,
+        beside_p90: quantile(&mut beside, 0.9)?,
+    })
+}
+
+fn quantile(times: &mut [f64], share: f64) -> Result<f64> {
+    times.sort_by(f64::total_cmp);
+    let at = (times.len().saturating_sub(1) as f64 * share).round() as usize;
+    times.get(at).copied().context("no datagram came back")
+}
