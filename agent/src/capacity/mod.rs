@@ -7,6 +7,7 @@
 
 pub mod ledger;
 pub mod quantity;
+pub mod slice;
 pub mod speed;
 pub mod uplink;
 

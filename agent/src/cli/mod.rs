@@ -1,5 +1,6 @@
 //! The command line.
 
+mod capacity;
 mod check;
 mod events;
 mod query;
@@ -37,7 +38,7 @@ enum Verb {
     /// Which station is behind which port?
     Fdb(Query),
     /// What of the uplinks' bandwidth can be handed out, what has been, and what is left?
-    Capacity(Query),
+    Capacity(capacity::Capacity),
     /// What was dropped, where and why?
     Drops(Query),
     /// Is everything as it should be, in the kernel and on disk?
@@ -67,7 +68,7 @@ impl Cli {
             Verb::Status(query) => query.ask(Request::Status),
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
-            Verb::Capacity(query) => query.ask(Request::Capacity),
+            Verb::Capacity(capacity) => capacity.ask(),
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Check(query) => query.check(),
             Verb::Events(query) => query.listen(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use serde_json::Value;
 use shunt_agent::netlink::ethtool::Ethtool;
 use shunt_agent_api::{
     AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, EventKind, Rate, Reply, Request,
@@ -63,6 +64,23 @@ fn an_uplink_of_unknown_speed_is_nothing_to_promise_of_and_the_status_says_what_
         let slots = capacity(&rig).uplinks[0].slots;
         assert_eq!(slots.total - slots.free, 2, "the port and its bridge");
     }
+}
+
+#[test]
+fn the_capacity_is_said_as_a_resource_slice() {
+    let rig = configured("[uplinks.eth1]\negress = '10G'\ningress = '1953125Ki'\n[uplinks.eth9]");
+    let slice = |node| verb(&rig, &["capacity", "--format", "resourceslice", "--node", node]);
+    let (code, said) = slice("node-1");
+    assert_eq!(code, 0, "{said}");
+    let slice_said: Value = serde_json::from_str(&said).unwrap();
+    let devices = slice_said["spec"]["devices"].as_array().unwrap();
+    // Of eth9, which there is not, nothing can be promised.
+    assert_eq!(devices.len(), 1, "{said}");
+    let capacity = &devices[0]["capacity"];
+    let values = ["egressBandwidth", "ingressBandwidth"].map(|way| capacity[way]["value"].as_str().unwrap());
+    assert_eq!(values, ["10G", "2G"]);
+    assert_eq!(slice_said["spec"]["nodeName"], "node-1");
+    assert_eq!(slice("Node_1").0, 2);
 }
 
 #[test]
