@@ -1,0 +1,38 @@
+//! What the journey costs in plain code, by golden packets: `cargo bench --package dataplane`. The tables are trees in
+//! memory, slower than the kernel's maps, so only the difference between two commits says something.
+
+#![allow(missing_docs, reason = "criterion's macros")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "the golden packets are the tests'")]
+
+#[path = "../tests/golden/mod.rs"]
+mod golden;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use golden::case::all;
+use golden::memory_tables::MemoryTables;
+
+/// Packets whose journeys leave the tables as they were, but for counters.
+fn is_pure(case: &golden::case::Case) -> bool {
+    case.flows == 0 && case.notes == 0 && case.asks.is_empty() && case.charges.is_none()
+}
+
+fn journeys(criterion: &mut Criterion) {
+    for case in all().into_iter().filter(is_pure) {
+        let tables = MemoryTables::of_world();
+        let name = format!("{}/{}", case.entry.program(), case.name);
+        criterion.bench_function(&name, |bencher| {
+            bencher.iter_batched_ref(
+                || case.packet.clone(),
+                |packet| case.entry.travel(packet, case.here, case.missing, &tables),
+                BatchSize::SmallInput,
+            );
+        });
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20).without_plots();
+    targets = journeys
+}
+criterion_main!(benches);
