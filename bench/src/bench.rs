@@ -14,6 +14,7 @@ use crate::comparison::Comparison;
 use crate::contestant::Contestant;
 use crate::crowd;
 use crate::header::Header;
+use crate::host_port;
 use crate::paths::{self, Plan};
 use crate::report;
 use crate::results::{NotMeasured, Results};
@@ -59,6 +60,8 @@ enum Part {
     AddDel,
     /// The plugins' times with ipMasq, as podman and containerd are set up
     AddDelMasquerade,
+    /// Connections from outside to host ports, and what another mapping costs
+    HostPort,
     /// The plugin's times among other attachments, and the agent with all of them
     Crowd,
 }
@@ -76,7 +79,7 @@ impl Part {
             Self::Udp => Some(Workload::Udp),
             Self::Stream1 => Some(Workload::Stream(1)),
             Self::Stream8 => Some(Workload::Stream(8)),
-            Self::AddDel | Self::AddDelMasquerade | Self::Crowd => None,
+            Self::AddDel | Self::AddDelMasquerade | Self::HostPort | Self::Crowd => None,
         }
     }
 }
@@ -91,6 +94,11 @@ impl Options {
         let time = Duration::from_millis(if self.quick { 150 } else { 500 });
         // Connections are counted too: conntrack remembers each for two minutes.
         Bound { operations: 1_000_000, time }
+    }
+
+    /// Host ports that nodes have.
+    fn host_ports(&self) -> &[u16] {
+        if self.quick { &[1, 100] } else { &[1, 100, 5000] }
     }
 
     /// Attachments that the crowded nodes have.
@@ -165,6 +173,7 @@ impl Bench<'_> {
         match part {
             Part::AddDel => self.plugins(Setup::Plain, results),
             Part::AddDelMasquerade => self.plugins(Setup::Masquerade, results),
+            Part::HostPort => self.host_ports(results),
             _ => self.crowd(results),
         }
     }
@@ -190,6 +199,16 @@ impl Bench<'_> {
 
     fn plugins(&mut self, setup: Setup, results: &mut Results) -> Result<()> {
         let both = add_del::compare(self.screen, self.interrupt, self.lab, setup, ROUNDS)?;
+        both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
+    }
+
+    fn host_ports(&mut self, results: &mut Results) -> Result<()> {
+        let plan = host_port::Plan {
+            mappings: self.options.host_ports(),
+            rounds: ROUNDS,
+            bound: self.options.bound(),
+        };
+        let both = host_port::compare(self.screen, self.interrupt, self.lab, plan)?;
         both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 

@@ -10,6 +10,7 @@ mod contestant;
 mod crowd;
 mod demo;
 mod header;
+mod host_port;
 mod limits;
 mod paths;
 mod ratio;

@@ -1,6 +1,6 @@
 //! Pairs of ends that traffic can be measured between.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 
@@ -13,18 +13,27 @@ pub struct Path<'a> {
     pub client: &'a Namespace,
     /// Where the server is.
     pub server: &'a Namespace,
-    /// The server's address, as the client knows it.
+    /// The server's own address.
     pub address: IpAddr,
+    /// The port that a TCP server listens on; 0 is any.
+    pub port: u16,
+    /// Where the client finds it, when that is another place: a host port.
+    pub through: Option<SocketAddr>,
 }
 
 impl<'a> Path<'a> {
+    /// From one namespace to another, to an address of the second.
+    pub fn direct(client: &'a Namespace, server: &'a Namespace, address: IpAddr) -> Self {
+        Self { client, server, address, port: 0, through: None }
+    }
+
     /// From one container to another, over IPv4.
     ///
     /// # Errors
     /// When the server has no IPv4 address.
     pub fn between(client: &'a Sandbox, server: &'a Sandbox) -> Result<Self> {
         let address = server.attachment().ipv4()?.into();
-        Ok(Self { client: client.namespace(), server: server.namespace(), address })
+        Ok(Self::direct(client.namespace(), server.namespace(), address))
     }
 }
 
@@ -60,6 +69,6 @@ impl BareVeth {
 
     /// Its two ends.
     pub fn path(&self) -> Path<'_> {
-        Path { client: &self.client, server: &self.server, address: SERVER.into() }
+        Path::direct(&self.client, &self.server, SERVER.into())
     }
 }

@@ -28,10 +28,11 @@ const FAREWELL: u8 = 0;
 pub fn tcp_crr(path: Path<'_>, at: Placement, bound: Bound) -> Result<Sample> {
     // A lost SYN is to fail within seconds, not minutes.
     path.client.sysctl("net/ipv4/tcp_syn_retries", "2")?;
-    let listener = path.server.enter(|| TcpListener::bind((path.address, 0)))?.context("listen")?;
+    let listener = path.server.enter(|| TcpListener::bind((path.address, path.port)))?.context("listen")?;
     let patience = TimeVal::new(PATIENCE.as_secs().cast_signed(), 0);
     setsockopt(&listener, sockopt::ReceiveTimeout, &patience).context("bound accept")?;
-    let address = listener.local_addr().context("read a listener's address")?;
+    let own = listener.local_addr().context("read a listener's address")?;
+    let address = path.through.unwrap_or(own);
     thread::scope(|scope| {
         let answering = scope.spawn(|| answer(&listener, at.server));
         let asking = scope.spawn(|| {
