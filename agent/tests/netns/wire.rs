@@ -43,7 +43,14 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
+    /// Waits until the interface can send: for up to a second after its carrier is there the kernel gives it a queue
+    /// that swallows everything (`noop_qdisc`), and says so by the state alone.
     pub(crate) fn tap(namespace: &Namespace, ifname: &str) -> Self {
+        let begun = Instant::now();
+        while !namespace.command("ip", &["link", "show", "dev", ifname]).unwrap().contains("state UP") {
+            assert!(begun.elapsed() < PATIENCE, "{ifname} does not come up");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         namespace
             .enter(|| {
                 let socket =
