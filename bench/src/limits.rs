@@ -1,6 +1,7 @@
 //! `shunt-bench limits`: how well a configured rate is kept, and how long a datagram waits beside a flow that takes all of it,
 //! with shunt and with the reference plugins in the same run.
 
+mod attachments;
 mod flows;
 
 use std::path::PathBuf;
@@ -24,6 +25,9 @@ pub(crate) struct Options {
     /// Seconds that are measured after the first one
     #[arg(long, default_value_t = 5)]
     seconds: u64,
+    /// Limited containers on one node at the end
+    #[arg(long, default_value_t = 500)]
+    crowd: usize,
     /// Write the results here too, as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -163,13 +167,26 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
             waited.push(measured);
         }
     }
+    screen.heading("What limits cost an ADD", "ms, with and without, in turns; execs included")?;
+    let added = attachments::compare(interrupt)?;
+    screen.line(&format!(
+        "    median {:.2} with a limit each way, {:.2} without: {:.2}×",
+        added.limited, added.plain, added.ratio
+    ))?;
+    let crowd = attachments::crowd(interrupt, options.crowd)?;
+    screen.line(&format!(
+        "    {} limited containers: the last ten ADDs took {:.2} each",
+        crowd.attachments, crowd.last
+    ))?;
     if let Some(out) = &options.out {
-        let text = serde_json::to_string_pretty(&json!({ "goodput": kept, "round_trips": waited }))?;
+        let results = json!({ "goodput": kept, "round_trips": waited, "add": added, "crowd": crowd });
+        let text = serde_json::to_string_pretty(&results)?;
         std::fs::write(out, text + "\n").with_context(|| format!("write {}", out.display()))?;
     }
     Ok(())
 }
 
+/// Nothing goes on after Ctrl-C.
 fn ensure_wanted(interrupt: &Interrupt) -> Result<()> {
     if interrupt.raised() {
         bail!("interrupted");

@@ -1,0 +1,84 @@
+//! What a limit costs an ADD, and many of them a node.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::{Value, json};
+use shunt_lab::{Container, Interrupt, Lab, Network, Node, Sandbox};
+
+use super::{ensure_wanted, quantile};
+
+/// ADDs of each kind.
+const ROUNDS: usize = 100;
+
+/// A large network: a node may have more containers than a small one has addresses.
+const SUBNETS: [&str; 1] = ["10.77.0.0/16"];
+
+/// Of the crowd's last ADDs so many are what one takes there.
+const LAST: usize = 10;
+
+/// Milliseconds of an ADD, and the median of the rounds' ratios.
+#[derive(Debug, Serialize)]
+pub(super) struct Added {
+    pub(super) limited: f64,
+    pub(super) plain: f64,
+    pub(super) ratio: f64,
+}
+
+/// Milliseconds of an ADD beside so many others.
+#[derive(Debug, Serialize)]
+pub(super) struct Crowd {
+    pub(super) attachments: usize,
+    pub(super) last: f64,
+}
+
+fn networks(node: &Node) -> [Network; 2] {
+    let plain = node.network("pods", "cni0", &SUBNETS);
+    let rate = 100_000_000;
+    let limits: Value = json!({ "bandwidth": { "ingressRate": rate, "ingressBurst": rate / 100, "egressRate": rate,
+        "egressBurst": rate / 100 } });
+    [plain.clone().with("runtimeConfig", limits), plain]
+}
+
+/// ADDs with a limit each way, and without, in turns.
+pub(super) fn compare(interrupt: &Interrupt) -> Result<Added> {
+    let lab = Lab::new()?;
+    let node = Node::start(&lab, "node")?;
+    let networks = networks(&node);
+    let containers = [Container::create(&lab, "limited")?, Container::create(&lab, "plain")?];
+    let (mut times, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
+    for round in 0..ROUNDS {
+        ensure_wanted(interrupt)?;
+        let mut took = [0.0; 2];
+        // Each is the first one every other time.
+        for which in [round % 2, 1 - round % 2] {
+            let (network, container) = (&networks[which], &containers[which]);
+            let attachment = network.add(node.namespace(), container)?;
+            took[which] = attachment.took.as_secs_f64() * 1e3;
+            network.del(node.namespace(), container, &attachment.result)?;
+        }
+        ratios.push(took[0] / took[1]);
+        times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
+    }
+    let [limited, plain] = &mut times;
+    Ok(Added {
+        limited: quantile(limited, 0.5)?,
+        plain: quantile(plain, 0.5)?,
+        ratio: quantile(&mut ratios, 0.5)?,
+    })
+}
+
+/// So many limited containers on one node.
+pub(super) fn crowd(interrupt: &Interrupt, attachments: usize) -> Result<Crowd> {
+    let lab = Lab::new()?;
+    let node = Node::start(&lab, "node")?;
+    let [network, _] = networks(&node);
+    let mut sandboxes = Vec::new();
+    for number in 0..attachments {
+        ensure_wanted(interrupt)?;
+        let sandbox = Sandbox::start(&lab, &node, &network, &format!("c{number}"));
+        sandboxes.push(sandbox.with_context(|| format!("the {}th limited container", number + 1))?);
+    }
+    let last: Vec<_> = sandboxes.iter().rev().take(LAST).collect();
+    let took: f64 = last.iter().map(|sandbox| sandbox.attachment().took.as_secs_f64() * 1e3).sum();
+    Ok(Crowd { attachments, last: took / last.len().max(1) as f64 })
+}
