@@ -134,7 +134,10 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
         let outcome = runner.run(&input, |(which, (entry, missing), (place, origin), changes, length)| {
             let (entry, missing) = (Entry::ALL[entry], BOTH[missing]);
-            let here = if entry == Entry::FromWire { outside::UPLINK } else { everywhere[place].ifindex };
+            let here = match everywhere[place].ifindex {
+                ifindex if entry != Entry::FromWire || ifindex == world::BRIDGE => ifindex,
+                _ => outside::UPLINK,
+            };
             let mut packet = cases[which].packet.clone();
             packet.bytes.truncate(length);
             for (at, byte) in changes {

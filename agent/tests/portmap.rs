@@ -6,6 +6,8 @@
 mod bad_input;
 #[path = "portmap/chained.rs"]
 mod chained;
+#[path = "portmap/inside.rs"]
+mod inside;
 #[path = "portmap/lifetime.rs"]
 mod lifetime;
 #[path = "portmap/outside.rs"]

@@ -5,7 +5,7 @@
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
 //! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
-//! | [`from_wire`] | tc ingress of an uplink | what comes from outside | into a container by a host port, or the kernel's |
+//! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
 use crate::abi::{DropKey, PORT_SHARED, Port};
@@ -77,11 +77,11 @@ fn answer<P: Packet, T: Tables>(
     Ok(delivery)
 }
 
-/// A frame that came in by the uplink `here`.
+/// A frame that came in by `here`: an uplink, or a bridge, by which its containers reach the node.
 #[inline(always)]
 pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let bytes = packet.length();
-    let verdict = request(packet, tables).into();
+    let verdict = request(packet, here, tables).into();
     match verdict {
         Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
         Verdict::Drop(reason) => {
@@ -94,17 +94,18 @@ pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) ->
 }
 
 #[inline(always)]
-fn request<P: Packet, T: Tables>(packet: &mut P, tables: &T) -> Result<Delivery, Stop> {
+fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Result<Delivery, Stop> {
     if !packet.is_for_this_host() {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
     let frame = parse::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
-    let segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::Unmapped))?;
+    let mut segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::Unmapped))?;
     let mapping = translate::request::mapping(&segment, tables)?;
-    let becomes = translate::request::becomes(&segment, &mapping)?;
+    segment.key.domain = translate::request::domain(here, tables);
+    let mut becomes = translate::request::becomes(&segment, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
     deliver::survives(&segment)?;
-    translate::request::follow(&segment, &becomes, tables)?;
+    translate::request::follow(&segment, &mut becomes, tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     rewrite(packet, &frame, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))

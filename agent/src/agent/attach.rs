@@ -129,7 +129,9 @@ impl Agent {
         self.registry.insert_bridge(bridge.clone());
         self.kernel.write_bridge(&bridge)?;
         self.find_strangers(&Entries::new())?;
-        Ok(self.kernel.attach(&bridge.hook())?)
+        self.kernel.attach(&bridge.hook())?;
+        self.watch_wires();
+        Ok(())
     }
 
     /// A counter slot that says zero.

@@ -84,6 +84,7 @@ impl Agent {
             errors.extend(self.kernel.detach(&bridge.hook()).err());
             errors.extend(self.kernel.erase_bridge(&bridge));
             self.registry.slots.give_back(bridge.slot);
+            self.watch_wires();
         }
         for error in errors {
             tracing::warn!(%key, %error, "could not be taken away");

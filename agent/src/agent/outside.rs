@@ -1,7 +1,7 @@
 //! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on.
 //!
-//! Those are the declared uplinks, or, where none is declared, every interface with an address of the node that is none of
-//! ours. They have a program only while a host port leads anywhere.
+//! Those are the declared uplinks, or, where none is declared, every interface with an address of the node, and the agent's
+//! bridges, by which containers reach the node. They have a program only while a host port leads anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -149,8 +149,11 @@ impl Agent {
                 None
             })
         });
+        // The agent's own bridges, too: their containers reach the node by them.
+        let bridges: Vec<_> = self.registry.bridges().map(|bridge| bridge.link.clone()).collect();
         // The program reads Ethernet headers.
         found
+            .chain(bridges)
             .filter(|link| link.mac.is_some() && link.name != "lo")
             .map(|link| (link.index, wire(link.index, link.name)))
             .collect()

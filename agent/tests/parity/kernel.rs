@@ -65,7 +65,8 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
             for ifindex in ifindexes {
                 let index = ifindex.to_string();
                 let name = format!("w{index}");
-                ip(&["link", "add", &name, "index", &index, "up", "type", "bridge"]);
+                let mac = format_mac(world::mac(ifindex));
+                ip(&["link", "add", &name, "index", &index, "address", &mac, "up", "type", "bridge"]);
             }
             make_uplink();
             test();
@@ -78,7 +79,7 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
 
 /// The uplink with the node's addresses, and a bridge that the kernel routes from.
 fn make_uplink() {
-    let mac = outside::UPLINK_MAC.map(|byte| format!("{byte:02x}")).join(":");
+    let mac = format_mac(outside::UPLINK_MAC);
     let index = outside::UPLINK.to_string();
     ip(&[
         "link", "add", "uplink", "index", &index, "address", &mac, "type", "veth", "peer", "name", "beyond",
@@ -91,10 +92,19 @@ fn make_uplink() {
         let at_once: &[&str] = if address.contains(':') { &["nodad"] } else { &[] };
         ip(&[&["address", "add", &address, "dev", "uplink"], at_once].concat());
     }
+    let bridge = format!("w{}", world::BRIDGE);
+
+    for address in world::PLACES.iter().find(|place| place.name == "alpha").expect("a place").addresses() {
+        ip(&["route", "add", &address.to_string(), "dev", &bridge]);
+    }
     for family in ["ipv4", "ipv6"] {
         let forwarding = format!("/proc/sys/net/{family}/conf/w{}/forwarding", world::BRIDGE);
         std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
     }
+}
+
+fn format_mac(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn ip(arguments: &[&str]) {

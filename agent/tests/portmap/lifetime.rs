@@ -16,7 +16,7 @@ fn a_deleted_containers_port_is_free_and_leads_to_the_next_one() {
     for id in ["one", "two"] {
         stage.add(id, &[mapping(8080, 7000, "tcp"), mapping(8080, 7000, "udp")]);
         let echo = stage.echo(0, 7000);
-        assert_eq!(stage.wires(), ["up0"]);
+        assert_eq!(stage.wires(), ["cni0", "up0"]);
         let mut udp = stage.open(&stage.outside, Protocol::Udp, NODE[0], 8080);
         udp.chat(5, 500).unwrap();
         stage.open(&stage.outside, Protocol::Tcp, NODE[1], 8080).chat(5, 500).unwrap();
@@ -66,7 +66,7 @@ fn connections_outlive_the_agent_and_go_on_with_the_next_one() {
     stage.node.restart_agent().unwrap();
     talks.iter_mut().for_each(|talk| talk.chat(20, 1000).unwrap());
     stage.open(&stage.outside, Protocol::Tcp, NODE[1], 8080).chat(20, 1000).unwrap();
-    assert_eq!(stage.wires(), ["up0"]);
+    assert_eq!(stage.wires(), ["cni0", "up0"]);
     // It knows whose port it is, too.
     let (code, text) = stage.refused(&stage.mapped(&[mapping(8080, 80, "tcp")]), "two");
     assert_eq!(code, 102, "{text}");

@@ -109,7 +109,7 @@ fn what_goes_through_the_node_to_somebody_elses_port_is_left_alone() {
     stage.outside.command("ip", &["route", "add", "default", "via", NODE[0]]).unwrap();
     stage.add("one", &[mapping(8080, 7000, "tcp")]);
     let echo = shunt_lab::Echo::listen(&beyond, address("198.51.100.9"), 8080).unwrap();
-    assert_eq!(stage.wires(), ["up0", "up1"]);
+    assert_eq!(stage.wires(), ["cni0", "up0", "up1"]);
     stage.open(&stage.outside, Protocol::Tcp, "198.51.100.9", echo.address().port()).chat(20, 1000).unwrap();
     assert_eq!(stage.node.agent().port("one").unwrap().to.fast, 0);
 }

@@ -91,12 +91,11 @@ impl Stage {
 
     /// The interfaces that `from_wire` runs on.
     pub(crate) fn wires(&self) -> Vec<String> {
-        let programs = self.node.agent().status().unwrap().programs;
-        programs
-            .into_iter()
-            .filter(|program| program.name == "from_wire")
-            .map(|program| program.ifname)
-            .collect()
+        let programs = self.node.agent().status().unwrap().programs.into_iter();
+        let mut names: Vec<_> =
+            programs.filter(|program| program.name == "from_wire").map(|program| program.ifname).collect();
+        names.sort();
+        names
     }
 }
 

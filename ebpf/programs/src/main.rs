@@ -80,7 +80,7 @@ pub(crate) fn from_host(ctx: TcContext) -> i32 {
     action::take(&packet, verdict)
 }
 
-/// tc ingress of an uplink.
+/// tc ingress of an uplink, or of a bridge device.
 #[classifier]
 pub(crate) fn from_wire(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);

@@ -4,7 +4,6 @@ use crate::Tables;
 use crate::abi::translation::TupleKey;
 use crate::parse::{Protocol, Segment};
 use crate::translate::connection::{Fate, fate};
-use crate::translate::request::OUTSIDE;
 use crate::verdict::{PassReason, Stop};
 
 /// What the packet becomes, if it does; its connection has been followed.
@@ -17,7 +16,7 @@ pub fn becomes<T: Tables>(segment: &Segment, tables: &T) -> Result<TupleKey, Sto
     let becomes = tables.becomes(&segment.key).ok_or(no_answer)?;
     let now = tables.boot_time();
     let protocol = Protocol(segment.key.protocol);
-    let request = becomes.reversed(OUTSIDE);
+    let request = becomes.reversed(becomes.domain);
     let fate = tables.follow(&segment.key, &request, |mine, openers| {
         let fate = fate(protocol, openers, mine, false, now);
         (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))

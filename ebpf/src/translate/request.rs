@@ -4,8 +4,9 @@
 //! a request that gets through can be answered.
 
 use crate::Tables;
+use crate::abi::PortKey;
 use crate::abi::translation::{Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
-use crate::address::Address;
+use crate::address::{Address, L4Port};
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
 use crate::translate::connection::{Fate, Shown, fate, opens};
@@ -13,6 +14,9 @@ use crate::verdict::{PassReason, Stop};
 
 /// Where packets from outside come from, in [`TupleKey::domain`].
 pub const OUTSIDE: u32 = 0;
+
+/// How many source ports are tried for one connection.
+const ATTEMPTS: u32 = 4;
 
 /// The mapping of the port that a packet is for: of the very address, else of any.
 ///
@@ -31,28 +35,53 @@ pub fn mapping<T: Tables>(segment: &Segment, tables: &T) -> Result<Mapping, Stop
     tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
 }
 
+/// Where a packet comes from that came in by `here`: from a bridge of ours, or from outside.
+#[inline(always)]
+pub fn domain<T: Tables>(here: u32, tables: &T) -> u32 {
+    match tables.port(&PortKey { ifindex: here }) {
+        Some(port) if port.bridge == here => here,
+        _ => OUTSIDE,
+    }
+}
+
 /// What the packet becomes: its tuple as the container sees it.
+///
+/// A container on the same bridge, itself among them, gets the node's address: the answer would never come by the node
+/// otherwise.
 ///
 /// # Errors
 /// Passes a family that the container has no address of.
 #[inline(always)]
 pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
+    let is_neighbor = segment.key.domain == mapping.bridge;
     let destination = if segment.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
     if destination.is_unspecified() {
         return Err(Stop::Pass(PassReason::Unmapped));
     }
-    Ok(TupleKey { domain: mapping.bridge, destination, destination_port: mapping.port, ..segment.key })
+    Ok(TupleKey {
+        domain: mapping.bridge,
+        source: if is_neighbor { segment.key.destination } else { segment.key.source },
+        destination,
+        destination_port: mapping.port,
+        ..segment.key
+    })
 }
 
-/// Follows the packet's connection, or begins one.
+/// Follows the packet's connection, or begins one. A neighbour's source port in `becomes` may be changed by that: two of
+/// them have one address then.
 ///
 /// # Errors
 /// Passes what belongs to none and begins none, what is not for an address of the node, and what would have another
 /// connection's tuple.
 #[inline(always)]
-pub fn follow<T: Tables>(segment: &Segment, becomes: &TupleKey, tables: &T) -> Result<(), Stop> {
+pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, tables: &T) -> Result<(), Stop> {
     let now = tables.boot_time();
     let asks = segment.flags().is_none_or(opens);
+    if is_neighbors(segment, becomes)
+        && let Some(held) = tables.becomes(&segment.key)
+    {
+        becomes.source_port = held.source_port;
+    }
     let answer = becomes.reversed(becomes.domain);
     let protocol = Protocol(segment.key.protocol);
     let known = tables.follow(&segment.key, &answer, |mine, others| {
@@ -61,40 +90,42 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &TupleKey, tables: &T) -> R
     });
     match known {
         Some(Fate::Continues) => Ok(()),
-        Some(Fate::Renews) => begin(segment, &answer, becomes, now, tables),
-        None if asks => begin(segment, &answer, becomes, now, tables),
+        Some(Fate::Renews) => begin(segment, becomes, now, tables),
+        None if asks => begin(segment, becomes, now, tables),
         Some(Fate::Strays) | None => Err(Stop::Pass(PassReason::Stray)),
     }
 }
 
 #[inline(always)]
-fn begin<T: Tables>(
-    segment: &Segment,
-    answer: &TupleKey,
-    becomes: &TupleKey,
-    now: u64,
-    tables: &T,
-) -> Result<(), Stop> {
+fn begin<T: Tables>(segment: &Segment, becomes: &mut TupleKey, now: u64, tables: &T) -> Result<(), Stop> {
     if !tables.is_local(&segment.key.destination) {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
     let mut value = Translation {
-        becomes: segment.key.reversed(OUTSIDE),
+        becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,
         touched: now,
         begun: now,
         slot: 0,
         flags: 0,
     };
-    let is_there = match tables.insert_flow(answer, &value) {
-        Inserted::New => true,
-        Inserted::Full => false,
-        // A half that was left over of the same tuple may be written over; anybody else's may not.
-        Inserted::Exists => {
-            tables.becomes(answer).is_some_and(|held| held.is(value.becomes))
-                && tables.replace_flow(answer, &value)
+    let mut is_there = false;
+    for attempt in 0..ATTEMPTS {
+        let answer = becomes.reversed(becomes.domain);
+        is_there = match tables.insert_flow(&answer, &value) {
+            Inserted::New => true,
+            Inserted::Full => false,
+            // A half that was left over of the same tuple may be written over; anybody else's may not.
+            Inserted::Exists => {
+                tables.becomes(&answer).is_some_and(|held| held.is(value.becomes))
+                    && tables.replace_flow(&answer, &value)
+            }
+        };
+        if is_there || !is_neighbors(segment, becomes) {
+            break;
         }
-    };
+        becomes.source_port = other_port(&segment.key, attempt);
+    }
     if !is_there {
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
@@ -102,8 +133,22 @@ fn begin<T: Tables>(
     value.shown = Shown::NOTHING.after(segment.flags()).0;
     value.flags = TRANSLATION_OPENER;
     if !tables.replace_flow(&segment.key, &value) {
-        tables.forget_flow(answer);
+        tables.forget_flow(&becomes.reversed(becomes.domain));
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     Ok(())
+}
+
+#[inline(always)]
+fn is_neighbors(segment: &Segment, becomes: &TupleKey) -> bool {
+    segment.key.domain == becomes.domain
+}
+
+/// Another source port, which is nobody's but by chance, and another one at each attempt.
+#[inline(always)]
+fn other_port(key: &TupleKey, attempt: u32) -> L4Port {
+    const FIRST: u32 = 1024;
+    let [_, _, _, word] = key.source.words();
+    let mixed = (word ^ u32::from(key.source_port.half()) ^ (attempt << 24)).wrapping_mul(0x9e37_79b1);
+    L4Port::from((FIRST + (mixed >> 16) % (65_536 - FIRST)) as u16)
 }

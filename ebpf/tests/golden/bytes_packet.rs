@@ -4,8 +4,6 @@ use dataplane::packet::{Header, Mending, Packet, Tag};
 use dataplane::translate::checksum::{updated, updated_udp};
 use zerocopy::IntoBytes;
 
-use super::outside::UPLINK_MAC;
-
 #[derive(Clone, Debug, Default)]
 pub struct BytesPacket {
     pub bytes: Vec<u8>,
@@ -19,6 +17,8 @@ pub struct BytesPacket {
     pub judged: bool,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
+    /// The address of the interface that it came in by.
+    pub host: [u8; 6],
     /// How often `linearize` was asked for.
     pub linearized: u32,
 }
@@ -59,7 +59,7 @@ impl Packet for BytesPacket {
     }
 
     fn is_for_this_host(&self) -> bool {
-        self.bytes.get(..6) == Some(&UPLINK_MAC)
+        self.bytes.get(..6) == Some(&self.host)
     }
 
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {

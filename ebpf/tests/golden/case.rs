@@ -90,6 +90,7 @@ impl Entry {
         missing: Missing,
         tables: &MemoryTables,
     ) -> Verdict {
+        packet.host = world::mac(here);
         match self {
             Self::FromContainer => journey::from_container(packet, here, missing, tables),
             Self::ToContainer => journey::to_container(packet, here, missing, tables),

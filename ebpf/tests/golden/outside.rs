@@ -119,12 +119,51 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
             flows.push((becomes.reversed(BRIDGE), half(request.reversed(0), 0)));
         }
     }
+    flows.extend(neighbors(now));
     flows
 }
 
-/// The kernel's routes, for a client's address.
+/// Connections of alpha and beta with tau, by the node: the node's address with alpha's 42000 as 42001, and with beta's 41000.
+fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    for family in [0, 1] {
+        for (name, port, given) in [("alpha", 42_000, 42_001), ("beta", 41_000, 41_000)] {
+            let request = TupleKey {
+                domain: BRIDGE,
+                source_port: L4Port::from(port),
+                destination_port: L4Port::from(8080),
+                source: place(name).addresses()[family].into(),
+                destination: address(NODE[family].0),
+                protocol: TCP,
+                pad: [0; 3],
+            };
+            let becomes = TupleKey {
+                source_port: L4Port::from(given),
+                source: request.destination,
+                destination_port: L4Port::from(80),
+                destination: place("tau").addresses()[family].into(),
+                ..request
+            };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: Shown::NOTHING.segment(0x10).0,
+                touched: now,
+                begun: now,
+                slot: 0,
+                flags,
+            };
+            flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            flows.push((becomes.reversed(BRIDGE), half(request.reversed(BRIDGE), 0)));
+        }
+    }
+    flows
+}
+
+/// The kernel's routes, for a client's address and for alpha's.
 pub fn route(query: &RouteQuery) -> Option<Route> {
     let is_clients = CLIENT.iter().any(|client| address(client) == query.destination);
-    (query.from == BRIDGE && is_clients && query.bytes <= MTU)
-        .then_some(Route { ifindex: UPLINK, next_hop: query.destination })
+    let is_alphas = place("alpha").addresses().map(Address::from).contains(&query.destination);
+    let ifindex = if is_alphas { BRIDGE } else { UPLINK };
+    (query.from == BRIDGE && (is_clients || is_alphas) && query.bytes <= MTU)
+        .then_some(Route { ifindex, next_hop: query.destination })
 }

@@ -107,6 +107,15 @@ pub fn ifindex(name: &str) -> u32 {
     places().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}")).ifindex
 }
 
+/// The address of any interface of the world.
+pub fn mac(ifindex: u32) -> [u8; 6] {
+    if ifindex == super::outside::UPLINK {
+        return super::outside::UPLINK_MAC;
+    }
+    let [_, _, high, low] = ifindex.to_be_bytes();
+    [2, 0, 0, 0, high, low]
+}
+
 impl Place {
     pub fn slot(&self) -> u32 {
         let at = places().position(|place| place.ifindex == self.ifindex).expect("one of PLACES");
@@ -115,8 +124,7 @@ impl Place {
 
     /// `02:00:00:00:` and the ifindex: 1001 is `02:00:00:00:03:e9`.
     pub fn mac(&self) -> Mac {
-        let [_, _, high, low] = self.ifindex.to_be_bytes();
-        Mac::new([2, 0, 0, 0, high, low])
+        Mac::new(mac(self.ifindex))
     }
 
     /// `10.9.` and the ifindex, `fd09::` and the ifindex.

@@ -103,6 +103,30 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "each packet of a connection would be a stray",
         judge: Judge::Host,
     },
+    Fault {
+        name: "neighbor-keeps-its-address",
+        file: "ebpf/src/translate/request.rs",
+        find: "source: if is_neighbor { segment.key.destination } else { segment.key.source },",
+        replace: "source: segment.key.source,",
+        why: "a container would answer its neighbour directly, who knows no such connection",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "one-port-for-two-neighbors",
+        file: "ebpf/src/translate/request.rs",
+        find: "becomes.source_port = other_port(&segment.key, attempt);",
+        replace: "",
+        why: "the second of two containers with one source port would be refused",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "given-port-forgotten",
+        file: "ebpf/src/translate/request.rs",
+        find: "becomes.source_port = held.source_port;",
+        replace: "",
+        why: "a neighbour's second packet would be a stray",
+        judge: Judge::Host,
+    },
     // answer
     Fault {
         name: "halves-not-compared",
