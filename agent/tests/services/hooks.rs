@@ -18,10 +18,13 @@ pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
     }
 }
 
-/// Program ids may be shared by several links (one program on every port): detaching twice fails, which is fine.
+/// Program ids may be shared by several links (one program on every port), which are detached by the first report of the
+/// program already. By the time of another the agent may have put new links in their place: the old ones are no more.
 fn detach_links(links: &Value, program: u32) {
     for link in links.as_array().unwrap().iter().filter(|link| link["prog_id"] == program) {
         let id = link["id"].to_string();
-        run("bpftool", &["link", "detach", "id", &id]).unwrap();
+        if let Err(error) = run("bpftool", &["link", "detach", "id", &id]) {
+            assert!(error.to_string().contains("No such file"), "{error:#}");
+        }
     }
 }
