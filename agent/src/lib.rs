@@ -10,6 +10,7 @@ pub mod bpf;
 pub mod capacity;
 pub mod config;
 pub mod daemon;
+pub mod flows;
 pub mod kernel;
 mod mac;
 pub mod metrics;

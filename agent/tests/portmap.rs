@@ -12,6 +12,8 @@ mod inside;
 mod lifetime;
 #[path = "portmap/outside.rs"]
 mod outside;
+#[path = "portmap/reports.rs"]
+mod reports;
 #[path = "portmap/stage.rs"]
 mod stage;
 #[path = "portmap/unmapped.rs"]

@@ -25,7 +25,7 @@ pub use event::{Event, EventKind};
 pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
-    AgentStatus, AuditReport, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramMode, ProgramReport,
-    Traffic, VlanReport,
+    AgentStatus, AuditReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport, Limits, MappingReport,
+    PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::CapacityReport;
 use crate::event::Event;
-use crate::report::{AgentStatus, AuditReport, DropReport, FdbEntry, PortReport, ProgramReport};
+use crate::report::{
+    AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
+};
 use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
@@ -90,6 +92,10 @@ pub enum Request {
     Ports,
     /// A [`FdbEntry`] per known station.
     Fdb,
+    /// A [`FlowReport`] per translated connection.
+    Flows,
+    /// A [`MappingReport`] per host port.
+    Mappings,
     /// A [`DropReport`] per port and reason.
     Drops,
     /// [`CapacityReport`].
@@ -120,6 +126,10 @@ pub enum Reply {
     Ports(Vec<PortReport>),
     /// To [`Request::Fdb`].
     Fdb(Vec<FdbEntry>),
+    /// To [`Request::Flows`].
+    Flows(Vec<FlowReport>),
+    /// To [`Request::Mappings`].
+    Mappings(Vec<MappingReport>),
     /// To [`Request::Drops`].
     Drops(Vec<DropReport>),
     /// To [`Request::Capacity`].

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Protocol;
+
 /// `shunt-agent status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
@@ -166,4 +168,61 @@ pub struct DropReport {
     pub packets: u64,
     /// Bytes, Ethernet header included.
     pub bytes: u64,
+}
+
+/// `shunt-agent flows`: one translated connection, as its opener's packets come in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Its protocol.
+    pub proto: Protocol,
+    /// From whom.
+    pub src: IpAddr,
+    /// From which port.
+    pub sport: u16,
+    /// To which address of the node.
+    pub dst: IpAddr,
+    /// To which port of the node.
+    pub dport: u16,
+    /// The same, as the container sees it.
+    pub translated: FlowEnds,
+    /// `opening`, `established`, `closing`, `closed` or `reset`.
+    pub state: String,
+    /// When it is forgotten, if nothing comes any more.
+    pub expires_seconds: u64,
+}
+
+/// Both ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEnds {
+    /// From whom.
+    pub src: IpAddr,
+    /// From which port.
+    pub sport: u16,
+    /// To whom.
+    pub dst: IpAddr,
+    /// To which port.
+    pub dport: u16,
+}
+
+/// `shunt-agent mappings`: one port of the node that leads to a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappingReport {
+    /// Its protocol.
+    pub proto: Protocol,
+    /// The node's address; none: any.
+    pub host_ip: Option<IpAddr>,
+    /// The node's port.
+    pub host_port: u16,
+    /// The container's network.
+    pub network: String,
+    /// The container.
+    pub container: String,
+    /// Its interface.
+    pub ifname: String,
+    /// The container's addresses that it leads to, one of each family at most.
+    pub container_ips: Vec<IpAddr>,
+    /// The container's port.
+    pub container_port: u16,
+    /// How many connections there are.
+    pub connections: u64,
 }

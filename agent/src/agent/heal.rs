@@ -84,6 +84,7 @@ impl Agent {
         self.forget_reunited();
         self.mend_pins();
         self.mend_wires();
+        self.sweep_flows();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);
         }

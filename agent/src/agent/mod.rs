@@ -9,6 +9,7 @@ mod capacity;
 mod check;
 mod detach;
 mod events;
+mod flows;
 mod follow;
 mod heal;
 mod health;
@@ -30,6 +31,7 @@ use std::path::PathBuf;
 use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
+use flows::Sweeping;
 use outside::Outside;
 pub use refusal::Refusal;
 
@@ -76,6 +78,7 @@ pub struct Agent {
     masquerading: Option<BTreeSet<MasqueradeRule>>,
     /// The node's own addresses, and where `from_wire` runs.
     outside: Outside,
+    sweeping: Sweeping,
     events: Events,
     /// What was last told of the uplinks' capacity.
     told: Vec<(String, PoolReport, PoolReport)>,
@@ -106,6 +109,7 @@ impl Agent {
             strangers: BTreeMap::new(),
             masquerading: None,
             outside: Outside::default(),
+            sweeping: Sweeping::default(),
             events: Events::default(),
             told: Vec::new(),
             healing: Healing::new(config.repairs),
@@ -132,6 +136,8 @@ impl Agent {
             Request::CheckMap { key, mappings } => self.check_map(&key, &mappings).map(|()| Reply::Checked),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Ports => self.ports().map(Reply::Ports),
+            Request::Flows => self.flows().map(Reply::Flows),
+            Request::Mappings => self.mapping_reports().map(Reply::Mappings),
             Request::Fdb => self.fdb().map(Reply::Fdb),
             Request::Drops => self.drops().map(Reply::Drops),
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),

@@ -130,7 +130,7 @@ impl Agent {
         }
     }
 
-    fn is_mapped(&self) -> bool {
+    pub(super) fn is_mapped(&self) -> bool {
         self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
     }
 

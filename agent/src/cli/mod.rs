@@ -39,6 +39,10 @@ enum Verb {
     Fdb(Query),
     /// What of the uplinks' bandwidth can be handed out, what has been, and what is left?
     Capacity(capacity::Capacity),
+    /// Translated connections, and what they have come to.
+    Flows(Query),
+    /// Which ports of the node lead to which containers?
+    Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
     /// Is everything as it should be, in the kernel and on disk?
@@ -69,6 +73,8 @@ impl Cli {
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Capacity(capacity) => capacity.ask(),
+            Verb::Flows(query) => query.ask(Request::Flows),
+            Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Check(query) => query.check(),
             Verb::Events(query) => query.listen(),

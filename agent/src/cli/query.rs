@@ -1,13 +1,14 @@
 //! Verbs that ask a running agent and print its answer.
 
 use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use serde::Serialize;
 use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
-    AgentStatus, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind, PortReport, Reply,
-    Request, socket_path,
+    AgentStatus, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport,
+    MappingReport, PortReport, Reply, Request, socket_path,
 };
 
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
@@ -34,6 +35,8 @@ impl Query {
             Reply::Status(status) => self.show(status, status_text),
             Reply::Ports(ports) => self.show(ports, |ports| ports_text(ports)),
             Reply::Fdb(entries) => self.show(entries, |entries| fdb_text(entries)),
+            Reply::Flows(flows) => self.show(flows, |flows| flows_text(flows)),
+            Reply::Mappings(mappings) => self.show(mappings, |mappings| mappings_text(mappings)),
             Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
             Reply::Capacity(capacity) => self.show(capacity, capacity_text),
             other => self.show(other, |other| format!("{other:?}\n")),
@@ -186,6 +189,50 @@ fn drops_text(drops: &[DropReport]) -> String {
         table.row([stage, reason, drop.port.clone(), grouped(drop.packets), bytes(drop.bytes)]);
     }
     or_nothing(drops, "nothing dropped", &table)
+}
+
+fn flows_text(flows: &[FlowReport]) -> String {
+    let mut table = Table::new([
+        ("PROTOCOL", Left),
+        ("FROM", Left),
+        ("TO", Left),
+        ("BECOMES", Left),
+        ("STATE", Left),
+        ("EXPIRES", Right),
+    ]);
+    for flow in flows {
+        let FlowEnds { src, sport, dst, dport } = flow.translated;
+        let from_itself = (src, sport) == (flow.src, flow.sport);
+        let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
+        table.row([
+            flow.proto.to_string(),
+            SocketAddr::new(flow.src, flow.sport).to_string(),
+            SocketAddr::new(flow.dst, flow.dport).to_string(),
+            format!("{}{by}", SocketAddr::new(dst, dport)),
+            flow.state.clone(),
+            format!("{} s", flow.expires_seconds),
+        ]);
+    }
+    or_nothing(flows, "no translated connections", &table)
+}
+
+fn mappings_text(mappings: &[MappingReport]) -> String {
+    let mut table =
+        Table::new([("HOST PORT", Left), ("CONTAINER", Left), ("LEADS TO", Left), ("CONNECTIONS", Right)]);
+    for mapping in mappings {
+        let host = mapping.host_ip.map_or_else(
+            || mapping.host_port.to_string(),
+            |ip| SocketAddr::new(ip, mapping.host_port).to_string(),
+        );
+        let to = |ip: &IpAddr| SocketAddr::new(*ip, mapping.container_port).to_string();
+        table.row([
+            format!("{host}/{}", mapping.proto),
+            format!("{}/{}/{}", mapping.network, mapping.container, mapping.ifname),
+            mapping.container_ips.iter().map(to).collect::<Vec<_>>().join(","),
+            grouped(mapping.connections),
+        ]);
+    }
+    or_nothing(mappings, "no host ports", &table)
 }
 
 fn or_nothing<T, const N: usize>(rows: &[T], nothing: &str, table: &Table<N>) -> String {

@@ -30,6 +30,7 @@ impl Attachment {
             v4: first(IpAddr::is_ipv4),
             v6: first(IpAddr::is_ipv6),
             bridge: self.port.bridge.index,
+            vid: self.station_key().vid,
             mac: self.mac,
             ..Mapping::default()
         };

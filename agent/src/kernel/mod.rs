@@ -152,6 +152,11 @@ impl Kernel {
         Ok(link::by_index(&mut self.route, index)?)
     }
 
+    /// Where a map is pinned.
+    pub fn map_pin(&self, name: &str) -> std::path::PathBuf {
+        self.pins.map(name)
+    }
+
     /// The link of this name, if there is one.
     ///
     /// # Errors

@@ -1,0 +1,204 @@
+//! Translated connections: what is told of them, and the sweeping of those that are over.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use aya::Pod;
+use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError};
+use dataplane::abi::MAX_FLOWS;
+use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use dataplane::address::Address;
+use dataplane::translate::connection::Phase;
+use nix::time::{ClockId, clock_gettime};
+use shunt_agent_api::{FlowEnds, FlowReport, MappingReport, Protocol};
+
+use super::{Agent, Refusal};
+use crate::flows::{self, Connection, Flows};
+use crate::kernel::KernelError;
+
+/// How often entries that are over are looked for.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// The sweeping of `FLOWS`, beside the agent's own work: a full map takes longer than an ADD may wait.
+#[derive(Debug, Default)]
+pub(super) struct Sweeping {
+    last: Option<Instant>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether there may be entries although nothing is mapped any more.
+    leftovers: bool,
+}
+
+impl Agent {
+    /// Begins to sweep, if it is time, and the last sweep is over.
+    pub(super) fn sweep_flows(&mut self) {
+        let is_due = self.sweeping.last.is_none_or(|last| last.elapsed() > PERIOD);
+        let is_mapped = self.is_mapped();
+        if !is_due || !(is_mapped || self.sweeping.leftovers) {
+            return;
+        }
+        if self.sweeping.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        // Once more after the last mapping has gone.
+        (self.sweeping.last, self.sweeping.leftovers) = (Some(Instant::now()), is_mapped);
+        let [flows, mappings] = ["FLOWS", "MAPPINGS"].map(|name| self.kernel.map_pin(name));
+        let sweep = move || match sweep(&flows, &mappings) {
+            Ok(0) => {}
+            Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
+            Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
+        };
+        match thread::Builder::new().name("sweep".into()).spawn(sweep) {
+            Ok(thread) => self.sweeping.thread = Some(thread),
+            Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
+        }
+    }
+
+    /// A [`FlowReport`] per translated connection.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn flows(&self) -> Result<Vec<FlowReport>, Refusal> {
+        let flows = self.read_flows()?;
+        let now = boot_time();
+        let mut reports: Vec<_> =
+            flows::connections(&flows).map(|connection| flow_report(&connection, now)).collect();
+        reports.sort_by(|one, other| {
+            (one.dport, one.src, one.sport).cmp(&(other.dport, other.src, other.sport))
+        });
+        Ok(reports)
+    }
+
+    /// A [`MappingReport`] per host port, in the order of the attachments.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
+        let flows = self.read_flows()?;
+        let mut counts: HashMap<MappingKey, u64> = HashMap::new();
+        for connection in flows::connections(&flows) {
+            let key = self.mapping_of(&connection);
+            *counts.entry(key).or_default() += 1;
+        }
+        let mut reports = Vec::new();
+        for attachment in self.registry.attachments() {
+            for ((key, value), mapping) in attachment.mapping_entries().zip(&attachment.port.mappings) {
+                let addresses = [value.v4, value.v6].map(ip).into_iter().filter(|ip| {
+                    !ip.is_unspecified() && mapping.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4())
+                });
+                reports.push(MappingReport {
+                    proto: mapping.protocol,
+                    host_ip: mapping.host_ip,
+                    host_port: mapping.host_port,
+                    network: attachment.port.key.network.clone(),
+                    container: attachment.port.key.container.clone(),
+                    ifname: attachment.port.key.ifname.clone(),
+                    container_ips: addresses.collect(),
+                    container_port: mapping.container_port,
+                    connections: counts.get(&key).copied().unwrap_or_default(),
+                });
+            }
+        }
+        Ok(reports)
+    }
+
+    /// The key of the mapping by which a connection came: of the very address, else of any.
+    fn mapping_of(&self, connection: &Connection<'_>) -> MappingKey {
+        let [any, own] = keys_of(connection.request);
+        if self.kernel.maps.mappings.get(&own, 0).is_ok() { own } else { any }
+    }
+
+    fn read_flows(&self) -> Result<Flows, Refusal> {
+        read(&self.kernel.maps.flows)
+            .map_err(|source| Refusal::Kernel(KernelError::Map { map: "FLOWS", source }))
+    }
+}
+
+/// Removes what is over. How many entries that were.
+fn sweep(flows: &Path, mappings: &Path) -> Result<usize, MapError> {
+    let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
+    let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
+    let found = read(&map)?;
+    let is_mapped = |connection: &Connection<'_>| {
+        let becomes = connection.opener.becomes;
+        let leads_there = |key: &MappingKey| {
+            mappings.get(key, 0).is_ok_and(|mapping| {
+                mapping.bridge == becomes.domain
+                    && mapping.port == becomes.destination_port
+                    && [mapping.v4, mapping.v6].contains(&becomes.destination)
+            })
+        };
+        keys_of(connection.request).iter().any(leads_there)
+    };
+    let stale = flows::stale(&found, boot_time(), is_mapped);
+    // One may have been evicted meanwhile; one that has been made anew is made anew once more.
+    Ok(stale.iter().filter(|key| map.remove(key).is_ok()).count())
+}
+
+fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {
+    BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
+}
+
+/// Every entry. Entries come and go meanwhile: one that is gone sends the walk back to its beginning, so it has an end.
+fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
+    let mut found = Flows::new();
+    for entry in map.iter().take(2 * MAX_FLOWS as usize) {
+        match entry {
+            Ok((key, flow)) => _ = found.insert(key, flow),
+            Err(MapError::KeyNotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The keys by which a packet with this tuple asks for a mapping.
+fn keys_of(request: &TupleKey) -> [MappingKey; 2] {
+    let any = MappingKey {
+        address: Address::default(),
+        port: request.destination_port,
+        protocol: request.protocol,
+        pad: 0,
+    };
+    [any, MappingKey { address: request.destination, ..any }]
+}
+
+fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
+    let Connection { request, opener, .. } = connection;
+    let ends = |tuple: &TupleKey| FlowEnds {
+        src: ip(tuple.source),
+        sport: tuple.source_port.number(),
+        dst: ip(tuple.destination),
+        dport: tuple.destination_port.number(),
+    };
+    FlowReport {
+        proto: if request.protocol == 17 { Protocol::Udp } else { Protocol::Tcp },
+        src: ip(request.source),
+        sport: request.source_port.number(),
+        dst: ip(request.destination),
+        dport: request.destination_port.number(),
+        translated: ends(&opener.becomes),
+        state: match connection.phase() {
+            Phase::Opening => "opening",
+            Phase::Established => "established",
+            Phase::Closing => "closing",
+            Phase::Closed => "closed",
+            Phase::Reset => "reset",
+        }
+        .to_owned(),
+        expires_seconds: connection.remaining(now).as_secs(),
+    }
+}
+
+fn ip(address: Address) -> IpAddr {
+    IpAddr::from(address.octets()).to_canonical()
+}
+
+/// The programs' clock.
+fn boot_time() -> u64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+        .unwrap_or_default()
+}

@@ -1,0 +1,127 @@
+//! What the entries of translated connections say, and which of them are over.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
+use dataplane::parse::Protocol;
+use dataplane::translate::connection::{self, Direction, Fate, Phase, Shown};
+
+/// The entries of `FLOWS`, as one look at the map found them.
+pub type Flows = HashMap<TupleKey, Translation>;
+
+/// A half may be seen before the other one is there: younger than this it is not called a leftover.
+const YOUNG: u64 = 5_000_000_000;
+
+/// One connection: its opener's entry and the other one.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection<'a> {
+    /// The tuple of the opener's packets.
+    pub request: &'a TupleKey,
+    /// What they become.
+    pub opener: &'a Translation,
+    /// The other direction.
+    pub answerer: &'a Translation,
+}
+
+impl Connection<'_> {
+    /// What it has come to.
+    pub fn phase(&self) -> Phase {
+        connection::phase(Shown(self.opener.shown), Shown(self.answerer.shown))
+    }
+
+    /// How long it is remembered from now on, if nothing comes any more.
+    pub fn remaining(&self, now: u64) -> Duration {
+        let touched = self.opener.touched.max(self.answerer.touched);
+        let lifetime = connection::lifetime(Protocol(self.request.protocol), self.phase());
+        Duration::from_nanos(lifetime.saturating_sub(now.saturating_sub(touched)))
+    }
+
+    fn is_over(&self, now: u64) -> bool {
+        let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
+        let protocol = Protocol(self.request.protocol);
+        let fate = connection::fate(protocol, direction(self.opener), direction(self.answerer), false, now);
+        fate == Fate::Strays
+    }
+}
+
+/// Every connection that has both of its entries.
+pub fn connections(flows: &Flows) -> impl Iterator<Item = Connection<'_>> {
+    flows.iter().filter(|(_, flow)| flow.flags & TRANSLATION_OPENER != 0).filter_map(|(request, opener)| {
+        let answerer = flows.get(&opener.becomes.reversed(opener.becomes.domain))?;
+        (answerer.begun == opener.begun).then_some(Connection { request, opener, answerer })
+    })
+}
+
+/// The entries that are to go: of connections that are over or have lost their mapping, and halves that are left over.
+pub fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection<'_>) -> bool) -> Vec<TupleKey> {
+    let alive: Vec<_> = connections(flows)
+        .filter(|connection| !connection.is_over(now) && is_mapped(connection))
+        .flat_map(|connection| {
+            let becomes = connection.opener.becomes;
+            [*connection.request, becomes.reversed(becomes.domain)]
+        })
+        .collect();
+    let alive: std::collections::HashSet<_> = alive.into_iter().collect();
+    let is_old = |flow: &Translation| now.saturating_sub(flow.begun) > YOUNG;
+    flows.iter().filter(|(key, flow)| is_old(flow) && !alive.contains(key)).map(|(key, _)| *key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn pair(port: u16, begun: u64, touched: u64) -> [(TupleKey, Translation); 2] {
+        let request = TupleKey { source_port: port.into(), protocol: 17, ..TupleKey::default() };
+        let becomes = TupleKey { domain: 9, destination_port: 80.into(), ..request };
+        let half = |becomes, flags| Translation {
+            becomes,
+            shown: Shown::NOTHING.datagram().0,
+            touched,
+            begun,
+            slot: 0,
+            flags,
+        };
+        [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(9), half(request.reversed(0), 0))]
+    }
+
+    #[test]
+    fn a_live_connection_stays_and_one_that_is_over_goes_with_both_halves() {
+        let now = 1_000 * SECOND;
+        let flows: Flows =
+            pair(1, 0, now - SECOND).into_iter().chain(pair(2, 0, now - 301 * SECOND)).collect();
+        let gone = stale(&flows, now, |_| true);
+        assert_eq!(gone.len(), 2, "{gone:?}");
+        assert!(pair(2, 0, 0).iter().all(|(key, _)| gone.contains(key)));
+        assert_eq!(connections(&flows).count(), 2);
+    }
+
+    #[test]
+    fn without_its_mapping_a_connection_goes() {
+        let now = 1_000 * SECOND;
+        let flows: Flows = pair(1, 0, now).into();
+        assert_eq!(stale(&flows, now, |_| false).len(), 2);
+    }
+
+    #[test]
+    fn a_half_that_is_left_over_goes_unless_the_other_may_be_on_its_way() {
+        let now = 1_000 * SECOND;
+        let [(key, half), _] = pair(1, 10 * SECOND, now);
+        assert_eq!(stale(&Flows::from([(key, half)]), now, |_| true), [key]);
+        let young = Translation { begun: now - SECOND, ..half };
+        assert_eq!(stale(&Flows::from([(key, young)]), now, |_| true), []);
+        let [_, (other_key, other)] = pair(1, 20 * SECOND, now);
+        let mixed = Flows::from([(key, half), (other_key, other)]);
+        assert_eq!(stale(&mixed, now, |_| true).len(), 2, "halves of two connections are none");
+    }
+
+    #[test]
+    fn what_remains_of_a_connections_time_is_told() {
+        let flows: Flows = pair(1, 0, 100 * SECOND).into();
+        let connection = connections(&flows).next().unwrap();
+        assert_eq!(connection.remaining(160 * SECOND), Duration::from_secs(240));
+        assert_eq!(connection.remaining(900 * SECOND), Duration::ZERO);
+    }
+}
