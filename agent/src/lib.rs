@@ -16,6 +16,7 @@ mod mac;
 pub mod metrics;
 pub mod netlink;
 pub mod nft;
+pub mod privileges;
 pub mod registry;
 pub mod shape;
 pub mod state;

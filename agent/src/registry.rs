@@ -7,6 +7,7 @@ use dataplane::abi::{MAX_SLOTS, NO_SLOT};
 use dataplane::address::Mac;
 use shunt_agent_api::{AttachmentKey, BridgePort, Restrictions};
 
+use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;
 
 /// One container interface, attached.
@@ -30,6 +31,16 @@ impl Attachment {
     /// Whether it may do less than an open port; then its programs fail closed.
     pub fn is_restricted(&self) -> bool {
         self.port.restrictions != Restrictions::default()
+    }
+
+    /// The station that the kernel's bridge is told of: it must know nothing of a port in VLANs.
+    pub fn known_station(&self) -> Option<Mac> {
+        self.port.restrictions.vlans.is_none().then_some(self.mac)
+    }
+
+    /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
+    pub fn is_served_by(&self, link: &Link) -> bool {
+        link.port_flags.and(PortFlags::of(&self.port)) == link.port_flags
     }
 }
 

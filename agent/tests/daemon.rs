@@ -26,8 +26,12 @@ mod health;
 mod kernel;
 #[path = "daemon/metrics.rs"]
 mod metrics;
+#[path = "daemon/privileges.rs"]
+mod privileges;
 #[path = "daemon/rig.rs"]
 mod rig;
+#[path = "daemon/service.rs"]
+mod service;
 #[path = "daemon/socket.rs"]
 mod socket;
 #[path = "daemon/start.rs"]

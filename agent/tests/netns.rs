@@ -1,6 +1,6 @@
 //! End to end: the release binaries in network namespaces, three containers by real CNI ADDs. Needs root and
 //! `cargo xtask build`.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests, and their figures")]
 
 #[path = "netns/admission.rs"]
 mod admission;
@@ -20,10 +20,14 @@ mod fast_path;
 mod hooks;
 #[path = "netns/intruder.rs"]
 mod intruder;
+#[path = "netns/killed.rs"]
+mod killed;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
+#[path = "netns/soak.rs"]
+mod soak;
 #[path = "netns/stage.rs"]
 mod stage;
 #[allow(dead_code, reason = "the chains time bursts with it too")]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bandwidth, PortMapping, Restrictions};
+use crate::{Bandwidth, PortMapping, Restrictions, Service};
 
 /// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
 /// unique only together with the network's name).
@@ -67,6 +67,9 @@ pub struct BridgePort {
     /// Its limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bandwidth: Bandwidth,
+    /// What the kernel bridge was told for it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub service: Service,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

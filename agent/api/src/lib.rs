@@ -16,6 +16,7 @@ mod mapping;
 mod message;
 mod report;
 mod restriction;
+mod service;
 
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
@@ -29,3 +30,4 @@ pub use report::{
     PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
+pub use service::Service;

@@ -43,6 +43,9 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if let Some(prefix) = port.masquerade.iter().find(|prefix| prefix.parse::<Prefix>().is_err()) {
         return Err(malformed("masquerade", prefix, "is not an address prefix"));
     }
+    if let Some(text) = port.service.gateways.iter().find(|text| text.parse::<Prefix>().is_err()) {
+        return Err(malformed("gateways", text, "is not an address with its subnet's length"));
+    }
     if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
@@ -163,7 +166,7 @@ fn malformed(field: &'static str, value: &str, reason: &'static str) -> Refusal 
 
 #[cfg(test)]
 mod tests {
-    use shunt_agent_api::Rate;
+    use shunt_agent_api::{Rate, Service};
 
     use super::*;
 
@@ -181,6 +184,7 @@ mod tests {
             restrictions: Restrictions::default(),
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
+            service: Service::default(),
         }
     }
 
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
         type Spoil = fn(&mut BridgePort);
-        let cases: [(&str, Spoil); 16] = [
+        let cases: [(&str, Spoil); 17] = [
             ("ingress", |p| p.bandwidth.ingress = Some(Rate { rate: 0, burst: 8 })),
             ("egress", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 0 })),
             ("netns", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 8 })),
@@ -208,6 +212,7 @@ mod tests {
             ("mac", |p| p.mac = "nonsense".into()),
             ("mtu", |p| p.mtu = 0),
             ("ips", |p| p.ips = vec!["224.0.0.1".parse().unwrap()]),
+            ("gateways", |p| p.service.gateways = vec!["10.0.0.1".into()]),
             ("masquerade", |p| p.masquerade = vec!["10.0.0.0".into()]),
         ];
         for (field, spoil) in cases {

@@ -148,8 +148,8 @@ impl Agent {
     }
 }
 
-/// What makes two ports of one key different attachments; where the runtime keeps the namespace, and whether the
-/// peer is up yet, do not.
+/// What makes two ports of one key different attachments; where the runtime keeps the namespace, whether the peer is
+/// up yet, and what the bridge was told, do not.
 pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
     let BridgePort {
         key: _,
@@ -164,6 +164,7 @@ pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         restrictions,
         mappings,
         bandwidth,
+        service: _,
     } = one;
     [
         (*host != other.host, "host interface"),

@@ -19,7 +19,7 @@ impl Agent {
         let goes_with_link =
             link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
         let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
-        let port = self.forget(key, "asked to");
+        let port = self.forget(key, "asked to").or_else(|| self.forget_orphan(key));
         match link {
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
@@ -50,10 +50,14 @@ impl Agent {
         let stale: Vec<_> = self
             .registry
             .attachments()
-            .map(|attachment| attachment.port.key.clone())
+            .map(|attachment| &attachment.port.key)
+            .chain(self.orphaned())
             .filter(|key| key.network == network && !valid.contains(key))
+            .cloned()
             .collect();
-        let removed: Vec<_> = stale.iter().filter_map(|key| self.forget(key, "collected")).collect();
+        let removed =
+            stale.iter().filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key)));
+        let removed: Vec<_> = removed.collect();
         tracing::info!(network, removed = removed.len(), "collected");
         Collected { removed }
     }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use shunt_agent_api::EventKind;
 
-use super::health::Orphan;
 use super::reconcile::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
@@ -21,7 +20,12 @@ impl Agent {
                 LinkEvent::Gone(link) => self.gone(link.index),
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
                 LinkEvent::Addressed(address) => self.addressed(*address).map_err(Refusal::from),
-                LinkEvent::Unaddressed(address) => self.unaddressed(*address).map_err(Refusal::from),
+                LinkEvent::Unaddressed(address) => {
+                    if self.registry.bridge(address.ifindex).is_some() {
+                        self.healing.miss(address.ifindex);
+                    }
+                    self.unaddressed(*address).map_err(Refusal::from)
+                }
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
@@ -59,9 +63,13 @@ impl Agent {
         if port.host.name != link.name {
             return;
         }
-        if link.master == Some(port.bridge.index) {
+        let serves = link.master == Some(port.bridge.index);
+        if serves {
             self.healing.serves(link);
-        } else {
+        }
+        if !serves
+            || self.registry.by_host(link.index).is_some_and(|attachment| !attachment.is_served_by(link))
+        {
             self.look_at(link.index);
         }
     }
@@ -112,7 +120,7 @@ impl Agent {
     }
 
     /// The event may be old: what counts is whether the index still names the link that is attached.
-    fn gone(&mut self, index: u32) -> Result<(), Refusal> {
+    pub(super) fn gone(&mut self, index: u32) -> Result<(), Refusal> {
         self.reaping.remove(&index);
         if self.outside.wires.contains_key(&index) {
             self.watch_wires();
@@ -128,19 +136,16 @@ impl Agent {
             self.forget(&key, "its link is gone");
             tracing::info!(%key, "detached: its link is gone");
         }
-        let bridge = self.registry.bridge(index).map(|bridge| bridge.link.name.clone());
-        if let Some(bridge) = bridge.filter(|name| !is_still_there(name)) {
+        let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
+        if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {
             let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
-            self.events.tell(EventKind::BridgeLost, None, &bridge, detail);
+            self.events.tell(EventKind::BridgeLost, None, &bridge.name, detail);
             let keys: Vec<_> =
                 self.registry.of_bridge(index).map(|attachment| attachment.port.key.clone()).collect();
             for key in keys {
-                if let Some(port) = self.forget(&key, "its bridge is gone") {
-                    let says = format!("{key}: its bridge {bridge} was deleted; it has to be made anew");
-                    self.orphans.push(Orphan { host: port.host, says });
-                }
-                tracing::warn!(%key, "detached: its bridge is gone");
+                self.orphan(&key, &bridge);
             }
+            self.reunite();
         }
         Ok(())
     }

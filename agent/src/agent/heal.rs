@@ -12,7 +12,8 @@ use shunt_agent_api::{AttachmentKey, EventKind};
 
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
-use crate::netlink::link::{Link, PortFlags};
+use crate::netlink::bridge::PortFlags;
+use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge};
 
 /// How long one look may take, of every second.
@@ -20,6 +21,9 @@ const BUDGET: Duration = Duration::from_millis(10);
 
 /// How long a repair is given before the next one of the same: somebody else may be at it too.
 const RESPITE: Duration = Duration::from_millis(900);
+
+/// How long a bridge may lack an address: one that is replaced is first removed.
+const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 
 /// What is remembered between one look and the next.
 #[derive(Debug, Default)]
@@ -33,6 +37,8 @@ pub(super) struct Healing {
     /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
     in_service: HashMap<u32, PortFlags>,
     repaired: HashMap<String, Instant>,
+    /// Since when bridges lack an address, by their indexes.
+    unaddressed: HashMap<u32, Instant>,
     /// The last that was looked at.
     last: Option<AttachmentKey>,
 }
@@ -45,6 +51,22 @@ impl Healing {
     /// Notes how a host end is a port of its bridge.
     pub(super) fn serves(&mut self, link: &Link) {
         self.in_service.insert(link.index, link.port_flags);
+    }
+
+    /// Whether nothing is to be repaired.
+    pub(super) const fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// How a host end is to be a port of its bridge.
+    pub(super) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
+        let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
+        was.and(PortFlags::of(&attachment.port))
+    }
+
+    /// Notes that an interface lacks an address. False if it is too early to give it back.
+    pub(super) fn miss(&mut self, ifindex: u32) -> bool {
+        self.unaddressed.entry(ifindex).or_insert_with(Instant::now).elapsed() > ADDRESS_RESPITE
     }
 
     /// Forgets an attachment.
@@ -81,7 +103,7 @@ impl Agent {
         let begun = Instant::now();
         self.read_speeds();
         self.tell_capacity();
-        self.forget_reunited();
+        self.reunite();
         self.mend_pins();
         self.mend_wires();
         self.sweep_flows();
@@ -107,6 +129,16 @@ impl Agent {
         if self.healing.off || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
             return;
         }
+        let bridge = attachment.port.bridge.index;
+        if findings.iter().flatten().any(|finding| matches!(finding, Finding::Master { .. }))
+            && self.kernel.link(bridge).is_ok_and(|link| link.is_none())
+        {
+            // Its ports say so first.
+            if let Err(error) = self.gone(bridge) {
+                tracing::warn!(%error, "could not follow the loss of a bridge");
+            }
+            return;
+        }
         let ifname = attachment.port.host.name.clone();
         let repair = |agent: &mut Self, findings: &[Finding]| {
             agent.repair(&attachment, findings)?;
@@ -127,21 +159,48 @@ impl Agent {
     }
 
     pub(super) fn mend_bridge(&mut self, bridge: &Bridge) {
-        let findings = self.kernel.audit_bridge(bridge).map_err(Refusal::from);
+        let findings = self.audit_bridge_patiently(bridge);
         if self.healing.off || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
             return;
         }
         let name = bridge.link.name.clone();
-        let repair = |agent: &mut Self, _: &[Finding]| {
+        let repair = |agent: &mut Self, findings: &[Finding]| {
+            for finding in findings {
+                if let Finding::Address { address, .. } = finding {
+                    agent.kernel.add_address(bridge.link.index, *address)?;
+                }
+            }
             let entries = agent.port_entries()?;
             if !agent.adopt_bridge(bridge, &entries)? {
                 let ports = agent.registry.of_bridge(bridge.link.index);
                 let unsure = ports.map(|attachment| attachment.port.host.index).collect();
                 agent.learn(&unsure);
             }
-            Ok(agent.kernel.audit_bridge(bridge)?)
+            agent.audit_bridge(bridge)
         };
         self.treat(&name, None, &name, findings, repair);
+    }
+
+    /// What is wrong with a bridge.
+    pub(super) fn audit_bridge(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, Refusal> {
+        let mut findings = self.kernel.audit_bridge(bridge)?;
+        let name = &bridge.link.name;
+        let missing = self.missing_gateways(&bridge.link)?;
+        findings
+            .extend(missing.into_iter().map(|address| Finding::Address { bridge: name.clone(), address }));
+        Ok(findings)
+    }
+
+    /// The same, but for addresses that it lacks since a moment ago.
+    fn audit_bridge_patiently(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, Refusal> {
+        let mut findings = self.audit_bridge(bridge)?;
+        let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
+        if !findings.iter().any(is_address) {
+            self.healing.unaddressed.remove(&bridge.link.index);
+        } else if !self.healing.miss(bridge.link.index) {
+            findings.retain(|finding| !is_address(finding));
+        }
+        Ok(findings)
     }
 
     /// What is wrong with an attachment. One that is not in service yet needs no bridge.
@@ -153,6 +212,9 @@ impl Agent {
                 None => self.notice_service(attachment)?,
             }
         }
+        // A container whose namespace is gone sends nothing any more.
+        let limits = self.kernel.audit_limits(attachment).unwrap_or_default();
+        findings.extend(limits.into_iter().map(Finding::Limit));
         if !self.store.holds(&attachment.port) {
             findings.push(Finding::StateFile);
         }
@@ -210,13 +272,25 @@ impl Agent {
         for finding in findings {
             match finding {
                 Finding::Master { .. } => {
-                    let flags = self.healing.in_service.get(&port.host.index).copied().unwrap_or_default();
-                    // The bridge must know nothing of a port in VLANs.
-                    let container = port.restrictions.vlans.is_none().then_some(attachment.mac);
-                    self.kernel.enslave(port.host.index, port.bridge.index, flags, container)?;
+                    let flags = self.healing.flags_of(attachment);
+                    self.kernel.enslave(
+                        port.host.index,
+                        port.bridge.index,
+                        flags,
+                        attachment.known_station(),
+                    )?;
                 }
+                Finding::Flags { .. } => {
+                    let flags = self.healing.flags_of(attachment);
+                    self.kernel.set_port_flags(port.host.index, flags, attachment.known_station())?;
+                }
+                Finding::Limit(_) => self.kernel.limit(port)?,
                 Finding::StateFile => self.store.write(port)?,
-                Finding::Entry { .. } | Finding::Program(_) | Finding::Link(_) | Finding::Pin(_) => {}
+                Finding::Entry { .. }
+                | Finding::Program(_)
+                | Finding::Link(_)
+                | Finding::Pin(_)
+                | Finding::Address { .. } => {}
             }
         }
         if findings.iter().any(|finding| matches!(finding, Finding::Entry { .. } | Finding::Program(_))) {

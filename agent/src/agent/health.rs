@@ -1,17 +1,9 @@
 //! How well the agent is: whether an ADD would work, and what else an operator should know.
 
-use shunt_agent_api::{AuditReport, Interface};
+use shunt_agent_api::AuditReport;
 
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
-
-/// A host end whose bridge was deleted under it.
-#[derive(Clone, Debug)]
-pub(super) struct Orphan {
-    pub(super) host: Interface,
-    /// Whose it is, and what is wrong, for a person.
-    pub(super) says: String,
-}
 
 impl Agent {
     /// Why an ADD would not work; empty if it would.
@@ -20,14 +12,13 @@ impl Agent {
         let pins = self.kernel.pinned().err().map(|error| error.to_string());
         let ailments =
             self.healing.ailments.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
-        store.into_iter().chain(pins).chain(ailments).collect()
+        store.into_iter().chain(pins).chain(ailments).chain(self.orphans_say()).collect()
     }
 
     /// What an operator should know although an ADD would work.
     pub(super) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
-        let orphans = self.orphans.iter().map(|orphan| orphan.says.clone());
-        self.warnings.iter().cloned().chain(aside).chain(orphans).collect()
+        self.warnings.iter().cloned().chain(aside).collect()
     }
 
     /// Compares everything with the kernel and with the state directory.
@@ -35,7 +26,7 @@ impl Agent {
     /// # Errors
     /// The kernel cannot say.
     pub fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
-        self.forget_reunited();
+        self.reunite();
         let mut findings: Vec<_> = self.reasons();
         findings.extend(self.kernel.audit_pins().iter().map(Finding::to_string));
         for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {
@@ -44,22 +35,9 @@ impl Agent {
         }
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             let name = &bridge.link.name;
-            let wrong = self.kernel.audit_bridge(&bridge)?;
+            let wrong = self.audit_bridge(&bridge)?;
             findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
         }
-        findings.extend(self.orphans.iter().map(|orphan| orphan.says.clone()));
         Ok(AuditReport { consistent: findings.is_empty(), findings })
-    }
-
-    /// Orphans that are gone, or attached again, are none any more.
-    pub(super) fn forget_reunited(&mut self) {
-        let mut orphans = std::mem::take(&mut self.orphans);
-        orphans.retain(|orphan| {
-            let is_there = self.kernel.link(orphan.host.index).is_ok_and(|link| {
-                link.is_some_and(|link| link.name == orphan.host.name && link.master.is_none())
-            });
-            is_there && !self.is_known(orphan.host.index)
-        });
-        self.orphans = orphans;
     }
 }

@@ -11,12 +11,14 @@ mod detach;
 mod events;
 mod flows;
 mod follow;
+mod gateway;
 mod heal;
 mod health;
 mod learn;
 mod limit;
 mod mappings;
 mod masquerade;
+mod orphan;
 mod outside;
 mod reap;
 mod reconcile;
@@ -36,7 +38,7 @@ use outside::Outside;
 pub use refusal::Refusal;
 
 use self::heal::Healing;
-use self::health::Orphan;
+use self::orphan::Orphan;
 use crate::bpf::expedite::Expedited;
 use crate::capacity::Ledger;
 use crate::capacity::speed::Speeds;
@@ -83,7 +85,7 @@ pub struct Agent {
     /// What was last told of the uplinks' capacity.
     told: Vec<(String, PoolReport, PoolReport)>,
     healing: Healing,
-    /// Host ends whose bridge was deleted.
+    /// Containers whose bridge was deleted.
     orphans: Vec<Orphan>,
 }
 

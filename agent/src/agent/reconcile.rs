@@ -44,6 +44,10 @@ impl Agent {
         let mut lost = Vec::new();
         for record in loaded.records {
             if let Err(why) = self.place(&record.port, &links, &mut heirlooms) {
+                if has_lost_its_bridge(&record.port, &links) {
+                    self.orphan_of(record.port);
+                    continue;
+                }
                 tracing::info!(key = %record.port.key, %why, "forgotten");
                 lost.push(record.port);
             }
@@ -116,4 +120,11 @@ impl Agent {
     pub(super) fn is_known(&self, ifindex: u32) -> bool {
         self.registry.by_host(ifindex).is_some() || self.registry.bridge(ifindex).is_some()
     }
+}
+
+/// Whether its host end is there, and its bridge is not.
+fn has_lost_its_bridge(port: &BridgePort, links: &Links) -> bool {
+    let is_there =
+        |interface: &Interface| links.get(&interface.index).is_some_and(|link| link.name == interface.name);
+    is_there(&port.host) && !is_there(&port.bridge)
 }

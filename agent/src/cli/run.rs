@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use shunt_agent::capacity::UplinkOptions;
 use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
-use shunt_agent::daemon;
+use shunt_agent::{daemon, privileges};
 use tracing_subscriber::EnvFilter;
 
 use super::USAGE;
@@ -69,6 +69,10 @@ impl Run {
         };
         for warning in &config.warnings {
             tracing::warn!("{warning}");
+        }
+        if let Err(error) = privileges::give_up_the_rest() {
+            tracing::error!(%error, "what is not needed cannot be given up");
+            return ExitCode::FAILURE;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ran = match runtime {

@@ -24,6 +24,11 @@ impl Kernel {
                 bridge: attachment.port.bridge.name.clone(),
             });
         }
+        let bridge = attachment.port.bridge.name.clone();
+        // A port that is down is being made.
+        if link.master.is_some() && link.up && !attachment.is_served_by(&link) {
+            findings.push(Finding::Flags { host: host.name.clone(), bridge });
+        }
         let entry = lookup(&self.maps.ports, &attachment.port_key()).map_err(in_map("PORTS"))?;
         if entry.map(|entry| Port { asks: 0, ..entry }) != Some(attachment.port_entry(0)) {
             findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));

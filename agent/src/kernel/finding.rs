@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::bpf::hook::Hook;
+use crate::nft::Prefix;
 
 /// One thing that is missing or altered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,20 @@ pub enum Finding {
         /// The bridge.
         bridge: String,
     },
+    /// The bridge was told something else of the port.
+    Flags {
+        /// The host end.
+        host: String,
+        /// The bridge.
+        bridge: String,
+    },
+    /// The bridge has lost an address.
+    Address {
+        /// The bridge.
+        bridge: String,
+        /// The address.
+        address: Prefix,
+    },
     /// A map entry.
     Entry {
         /// In which map.
@@ -28,6 +43,8 @@ pub enum Finding {
     },
     /// A program is not attached.
     Program(Hook),
+    /// A limit, in these words.
+    Limit(String),
     /// A map or a program is pinned no more.
     Pin(PathBuf),
     /// The attachment is not written down.
@@ -46,6 +63,8 @@ impl fmt::Display for Finding {
         match self {
             Self::Link(name) => write!(f, "the link {name} is gone"),
             Self::Master { host, bridge } => write!(f, "{host} is not a port of {bridge}"),
+            Self::Flags { host, bridge } => write!(f, "{bridge} was told something else of {host}"),
+            Self::Address { bridge, address } => write!(f, "{bridge} has lost its address {address}"),
             Self::Entry { map, of, altered } => {
                 let state = if *altered { "altered" } else { "missing" };
                 write!(f, "the entry of {of} in {map} is {state}")
@@ -53,6 +72,7 @@ impl fmt::Display for Finding {
             Self::Program(hook) => {
                 write!(f, "the program {} is not attached to {}", hook.program.name(), hook.ifname)
             }
+            Self::Limit(how) => f.write_str(how),
             Self::Pin(path) => write!(f, "the pin {} is gone", path.display()),
             Self::StateFile => f.write_str("its state file is missing or altered"),
         }

@@ -17,8 +17,8 @@ use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
 use crate::registry::{Attachment, Bridge};
 
-/// How long a link that was unpinned may take to go.
-const LINGERING: Duration = Duration::from_millis(500);
+/// How long a link that was unpinned may take to go: milliseconds, but the kernel does it when it finds the time.
+const LINGERING: Duration = Duration::from_secs(3);
 
 /// How programs are to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,8 +39,10 @@ use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
-use crate::netlink::link::{self, Kind, Link, PortFlags};
-use crate::netlink::{NetlinkError, RequestSocket, station};
+use crate::netlink::bridge::{self, PortFlags};
+use crate::netlink::link::{self, Kind, Link};
+use crate::netlink::{NetlinkError, RequestSocket, gateway, station};
+use crate::nft::Prefix;
 use crate::registry::Others;
 
 /// Why the kernel is not as it should be.
@@ -189,11 +191,8 @@ impl Kernel {
         flags: PortFlags,
         container: Option<Mac>,
     ) -> Result<(), KernelError> {
-        link::enslave(&mut self.route, index, bridge, flags)?;
-        match container {
-            Some(mac) => Ok(station::add(&mut self.route, index, mac)?),
-            None => Ok(()),
-        }
+        bridge::enslave(&mut self.route, index, bridge)?;
+        self.set_port_flags(index, flags, container)
     }
 
     /// What a link is made of; none if there is none.
@@ -210,6 +209,57 @@ impl Kernel {
     /// Netlink's.
     pub fn kinds(&mut self) -> Result<Vec<Kind>, KernelError> {
         Ok(link::kinds(&mut self.route)?)
+    }
+
+    /// Tells a port's bridge what kind of port it is, and who is behind it: by a locked port nobody else may send.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn set_port_flags(
+        &mut self,
+        index: u32,
+        flags: PortFlags,
+        container: Option<Mac>,
+    ) -> Result<(), KernelError> {
+        if let Some(mac) = container {
+            station::add(&mut self.route, index, mac)?;
+        }
+        Ok(bridge::set_flags(&mut self.route, index, flags)?)
+    }
+
+    /// Makes a bridge like this one, unless a link of its name is there.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn make_bridge(&mut self, like: &Link) -> Result<(), KernelError> {
+        Ok(bridge::make(&mut self.route, like)?)
+    }
+
+    /// The bridge of this name, if there is one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn bridge_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
+        match link::by_name(&mut self.route, name)?.filter(|found| found.kind == "bridge") {
+            Some(found) => self.link(found.index),
+            None => Ok(None),
+        }
+    }
+
+    /// The addresses of an interface, with their subnets.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn subnets(&mut self, index: u32) -> Result<Vec<Prefix>, KernelError> {
+        Ok(gateway::of(&mut self.route, index)?)
+    }
+
+    /// Gives an interface an address.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn add_address(&mut self, index: u32, address: Prefix) -> Result<(), KernelError> {
+        Ok(gateway::add(&mut self.route, index, address)?)
     }
 
     /// Every link of the namespace.

@@ -4,6 +4,7 @@ use dataplane::address::Mac;
 use nix::libc;
 
 use super::attribute::attribute;
+use super::bridge::{IFLA_BR_VLAN_FILTERING, IFLA_INFO_SLAVE_DATA, PortFlags};
 use super::socket::{self, NetlinkError, RequestSocket};
 
 /// Bytes of `struct ifinfomsg`.
@@ -11,14 +12,6 @@ const IFINFOMSG: usize = 16;
 
 /// Leaves the statistics out of the answer (`RTEXT_FILTER_SKIP_STATS`, linux/rtnetlink.h).
 const SKIP_STATS: u32 = 1 << 3;
-
-/// Inside `IFLA_LINKINFO`, what a link's master says of it (linux/if_link.h).
-const IFLA_INFO_SLAVE_KIND: u16 = 4;
-const IFLA_INFO_SLAVE_DATA: u16 = 5;
-const IFLA_BRPORT_MODE: u16 = 4;
-const IFLA_BRPORT_ISOLATED: u16 = 33;
-const IFLA_BRPORT_LOCKED: u16 = 39;
-const NLA_F_NESTED: u16 = 1 << 15;
 
 /// What the agent wants to know of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +34,35 @@ pub struct Link {
     pub queued: bool,
     /// How it is a port of its bridge.
     pub port_flags: PortFlags,
+    /// Whether it is set up (`IFF_UP`).
+    pub up: bool,
+    /// Whether it was set to take every packet (`IFF_PROMISC`).
+    pub promiscuous: bool,
+    /// What its maker calls it.
+    pub alias: Option<String>,
+    /// Whether it is a bridge that keeps VLANs apart.
+    pub filters_vlans: bool,
 }
 
-/// What a bridge is told of a port when it is put into service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortFlags {
-    /// It sends back out of the port that a packet came by (`IFLA_BRPORT_MODE`).
-    pub hairpin: bool,
-    /// It reaches no other isolated port (`IFLA_BRPORT_ISOLATED`).
-    pub isolated: bool,
-    /// Only stations that the bridge was told of may send by it (`IFLA_BRPORT_LOCKED`, since Linux 5.18).
-    pub locked: bool,
+impl Link {
+    /// A link of which only the name is known.
+    pub fn named(name: &str) -> Self {
+        Self {
+            index: 0,
+            name: name.to_owned(),
+            mac: None,
+            mtu: 0,
+            master: None,
+            peer: None,
+            carrier: false,
+            queued: false,
+            port_flags: PortFlags::default(),
+            up: false,
+            promiscuous: false,
+            alias: None,
+            filters_vlans: false,
+        }
+    }
 }
 
 /// Reads the payload of `RTM_NEWLINK` or `RTM_DELLINK`. None for another family's message (the bridge speaks of its
@@ -65,14 +76,10 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
     let flags = u32::from_ne_bytes([f0, f1, f2, f3]);
     let mut link = Link {
         index: u32::from_ne_bytes([i0, i1, i2, i3]),
-        name: String::new(),
-        mac: None,
-        mtu: 0,
-        master: None,
-        peer: None,
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
-        queued: false,
-        port_flags: PortFlags::default(),
+        up: flags & libc::IFF_UP as u32 != 0,
+        promiscuous: flags & libc::IFF_PROMISC as u32 != 0,
+        ..Link::named("")
     };
     socket::attributes(rest, |kind, value| match kind {
         libc::IFLA_IFNAME => link.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
@@ -81,10 +88,15 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         // A link has "noop" until it is first up, as a container's host end often is when it is attached.
         libc::IFLA_QDISC => link.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
         libc::IFLA_LINK => link.peer = socket::number(value).filter(|index| *index != 0),
-        libc::IFLA_LINKINFO => socket::attributes(value, |kind, value| {
-            if kind == IFLA_INFO_SLAVE_DATA {
-                link.port_flags = PortFlags::parse(value);
-            }
+        libc::IFLA_IFALIAS => {
+            link.alias = Some(String::from_utf8_lossy(value).trim_end_matches('\0').to_owned());
+        }
+        libc::IFLA_LINKINFO => socket::attributes(value, |kind, value| match kind {
+            IFLA_INFO_SLAVE_DATA => link.port_flags = PortFlags::parse(value),
+            libc::IFLA_INFO_DATA => socket::attributes(value, |kind, value| {
+                link.filters_vlans |= kind == IFLA_BR_VLAN_FILTERING && value == [1];
+            }),
+            _ => {}
         }),
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),
         _ => {}
@@ -118,41 +130,6 @@ pub fn delete(socket: &mut RequestSocket, index: u32, name: &str) -> Result<(), 
         Err(error) if error.is_absent() => Ok(()),
         other => other,
     }
-}
-
-impl PortFlags {
-    fn parse(value: &[u8]) -> Self {
-        let mut flags = Self::default();
-        socket::attributes(value, |kind, value| match kind {
-            IFLA_BRPORT_MODE => flags.hairpin = value == [1],
-            IFLA_BRPORT_ISOLATED => flags.isolated = value == [1],
-            IFLA_BRPORT_LOCKED => flags.locked = value == [1],
-            _ => {}
-        });
-        flags
-    }
-}
-
-/// Makes a link a port of a bridge, and then the kind of port that it was.
-///
-/// # Errors
-/// Netlink's.
-pub fn enslave(
-    socket: &mut RequestSocket,
-    index: u32,
-    bridge: u32,
-    flags: PortFlags,
-) -> Result<(), NetlinkError> {
-    let set = |attributes: Vec<u8>| [&request(index)[..IFINFOMSG], &attributes].concat();
-    socket.get(libc::RTM_SETLINK, &set(attribute(libc::IFLA_MASTER, &bridge.to_ne_bytes())), |_| {})?;
-    let flags = [
-        attribute(IFLA_BRPORT_MODE, &[flags.hairpin.into()]),
-        attribute(IFLA_BRPORT_ISOLATED, &[flags.isolated.into()]),
-        attribute(IFLA_BRPORT_LOCKED, &[flags.locked.into()]),
-    ];
-    let data = attribute(IFLA_INFO_SLAVE_DATA | NLA_F_NESTED, &flags.concat());
-    let info = [attribute(IFLA_INFO_SLAVE_KIND, b"bridge\0"), data].concat();
-    socket.get(libc::RTM_NEWLINK, &set(attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &info)), |_| {})
 }
 
 /// Every link.
@@ -226,7 +203,7 @@ fn parse_kind(payload: &[u8]) -> Option<Kind> {
 }
 
 /// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.
-fn request(index: u32) -> [u8; IFINFOMSG + 8] {
+pub(super) fn request(index: u32) -> [u8; IFINFOMSG + 8] {
     let mut payload = [0; IFINFOMSG + 8];
     payload[4..8].copy_from_slice(&index.to_ne_bytes());
     payload[16..18].copy_from_slice(&8u16.to_ne_bytes());

@@ -6,9 +6,11 @@
 
 pub mod address;
 pub(crate) mod attribute;
+pub mod bridge;
 pub mod conntrack;
 pub mod ethtool;
 pub mod filter;
+pub mod gateway;
 pub mod link;
 pub mod monitor;
 pub mod sandbox;

@@ -39,6 +39,11 @@ impl NetlinkError {
         matches!(self, Self::Refused(error)
             if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::ENXIO)))
     }
+
+    /// Whether the kernel says that the thing is there already.
+    pub fn means_exists(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.raw_os_error() == Some(libc::EEXIST))
+    }
 }
 
 /// A socket for requests. Bound to the network namespace that it was opened in.
@@ -101,6 +106,16 @@ impl RequestSocket {
             }
         }
         Err(NetlinkError::Unsteady)
+    }
+
+    /// Makes something that is not there yet.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`], with `EEXIST` if it is.
+    pub fn make(&mut self, kind: u16, payload: &[u8]) -> Result<(), NetlinkError> {
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        self.send(kind, flags as u16, payload)?;
+        self.receive(&mut |_| {}).map(|_| ())
     }
 
     fn send(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<(), NetlinkError> {

@@ -1,5 +1,6 @@
 //! An address prefix (RFC 4632, RFC 4291 section 2.3).
 
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -14,6 +15,12 @@ pub struct Prefix {
     /// Any of those addresses.
     address: IpAddr,
     bits: u8,
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
 }
 
 impl FromStr for Prefix {
@@ -31,6 +38,21 @@ impl FromStr for Prefix {
 }
 
 impl Prefix {
+    /// An address with the length of its subnet's prefix.
+    pub const fn new(address: IpAddr, bits: u8) -> Self {
+        Self { address, bits }
+    }
+
+    /// The address, with what is behind the prefix.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How long the prefix is.
+    pub const fn bits(&self) -> u8 {
+        self.bits
+    }
+
     /// Whether it is of IPv4.
     pub const fn is_v4(&self) -> bool {
         self.address.is_ipv4()

@@ -64,7 +64,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use shunt_agent_api::{Bandwidth, Interface, Restrictions};
+    use shunt_agent_api::{Bandwidth, Interface, Restrictions, Service};
 
     use super::*;
 
@@ -85,6 +85,7 @@ mod tests {
                 restrictions: Restrictions::default(),
                 mappings: Vec::new(),
                 bandwidth: Bandwidth::default(),
+                service: Service::default(),
             },
         }
     }

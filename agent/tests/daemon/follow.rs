@@ -31,13 +31,17 @@ fn a_container_that_dies_takes_its_attachment_with_it() {
 
 #[test]
 fn a_bridge_that_is_deleted_takes_its_attachments_with_it() {
-    let mut rig = Rig::start("auto");
+    let mut rig = Rig::start_without_repairs();
     let ports = [rig.container(2), rig.container(3)];
     for port in &ports {
         rig.attach(port).unwrap();
     }
     rig.ip(&["link", "del", BRIDGE]);
     eventually("no attachment is left", || rig.ports().is_empty());
+    for host in ["veth2", "veth3"] {
+        rig.ip(&["link", "del", host]);
+    }
+    eventually("nobody is to be put back", || rig.files(rig.state().join("attachments")).is_empty());
     rig.assert_empty();
 }
 

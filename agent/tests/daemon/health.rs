@@ -37,19 +37,20 @@ fn check_ends_with_0_while_everything_is_consistent_and_with_3_and_names_otherwi
 }
 
 #[test]
-fn containers_whose_bridge_was_deleted_are_warned_of_until_they_are_gone() {
-    let mut rig = Rig::start("auto");
+fn an_agent_is_not_healthy_while_a_container_is_without_its_bridge() {
+    let mut rig = Rig::start_without_repairs();
     let port = rig.container(2);
     rig.attach(&port).unwrap();
     rig.ip(&["link", "del", BRIDGE]);
-    let warns = || rig.status().warnings.iter().any(|warning| warning.contains("its bridge br0 was deleted"));
-    eventually("there is a warning", warns);
+    let complains =
+        || rig.status().reasons.iter().any(|reason| reason.contains("its bridge br0 was deleted"));
+    eventually("there is a reason", complains);
     let (code, said) = check(&rig);
     assert!(code == 3 && said.contains("net/c2/eth0"), "{code}: {said}");
-    // An ADD makes the bridge anew.
-    assert!(rig.status().healthy);
+    assert!(!rig.status().healthy);
     rig.ip(&["link", "del", "veth2"]);
-    eventually("there is none any more", || !warns() && check(&rig).0 == 0);
+    eventually("there is none any more", || !complains() && check(&rig).0 == 0);
+    assert!(rig.status().healthy);
 }
 
 #[test]

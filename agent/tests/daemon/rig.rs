@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::{
     AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface,
-    PortReport, Reply, Request, Restrictions,
+    PortReport, Reply, Request, Restrictions, Service,
 };
 use shunt_lab::{Lab, Namespace, uninterrupted};
 
@@ -57,6 +57,11 @@ impl Rig {
 
     pub(crate) fn state(&self) -> PathBuf {
         self.lab.root().join("state")
+    }
+
+    /// The agent's process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().unwrap().id()
     }
 
     /// A path below the agent's pins.
@@ -147,6 +152,7 @@ impl Rig {
             restrictions: Restrictions::default(),
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
+            service: Service::default(),
         }
     }
 

@@ -4,7 +4,8 @@ use serde_json::Value;
 use shunt_agent_api::ProgramMode;
 use shunt_lab::{Node, run};
 
-/// Detaches every program of the node's agent. The agent may be alive or dead; `programs` is what it last reported.
+/// Detaches every program of the node's agent. The agent is dead, or would attach them again; `programs` is what it
+/// last reported.
 pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
     let links: Value = serde_json::from_str(&run("bpftool", &["--json", "link", "show"]).unwrap()).unwrap();
     for program in programs {

@@ -10,33 +10,29 @@ use crate::rules::Mode::{self, Iptables, Nftables};
 /// Enough bytes to leave every window that conntrack may remember.
 const PLENTY: (u32, usize) = (200, 30_000);
 
-/// Detaches, behind the agent's back, with the agent dead or alive.
-fn take_off(cluster: &mut Cluster, agent_dies_first: bool) {
+/// Detaches, when the agent has been killed or has ended as asked: one that is alive would attach again.
+fn take_off(cluster: &mut Cluster, is_killed: bool) {
     let programs = cluster.node.agent().status().unwrap().programs;
     assert!(!programs.is_empty());
-    if agent_dies_first {
-        cluster.node.agent_mut().kill().unwrap();
-    }
+    let agent = cluster.node.agent_mut();
+    if is_killed { agent.kill() } else { agent.terminate() }.unwrap();
     detach(&cluster.node, &programs);
 }
 
 /// A new agent finds the hooks empty and fills them.
 fn put_on(cluster: &mut Cluster) {
-    if cluster.node.agent().id().is_some() {
-        cluster.node.agent_mut().terminate().unwrap();
-    }
     cluster.node.restart_agent().unwrap();
     assert!(!cluster.node.agent().status().unwrap().programs.is_empty());
 }
 
-fn opened_while_attached(mode: Mode, agent_dies_first: bool) {
+fn opened_while_attached(mode: Mode, is_killed: bool) {
     let mut cluster = Cluster::start(mode);
     let mut direct = cluster.direct(0, Tcp);
     let mut translated = cluster.to_service(2, Tcp);
     for _ in 0..2 {
         direct.chat(PLENTY.0, PLENTY.1).unwrap();
         translated.chat(PLENTY.0, PLENTY.1).unwrap();
-        take_off(&mut cluster, agent_dies_first);
+        take_off(&mut cluster, is_killed);
         direct.chat(PLENTY.0, PLENTY.1).unwrap();
         translated.chat(PLENTY.0, PLENTY.1).unwrap();
         put_on(&mut cluster);
@@ -45,9 +41,9 @@ fn opened_while_attached(mode: Mode, agent_dies_first: bool) {
     translated.chat(PLENTY.0, PLENTY.1).unwrap();
 }
 
-fn opened_while_detached(mode: Mode, agent_dies_first: bool) {
+fn opened_while_detached(mode: Mode, is_killed: bool) {
     let mut cluster = Cluster::start(mode);
-    take_off(&mut cluster, agent_dies_first);
+    take_off(&mut cluster, is_killed);
     let mut direct = cluster.direct(0, Tcp);
     let mut translated = cluster.to_service(2, Tcp);
     for _ in 0..2 {
@@ -56,7 +52,7 @@ fn opened_while_detached(mode: Mode, agent_dies_first: bool) {
         put_on(&mut cluster);
         direct.chat(PLENTY.0, PLENTY.1).unwrap();
         translated.chat(PLENTY.0, PLENTY.1).unwrap();
-        take_off(&mut cluster, agent_dies_first);
+        take_off(&mut cluster, is_killed);
     }
     direct.chat(PLENTY.0, PLENTY.1).unwrap();
     translated.chat(PLENTY.0, PLENTY.1).unwrap();

@@ -1,8 +1,9 @@
 //! One exec of a CNI plugin, as a runtime does it (CNI spec, section 2).
 
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -64,7 +65,38 @@ impl Call<'_> {
     /// When it cannot be started at all; its own failures are in [`Done::outcome`].
     pub fn run(&self, node: &Namespace) -> Result<Done> {
         let program = self.path.join(self.plugin);
-        let mut command = Command::new(&program);
+        let mut command = self.command(&program);
+        let (output, took) = node
+            .enter(|| -> std::io::Result<(Output, Duration)> {
+                let begun = Instant::now();
+                let child = self.start(&mut command)?;
+                let output = child.wait_with_output()?;
+                Ok((output, begun.elapsed()))
+            })?
+            .with_context(|| format!("run {}", program.display()))?;
+        Ok(Done { outcome: read(&output), took })
+    }
+
+    /// Runs the plugin and ends it with SIGKILL after a while. Whether it was still running then.
+    ///
+    /// # Errors
+    /// When it cannot be started at all.
+    pub fn kill_after(&self, node: &Namespace, moment: Duration) -> Result<bool> {
+        let program = self.path.join(self.plugin);
+        let mut command = self.command(&program);
+        let status = node
+            .enter(|| {
+                let mut child = self.start(&mut command)?;
+                std::thread::sleep(moment);
+                child.kill()?;
+                child.wait()
+            })?
+            .with_context(|| format!("run {}", program.display()))?;
+        Ok(status.signal().is_some())
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -76,19 +108,16 @@ impl Call<'_> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let (output, took) = node
-            .enter(|| -> std::io::Result<(Output, Duration)> {
-                let begun = Instant::now();
-                let mut child = command.spawn()?;
-                if let Some(mut stdin) = child.stdin.take() {
-                    // A plugin that refuses before it reads closes the pipe: its answer tells why, not our write.
-                    drop(stdin.write_all(self.config));
-                }
-                let output = child.wait_with_output()?;
-                Ok((output, begun.elapsed()))
-            })?
-            .with_context(|| format!("run {}", program.display()))?;
-        Ok(Done { outcome: read(&output), took })
+        command
+    }
+
+    fn start(&self, command: &mut Command) -> std::io::Result<Child> {
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A plugin that refuses before it reads closes the pipe: its answer tells why, not our write.
+            drop(stdin.write_all(self.config));
+        }
+        Ok(child)
     }
 }
 

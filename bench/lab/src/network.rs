@@ -149,6 +149,40 @@ impl Network {
         Ok(())
     }
 
+    /// Begins the verb for `container`, and ends the first plugin with SIGKILL after a while. Whether it was still running then.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn interrupt(
+        &self,
+        verb: &str,
+        node: &Namespace,
+        container: &Container,
+        result: &Value,
+        moment: Duration,
+    ) -> Result<bool> {
+        let Some(plugin) = self.plugins.first() else { return Ok(false) };
+        let config = self.config(plugin, result);
+        self.call(verb, plugin, container, &config).kill_after(node, moment)
+    }
+
+    /// Has everything collected that is not one of `valid`. `any` container lends its id, which GC does not read.
+    ///
+    /// # Errors
+    /// The first [`Refusal`].
+    pub fn collect(&self, node: &Namespace, valid: &[&Container], any: &Container) -> Result<()> {
+        let valid: Vec<_> =
+            valid.iter().map(|one| json!({ "containerID": one.id(), "ifname": IFNAME })).collect();
+        for plugin in &self.plugins {
+            let mut plugin = plugin.clone();
+            plugin.insert("cni.dev/valid-attachments".to_owned(), json!(valid));
+            let list = Self { version: "1.1.0".to_owned(), ..self.clone() };
+            let config = list.config(&plugin, &Value::Null);
+            self.call("GC", &plugin, any, &config).run(node)?.outcome?;
+        }
+        Ok(())
+    }
+
     fn call<'a>(
         &'a self,
         verb: &'a str,

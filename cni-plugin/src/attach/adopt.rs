@@ -67,6 +67,7 @@ impl Adopted {
                 masquerade: plan::masqueraded(ips(), wanted),
                 restrictions: plan::restrictions(wanted),
                 bandwidth: config.limits()?,
+                service: plan::service(wanted, &plan::gateways_of(ips(), wanted)),
             }),
         })
     }

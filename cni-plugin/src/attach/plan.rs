@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Vlans};
+use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Service, Vlans};
 
 use super::AttachError;
 use crate::config::{Bridge, Config, membership};
@@ -123,6 +123,12 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
         vlans: membership(bridge).unwrap_or_else(|_| Some(Vlans::default())),
         ..Restrictions::default()
     }
+}
+
+/// What the bridge is told for the port.
+pub(crate) fn service(bridge: &Bridge, gateways: &[Prefix]) -> Service {
+    let gateways = gateways.iter().map(ToString::to_string).collect();
+    Service { hairpin: bridge.hairpin_mode, gateways }
 }
 
 /// The attachment's key.

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use shunt_agent_api::{BridgePort, Interface};
+use shunt_agent_api::{BridgePort, Interface, Service};
 
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, enlist};
 use crate::error::Error;
@@ -30,6 +30,10 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         restrictions: plan.restrictions.clone(),
         mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),
+        service: Service {
+            hairpin: plan.hairpin,
+            gateways: plan.bridge.gateways.iter().map(ToString::to_string).collect(),
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 
 use super::{Alias, AttachError, Journal, Node, Plan, Sandbox, Step};
 use crate::error::Error;
-use crate::netlink::{Link, Selector, requests};
+use crate::netlink::{Link, NetlinkError, Selector, requests};
 use crate::random;
 use crate::sysctl;
 
@@ -20,20 +20,28 @@ pub(crate) fn make_veth(
     plan: &Plan,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let host = create(node, sandbox, plan)?;
+    let (host, marked) = create(node, sandbox, plan)?;
     journal.push(Step::Veth { index: host.index });
-    if let Some(alias) = Alias::of(&plan.key) {
-        node.netlink.ask(requests::set_alias(Selector::Index(host.index), &alias))?;
-    }
+    marked?;
     // Routes of this interface are the plugin's. A kernel without IPv6 has no such setting.
     let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", host.name), "0");
     Ok(host)
 }
 
-fn create(node: &mut Node, sandbox: &Sandbox, plan: &Plan) -> Result<Link, Error> {
+/// The pair is made and marked in one piece: an exec that is killed leaves no link behind of which GC cannot tell whose it is.
+fn create(
+    node: &mut Node,
+    sandbox: &Sandbox,
+    plan: &Plan,
+) -> Result<(Link, Result<(), NetlinkError>), Error> {
+    let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
         let [a, b, c, d, ..] = random::bytes();
         let name = format!("veth{a:02x}{b:02x}{c:02x}{d:02x}");
+        // What marks the new link must not mark somebody else's.
+        if node.link(Selector::Name(&name))?.is_some() {
+            continue;
+        }
         let add = requests::add_veth(&requests::Veth {
             host: &name,
             container: &plan.key.ifname,
@@ -41,12 +49,16 @@ fn create(node: &mut Node, sandbox: &Sandbox, plan: &Plan) -> Result<Link, Error
             mac: plan.mac,
             mtu: plan.mtu,
         });
-        let mut answers =
-            node.netlink.batch(vec![add, requests::get_link(Selector::Name(&name))])?.into_iter();
-        let (made, found) =
-            (answers.next().unwrap_or(Ok(Vec::new())), answers.next().unwrap_or(Ok(Vec::new())));
+        let mark = alias.as_deref().map(|alias| requests::set_alias(Selector::Name(&name), alias));
+        let find = requests::get_link(Selector::Name(&name));
+        let mut answers = node.netlink.batch([add, find].into_iter().chain(mark).collect())?.into_iter();
+        let mut next = || answers.next().unwrap_or(Ok(Vec::new()));
+        let (made, found, marked) = (next(), next(), next());
         match made {
-            Ok(_) => return Link::first(&found?).ok_or_else(|| AttachError::Vanished(name).into()),
+            Ok(_) => {
+                let link = Link::first(&found?).ok_or(AttachError::Vanished(name))?;
+                return Ok((link, marked.map(drop)));
+            }
             Err(error) if error.errno() == Some(Errno::EEXIST) && found.is_ok() => {}
             Err(error) if error.errno() == Some(Errno::EEXIST) => {
                 return Err(AttachError::InterfaceExists(plan.key.ifname.clone()).into());

@@ -1,0 +1,42 @@
+//! The bridges' own addresses as gateways of their containers.
+
+use std::collections::BTreeSet;
+
+use shunt_agent_api::BridgePort;
+
+use super::{Agent, Refusal};
+use crate::netlink::link::Link;
+use crate::nft::Prefix;
+
+impl Agent {
+    /// Which addresses a bridge lacks. One that somebody has given another address of the family instead lacks none: that may be
+    /// the next network configuration's.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub(super) fn missing_gateways(&mut self, bridge: &Link) -> Result<Vec<Prefix>, Refusal> {
+        let wanted = self.gateways(bridge.index);
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let present = self.kernel.subnets(bridge.index)?;
+        let is_free = |one: &Prefix| {
+            let others = present.iter().filter(|other| other.is_v4() == one.is_v4());
+            let mut others = others.filter(|other| one.is_v4() || !wanted.contains(other));
+            others.next().is_none()
+        };
+        Ok(wanted.iter().copied().filter(|one| !present.contains(one) && is_free(one)).collect())
+    }
+
+    /// The addresses that its attachments were told of. A bridge has one IPv4 address: none is wanted if they disagree.
+    fn gateways(&self, bridge: u32) -> BTreeSet<Prefix> {
+        let ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
+        let all: BTreeSet<_> = ports.flat_map(gateways_of).collect();
+        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) = all.into_iter().partition(Prefix::is_v4);
+        v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
+    }
+}
+
+fn gateways_of(port: &BridgePort) -> impl Iterator<Item = Prefix> {
+    port.service.gateways.iter().filter_map(|text| text.parse().ok())
+}

@@ -1,0 +1,125 @@
+//! Bridges and their ports: made, and told how to serve.
+
+use nix::libc;
+use shunt_agent_api::BridgePort;
+
+use super::attribute::attribute;
+use super::link::{Link, request};
+use super::socket::{self, NetlinkError, RequestSocket};
+
+/// Inside `IFLA_LINKINFO`, what a link's master says of it, and of a port (linux/if_link.h).
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+pub(super) const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_BRPORT_MODE: u16 = 4;
+const IFLA_BRPORT_ISOLATED: u16 = 33;
+const IFLA_BRPORT_LOCKED: u16 = 39;
+/// Whether the bridge learns from a port, and floods to it: unknown unicast, multicast, broadcast.
+const ASIDE: [u16; 4] = [8, 9, 27, 30];
+/// Of a bridge.
+pub(super) const IFLA_BR_VLAN_FILTERING: u16 = 7;
+const NLA_F_NESTED: u16 = 1 << 15;
+
+/// What a bridge is told of a port when it is put into service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortFlags {
+    /// It sends back out of the port that a packet came by (`IFLA_BRPORT_MODE`).
+    pub hairpin: bool,
+    /// It reaches no other isolated port (`IFLA_BRPORT_ISOLATED`).
+    pub isolated: bool,
+    /// Only stations that the bridge was told of may send by it (`IFLA_BRPORT_LOCKED`, since Linux 5.18).
+    pub locked: bool,
+    /// The bridge learns nothing from it and floods nothing to it: the programs do everything.
+    pub aside: bool,
+}
+
+impl PortFlags {
+    /// Those that a port needs.
+    pub const fn of(port: &BridgePort) -> Self {
+        Self {
+            hairpin: port.service.hairpin,
+            isolated: port.restrictions.isolated,
+            locked: port.restrictions.mac_check || port.restrictions.vlans.is_some(),
+            aside: port.restrictions.vlans.is_some(),
+        }
+    }
+
+    pub(super) fn parse(value: &[u8]) -> Self {
+        let (mut flags, mut known, mut off) = (Self::default(), false, 0);
+        socket::attributes(value, |kind, value| match kind {
+            IFLA_BRPORT_MODE => flags.hairpin = value == [1],
+            IFLA_BRPORT_ISOLATED => flags.isolated = value == [1],
+            IFLA_BRPORT_LOCKED => (flags.locked, known) = (value == [1], true),
+            kind if ASIDE.contains(&kind) => off += usize::from(value == [0]),
+            _ => {}
+        });
+        flags.aside = off == ASIDE.len();
+        // A kernel that has no locked ports is not to be reminded of it for ever.
+        flags.locked |= !known;
+        flags
+    }
+
+    /// Those of both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            hairpin: self.hairpin || other.hairpin,
+            isolated: self.isolated || other.isolated,
+            locked: self.locked || other.locked,
+            aside: self.aside || other.aside,
+        }
+    }
+}
+
+/// Makes a link a port of a bridge, unless it is one.
+///
+/// # Errors
+/// Netlink's.
+pub fn enslave(socket: &mut RequestSocket, index: u32, bridge: u32) -> Result<(), NetlinkError> {
+    let master = attribute(libc::IFLA_MASTER, &bridge.to_ne_bytes());
+    socket.get(libc::RTM_SETLINK, &[&request(index)[..16], &master].concat(), |_| {})
+}
+
+/// Makes a port this kind of port.
+///
+/// # Errors
+/// Netlink's.
+pub fn set_flags(socket: &mut RequestSocket, index: u32, flags: PortFlags) -> Result<(), NetlinkError> {
+    let aside = ASIDE.iter().filter(|_| flags.aside).flat_map(|kind| attribute(*kind, &[0]));
+    let flags = [
+        aside.collect(),
+        attribute(IFLA_BRPORT_MODE, &[flags.hairpin.into()]),
+        attribute(IFLA_BRPORT_ISOLATED, &[flags.isolated.into()]),
+        attribute(IFLA_BRPORT_LOCKED, &[flags.locked.into()]),
+    ];
+    let data = attribute(IFLA_INFO_SLAVE_DATA | NLA_F_NESTED, &flags.concat());
+    let info = [attribute(IFLA_INFO_SLAVE_KIND, b"bridge\0"), data].concat();
+    let info = attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &info);
+    socket.get(libc::RTM_NEWLINK, &[&request(index)[..16], &info].concat(), |_| {})
+}
+
+/// Makes a bridge like one that is gone: its name, address, MTU, alias, and whether it is up and promiscuous. One of that
+/// name may be there already.
+///
+/// # Errors
+/// Netlink's.
+pub fn make(socket: &mut RequestSocket, like: &Link) -> Result<(), NetlinkError> {
+    let mut header = [0; 16];
+    let flags = [(like.up, libc::IFF_UP), (like.promiscuous, libc::IFF_PROMISC)];
+    let flags = flags.iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, bit)| flags | *bit as u32);
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&flags.to_ne_bytes());
+    let mut payload = header.to_vec();
+    payload.extend(attribute(libc::IFLA_IFNAME, &[like.name.as_bytes(), &[0]].concat()));
+    payload.extend(attribute(libc::IFLA_MTU, &like.mtu.to_ne_bytes()));
+    if let Some(mac) = like.mac {
+        payload.extend(attribute(libc::IFLA_ADDRESS, &mac.octets()));
+    }
+    if let Some(alias) = &like.alias {
+        payload.extend(attribute(libc::IFLA_IFALIAS, &[alias.as_bytes(), &[0]].concat()));
+    }
+    let kind = attribute(libc::IFLA_INFO_KIND, b"bridge\0");
+    payload.extend(attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &kind));
+    match socket.make(libc::RTM_NEWLINK, &payload) {
+        Err(error) if error.means_exists() => Ok(()),
+        other => other,
+    }
+}
