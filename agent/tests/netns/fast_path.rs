@@ -1,7 +1,9 @@
 //! Traffic arrives unaltered, and takes the path that it should.
 
+use std::net::{SocketAddr, UdpSocket};
+
 use shunt_agent_api::PortReport;
-use shunt_lab::{Conversation, Protocol};
+use shunt_lab::{Conversation, Protocol, Sandbox};
 
 use crate::stage::Stage;
 
@@ -119,4 +121,31 @@ fn containers_of_two_networks_reach_each_other_through_the_node() {
     stage.assert_talk(0, 3);
     stage.assert_talk(3, 1);
     assert_eq!(stage.node.agent().port("elsewhere").unwrap().network, "others");
+}
+
+/// What an interface that cannot send yet drops is an ARP request, and the next one comes a second later.
+#[test]
+fn nothing_that_a_container_sends_is_lost_once_its_add_has_returned() {
+    let mut stage = Stage::empty();
+    stage.add("receiver");
+    let there = SocketAddr::new(stage.sandboxes[0].addresses()[0], 7000);
+    for round in 0..60 {
+        let id = format!("sender-{round}");
+        let sender = Sandbox::start(&stage.lab, &stage.node, &stage.network, &id).unwrap();
+        let dropped = sender.namespace().enter(|| {
+            // What the kernel itself said while the interface came up.
+            let before = dropped_by("eth0");
+            UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"at once", there).unwrap();
+            dropped_by("eth0") - before
+        });
+        assert_eq!(dropped.unwrap(), 0, "by the {round}th container");
+        sender.delete(&stage.node, &stage.network).unwrap();
+    }
+}
+
+/// Packets that an interface of the calling thread's namespace did not send (`net/dev`, the fourth figure of the sent).
+fn dropped_by(ifname: &str) -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let figures = table.lines().find_map(|line| line.trim().strip_prefix(ifname)?.strip_prefix(':')).unwrap();
+    figures.split_whitespace().nth(11).unwrap().parse().unwrap()
 }

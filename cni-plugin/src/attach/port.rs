@@ -59,6 +59,22 @@ pub(crate) fn put_into_service(
     .ok_or_else(|| AttachError::NotOperational(host.name.clone()).into())
 }
 
+/// Waits until the container's end sends.
+///
+/// Its carrier came with the host's end, and the kernel tells that later, from a queue of its own: until then the end has
+/// no queueing discipline but the one that drops everything, an ARP request as well, which is not repeated for a second
+/// (`linkwatch_do_dev`, net/core/link_watch.c).
+pub(crate) fn wait_for_carrier(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    if !plan.up {
+        return Ok(());
+    }
+    poll(PORT_PATIENCE, || match sandbox.link(Selector::Index(index))? {
+        None => Err(AttachError::Vanished(plan.key.ifname.clone()).into()),
+        Some(link) => Ok(link.operational.then_some(())),
+    })?
+    .ok_or_else(|| AttachError::NotOperational(plan.key.ifname.clone()).into())
+}
+
 /// Waits until the container's IPv6 addresses can be used.
 pub(crate) fn wait_for_addresses(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
     let Some(ip) = plan.result.ips.iter().find(|ip| ip.address.address().is_ipv6()).filter(|_| plan.up)

@@ -10,7 +10,7 @@ use super::add_update::Update;
 use crate::agent;
 use crate::attach::{
     Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
-    put_into_service, wait_for_addresses,
+    put_into_service, wait_for_addresses, wait_for_carrier,
 };
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
@@ -123,6 +123,7 @@ fn execute(
     })?;
     configured?;
     let host = put_into_service(node, plan, &bridge, &host)?;
+    wait_for_carrier(sandbox, plan, inner)?;
     wait_for_addresses(sandbox, plan, inner)?;
     Ok(result(config, plan, &bridge, &host, &attached))
 }
