@@ -7,6 +7,7 @@ mod limits;
 mod membership;
 mod network;
 mod personality;
+mod portmap;
 mod rules;
 #[cfg(test)]
 mod schema;
@@ -171,14 +172,10 @@ impl Config {
     /// Which of the node's ports lead to a container with these addresses.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
     pub fn host_ports(&self, ips: &[IpAddr]) -> Result<Vec<HostPort>, ConfigError> {
-        // Rules of the reference's own packet filter, without which a mapping would lead further than was meant.
-        for key in ["conditionsV4", "conditionsV6"] {
-            let conditions = self.value.get(key).and_then(Value::as_array);
-            if self.personality == Personality::Portmap && conditions.is_some_and(|all| !all.is_empty()) {
-                return Err(ConfigError::NotBuilt { key });
-            }
+        if self.personality == Personality::Portmap {
+            portmap::check(&decode(&self.value)?)?;
         }
         let ports = host_ports::of(&self.network.runtime_config.port_mappings)?;
         Ok(host_ports::answered_by(ports, ips))
