@@ -13,6 +13,7 @@ mod flows;
 mod follow;
 mod gateway;
 mod heal;
+mod healing;
 mod health;
 mod learn;
 mod limit;
@@ -37,7 +38,7 @@ use flows::Sweeping;
 use outside::Outside;
 pub use refusal::Refusal;
 
-use self::heal::Healing;
+use self::healing::Healing;
 use self::orphan::Orphan;
 use crate::bpf::expedite::Expedited;
 use crate::capacity::Ledger;

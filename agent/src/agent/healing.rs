@@ -1,0 +1,88 @@
+//! What the agent remembers from one look at its attachments to the next: what it repaired, and what it could not.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use shunt_agent_api::AttachmentKey;
+
+use crate::netlink::bridge::PortFlags;
+use crate::netlink::link::Link;
+use crate::registry::Attachment;
+
+/// How long a repair is given before the next one of the same: somebody else may be at it too.
+const RESPITE: Duration = Duration::from_millis(900);
+
+/// How long a bridge may lack an address: one that is replaced is first removed.
+const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
+
+/// What is remembered between one look and the next.
+#[derive(Debug, Default)]
+pub(super) struct Healing {
+    /// Whether nothing is to be repaired.
+    off: bool,
+    /// How much was repaired since the start.
+    pub(super) repairs: u64,
+    /// What could not be repaired, by whose it is.
+    pub(super) ailments: BTreeMap<String, Vec<String>>,
+    /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
+    pub(super) in_service: HashMap<u32, PortFlags>,
+    repaired: HashMap<String, Instant>,
+    /// Since when bridges lack an address, by their indexes.
+    pub(super) unaddressed: HashMap<u32, Instant>,
+    /// The last that was looked at.
+    pub(super) last: Option<AttachmentKey>,
+}
+
+impl Healing {
+    pub(super) fn new(repairs: bool) -> Self {
+        Self { off: !repairs, ..Self::default() }
+    }
+
+    /// Notes how a host end is a port of its bridge.
+    pub(super) fn serves(&mut self, link: &Link) {
+        self.in_service.insert(link.index, link.port_flags);
+    }
+
+    /// Whether nothing is to be repaired.
+    pub(super) const fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// How a host end is to be a port of its bridge.
+    pub(super) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
+        let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
+        was.and(PortFlags::of(&attachment.port))
+    }
+
+    /// Notes that an interface lacks an address. False if it is too early to give it back.
+    pub(super) fn miss(&mut self, ifindex: u32) -> bool {
+        self.unaddressed.entry(ifindex).or_insert_with(Instant::now).elapsed() > ADDRESS_RESPITE
+    }
+
+    /// Forgets an attachment.
+    pub(super) fn forget(&mut self, attachment: &Attachment) {
+        self.in_service.remove(&attachment.port.host.index);
+        self.settle(&attachment.port.key.to_string());
+    }
+
+    /// Nothing is wrong with it now.
+    pub(super) fn settle_ailment(&mut self, name: &str) {
+        self.ailments.remove(name);
+    }
+
+    /// It is gone.
+    fn settle(&mut self, name: &str) {
+        self.ailments.remove(name);
+        self.repaired.remove(name);
+    }
+
+    /// Whether it may be repaired now.
+    pub(super) fn may_repair(&mut self, name: &str) -> bool {
+        let now = Instant::now();
+        let is_due = self.repaired.get(name).is_none_or(|last| now.duration_since(*last) > RESPITE);
+        if is_due {
+            self.repaired.insert(name.to_owned(), now);
+        }
+        is_due
+    }
+}
