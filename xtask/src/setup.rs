@@ -60,6 +60,7 @@ pub(crate) fn for_traffic() -> Result<()> {
 /// The same, and the container runtimes that the tests drive.
 pub(crate) fn for_tests() -> Result<()> {
     packages::ensure()?;
+    packages::ensure_compilers()?;
     packages::ensure_runtimes()
 }
 
@@ -70,8 +71,9 @@ pub(crate) fn for_vm() -> Result<PathBuf> {
     lookup::program("busybox").context("busybox was found before")
 }
 
-/// What it takes to check licences: the path of cargo-deny.
+/// What it takes to check everything: the path of cargo-deny.
 pub(crate) fn for_lint() -> Result<PathBuf> {
+    packages::ensure_compilers()?;
     deny::find_or_install()
 }
 

@@ -44,6 +44,9 @@ const RUNTIMES: [Package; 3] = [
     package("runc", Probe::Program("runc"), "what both of them start containers with"),
 ];
 
+/// What the fuzz targets are linked with is C++, and is compiled wherever the whole workspace is.
+const COMPILERS: [Package; 1] = [package("g++", Probe::Program("c++"), "libFuzzer for the fuzz targets")];
+
 /// What only the tests on other kernels need. The file server for the guest's root comes with it.
 const EMULATOR: [Package; 1] =
     [package("qemu-system-x86", Probe::Program("qemu-system-x86_64"), "machines for other kernels")];
@@ -64,12 +67,17 @@ impl Package {
 }
 
 pub(super) fn names() -> Vec<&'static str> {
-    PACKAGES.iter().chain(&RUNTIMES).chain(&EMULATOR).map(|package| package.name).collect()
+    PACKAGES.iter().chain(&COMPILERS).chain(&RUNTIMES).chain(&EMULATOR).map(|package| package.name).collect()
 }
 
 /// What it takes to make namespaces and send traffic.
 pub(super) fn ensure() -> Result<()> {
     ensure_all(&PACKAGES)
+}
+
+/// The compiler of what is not Rust.
+pub(super) fn ensure_compilers() -> Result<()> {
+    ensure_all(&COMPILERS)
 }
 
 /// The container runtimes.
