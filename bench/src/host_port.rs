@@ -237,12 +237,9 @@ impl Side {
 
 /// A pair of Ethernet ends between a node and a host outside, with addresses.
 fn join(node: &Node, outside: &Namespace) -> Result<()> {
-    let there = outside.path().to_str().context("a namespace's path is not UTF-8")?;
-    let pair = ["link", "add", "up0", "type", "veth", "peer", "name", "eth0", "netns", there];
-    node.namespace().command("ip", &pair)?;
+    node.namespace().pair("up0", outside, "eth0")?;
     for (namespace, ifname, address) in [(node.namespace(), "up0", NODE), (outside, "eth0", OUTSIDE)] {
         namespace.command("ip", &["address", "add", &format!("{address}/24"), "dev", ifname])?;
-        namespace.command("ip", &["link", "set", ifname, "up"])?;
     }
     Ok(())
 }

@@ -101,12 +101,7 @@ impl Stage {
 
 /// A pair of Ethernet ends, up.
 pub(crate) fn join(node: &Node, here: &str, outside: &Namespace, there: &str) {
-    let path = outside.path().to_str().unwrap();
-    let pair = ["link", "add", here, "type", "veth", "peer", "name", there, "netns", path];
-    node.namespace().command("ip", &pair).unwrap();
-    for (namespace, ifname) in [(node.namespace(), here), (outside, there)] {
-        namespace.command("ip", &["link", "set", ifname, "up"]).unwrap();
-    }
+    node.namespace().pair(here, outside, there).unwrap();
 }
 
 /// Gives an interface an address.

@@ -70,6 +70,20 @@ impl Namespace {
         self.enter(|| crate::run(program, arguments))?
     }
 
+    /// Joins it to another one by a veth pair: the end `here` in this one, `there` in the other, both up.
+    ///
+    /// # Errors
+    /// When `ip` refuses.
+    pub fn pair(&self, here: &str, other: &Self, there: &str) -> Result<()> {
+        let path = other.path.to_str().context("a namespace's path is not UTF-8")?;
+        let pair = ["link", "add", here, "type", "veth", "peer", "name", there, "netns", path];
+        self.command("ip", &pair)?;
+        for (namespace, ifname) in [(self, here), (other, there)] {
+            namespace.command("ip", &["link", "set", ifname, "up"])?;
+        }
+        Ok(())
+    }
+
     /// Sets a sysctl of the namespace, named with slashes from `net/` on.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::{Lab, Namespace, Sandbox};
 
@@ -55,14 +55,9 @@ impl BareVeth {
     pub fn build(lab: &Lab, name: &str) -> Result<Self> {
         let client = lab.namespace(&format!("{name}-client"))?;
         let server = lab.namespace(&format!("{name}-server"))?;
-        let there = server.path().to_str().context("a namespace's path is not UTF-8")?;
-        client.command(
-            "ip",
-            &["link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", there],
-        )?;
+        client.pair("eth0", &server, "eth0")?;
         for (end, address) in [(&client, "10.99.0.1/24"), (&server, "10.99.0.2/24")] {
             end.command("ip", &["address", "add", address, "dev", "eth0"])?;
-            end.command("ip", &["link", "set", "eth0", "up"])?;
         }
         Ok(Self { client, server })
     }
