@@ -12,7 +12,10 @@ use nix::unistd::Pid;
 
 use crate::Namespace;
 
-/// A running process, its output in a file. Dropping it kills it.
+/// How long a process that is dropped may take to end by itself.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// A running process, its output in a file. Dropping it asks it to end, and kills it if it does not.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     child: Child,
@@ -65,6 +68,9 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        // What an agent has lent itself of the machine, as the switch for short grace periods, it puts back at its end; after a
+        // kill that is left to the next agent, and there may be none.
+        drop(self.stop(Signal::SIGTERM, PARTING));
         drop(self.child.kill());
         drop(self.child.wait());
     }
