@@ -10,6 +10,8 @@ pub mod policer;
 pub mod translation;
 pub mod vlan;
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::address::{Address, L4Port, Mac};
 
 /// Names the pin directory (`<bpffs>/v1`).
@@ -48,7 +50,7 @@ pub const NO_SLOT: u32 = 0;
 
 /// Key of `PORTS`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct PortKey {
     /// The host veth end's (or the bridge device's, for `from_host`) ifindex.
     pub ifindex: u32,
@@ -56,7 +58,7 @@ pub struct PortKey {
 
 /// Value of `PORTS`: what the programs know of the interface that they run on.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Port {
     /// The L2 domain: the ifindex of the kernel bridge that it is a port of.
     pub bridge: u32,
@@ -103,7 +105,7 @@ pub const PATH_LEARN: u32 = 2;
 
 /// Key of `FDB`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct StationKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
@@ -115,7 +117,7 @@ pub struct StationKey {
 
 /// Value of `FDB`: how to reach a station. All that delivery needs, so that a packet costs one look-up here.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Station {
     /// The port behind which it is; for [`STATION_HOST`] the bridge device.
     pub ifindex: u32,
@@ -138,7 +140,7 @@ pub const STATION_QUEUED: u32 = 8;
 
 /// Key of `ADDRESSES`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct AddressKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
@@ -148,7 +150,7 @@ pub struct AddressKey {
 
 /// Value of `ADDRESSES`: whose address it is.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Owner {
     /// The container's port.
     pub ifindex: u32,
@@ -156,7 +158,7 @@ pub struct Owner {
 
 /// Key of `KERNEL_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct FlowKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
@@ -176,7 +178,7 @@ pub struct FlowKey {
 
 /// Value of `KERNEL_FLOWS`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct KernelFlow {
     /// When it was noticed, in nanoseconds of `CLOCK_BOOTTIME`.
     pub noticed: u64,
@@ -184,7 +186,7 @@ pub struct KernelFlow {
 
 /// Packets and bytes (Ethernet header included, a GSO packet counts once).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -194,7 +196,7 @@ pub struct Count {
 
 /// Value of `COUNTERS`, one per CPU: a port's traffic by direction and path.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct PortCounters {
     /// From the container, delivered by the fast path.
     pub from_fast: Count,
@@ -212,7 +214,7 @@ pub struct PortCounters {
 
 /// Key of `DROPS`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct DropKey {
     /// The interface that the program ran on.
     pub ifindex: u32,
@@ -222,7 +224,7 @@ pub struct DropKey {
 
 /// Value of the test build's `DECISIONS[0]`: what the last packet's journey came to.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Decision {
     /// 0 pass, 1 drop, 2 deliver to the peer, 3 deliver through the port, 4 flooded (`Verdict::code`).
     pub verdict: u32,
@@ -265,7 +267,7 @@ mod pod {
 
     macro_rules! pod {
         ($($name:ty),* $(,)?) => { $(
-            // SAFETY: `repr(C)`, `Copy`, integers and byte arrays only, and the asserted size leaves no hidden padding.
+            // SAFETY: `repr(C)`, `Copy`, integers and byte arrays only; `IntoBytes` is not derived where there is hidden padding.
             unsafe impl aya::Pod for $name {}
         )* };
     }

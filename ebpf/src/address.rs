@@ -66,7 +66,7 @@ impl Mac {
 /// An IPv6 address, or an IPv4 one mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2). Kept in words, as
 /// [`Mac`] is.
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct Address([u32; 4]);
 
 impl Address {

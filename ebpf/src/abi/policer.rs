@@ -1,9 +1,11 @@
 //! What is known of a port's limit by those who see what it sends.
 
+use zerocopy::{Immutable, IntoBytes};
+
 /// `POLICERS`: what a port may send, by its counter slot. Written by the agent; the programs write `due` only. Read for
 /// ports with [`super::PORT_POLICED`].
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Policer {
     /// When all that was sent so far is paid for, in nanoseconds of `CLOCK_MONOTONIC`.
     pub due: u64,

@@ -1,11 +1,13 @@
 //! What the maps of translation hold. Which maps they are, and who writes them when, is in ARCHITECTURE.md
 //! ("Host ports").
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::address::{Address, L4Port, Mac};
 
 /// Key of `LOCALS`: an address of the node that host ports are at.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct LocalKey {
     /// The address.
     pub address: Address,
@@ -13,7 +15,7 @@ pub struct LocalKey {
 
 /// Value of `LOCALS`: there is nothing to say but that it is there.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Local {
     /// Zero.
     pub pad: u32,
@@ -21,7 +23,7 @@ pub struct Local {
 
 /// Key of `MAPPINGS`: what a packet from outside, or from the node itself, asks for.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct MappingKey {
     /// The node's address; all zeros: any that the node has, of either family (`::` itself is nobody's address).
     pub address: Address,
@@ -35,7 +37,7 @@ pub struct MappingKey {
 
 /// Value of `MAPPINGS`: the container that answers, and how its packets are framed.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Mapping {
     /// Its IPv4 address, mapped; all zeros where it has none.
     pub v4: Address,
@@ -57,7 +59,7 @@ pub struct Mapping {
 
 /// Key of `FLOWS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct TupleKey {
     /// The L2 domain that it comes from, for two bridges may have the same addresses; 0: from outside.
     pub domain: u32,
@@ -106,7 +108,7 @@ impl TupleKey {
 /// Value of `FLOWS`: what a packet of this direction becomes, and what its direction has shown. The other direction's
 /// key is [`Translation::becomes`] reversed, so either finds the other.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Translation {
     /// The tuple of the packet as it leaves; `domain` is where to.
     pub becomes: TupleKey,

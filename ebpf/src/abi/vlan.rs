@@ -1,5 +1,7 @@
 //! The layout of what ports in VLANs have beside their entries in `PORTS` and `FDB`.
 
+use zerocopy::{Immutable, IntoBytes};
+
 /// [`super::StationKey::vid`] of every station behind a port in VLANs. A container has one place, whatever VLANs it is in
 /// (shared learning, IEEE 802.1Q); its port says which. No frame carries this number.
 pub const VID_ANY: u16 = 4095;
@@ -15,7 +17,7 @@ pub const MAX_BRIDGE_PORTS: u32 = 1024;
 
 /// Key of `MEMBERS`: a bridge's ports in VLANs have positions from 0 on.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct MemberKey {
     /// The bridge's ifindex.
     pub bridge: u32,
@@ -25,7 +27,7 @@ pub struct MemberKey {
 
 /// Value of `MEMBERS`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Member {
     /// The port's ifindex; 0 where a port has gone.
     pub ifindex: u32,
@@ -33,7 +35,7 @@ pub struct Member {
 
 /// Value of `TAGGED`, under the port's [`super::PortKey`]: the VLANs that it sends and receives tagged.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct TaggedVlans {
     /// A bit for each VLAN: `vid % 64` of `vid / 64`.
     pub bits: [u64; 64],

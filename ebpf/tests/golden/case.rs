@@ -30,8 +30,8 @@ use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
 use super::world;
 
-/// From the folder of either crate that includes this.
-const PACKETS: &str = "../ebpf/tests/golden/packets";
+/// From the workspace's folder.
+const PACKETS: &str = "ebpf/tests/golden/packets";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
@@ -127,7 +127,9 @@ pub struct Case {
 
 /// Every golden file beside this one, by name.
 pub fn all() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(PACKETS);
+    // Several crates include this, at different depths.
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join(PACKETS));
+    let folder = above.into_iter().find(|folder| folder.is_dir()).expect("a folder of golden packets");
     let mut files: Vec<_> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a folder that can be read").path())

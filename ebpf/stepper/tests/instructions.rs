@@ -1,0 +1,77 @@
+//! The golden packets through the shipped programs, step by step: they must fare as their files say, and take no more
+//! instructions than they did.
+//!
+//! This also runs what `BPF_PROG_TEST_RUN` cannot be given: tags beside the frame, and frames in more than one piece.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[path = "../../tests/golden/mod.rs"]
+mod golden;
+#[path = "instructions/record.rs"]
+mod record;
+#[path = "instructions/world_machine.rs"]
+mod world_machine;
+
+use std::collections::BTreeMap;
+
+use dataplane::packet::Tag;
+use golden::bytes_packet::BytesPacket;
+use golden::case::{Case, Entry, all};
+use golden::memory_tables::MemoryTables;
+use record::{Cost, Record};
+use stepper::{Outcome, Redirect};
+use world_machine::Programs;
+
+const TC_ACT_UNSPEC: u32 = u32::MAX;
+const TC_ACT_SHOT: u32 = 2;
+const TC_ACT_REDIRECT: u32 = 7;
+
+/// What the shipped programs show of a verdict.
+fn expected(case: &Case) -> (u32, Option<Redirect>) {
+    let (verdict, target, _) = case.expect;
+    match verdict {
+        0 => (TC_ACT_UNSPEC, None),
+        2 => (TC_ACT_REDIRECT, Some(Redirect::Peer(target))),
+        3 => (TC_ACT_REDIRECT, Some(Redirect::Port(target))),
+        4 => (TC_ACT_REDIRECT, Some(Redirect::Neighbor(target))),
+        _ => (TC_ACT_SHOT, None),
+    }
+}
+
+/// The same packet by the pure code: its bytes, tag and copies.
+fn by_pure_code(case: &Case) -> BytesPacket {
+    let mut packet = case.packet.clone();
+    case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
+    packet
+}
+
+fn assert_fares_as_its_file_says(case: &Case, outcome: &Outcome) {
+    let name = &case.name;
+    assert_eq!((outcome.action, outcome.redirect), expected(case), "{name}: what is returned");
+    let pure = by_pure_code(case);
+    assert_eq!(outcome.packet.frame, pure.bytes, "{name}: bytes");
+    let tag = outcome.packet.tag.map(|(_, tci)| tci);
+    assert_eq!(tag, pure.tag.map(Tag::tci), "{name}: tag");
+    assert_eq!(outcome.copies, pure.copies, "{name}: copies");
+}
+
+#[test]
+fn golden_packets_fare_as_their_files_say_and_cost_no_more_than_they_did() {
+    let sets = [0, 1, 2].map(Programs::read);
+    let mut costs = BTreeMap::new();
+    for case in all() {
+        let outcome = sets[case.entry.set(case.missing) as usize].run(&case);
+        assert_fares_as_its_file_says(&case, &outcome);
+        costs.insert(case.name, Cost::of(&outcome));
+    }
+    Record::check(costs);
+}
+
+#[test]
+fn a_packet_that_is_known_takes_four_look_ups() {
+    let case = all().into_iter().find(|case| case.name == "alpha_to_beta_tcp_v4").expect("a golden packet");
+    assert_eq!(case.entry, Entry::FromContainer);
+    let cost = Cost::of(&Programs::read(0).run(&case));
+    assert_eq!(cost.look_ups, 4, "two ports, and the counters of both");
+    assert_eq!(cost.calls, 6, "they, its type, and where it goes");
+}

@@ -1,0 +1,136 @@
+//! The golden world in the maps of the shipped programs.
+
+use std::path::PathBuf;
+
+use dataplane::abi::KernelFlow;
+use dataplane::address::Address;
+use dataplane::tables::RouteQuery;
+use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::golden::bytes_packet::BytesPacket;
+use crate::golden::case::Case;
+use crate::golden::memory_tables::MemoryTables;
+use crate::golden::{members, outside, world};
+
+/// The mark of a judged frame, as the programs set it.
+const JUDGED_MARK: u32 = 0x7368_6e74;
+
+/// Tag protocols, as they are on the wire.
+const VLAN: u16 = 0x8100_u16.to_be();
+const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
+
+/// `PACKET_HOST` and `PACKET_OTHERHOST` of `linux/if_packet.h`.
+const PACKET_HOST: u32 = 0;
+const PACKET_OTHERHOST: u32 = 3;
+
+/// Of `struct bpf_fib_lookup` (`linux/bpf.h`).
+const FAMILY: usize = 0;
+const BYTES: usize = 6;
+const IFINDEX: usize = 8;
+const SOURCE: usize = 16;
+const DESTINATION: usize = 32;
+const AF_INET: u8 = 2;
+const SUCCESS: i64 = 0;
+const NOT_FORWARDED: i64 = 4;
+
+/// One of the sets of programs.
+pub(crate) struct Programs {
+    object: Object,
+}
+
+impl Programs {
+    pub(crate) fn read(restricted: u32) -> Self {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/bpf/shunt.o");
+        assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
+        let object = Object::read(&path, &[("RESTRICTED", restricted)]);
+        Self { object: object.unwrap_or_else(|error| panic!("{error}")) }
+    }
+
+    pub(crate) fn run(&self, case: &Case) -> Outcome {
+        let surroundings = Kernel { boot_time: MemoryTables::of_world().boot_time };
+        let mut machine = Machine::new(&self.object, &surroundings);
+        fill(&mut machine, surroundings.boot_time);
+        let outcome = machine.run(case.entry.program(), socket_buffer(&case.packet, case.here));
+        outcome.unwrap_or_else(|fault| panic!("{}: {fault}", case.name))
+    }
+}
+
+fn fill(machine: &mut Machine<'_>, now: u64) {
+    insert(machine, "PORTS", &world::ports());
+    insert(machine, "FDB", &world::stations());
+    insert(machine, "ADDRESSES", &world::addresses());
+    insert(machine, "POLICERS", &world::policers());
+    insert(machine, "MAPPINGS", &outside::mappings());
+    insert(machine, "LOCALS", &outside::locals());
+    insert(machine, "FLOWS", &outside::flows(now));
+    insert(machine, "MEMBERS", &members::members());
+    insert(machine, "TAGGED", &members::tagged());
+    let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
+    insert(machine, "KERNEL_FLOWS", &flows);
+}
+
+fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
+    machine: &mut Machine<'_>,
+    map: &str,
+    entries: &[(K, V)],
+) {
+    for (key, value) in entries {
+        machine.insert(map, key.as_bytes(), value.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn socket_buffer(packet: &BytesPacket, here: u32) -> SocketBuffer {
+    let is_ours = packet.bytes.get(..6) == Some(&world::mac(here));
+    SocketBuffer {
+        frame: packet.bytes.clone(),
+        linear: packet.readable,
+        ifindex: here,
+        ingress_ifindex: packet.origin,
+        packet_type: if is_ours { PACKET_HOST } else { PACKET_OTHERHOST },
+        mark: if packet.judged { JUDGED_MARK } else { 0 },
+        segment_size: packet.segment_size,
+        tag: packet.tag.map(|tag| (if tag.is_service() { SERVICE_VLAN } else { VLAN }, tag.tci())),
+    }
+}
+
+/// The golden world's routes and clocks.
+struct Kernel {
+    boot_time: u64,
+}
+
+impl Surroundings for Kernel {
+    fn monotonic(&self) -> u64 {
+        world::NOW
+    }
+
+    fn boot_time(&self) -> u64 {
+        self.boot_time
+    }
+
+    fn route(&self, mut lookup: [u8; FIB_LOOKUP_BYTES]) -> FibAnswer {
+        let is_v4 = lookup[FAMILY] == AF_INET;
+        let address = |at: usize| {
+            let word = |word: usize| u32::from_ne_bytes(*lookup[at + 4 * word..].first_chunk().unwrap());
+            if is_v4 {
+                Address::from_v4_word(word(0))
+            } else {
+                Address::from_v6_words([0, 1, 2, 3].map(word))
+            }
+        };
+        let query = RouteQuery {
+            from: u32::from_ne_bytes(*lookup[IFINDEX..].first_chunk().unwrap()),
+            source: address(SOURCE),
+            destination: address(DESTINATION),
+            bytes: u16::from_ne_bytes(*lookup[BYTES..].first_chunk().unwrap()),
+        };
+        let code = match outside::route(&query) {
+            Some(route) => {
+                lookup[IFINDEX..IFINDEX + 4].copy_from_slice(&route.ifindex.to_ne_bytes());
+                SUCCESS
+            }
+            None => NOT_FORWARDED,
+        };
+        FibAnswer { code, lookup }
+    }
+}
