@@ -14,6 +14,12 @@ use crate::screen::Screen;
 /// How long what the last one left behind takes the kernel.
 const SETTLED: Duration = Duration::from_millis(50);
 
+/// The host ports of the container that stays, and of the one that comes and goes.
+const HOST_PORTS: [u16; 2] = [8080, 8081];
+
+/// Limits each way, in bits a second.
+const RATE: u64 = 100_000_000;
+
 /// What the networks are told besides their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setup {
@@ -21,6 +27,8 @@ pub(crate) enum Setup {
     Plain,
     /// `ipMasq`, as in the configurations that podman and containerd come with.
     Masquerade,
+    /// All that the reference has plugins for: `ipMasq`, a host port, and a limit each way.
+    Chain,
 }
 
 impl Setup {
@@ -28,6 +36,15 @@ impl Setup {
         match self {
             Self::Plain => "",
             Self::Masquerade => "-masquerade",
+            Self::Chain => "-chain",
+        }
+    }
+
+    /// The reference plugins that take part.
+    fn reference(self) -> &'static str {
+        match self {
+            Self::Plain | Self::Masquerade => "bridge + host-local",
+            Self::Chain => "bridge + host-local + portmap + bandwidth",
         }
     }
 
@@ -35,15 +52,41 @@ impl Setup {
         match self {
             Self::Plain => "",
             Self::Masquerade => " with ipMasq",
+            Self::Chain => " with ipMasq, a host port and limits",
         }
     }
 
-    fn dress(self, network: Network) -> Network {
-        match self {
-            Self::Plain => network,
-            Self::Masquerade => network.with("ipMasq", json!(true)),
+    /// The network as a runtime asks for it, which wants this host port where it wants any.
+    fn dress(self, maker: Maker, network: Network, host_port: u16) -> Network {
+        if self == Self::Plain {
+            return network;
+        }
+        let network = network.with("ipMasq", json!(true));
+        if self == Self::Masquerade {
+            return network;
+        }
+        let mappings = json!([{ "hostPort": host_port, "containerPort": 80, "protocol": "tcp" }]);
+        let limits = json!({
+            "ingressRate": RATE, "ingressBurst": RATE / 100, "egressRate": RATE, "egressBurst": RATE / 100,
+        });
+        match maker {
+            Maker::Shunt => {
+                network.with("runtimeConfig", json!({ "portMappings": mappings, "bandwidth": limits }))
+            }
+            Maker::Reference => network
+                .then(
+                    json!({ "type": "portmap", "snat": true, "runtimeConfig": { "portMappings": mappings } }),
+                )
+                .then(json!({ "type": "bandwidth", "runtimeConfig": { "bandwidth": limits } })),
         }
     }
+}
+
+/// Whose plugins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    Reference,
+    Shunt,
 }
 
 /// Adds and deletes one container on each side, round by round, after one that does not count: ADD, and DEL. Another
@@ -57,10 +100,10 @@ pub(crate) fn compare(
     rounds: usize,
 ) -> Result<[Comparison; 2]> {
     let name = |side: &str| format!("adds-{side}{}", setup.suffix());
-    let theirs = Side::prepare(lab, Node::bare(lab, &name("reference"))?, setup, Node::reference_network)?;
-    let ours = Side::prepare(lab, Node::start(lab, &name("shunt"))?, setup, Node::network)?;
+    let theirs = Side::prepare(lab, Node::bare(lab, &name("reference"))?, setup, Maker::Reference)?;
+    let ours = Side::prepare(lab, Node::start(lab, &name("shunt"))?, setup, Maker::Shunt)?;
     let sides = [theirs, ours];
-    let rows = || vec![Row::new("reference", "bridge + host-local"), Row::new("shunt", "shunt")];
+    let rows = || vec![Row::new("reference", setup.reference()), Row::new("shunt", "shunt")];
     let (mut adds, mut dels) = (rows(), rows());
     let rounds = Rounds { title: "ADD and DEL", count: rounds, warm_up: 1, contestants: sides.len() };
     rounds.run(screen, interrupt, |turn| {
@@ -93,14 +136,14 @@ struct Side {
 }
 
 impl Side {
-    fn prepare(
-        lab: &Lab,
-        node: Node,
-        setup: Setup,
-        network: fn(&Node, &str, &str, &[&str]) -> Network,
-    ) -> Result<Self> {
-        let network = setup.dress(network(&node, "adds", "cni0", &["10.78.0.0/16"]));
-        let resident = Sandbox::start(lab, &node, &network, &format!("{}-resident", node.name()))?;
+    fn prepare(lab: &Lab, node: Node, setup: Setup, maker: Maker) -> Result<Self> {
+        let bare = match maker {
+            Maker::Reference => node.reference_network("adds", "cni0", &["10.78.0.0/16"]),
+            Maker::Shunt => node.network("adds", "cni0", &["10.78.0.0/16"]),
+        };
+        let theirs = setup.dress(maker, bare.clone(), HOST_PORTS[0]);
+        let network = setup.dress(maker, bare, HOST_PORTS[1]);
+        let resident = Sandbox::start(lab, &node, &theirs, &format!("{}-resident", node.name()))?;
         let container = Container::create(lab, &format!("{}-guest", node.name()))?;
         Ok(Self { network, container, _resident: resident, node })
     }

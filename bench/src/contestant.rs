@@ -1,8 +1,10 @@
 //! The paths that are compared. Each is built as its users get it: by real CNI ADDs, but for the bare wire.
 
+use std::net::Ipv4Addr;
+
 use anyhow::Result;
 use serde_json::{Value, json};
-use shunt_lab::{BareVeth, Lab, Network, Node, Path, Sandbox};
+use shunt_lab::{BareVeth, Lab, Namespace, Network, Node, Path, Sandbox};
 
 /// The address range of every contestant's containers; each has a node of its own.
 const SUBNET: &str = "10.77.0.0/24";
@@ -17,6 +19,7 @@ pub(crate) struct Contestant {
 }
 
 enum Ends {
+    Alone(Namespace),
     Bare(BareVeth),
     Attached(Box<Attached>),
 }
@@ -33,6 +36,12 @@ impl Contestant {
     pub(crate) fn bare_veth(lab: &Lab) -> Result<Self> {
         let ends = Ends::Bare(BareVeth::build(lab, "bare")?);
         Ok(Self { name: "bare-veth", title: "bare veth pair", ends })
+    }
+
+    /// Both ends in one namespace, by its loopback: what the sockets alone cost.
+    pub(crate) fn loopback(lab: &Lab) -> Result<Self> {
+        let ends = Ends::Alone(lab.namespace("alone")?);
+        Ok(Self { name: "loopback", title: "loopback", ends })
     }
 
     /// Our plugin and our agent.
@@ -55,19 +64,20 @@ impl Contestant {
     /// The reference `bridge` with `ipMasq`, and `portmap`: bridge-nf-call-iptables, conntrack and NAT rules, as on a
     /// Kubernetes node.
     pub(crate) fn bridge_iptables(lab: &Lab) -> Result<Self> {
-        let node = Node::bare(lab, "iptables")?;
-        nf_call(&node, "1")?;
-        let networks = [8080, 8081].map(|port| {
-            let bridge = node.reference_network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
-            bridge.then(portmap(port))
-        });
-        let ends = attach(lab, node, [&networks[0], &networks[1]])?;
+        let ends = translated(lab, "iptables")?;
         Ok(Self { name: "bridge-iptables", title: "kernel bridge + iptables", ends })
+    }
+
+    /// The same with the plugins' rules in nftables.
+    pub(crate) fn bridge_nftables(lab: &Lab) -> Result<Self> {
+        let ends = translated(lab, "nftables")?;
+        Ok(Self { name: "bridge-nftables", title: "kernel bridge + nftables", ends })
     }
 
     /// Its two ends.
     pub(crate) fn path(&self) -> Result<Path<'_>> {
         match &self.ends {
+            Ends::Alone(namespace) => Ok(Path::direct(namespace, namespace, Ipv4Addr::LOCALHOST.into())),
             Ends::Bare(veth) => Ok(veth.path()),
             Ends::Attached(pair) => Path::between(&pair.client, &pair.server),
         }
@@ -114,13 +124,25 @@ fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Ends> {
     Ok(Ends::Attached(Box::new(Attached { client, server, node })))
 }
 
+/// Two containers with host ports and `ipMasq`, by the reference plugins with this backend.
+fn translated(lab: &Lab, backend: &str) -> Result<Ends> {
+    let node = Node::bare(lab, backend)?;
+    nf_call(&node, "1")?;
+    let networks = [8080, 8081].map(|port| {
+        let bridge = node.reference_network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
+        bridge.with("ipMasqBackend", json!(backend)).then(portmap(port, backend))
+    });
+    attach(lab, node, [&networks[0], &networks[1]])
+}
+
 fn nf_call(node: &Node, value: &str) -> Result<()> {
     node.namespace()
         .sysctl("net/bridge/bridge-nf-call-iptables", value)
         .and_then(|()| node.namespace().sysctl("net/bridge/bridge-nf-call-ip6tables", value))
 }
 
-fn portmap(host_port: u16) -> Value {
+fn portmap(host_port: u16, backend: &str) -> Value {
     let mapping = json!({ "hostPort": host_port, "containerPort": 80, "protocol": "tcp" });
-    json!({ "type": "portmap", "snat": true, "runtimeConfig": { "portMappings": [mapping] } })
+    let wanted = json!({ "portMappings": [mapping] });
+    json!({ "type": "portmap", "snat": true, "backend": backend, "runtimeConfig": wanted })
 }

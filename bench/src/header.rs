@@ -69,6 +69,19 @@ impl Header {
     }
 }
 
+impl Header {
+    /// Whether the reference plugins that are here can write nftables' rules, as they can since 1.6.
+    pub(crate) fn reference_has_nftables(&self) -> bool {
+        let version = self.reference.split_whitespace().nth(1).unwrap_or_default();
+        // An epoch in front, as Debian writes versions.
+        let version = version.split_once(':').map_or(version, |(_, version)| version);
+        let mut numbers =
+            version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+        let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        (major, minor) >= (1, 6)
+    }
+}
+
 /// The load average of the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -82,4 +95,21 @@ fn reference() -> String {
         .output();
     let text = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_plugins_know_nftables_since_1_6() {
+        let knows = |reference: &str| {
+            Header { reference: reference.to_owned(), ..Header::gather() }.reference_has_nftables()
+        };
+        let package = "containernetworking-plugins";
+        assert!(!knows(""));
+        assert!(!knows(&format!("{package} 1.1.1+ds1-3+b10")));
+        assert!(knows(&format!("{package} 1.6.2-1")));
+        assert!(knows(&format!("{package} 1:1.10.0")));
+    }
 }

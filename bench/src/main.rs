@@ -19,6 +19,8 @@ mod results;
 mod rounds;
 mod screen;
 mod table;
+mod targets;
+mod verified;
 mod workload;
 
 use std::process::ExitCode;

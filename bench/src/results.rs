@@ -23,6 +23,9 @@ pub(crate) struct Results {
     pub(crate) facts: Vec<Fact>,
     /// What could not be measured.
     pub(crate) not_measured: Vec<NotMeasured>,
+    /// What is not to be had on this machine, and is no failure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<NotMeasured>,
 }
 
 /// A figure that is compared with nothing.
@@ -60,7 +63,14 @@ pub(crate) struct NotMeasured {
 impl Results {
     /// Nothing measured yet.
     pub(crate) fn new(header: Header) -> Self {
-        Self { schema: SCHEMA, header, comparisons: Vec::new(), facts: Vec::new(), not_measured: Vec::new() }
+        Self {
+            schema: SCHEMA,
+            header,
+            comparisons: Vec::new(),
+            facts: Vec::new(),
+            not_measured: Vec::new(),
+            left_out: Vec::new(),
+        }
     }
 
     /// Reads a file of an earlier run.

@@ -44,7 +44,7 @@ pub(crate) fn comparison(screen: &mut Screen, comparison: &Comparison) -> Result
 
 /// Shows single figures.
 pub(crate) fn facts(screen: &mut Screen, facts: &[Fact]) -> Result<()> {
-    screen.heading("The agent", "")?;
+    screen.heading("The agent and its programs", "")?;
     for fact in facts {
         let limit = fact.limit.map_or_else(String::new, |limit| format!("  (at most {limit:.0})"));
         let figure = right(&format!("{:.1} {}", fact.value, fact.unit), 14);

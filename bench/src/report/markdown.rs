@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::comparison::{Better, Comparison};
-use crate::results::Results;
+use crate::results::{NotMeasured, Results};
+use crate::targets::{self, Standing};
 
 /// The report's text.
 pub(super) fn report(results: &Results) -> String {
@@ -15,15 +16,48 @@ pub(super) fn report(results: &Results) -> String {
         "Ratios are medians of interleaved rounds, with the 95% interval of the median in brackets; a claim is the \
          interval's worse end. What is the same path measured again shows the noise.\n\n",
     );
+    judged(&mut text, &results.comparisons);
     results.comparisons.iter().for_each(|comparison| table(&mut text, comparison));
     facts(&mut text, results);
-    if !results.not_measured.is_empty() {
-        text.push_str("## Not measured\n\n");
-        for missing in &results.not_measured {
-            line(&mut text, format_args!("- {}: {}", missing.name, missing.why));
-        }
-    }
+    list(&mut text, "Left out", &results.left_out);
+    list(&mut text, "Not measured", &results.not_measured);
     text
+}
+
+/// The targets, and why those are missed that are.
+fn judged(text: &mut String, comparisons: &[Comparison]) {
+    let judgements = targets::judge(comparisons);
+    if judgements.is_empty() {
+        return;
+    }
+    line(text, format_args!("## Targets\n\n| | asked | median | claim | |\n|---|---|---|---|---|"));
+    for judgement in judgements {
+        let standing = match judgement.standing {
+            Standing::Met => "met".to_owned(),
+            Standing::Median(why) => format!("**by the median only**: {why}"),
+            Standing::Missed(why) => format!("**missed**: {why}"),
+        };
+        let (median, claim) = (judgement.median, judgement.claim);
+        line(
+            text,
+            format_args!(
+                "| {} | {} | {median:.3}× | {claim:.3}× | {standing} |",
+                judgement.title, judgement.bound
+            ),
+        );
+    }
+    text.push('\n');
+}
+
+fn list(text: &mut String, title: &str, missing: &[NotMeasured]) {
+    if missing.is_empty() {
+        return;
+    }
+    line(text, format_args!("## {title}\n"));
+    for NotMeasured { name, why } in missing {
+        line(text, format_args!("- {name}: {why}"));
+    }
+    text.push('\n');
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
@@ -94,7 +128,7 @@ fn facts(text: &mut String, results: &Results) {
     if results.facts.is_empty() {
         return;
     }
-    line(text, format_args!("## The agent\n\n| | | at most |\n|---|---|---|"));
+    line(text, format_args!("## The agent and its programs\n\n| | | at most |\n|---|---|---|"));
     for fact in &results.facts {
         let limit = fact.limit.map_or_else(String::new, |limit| format!("{limit:.0}"));
         let over = if fact.is_over() { " **over**" } else { "" };
