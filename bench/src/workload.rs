@@ -71,7 +71,9 @@ impl Workload {
 
     /// A comparison without figures. The contestants are its rows.
     pub(crate) fn comparison(self, at: Placement, rows: Vec<Row>) -> Comparison {
-        let ends = if at.client == at.server {
+        let ends = if self == Self::Udp {
+            format!("all of CPU {}: the inverse is the CPU time of a packet", at.client)
+        } else if at.client == at.server {
             format!("both ends on CPU {}", at.client)
         } else {
             format!("ends on CPUs {} and {}", at.client, at.server)
