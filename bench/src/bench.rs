@@ -15,6 +15,7 @@ use crate::contestant::Contestant;
 use crate::crowd;
 use crate::header::Header;
 use crate::host_port;
+use crate::limits;
 use crate::paths::{self, Plan};
 use crate::report;
 use crate::results::{NotMeasured, Results};
@@ -65,6 +66,8 @@ enum Part {
     AddDelChain,
     /// Connections from outside to host ports, and what another mapping costs
     HostPort,
+    /// How limits are kept, and how long a datagram waits under one
+    Limits,
     /// The plugin's times among other attachments, and the agent with all of them
     Crowd,
     /// What the verifier makes of the programs
@@ -88,6 +91,7 @@ impl Part {
             | Self::AddDelMasquerade
             | Self::AddDelChain
             | Self::HostPort
+            | Self::Limits
             | Self::Crowd
             | Self::Programs => None,
         }
@@ -196,6 +200,7 @@ impl Bench<'_> {
             Part::AddDelMasquerade => self.plugins(Setup::Masquerade, results),
             Part::AddDelChain => self.plugins(Setup::Chain, results),
             Part::HostPort => self.host_ports(results),
+            Part::Limits => self.limits(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -226,6 +231,16 @@ impl Bench<'_> {
             bound: self.options.bound(),
         };
         let both = host_port::compare(self.screen, self.interrupt, self.lab, plan)?;
+        both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
+    }
+
+    fn limits(&mut self, results: &mut Results) -> Result<()> {
+        let plan = if self.options.quick {
+            limits::Plan { rates: &[100], seconds: 2, repeats: 1 }
+        } else {
+            limits::Plan { rates: &[10, 100, 1000], seconds: 5, repeats: 5 }
+        };
+        let both = limits::compare(self.screen, self.interrupt, plan)?;
         both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 

@@ -3,6 +3,7 @@
 
 mod attachments;
 mod flows;
+mod part;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
 
 use crate::screen::Screen;
 use flows::{Flows, Load};
+pub(crate) use part::{Plan, compare};
 
 /// What is measured, and where the results go.
 #[derive(Debug, Args)]
