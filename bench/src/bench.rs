@@ -16,6 +16,7 @@ use crate::crowd;
 use crate::header::Header;
 use crate::host_port;
 use crate::limits;
+use crate::memory;
 use crate::paths::{self, Plan};
 use crate::report;
 use crate::results::{NotMeasured, Results};
@@ -192,6 +193,10 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn measure(&mut self, part: Part, results: &mut Results) -> Result<()> {
+        if part == Part::Crowd {
+            let attachments = self.options.crowds().iter().sum();
+            memory::ensure_room_for(attachments)?;
+        }
         if let Some(workload) = part.workload() {
             return self.path(workload, results);
         }

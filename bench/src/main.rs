@@ -12,6 +12,7 @@ mod demo;
 mod header;
 mod host_port;
 mod limits;
+mod memory;
 mod paths;
 mod ratio;
 mod report;

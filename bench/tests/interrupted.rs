@@ -1,4 +1,5 @@
-//! The demo leaves nothing behind when it is interrupted, and what a killed one leaves is swept away by the next lab.
+//! Demo and benchmark leave nothing behind when they are interrupted, and what a killed one leaves is swept away by the next
+//! lab.
 //! Needs root and `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -9,26 +10,26 @@ use std::time::{Duration, Instant};
 
 use shunt_lab::{Lab, Machine, run};
 
-/// How long the demo may take to clean up.
+/// How long a run may take to clean up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running demo, killed if the test ends before it.
-struct Demo {
+/// A demo or a benchmark that runs, killed if the test ends before it.
+struct Running {
     child: Child,
     lab: PathBuf,
 }
 
-impl Demo {
+impl Running {
     /// Starts it and reads what it prints until `line` appears.
-    fn until(line: &str) -> Self {
+    fn until(arguments: &[&str], line: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_shunt-bench");
-        let mut child = Command::new(program).arg("demo").stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let lab = PathBuf::from(format!("/run/shunt-lab-{}-0", child.id()));
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut seen = String::new();
         while !seen.contains(line) {
             let read = output.read_line(&mut seen).unwrap();
-            assert!(read > 0, "the demo ended before {line:?}:\n{seen}");
+            assert!(read > 0, "{arguments:?} ended before {line:?}:\n{seen}");
         }
         // Whatever it prints from here on must have somewhere to go.
         std::thread::spawn(move || drop(output.read_to_string(&mut seen)));
@@ -45,13 +46,13 @@ impl Demo {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "the demo does not end");
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
-impl Drop for Demo {
+impl Drop for Running {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
@@ -62,7 +63,7 @@ impl Drop for Demo {
 fn an_interrupted_demo_leaves_nothing_behind() {
     for moment in ["A node", "They talk", "What that gains"] {
         let machine = Machine::now();
-        let mut demo = Demo::until(moment);
+        let mut demo = Running::until(&["demo"], moment);
         demo.signal("-INT");
         assert_eq!(demo.wait().code(), Some(130), "interrupted at {moment:?}");
         assert_eq!(machine.leaks(&demo.lab), Vec::<String>::new(), "interrupted at {moment:?}");
@@ -70,9 +71,23 @@ fn an_interrupted_demo_leaves_nothing_behind() {
 }
 
 #[test]
+fn an_interrupted_benchmark_leaves_nothing_behind() {
+    let out = tempfile::tempdir().unwrap();
+    let directory = out.path().to_str().unwrap();
+    let machine = Machine::now();
+    let mut bench =
+        Running::until(&["bench", "--quick", "--only", "rr", "--out", directory], "shunt, measured");
+    // Somewhere in its topologies, or in its rounds.
+    std::thread::sleep(Duration::from_secs(2));
+    bench.signal("-INT");
+    assert_eq!(bench.wait().code(), Some(130));
+    assert_eq!(machine.leaks(&bench.lab), Vec::<String>::new());
+}
+
+#[test]
 fn what_a_killed_demo_left_is_swept_away_by_the_next_lab() {
     let machine = Machine::now();
-    let mut demo = Demo::until("They talk");
+    let mut demo = Running::until(&["demo"], "They talk");
     demo.signal("-KILL");
     demo.wait();
     assert!(demo.lab.exists(), "a killed process cannot have cleaned up");
