@@ -10,6 +10,7 @@ pub mod bpf;
 pub mod capacity;
 pub mod config;
 pub mod daemon;
+pub mod explain;
 pub mod flows;
 pub mod kernel;
 mod mac;

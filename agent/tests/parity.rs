@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "parity/explained.rs"]
+mod explained;
 #[path = "../../ebpf/tests/golden/mod.rs"]
 mod golden;
 #[path = "parity/kernel.rs"]

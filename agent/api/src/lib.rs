@@ -11,6 +11,7 @@ mod bandwidth;
 mod capacity;
 mod client;
 mod event;
+mod explain;
 pub mod frame;
 mod mapping;
 mod message;
@@ -23,6 +24,7 @@ pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use event::{Event, EventKind};
+pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
 pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::CapacityReport;
 use crate::event::Event;
+use crate::explain::{Explanation, Origin, Question};
 use crate::report::{
     AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
 };
@@ -100,6 +101,13 @@ pub enum Request {
     Drops,
     /// [`CapacityReport`].
     Capacity,
+    /// What would become of a packet: [`Explanation`]. Nothing is sent and nothing is changed.
+    Explain {
+        /// Where it begins.
+        from: Origin,
+        /// The packet.
+        packet: Question,
+    },
     /// Compare everything with the kernel: [`AuditReport`].
     Audit,
     /// From now on every [`Event`], until the connection ends. It carries no other request.
@@ -134,6 +142,8 @@ pub enum Reply {
     Drops(Vec<DropReport>),
     /// To [`Request::Capacity`].
     Capacity(CapacityReport),
+    /// To [`Request::Explain`].
+    Explained(Explanation),
     /// To [`Request::Audit`].
     Audited(AuditReport),
     /// To [`Request::Subscribe`]: what happens from now on is heard.

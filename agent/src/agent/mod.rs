@@ -9,6 +9,7 @@ mod capacity;
 mod check;
 mod detach;
 mod events;
+mod explain;
 mod flows;
 mod follow;
 mod gateway;
@@ -144,6 +145,7 @@ impl Agent {
             Request::Fdb => self.fdb().map(Reply::Fdb),
             Request::Drops => self.drops().map(Reply::Drops),
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),
+            Request::Explain { from, packet } => self.explain(&from, &packet).map(Reply::Explained),
             Request::Audit => self.audit_all().map(Reply::Audited),
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),

@@ -151,7 +151,7 @@ impl Agent {
     }
 
     /// Names of the interfaces that programs run on.
-    fn names(&self) -> HashMap<u32, String> {
+    pub(super) fn names(&self) -> HashMap<u32, String> {
         let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
         let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
         let wires = self.outside.wires.values().map(|hook| (hook.ifindex, hook.ifname.clone()));

@@ -3,6 +3,7 @@
 mod capacity;
 mod check;
 mod events;
+mod explain;
 mod query;
 mod run;
 mod table;
@@ -45,6 +46,8 @@ enum Verb {
     Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// What would become of a packet, stage by stage?
+    Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
     /// What happens from now on, one JSON object a line.
@@ -76,6 +79,7 @@ impl Cli {
             Verb::Flows(query) => query.ask(Request::Flows),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
             Verb::Events(query) => query.listen(),
         }

@@ -11,6 +11,7 @@ use shunt_agent_api::{
     MappingReport, PortReport, Reply, Request, socket_path,
 };
 
+use super::explain::explanation_text;
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 use super::{Query, UNREACHABLE};
 
@@ -39,6 +40,7 @@ impl Query {
             Reply::Mappings(mappings) => self.show(mappings, |mappings| mappings_text(mappings)),
             Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
             Reply::Capacity(capacity) => self.show(capacity, capacity_text),
+            Reply::Explained(explanation) => self.show(explanation, explanation_text),
             other => self.show(other, |other| format!("{other:?}\n")),
         }
     }

@@ -13,6 +13,7 @@ pub mod filter;
 pub mod gateway;
 pub mod link;
 pub mod monitor;
+pub mod route;
 pub mod sandbox;
 pub mod shaper;
 pub(crate) mod socket;

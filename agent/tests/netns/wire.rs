@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
-use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, UnknownCmsg,
     recvmsg, sendto, setsockopt, socket,
@@ -36,6 +36,9 @@ const EXPERIMENT: [u8; 2] = [0x88, 0xb5];
 /// How long a frame may be on its way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What may wait to be read.
+const RECEIVE_BYTES: usize = 4 << 20;
+
 /// A packet socket on one interface of a namespace.
 pub(crate) struct Wire {
     socket: OwnedFd,
@@ -57,6 +60,7 @@ impl Wire {
                     socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll);
                 let socket = socket.expect("root may open a packet socket");
                 setsockopt(&socket, ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
+                setsockopt(&socket, RcvBufForce, &RECEIVE_BYTES).unwrap();
                 setsockopt(&socket, PacketAuxdata, &true).unwrap();
                 let mut links = getifaddrs().unwrap().filter(|link| link.interface_name == ifname);
                 let link = links.find_map(|link| link.address.and_then(|a| a.as_link_addr().copied()));
@@ -103,7 +107,7 @@ impl Wire {
 
     /// One frame; none if none comes for a moment.
     fn receive(&self) -> Option<Vec<u8>> {
-        let mut bytes = [0; 2048];
+        let mut bytes = [0; 10_240];
         let mut control = cmsg_space!([u8; 64]);
         let mut parts = [IoSliceMut::new(&mut bytes)];
         let socket = self.socket.as_raw_fd();

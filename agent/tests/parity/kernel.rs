@@ -17,6 +17,7 @@ use dataplane::abi::{
 };
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
+use shunt_agent::bpf::maps::Maps;
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Entry;
@@ -162,6 +163,11 @@ impl Kernel {
             let values = PerCpuValues::try_from(zero.clone()).expect("one for each CPU");
             counters.set(slot, values, 0).expect("a slot");
         }
+    }
+
+    /// Its maps, as the agent has them.
+    pub(crate) fn into_maps(mut self) -> Maps {
+        Maps::take(&mut self.ebpf).expect("every map")
     }
 
     /// Runs one packet through a program on the interface `here`.

@@ -148,8 +148,18 @@ impl Agent {
     /// # Errors
     /// When the agent cannot be reached or what it prints is not JSON.
     pub fn ask(&self, verb: &str) -> Result<Value> {
+        self.ask_with(verb, &[])
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`].
+    pub fn ask_with(&self, verb: &str, arguments: &[&str]) -> Result<Value> {
         let output = Command::new(&self.program)
-            .args([verb, "--json", "--socket"])
+            .args([verb, "--json"])
+            .args(arguments)
+            .arg("--socket")
             .arg(&self.socket)
             .output()
             .with_context(|| format!("run {}", self.program.display()))?;

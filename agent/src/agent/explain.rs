@@ -1,0 +1,260 @@
+//! What would become of a packet: the programs that it meets, one after the other.
+//!
+//! What a container sends meets `from_container`; left to the kernel, it meets `from_mapped` where host ports lead to the
+//! container, `from_wire` of the bridge where it is for the node, and `to_container` where it is for another container.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use dataplane::abi::vlan::VID_ANY;
+use dataplane::abi::{PORT_MAPPED, STATION_HOST, STATION_ISOLATED, Station, StationKey};
+use dataplane::address::Mac;
+use dataplane::{Delivery, PassReason, Verdict};
+use nix::libc;
+use nix::time::{ClockId, clock_gettime};
+use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
+
+use super::{Agent, Refusal};
+use crate::bpf::hook::{Hook, Program, ProgramSet};
+use crate::bpf::maps::lookup;
+use crate::explain::frame::Frame;
+use crate::explain::live_tables::{LiveTables, LookupError, Times};
+use crate::explain::sketch::{self, Ends};
+use crate::explain::{self, Travelled};
+use crate::kernel::KernelError;
+use crate::netlink::RequestSocket;
+use crate::registry::Attachment;
+
+/// Who asks from outside, where only the receiver was said: addresses for documentation (RFC 5737, RFC 3849).
+const OUTSIDE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const OUTSIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+const OUTSIDE_MAC: Mac = Mac::new([2, 0, 0, 0, 0xe7, 1]);
+
+/// A walk: where the frame begins, what was met, what is left of it.
+struct Walk {
+    frame: Frame,
+    names: HashMap<u32, String>,
+    routes: RequestSocket,
+    stages: Vec<StageReport>,
+}
+
+impl Agent {
+    /// Walks a packet through the live maps. Nothing is sent and nothing is changed.
+    ///
+    /// # Errors
+    /// There is no such place, or the maps cannot be read.
+    pub(super) fn explain(&mut self, from: &Origin, question: &Question) -> Result<Explanation, Refusal> {
+        let routes = RequestSocket::open(libc::NETLINK_ROUTE).map_err(KernelError::from)?;
+        let (hook, bytes, host) = self.beginning(from, question)?;
+        let frame = Frame::new(bytes, hook.ifindex, host);
+        let mut walk = Walk { frame, names: self.names(), routes, stages: Vec::new() };
+        let first = walk.frame.clone();
+        let mut verdict = self.step(&mut walk, &hook)?;
+        if let (Program::FromContainer, Verdict::Pass(reason)) = (hook.program, verdict) {
+            verdict = self.by_the_kernels_way(&mut walk, &hook, &first, reason)?;
+        }
+        Ok(walk.explanation(&verdict))
+    }
+
+    /// What comes after `from_container` has left a frame to the kernel. The reason stays `from_container`'s unless another
+    /// program has more to say.
+    fn by_the_kernels_way(
+        &self,
+        walk: &mut Walk,
+        sender: &Hook,
+        first: &Frame,
+        reason: PassReason,
+    ) -> Result<Verdict, Refusal> {
+        let mut reason = reason;
+        let Some(attachment) = self.registry.by_host(sender.ifindex) else {
+            return Ok(Verdict::Pass(reason));
+        };
+        let is_mapped = attachment.port_entry(0).flags & PORT_MAPPED != 0;
+        if is_mapped && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
+            let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
+            walk.frame = first.clone();
+            match self.step(walk, &hook)? {
+                Verdict::Pass(others) if reason == PassReason::MayAnswer => reason = others,
+                Verdict::Pass(_) => {}
+                end => return Ok(end),
+            }
+        }
+        walk.frame = first.clone();
+        let Some(destination) = destination(&walk.frame.on_the_wire()) else {
+            return Ok(Verdict::Pass(reason));
+        };
+        let bridge = attachment.port.bridge.index;
+        let Some(station) = self.station_at(bridge, destination)? else { return Ok(Verdict::Pass(reason)) };
+        if let Some(why) = kept(attachment, &station, reason) {
+            walk.stages.push(StageReport {
+                stage: "bridge".to_owned(),
+                decision: "drop".to_owned(),
+                detail: why.to_owned(),
+                program: "kernel".to_owned(),
+                ifname: attachment.port.bridge.name.clone(),
+            });
+            return Ok(Verdict::Pass(reason));
+        }
+        let hook = if station.flags & STATION_HOST != 0 {
+            self.outside.wires.get(&bridge).cloned()
+        } else {
+            let receiver =
+                self.registry.by_host(station.ifindex).filter(|_| station.ifindex != sender.ifindex);
+            receiver.and_then(|receiver| {
+                receiver.hooks().into_iter().find(|hook| hook.program == Program::ToContainer)
+            })
+        };
+        let Some(hook) = hook else { return Ok(Verdict::Pass(reason)) };
+        walk.frame = Frame::new(first.on_the_wire(), sender.ifindex, destination);
+        match self.step(walk, &hook)? {
+            Verdict::Pass(_) => Ok(Verdict::Pass(reason)),
+            end => Ok(end),
+        }
+    }
+
+    fn station_at(&self, bridge: u32, mac: Mac) -> Result<Option<Station>, Refusal> {
+        for vid in [0, VID_ANY] {
+            let found = lookup(&self.kernel.maps.stations, &StationKey { bridge, vid, mac });
+            let found = found.map_err(|source| KernelError::Map { map: "FDB", source })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn step(&self, walk: &mut Walk, hook: &Hook) -> Result<Verdict, Refusal> {
+        let clock = |id| {
+            let now = clock_gettime(id).map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64);
+            now.unwrap_or_default()
+        };
+        let times =
+            Times { boot: clock(ClockId::CLOCK_BOOTTIME), monotonic: clock(ClockId::CLOCK_MONOTONIC) };
+        let tables = LiveTables::new(&self.kernel.maps, &walk.names, hook.ifindex, times, &mut walk.routes);
+        let travelled = explain::travel(&mut walk.frame, hook, tables);
+        let Travelled { verdict, stages } = travelled.map_err(|error| match error {
+            LookupError::Map { map, source } => KernelError::Map { map, source },
+            LookupError::Route(source) => source.into(),
+        })?;
+        walk.stages.extend(stages);
+        Ok(verdict)
+    }
+
+    /// The first program, the frame's bytes, and the address of the interface that it meets.
+    fn beginning(&mut self, from: &Origin, question: &Question) -> Result<(Hook, Vec<u8>, Mac), Refusal> {
+        let nowhere = |reason| Refusal::Malformed { field: "from", value: format!("{from:?}"), reason };
+        match from {
+            Origin::Container(key) => {
+                let sender = self.registry.get(key).ok_or_else(|| Refusal::NotAttached(key.clone()))?;
+                let bytes = self.bytes(question, |to| self.ends_of(sender, to))?;
+                let hook = sender.hooks().into_iter().find(|hook| hook.program == Program::FromContainer);
+                Ok((hook.ok_or_else(|| nowhere("has no program"))?, bytes, Mac::default()))
+            }
+            Origin::Uplink(name) => {
+                let wire = self.outside.wires.values().find(|hook| hook.ifname == *name).cloned();
+                let wire = wire.ok_or_else(|| {
+                    nowhere("has no program: it is no uplink, or no host port leads anywhere")
+                })?;
+                let link = self.kernel.link(wire.ifindex)?;
+                let host = link.and_then(|link| link.mac).unwrap_or_default();
+                let bytes = self.bytes(question, |to| {
+                    let source: IpAddr = if to.is_ipv4() { OUTSIDE_V4.into() } else { OUTSIDE_V6.into() };
+                    Some(Ends { source_mac: OUTSIDE_MAC, destination_mac: host, source, destination: to })
+                })?;
+                Ok((wire, bytes, host))
+            }
+            Origin::Host => {
+                let receiver =
+                    self.receiver(question).ok_or_else(|| nowhere("sends to no container that is known"))?;
+                let bridge = self.registry.bridge(receiver.port.bridge.index);
+                let bridge = bridge.cloned().ok_or_else(|| nowhere("has no bridge there"))?;
+                let (to_mac, from_mac) = (receiver.mac, bridge.link.mac.unwrap_or_default());
+                let subnets = self.kernel.subnets(bridge.link.index)?;
+                let bytes = self.bytes(question, |to| {
+                    let source = subnets.iter().map(|prefix| prefix.address());
+                    let source = source.into_iter().find(|source| source.is_ipv4() == to.is_ipv4())?;
+                    Some(Ends { source_mac: from_mac, destination_mac: to_mac, source, destination: to })
+                })?;
+                Ok((bridge.hook(), bytes, Mac::default()))
+            }
+        }
+    }
+
+    fn bytes(
+        &self,
+        question: &Question,
+        ends: impl FnOnce(IpAddr) -> Option<Ends>,
+    ) -> Result<Vec<u8>, Refusal> {
+        match question {
+            Question::Frame(bytes) => Ok(bytes.clone()),
+            Question::Begins(kind, to, port) => {
+                let frame = ends(*to).and_then(|ends| sketch::frame(*kind, &ends, *port));
+                frame.ok_or_else(|| Refusal::Malformed {
+                    field: "packet",
+                    value: to.to_string(),
+                    reason: "is of a family that the sender has no address of",
+                })
+            }
+        }
+    }
+
+    fn ends_of(&self, sender: &Attachment, to: IpAddr) -> Option<Ends> {
+        let bridge = sender.port.bridge.index;
+        let neighbor = self.registry.of_bridge(bridge).find(|known| known.port.ips.contains(&to));
+        let gateway = || self.registry.bridge(bridge).and_then(|bridge| bridge.link.mac);
+        Some(Ends {
+            source_mac: sender.mac,
+            destination_mac: neighbor.map(|known| known.mac).or_else(gateway)?,
+            source: sender.port.ips.iter().copied().find(|ip| ip.is_ipv4() == to.is_ipv4())?,
+            destination: to,
+        })
+    }
+
+    /// The container that a packet of the node's is for.
+    fn receiver(&self, question: &Question) -> Option<&Attachment> {
+        let mut known = self.registry.attachments();
+        match question {
+            Question::Begins(Kind::Arp, ..) => None,
+            Question::Begins(_, to, _) => known.find(|known| known.port.ips.contains(to)),
+            Question::Frame(bytes) => {
+                let mac = destination(bytes)?;
+                known.find(|known| known.mac.is(mac))
+            }
+        }
+    }
+}
+
+impl Walk {
+    fn explanation(self, verdict: &Verdict) -> Explanation {
+        let name = |ifindex: &u32| self.names.get(ifindex).cloned().unwrap_or_else(|| ifindex.to_string());
+        let to = match verdict {
+            Verdict::Deliver(Delivery { ifindex, .. }) => vec![name(ifindex)],
+            Verdict::Flooded(_) => self.frame.copies.iter().map(name).collect(),
+            Verdict::Pass(_) | Verdict::Drop(_) => Vec::new(),
+        };
+        Explanation {
+            verdict: explain::word(verdict).to_owned(),
+            reason: match verdict {
+                Verdict::Pass(reason) => reason.name(),
+                Verdict::Drop(reason) => reason.name(),
+                Verdict::Deliver(_) | Verdict::Flooded(_) => "",
+            }
+            .to_owned(),
+            to,
+            packet: self.frame.on_the_wire().iter().map(|byte| format!("{byte:02x}")).collect(),
+            stages: self.stages,
+        }
+    }
+}
+
+/// Why the kernel's own bridge does not forward what was left to it.
+fn kept(sender: &Attachment, station: &Station, reason: PassReason) -> Option<&'static str> {
+    if sender.port.restrictions.isolated && station.flags & STATION_ISOLATED != 0 {
+        return Some("both ports are isolated");
+    }
+    (reason == PassReason::TooBig).then_some("larger than the port's MTU")
+}
+
+fn destination(bytes: &[u8]) -> Option<Mac> {
+    bytes.first_chunk().copied().map(Mac::new)
+}

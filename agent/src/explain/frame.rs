@@ -1,0 +1,139 @@
+//! A frame in memory as a [`Packet`], as the kernel would hand it to a program.
+
+use dataplane::address::Mac;
+use dataplane::packet::{Header, Mending, Packet, Tag};
+use dataplane::translate::checksum::{updated, updated_udp};
+use zerocopy::IntoBytes;
+
+/// Where the first tag is in a frame's bytes.
+const TAG: std::ops::Range<usize> = 12..16;
+
+/// A frame, with what the kernel knows of it beside its bytes.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    tag: Option<Tag>,
+    origin: u32,
+    /// The address of the interface that it came in by.
+    host: Mac,
+    judged: bool,
+    /// Where copies went.
+    pub copies: Vec<u32>,
+}
+
+impl Frame {
+    /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
+    /// out of its bytes (`skb_vlan_untag`).
+    pub fn new(mut bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
+        let tag = match bytes.get(TAG) {
+            Some(&[first, second, high, low]) if [[0x81, 0], [0x88, 0xa8]].contains(&[first, second]) => {
+                let tci = u16::from_be_bytes([high, low]);
+                Some(if first == 0x81 { Tag::customer(tci) } else { Tag::service(tci) })
+            }
+            _ => None,
+        };
+        if tag.is_some() {
+            bytes.drain(TAG);
+        }
+        Self { bytes, tag, origin, host, judged: false, copies: Vec::new() }
+    }
+
+    /// All of it, the tag where it is on the wire.
+    pub fn on_the_wire(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        if let (Some(tag), true) = (self.tag, bytes.len() >= TAG.start) {
+            let [high, low] = tag.tci().to_be_bytes();
+            let [first, second] = if tag.is_service() { [0x88, 0xa8] } else { [0x81, 0] };
+            bytes.splice(TAG.start..TAG.start, [first, second, high, low]);
+        }
+        bytes
+    }
+}
+
+impl Packet for Frame {
+    fn length(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    fn segment_size(&self) -> u32 {
+        0
+    }
+
+    fn origin(&self) -> u32 {
+        self.origin
+    }
+
+    fn tag(&self) -> Option<Tag> {
+        self.tag
+    }
+
+    fn load<T: Header>(&self, offset: u32) -> Option<T> {
+        const { T::FITS };
+        T::read_from_prefix(self.bytes.get(offset as usize..)?).ok().map(|(header, _)| header)
+    }
+
+    fn linearize(&mut self, _bytes: u32) -> bool {
+        true
+    }
+
+    fn is_for_this_host(&self) -> bool {
+        self.load::<Mac>(0).is_some_and(|destination| destination.is(self.host))
+    }
+
+    fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
+        let Some(mut header) = self.load::<T>(offset) else { return };
+        edit(&mut header);
+        let at = offset as usize;
+        self.bytes[at..at + size_of::<T>()].copy_from_slice(header.as_bytes());
+    }
+
+    /// As for a packet with a complete checksum, which is what comes by a wire.
+    fn mend(&mut self, mending: Mending) {
+        let Mending { field, optional, addresses, ports, .. } = mending;
+        let update = if optional { updated_udp } else { updated };
+        self.edit(field, |sum: &mut u16| *sum = update(update(*sum, addresses), ports));
+    }
+
+    fn pop_tag(&mut self) -> bool {
+        if self.tag.take().is_none() {
+            self.bytes.drain(TAG);
+        }
+        true
+    }
+
+    fn push_tag(&mut self, tci: u16) -> bool {
+        self.tag = Some(Tag::customer(tci));
+        true
+    }
+
+    fn copy_to(&mut self, ifindex: u32) -> bool {
+        self.copies.push(ifindex);
+        true
+    }
+
+    fn become_own(&mut self) {}
+
+    fn mark_judged(&mut self) {
+        self.judged = true;
+    }
+
+    fn take_judged(&mut self) -> bool {
+        std::mem::take(&mut self.judged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outermost_tag_is_beside_the_bytes_and_leaves_among_them() {
+        let ends = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        for (kind, is_service) in [([0x81, 0], false), ([0x88, 0xa8], true)] {
+            let bytes = [&ends[..], &kind, &[0x60, 5], &[0x88, 0xb5, 1]].concat();
+            let frame = Frame::new(bytes.clone(), 7, Mac::default());
+            assert_eq!(frame.tag().map(|tag| (tag.tci(), tag.is_service())), Some((0x6005, is_service)));
+            assert_eq!((frame.length(), frame.on_the_wire()), (15, bytes));
+        }
+    }
+}

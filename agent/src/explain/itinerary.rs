@@ -1,0 +1,70 @@
+//! In which order a program's stages are met, and which of them asks what.
+//!
+//! The journeys do not say where they are: the programs have no time for it. What they ask is enough to tell, and this
+//! is the table that tells it; a test holds it against every golden packet.
+
+use super::live_tables::Asked;
+use crate::bpf::hook::{Program, ProgramSet};
+
+/// The stages of a program, in their order.
+pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str] {
+    match (program, set) {
+        (Program::FromContainer, ProgramSet::Members) => {
+            &["port", "parse", "vouch", "admit", "classify", "police", "find", "isolate", "form", "deliver"]
+        }
+        (Program::FromContainer, _) => {
+            &["port", "parse", "police", "vouch", "admit", "find", "isolate", "path", "deliver"]
+        }
+        (Program::ToContainer, ProgramSet::Members) => &["port", "deliver"],
+        (Program::ToContainer, _) => &["port", "parse", "reach", "notice", "deliver"],
+        (Program::FromHost, _) => &["port", "parse", "find", "notice", "deliver"],
+        (Program::FromMapped, _) => &["port", "parse", "admit", "find", "translate", "deliver"],
+        (Program::FromWire, _) => &["parse", "translate", "find", "deliver"],
+    }
+}
+
+/// The stage of a program that asks this.
+pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static str {
+    match (asked, program) {
+        (Asked::Here, Program::FromWire) | (Asked::Translation, _) => "translate",
+        (Asked::Here, _) => "port",
+        (Asked::Port | Asked::Station, Program::ToContainer) => "reach",
+        (Asked::Owner | Asked::KernelFlow, Program::ToContainer | Program::FromHost) => "notice",
+        (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
+        (Asked::Port | Asked::Station, _) => "find",
+        (Asked::Owner, _) => "vouch",
+        (Asked::TaggedHere, _) => "classify",
+        (Asked::Tagged, _) => "form",
+        (Asked::KernelFlow, _) => "path",
+        (Asked::Policer, _) => "police",
+        (Asked::Member | Asked::Route, _) => "deliver",
+    }
+}
+
+/// The stage that a reason is given by in a program: the reason's own, but for reasons that two stages share.
+pub fn decider(program: Program, stage: &'static str) -> &'static str {
+    match (program, stage) {
+        (Program::FromHost, "path") => "notice",
+        (Program::ToContainer, "isolate") => "reach",
+        (Program::ToContainer, "path") => "notice",
+        (Program::FromMapped, "path") | (Program::FromWire, "port") => "find",
+        _ => stage,
+    }
+}
+
+/// What a stage says where it had nothing to ask.
+pub fn idle(stage: &str) -> &'static str {
+    match stage {
+        "police" => "the port has no limit",
+        "vouch" => "the port's addresses are not checked",
+        "admit" => "the source address is admitted",
+        "classify" => "in the VLAN of the port's untagged frames",
+        "isolate" => "not both ends are isolated",
+        "path" => "no flow of this port is the kernel's",
+        "notice" => "no flow of the kernel's",
+        "find" => "not for a station",
+        "form" => "not another form than it has",
+        "reach" => "the port is not restricted",
+        _ => "",
+    }
+}

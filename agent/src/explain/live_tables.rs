@@ -1,0 +1,315 @@
+//! The kernel's maps as [`Tables`], read and never written, and everything that was asked of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+use aya::Pod;
+use aya::maps::{HashMap as BpfHashMap, MapData, MapError};
+use dataplane::Tables;
+use dataplane::abi::policer::Policer;
+use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use dataplane::address::Address;
+use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use dataplane::translate::connection::{Direction, Shown};
+
+use crate::bpf::maps::{Maps, lookup};
+use crate::mac;
+use crate::netlink::route::{self, NextHop};
+use crate::netlink::{NetlinkError, RequestSocket, link};
+
+/// Which map was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Asked {
+    /// `PORTS`, of the interface that the program runs on.
+    Here,
+    /// `PORTS`, of another.
+    Port,
+    /// `FDB`.
+    Station,
+    /// `ADDRESSES`.
+    Owner,
+    /// `TAGGED`, of the interface that the program runs on.
+    TaggedHere,
+    /// `TAGGED`, of another.
+    Tagged,
+    /// `MEMBERS`.
+    Member,
+    /// `KERNEL_FLOWS`.
+    KernelFlow,
+    /// `POLICERS`.
+    Policer,
+    /// `MAPPINGS`, `LOCALS` and `FLOWS`.
+    Translation,
+    /// The kernel's routes.
+    Route,
+}
+
+/// Why the maps could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// A map.
+    #[error("map {map}: {source}")]
+    Map {
+        /// Which.
+        map: &'static str,
+        /// aya's word.
+        source: MapError,
+    },
+    /// The routes.
+    #[error(transparent)]
+    Route(#[from] NetlinkError),
+}
+
+/// The maps for one program on one interface.
+pub struct LiveTables<'a> {
+    maps: &'a Maps,
+    names: &'a HashMap<u32, String>,
+    here: u32,
+    times: Times,
+    routes: RefCell<&'a mut RequestSocket>,
+    asked: RefCell<Vec<(Asked, String)>>,
+    failed: Cell<Option<LookupError>>,
+}
+
+/// What the programs' clocks say, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// `CLOCK_BOOTTIME`.
+    pub boot: u64,
+    /// `CLOCK_MONOTONIC`.
+    pub monotonic: u64,
+}
+
+impl<'a> LiveTables<'a> {
+    /// For a program on the interface `here`; `names` are those of interfaces.
+    pub fn new(
+        maps: &'a Maps,
+        names: &'a HashMap<u32, String>,
+        here: u32,
+        times: Times,
+        routes: &'a mut RequestSocket,
+    ) -> Self {
+        let (routes, asked) = (RefCell::new(routes), RefCell::default());
+        Self { maps, names, here, times, routes, asked, failed: Cell::new(None) }
+    }
+
+    /// What was asked, in its order, with what was found.
+    ///
+    /// # Errors
+    /// The first that could not be read.
+    pub fn into_asked(self) -> Result<Vec<(Asked, String)>, LookupError> {
+        match self.failed.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.asked.into_inner()),
+        }
+    }
+
+    /// An interface's name.
+    pub fn name(&self, ifindex: u32) -> String {
+        self.names.get(&ifindex).cloned().unwrap_or_else(|| format!("ifindex {ifindex}"))
+    }
+
+    fn note(&self, asked: Asked, text: String) {
+        self.asked.borrow_mut().push((asked, text));
+    }
+
+    fn look<K: Pod, V: Pod + Debug>(
+        &self,
+        (asked, name): (Asked, &'static str),
+        map: &BpfHashMap<MapData, K, V>,
+        (key, called): (&K, String),
+        found: impl FnOnce(&V) -> String,
+    ) -> Option<V> {
+        let value = self.ask(name, map, key);
+        let said = value.as_ref().map_or_else(|| "nothing".to_owned(), found);
+        self.note(asked, format!("{name}[{called}]: {said}"));
+        value
+    }
+
+    fn ask<K: Pod, V: Pod>(&self, name: &'static str, map: &BpfHashMap<MapData, K, V>, key: &K) -> Option<V> {
+        lookup(map, key).unwrap_or_else(|source| {
+            self.failed.set(Some(LookupError::Map { map: name, source }));
+            None
+        })
+    }
+}
+
+impl Tables for LiveTables<'_> {
+    fn port(&self, key: &PortKey) -> Option<Port> {
+        let asked = if key.ifindex == self.here { Asked::Here } else { Asked::Port };
+        let found = |port: &Port| {
+            let Port { flags, asks, vid, .. } = *port;
+            format!("{}, flags {flags:#x}, asks {asks}, vid {vid}", self.name(port.bridge))
+        };
+        self.look((asked, "PORTS"), &self.maps.ports, (key, self.name(key.ifindex)), found)
+    }
+
+    fn station(&self, key: &StationKey) -> Option<Station> {
+        let called = format!("{}, {}", self.name(key.bridge), mac::format(key.mac));
+        let found = |station: &Station| {
+            let Station { ifindex, mtu, flags, .. } = *station;
+            format!("behind {}, mtu {mtu}, flags {flags:#x}", self.name(ifindex))
+        };
+        self.look((Asked::Station, "FDB"), &self.maps.stations, (key, called), found)
+    }
+
+    fn owner(&self, key: &AddressKey) -> Option<Owner> {
+        let called = format!("{}, {}", self.name(key.bridge), ip(key.address));
+        let found = |owner: &Owner| format!("behind {}", self.name(owner.ifindex));
+        self.look((Asked::Owner, "ADDRESSES"), &self.maps.addresses, (key, called), found)
+    }
+
+    fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {
+        let asked = if key.ifindex == self.here { Asked::TaggedHere } else { Asked::Tagged };
+        let has = self.ask("TAGGED", &self.maps.tagged, key).is_some_and(|vlans: TaggedVlans| vlans.has(vid));
+        let is = if has { "in" } else { "not in" };
+        self.note(asked, format!("TAGGED[{}]: {is} VLAN {vid}", self.name(key.ifindex)));
+        has
+    }
+
+    fn member(&self, key: &MemberKey) -> Option<Member> {
+        let member = self.ask("MEMBERS", &self.maps.members, key)?;
+        if member.ifindex != 0 && member.ifindex != self.here {
+            self.note(Asked::Member, format!("member {}", self.name(member.ifindex)));
+        }
+        Some(member)
+    }
+
+    fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
+        let _ = (0..times).all(&mut body);
+    }
+
+    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
+        let called = format!(
+            "{} {}:{} and {}:{}",
+            key.protocol,
+            ip(key.low),
+            key.low_port.number(),
+            ip(key.high),
+            key.high_port.number()
+        );
+        let asked = (Asked::KernelFlow, "KERNEL_FLOWS");
+        self.look(asked, &self.maps.kernel_flows, (key, called), |_| "the kernel's".to_owned()).is_some()
+    }
+
+    fn note_kernel_flow(&self, _key: &FlowKey) {
+        self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
+    }
+
+    fn ask_from_now_on(&self, _key: &PortKey) {}
+
+    fn boot_time(&self) -> u64 {
+        self.times.boot
+    }
+
+    fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
+        let called = format!("{}:{}/{}", ip(key.address), key.port.number(), key.protocol);
+        let found = |mapping: &Mapping| {
+            format!("{} or {}, port {}", ip(mapping.v4), ip(mapping.v6), mapping.port.number())
+        };
+        self.look((Asked::Translation, "MAPPINGS"), &self.maps.mappings, (key, called), found)
+    }
+
+    fn is_local(&self, address: &Address) -> bool {
+        let key = LocalKey { address: *address };
+        let asked = (Asked::Translation, "LOCALS");
+        self.look(asked, &self.maps.locals, (&key, ip(*address).to_string()), |_| "the node's".to_owned())
+            .is_some()
+    }
+
+    fn follow<R>(
+        &self,
+        mine: &TupleKey,
+        other: &TupleKey,
+        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+    ) -> Option<R> {
+        let (mine, other) = (self.flow(mine)?, self.flow(other)?);
+        let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
+        (mine.begun == other.begun).then(|| judge(direction(&mine), direction(&other)).0)
+    }
+
+    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
+        self.flow(key).map(|flow| flow.becomes)
+    }
+
+    /// Says what would happen, as every change below.
+    fn insert_flow(&self, key: &TupleKey, _value: &Translation) -> Inserted {
+        match self.flow(key) {
+            Some(_) => Inserted::Exists,
+            None => Inserted::New,
+        }
+    }
+
+    fn replace_flow(&self, key: &TupleKey, _value: &Translation) -> bool {
+        self.note(Asked::Translation, format!("FLOWS[{}] would be written", tuple(key)));
+        true
+    }
+
+    fn forget_flow(&self, _key: &TupleKey) {}
+
+    /// The way of the node's own packets. The programs ask as if the packet came from its bridge, so a policy for
+    /// what comes from there is not seen here.
+    fn route(&self, query: &RouteQuery) -> Option<Route> {
+        let (from, to) = (ip(query.source), ip(query.destination));
+        let (hop, mtu) = self.hop(from, to).unwrap_or_else(|error| {
+            self.failed.set(Some(error.into()));
+            None
+        })?;
+        let said = format!("by {} to {}, mtu {mtu}", self.name(hop.ifindex), hop.address);
+        self.note(Asked::Route, format!("route from {from} to {to}: {said}"));
+        (u32::from(query.bytes) <= mtu)
+            .then_some(Route { ifindex: hop.ifindex, next_hop: hop.address.into() })
+    }
+
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = self.maps.policers.get(&slot, 0).ok()?;
+        let ahead = policer.due.saturating_sub(self.times.monotonic) / 1000;
+        let allowed = policer.tolerance / 1000;
+        self.note(Asked::Policer, format!("{ahead} µs of {allowed} µs are not paid for yet"));
+        Some(policer)
+    }
+
+    fn now(&self) -> u64 {
+        self.times.monotonic
+    }
+
+    fn begin(&self, _slot: u32, _due: u64) {}
+
+    fn charge(&self, _slot: u32, _nanoseconds: u64) {}
+
+    fn count(&self, _slot: u32, _lane: Lane, _bytes: u32) {}
+
+    fn count_drop(&self, _key: &DropKey, _bytes: u32) {}
+}
+
+impl LiveTables<'_> {
+    /// The next hop on the way, and the largest packet that it takes.
+    fn hop(&self, from: IpAddr, to: IpAddr) -> Result<Option<(NextHop, u32)>, NetlinkError> {
+        let mut routes = self.routes.borrow_mut();
+        let Some(hop) = route::get(&mut routes, from, to)? else {
+            self.note(Asked::Route, format!("no route from {from} to {to}"));
+            return Ok(None);
+        };
+        let link = link::by_index(&mut routes, hop.ifindex)?;
+        Ok(link.map(|link| (hop, hop.mtu.unwrap_or(link.mtu))))
+    }
+
+    fn flow(&self, key: &TupleKey) -> Option<Translation> {
+        let found = |flow: &Translation| tuple(&flow.becomes);
+        self.look((Asked::Translation, "FLOWS"), &self.maps.flows, (key, tuple(key)), found)
+    }
+}
+
+fn tuple(key: &TupleKey) -> String {
+    let (source, destination) = (ip(key.source), ip(key.destination));
+    let (from, to) = (key.source_port.number(), key.destination_port.number());
+    format!("{}:{from} to {}:{to}/{}", source, destination, key.protocol)
+}
+
+fn ip(address: Address) -> IpAddr {
+    IpAddr::from(address.octets()).to_canonical()
+}

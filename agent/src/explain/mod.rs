@@ -1,0 +1,139 @@
+//! A packet's way through the live maps, in user space and by the very code that the programs are made of.
+//!
+//! [`travel`] takes a frame through one program: [`frame::Frame`] is the packet, [`live_tables::LiveTables`] the maps,
+//! which are read and not written. What was asked of them tells the stages ([`itinerary`]). The agent puts the programs
+//! that a packet meets one after the other.
+
+pub mod frame;
+pub mod itinerary;
+pub mod live_tables;
+pub mod sketch;
+
+use dataplane::packet::Packet;
+use dataplane::parse::{self, Network};
+use dataplane::port::Missing;
+use dataplane::{Delivery, Verdict, Way, journey, vlan};
+use shunt_agent_api::StageReport;
+
+use self::frame::Frame;
+use self::live_tables::{LiveTables, LookupError};
+use crate::bpf::hook::{Hook, Program, ProgramSet};
+use crate::mac;
+
+/// What became of a frame in one program.
+#[derive(Debug)]
+pub struct Travelled {
+    /// The end.
+    pub verdict: Verdict,
+    /// The stages up to it.
+    pub stages: Vec<StageReport>,
+}
+
+/// Takes a frame through a program.
+///
+/// # Errors
+/// A map could not be read.
+pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result<Travelled, LookupError> {
+    let described = describe(packet);
+    let missing = if hook.set == ProgramSet::Open { Missing::Pass } else { Missing::Drop };
+    let here = hook.ifindex;
+    let verdict = match (hook.program, hook.set) {
+        (Program::FromContainer, ProgramSet::Members) => vlan::from_member(packet, here, &tables),
+        (Program::ToContainer, ProgramSet::Members) => vlan::to_member(packet, here, &tables),
+        (Program::FromContainer, _) => journey::from_container(packet, here, missing, &tables),
+        (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
+        (Program::FromHost, _) => journey::from_host(packet, here, &tables),
+        (Program::FromMapped, _) => journey::from_mapped(packet, here, &tables),
+        (Program::FromWire, _) => journey::from_wire(packet, here, &tables),
+    };
+    let end = end(&verdict, &packet.copies, &tables);
+    let asked = tables.into_asked()?;
+    let mut details: Vec<(&str, Vec<String>)> =
+        itinerary::stages(hook.program, hook.set).iter().map(|stage| (*stage, Vec::new())).collect();
+    for (asked, text) in asked {
+        let stage = itinerary::asker(hook.program, hook.set, asked);
+        entry(&mut details, stage).push(text);
+    }
+    if let Some((_, texts)) = details.iter_mut().find(|(stage, _)| *stage == "parse") {
+        texts.push(described);
+    }
+    let last = itinerary::decider(hook.program, end.stage);
+    entry(&mut details, last).extend((!end.text.is_empty()).then_some(end.text));
+    let decided = details.iter().position(|(stage, _)| *stage == last).unwrap_or_default();
+    // A stage behind the one that decided was met only if it asked.
+    let met = details.into_iter().enumerate().filter(|(at, (_, texts))| *at <= decided || !texts.is_empty());
+    let stages = met.map(|(_, (stage, texts))| StageReport {
+        stage: stage.to_owned(),
+        decision: if stage == last { end.decision.clone() } else { "on".to_owned() },
+        detail: if texts.is_empty() { itinerary::idle(stage).to_owned() } else { texts.join("; ") },
+        program: hook.program.name().to_owned(),
+        ifname: hook.ifname.clone(),
+    });
+    Ok(Travelled { verdict, stages: stages.collect() })
+}
+
+/// The texts of a stage; one that is not in the itinerary comes last.
+fn entry<'a>(details: &'a mut Vec<(&'static str, Vec<String>)>, stage: &'static str) -> &'a mut Vec<String> {
+    let at = details.iter().position(|(known, _)| *known == stage).unwrap_or_else(|| {
+        details.push((stage, Vec::new()));
+        details.len() - 1
+    });
+    &mut details[at].1
+}
+
+/// Where a journey ended, and what is said there.
+struct End {
+    stage: &'static str,
+    decision: String,
+    text: String,
+}
+
+fn end(verdict: &Verdict, copies: &[u32], tables: &LiveTables<'_>) -> End {
+    let (stage, text) = match verdict {
+        Verdict::Pass(reason) => (reason.stage(), reason.name().to_owned()),
+        Verdict::Drop(reason) => (reason.stage(), reason.name().to_owned()),
+        Verdict::Deliver(Delivery { ifindex, way, .. }) => {
+            let name = tables.name(*ifindex);
+            let text = match way {
+                Way::Peer => format!("into the peer of {name}"),
+                Way::Port => format!("out of {name}"),
+                Way::Neighbor(_) => format!("out of {name}, to the next hop"),
+            };
+            ("deliver", text)
+        }
+        Verdict::Flooded(count) => {
+            let names: Vec<_> = copies.iter().map(|copy| tables.name(*copy)).collect();
+            ("deliver", format!("{count} copies, out of {}", names.join(", ")))
+        }
+    };
+    End { stage, decision: word(verdict).to_owned(), text }
+}
+
+/// A verdict as reports have it.
+pub fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Deliver(_) => "deliver",
+        Verdict::Pass(_) => "pass",
+        Verdict::Drop(_) => "drop",
+        Verdict::Flooded(_) => "flood",
+    }
+}
+
+/// A frame in one line.
+fn describe(packet: &Frame) -> String {
+    let Ok(frame) = parse::frame(packet) else { return "no Ethernet header".to_owned() };
+    let tag = match parse::outermost(packet, &frame) {
+        Some(tag) if tag.is_service() => format!(", service tag {}", tag.tci() & 0xfff),
+        Some(tag) => format!(", VLAN {} priority {}", tag.tci() & 0xfff, tag.tci() >> 13),
+        None => String::new(),
+    };
+    let carries = match parse::network(packet, &frame) {
+        Ok(Network::Ip(ip)) if ip.source.is_v4() => format!("IPv4 protocol {}", ip.protocol.0),
+        Ok(Network::Ip(ip)) => format!("IPv6 protocol {}", ip.protocol.0),
+        Ok(Network::Arp(_)) => "ARP".to_owned(),
+        Ok(Network::Other) => format!("type {:#06x}", frame.ether_type.0),
+        Err(_) => format!("type {:#06x}, unreadable", frame.ether_type.0),
+    };
+    let (source, destination) = (mac::format(frame.source), mac::format(frame.destination));
+    format!("{source} to {destination}{tag}, {carries}, {} bytes", packet.length())
+}

@@ -1,0 +1,17 @@
+//! The differential oracle: the same frames through a bridge with our programs and through a plain one, and what comes out
+//! of every port of both. And what `explain` says of each frame beforehand, against what is then counted of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[path = "oracle/explained.rs"]
+mod explained;
+#[path = "oracle/frames.rs"]
+mod frames;
+#[path = "oracle/packets.rs"]
+mod packets;
+#[path = "oracle/same.rs"]
+mod same;
+#[path = "oracle/twins.rs"]
+mod twins;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "netns/wire.rs"]
+mod wire;

@@ -1,0 +1,65 @@
+//! What `explain` says of a packet, in user space and over live maps, is what the loaded programs do with it.
+
+use nix::libc;
+use shunt_agent::bpf::hook::{Hook, Program, ProgramSet};
+use shunt_agent::explain::frame::Frame;
+use shunt_agent::explain::live_tables::{LiveTables, Times};
+use shunt_agent::explain::{itinerary, travel};
+use shunt_agent::netlink::RequestSocket;
+
+use crate::golden::case::{Case, all};
+use crate::golden::world;
+use crate::kernel::{Kernel, boot_time, in_world_namespace};
+use crate::{SETS, can_run};
+
+/// What a question can say: no mark, no segments.
+fn can_be_asked(case: &Case) -> bool {
+    can_run(&case.packet) && case.packet.segment_size == 0 && !case.packet.judged
+}
+
+fn hook(case: &Case, set: ProgramSet) -> Hook {
+    let program = Program::from_name(case.entry.program()).expect("a program");
+    Hook { program, set, ifindex: case.here, ifname: format!("w{}", case.here) }
+}
+
+#[test]
+fn golden_packets_are_explained_as_they_fare_in_the_kernel() {
+    in_world_namespace(|| {
+        let mut kernels = SETS.map(Kernel::load);
+        let now = boot_time();
+        // Maps of their own, because what runs in the kernel changes its own; nothing changes these.
+        let mut filled = Kernel::load(0);
+        filled.fill(now);
+        let maps = filled.into_maps();
+        let names = world::places().map(|place| (place.ifindex, place.name.to_owned())).collect();
+        let mut routes = RequestSocket::open(libc::NETLINK_ROUTE).expect("a netlink socket");
+        let times = Times { boot: now, monotonic: 1 << 40 };
+        let cases: Vec<_> = all().into_iter().filter(can_be_asked).collect();
+        assert!(cases.len() >= 60, "only {} golden packets can be asked about", cases.len());
+        for case in cases {
+            let set = case.entry.set(case.missing) as usize;
+            kernels[set].fill(now);
+            let run = kernels[set].run(case.entry.program(), case.here, &case.packet);
+            let hook = hook(&case, ProgramSet::ALL[set]);
+            let mut frame = Frame::new(case.packet.bytes.clone(), case.packet.origin, mac(case.here));
+            let tables = LiveTables::new(&maps, &names, case.here, times, &mut routes);
+            let travelled = travel(&mut frame, &hook, tables).expect("maps that can be read");
+            let decided = (run.decision.verdict, run.decision.target, run.decision.reason);
+            assert_eq!(travelled.verdict.code(), decided, "{}: {:?}", case.name, travelled.stages);
+            // Where a tag is taken off or put on, the kernel has it beside the bytes.
+            if run.decision.tag == 0 && run.bytes.len() == frame.on_the_wire().len() {
+                assert_eq!(frame.on_the_wire(), run.bytes, "{}: bytes", case.name);
+            }
+            let known = itinerary::stages(hook.program, hook.set);
+            let stages: Vec<_> = travelled.stages.iter().map(|stage| stage.stage.as_str()).collect();
+            assert!(stages.iter().all(|stage| known.contains(stage)), "{}: {stages:?}", case.name);
+            assert!(stages.is_sorted_by_key(|stage| known.iter().position(|known| known == stage)));
+            let ends = travelled.stages.iter().filter(|stage| stage.decision != "on").count();
+            assert_eq!(ends, 1, "{}: {:?}", case.name, travelled.stages);
+        }
+    });
+}
+
+fn mac(ifindex: u32) -> dataplane::address::Mac {
+    dataplane::address::Mac::new(world::mac(ifindex))
+}
