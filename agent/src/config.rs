@@ -127,6 +127,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The directory for pins.
     pub bpffs: PathBuf,
+    /// The cgroup2 directory whose processes reach host ports; none: all there are.
+    pub cgroup: Option<PathBuf>,
     /// How programs are attached.
     pub attach: AttachMode,
     /// What admission does.
@@ -144,7 +146,6 @@ pub struct Config {
 impl From<Options> for Config {
     fn from(options: Options) -> Self {
         let not_built = [
-            ("cgroup", options.cgroup.is_some()),
             ("uplinks.*.xdp", options.uplinks.values().any(|uplink| uplink.xdp == XdpMode::Native)),
             ("kubernetes", options.kubernetes.is_some()),
         ];
@@ -152,6 +153,7 @@ impl From<Options> for Config {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
             state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
+            cgroup: options.cgroup,
             attach: options.attach.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,

@@ -6,6 +6,8 @@
 mod bad_input;
 #[path = "portmap/chained.rs"]
 mod chained;
+#[path = "portmap/from_node.rs"]
+mod from_node;
 #[path = "portmap/inside.rs"]
 mod inside;
 #[path = "portmap/lifetime.rs"]

@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 
 use aya::EbpfLoader;
-use aya::programs::SchedClassifier;
+use aya::programs::Program;
 
 /// The verifier gives up after a million instructions.
 const LIMIT: u32 = 1_000_000;
@@ -23,6 +23,18 @@ const OPEN: [(&str, u32, u32); 5] = [
     ("from_host", 20_000, 6_000),
     ("from_mapped", 60_000, 9_000),
     ("from_wire", 60_000, 12_000),
+];
+
+/// On sockets of the node.
+const SOCKETS: [(&str, u32, u32); 8] = [
+    ("connect4", 2_000, 2_000),
+    ("connect6", 2_000, 2_000),
+    ("sendmsg4", 2_000, 2_000),
+    ("sendmsg6", 2_000, 2_000),
+    ("recvmsg4", 500, 1_000),
+    ("recvmsg6", 500, 1_000),
+    ("getpeername4", 500, 1_000),
+    ("getpeername6", 500, 1_000),
 ];
 
 /// For restricted ports, which have no programs of their own elsewhere.
@@ -47,21 +59,28 @@ fn every_program_for_ports_in_vlans_keeps_its_verifier_budget() {
     assert_budgets(2, &MEMBERS);
 }
 
+#[test]
+fn every_program_on_sockets_keeps_its_verifier_budget() {
+    assert_budgets(0, &SOCKETS);
+}
+
 fn assert_budgets(restricted: u32, budgets: &[(&str, u32, u32)]) {
     // Capabilities are the thread's, and every test has its own.
     shunt_agent::privileges::give_up_the_rest().expect("a test that runs as root");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/bpf/shunt.o");
     assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
     let mut loader = EbpfLoader::new();
-    loader.override_global("RESTRICTED", &restricted, true);
+    loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &1u64, true);
     let mut ebpf = loader.load_file(path).expect("the shipped object loads");
     let shipped: Vec<String> = ebpf.programs().map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(shipped.len(), OPEN.len(), "every program has a budget: {shipped:?}");
+    assert_eq!(shipped.len(), OPEN.len() + SOCKETS.len(), "every program has a budget: {shipped:?}");
     for &(name, instructions, code) in budgets {
-        let program: &mut SchedClassifier =
-            ebpf.program_mut(name).expect("a program with a budget").try_into().expect("a classifier");
-        program.load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        let info = program.info().expect("a loaded program's info");
+        let loaded = match ebpf.program_mut(name).expect("a program with a budget") {
+            Program::SchedClassifier(program) => program.load().and_then(|()| program.info()),
+            Program::CgroupSockAddr(program) => program.load().and_then(|()| program.info()),
+            other => panic!("{name}: {other:?}"),
+        };
+        let info = loaded.unwrap_or_else(|error| panic!("{name}: {error:?}"));
         let walked = info.verified_instruction_count().expect("Linux 5.16 counts what it verified");
         println!("{name}: {walked} instructions walked, {} bytes of machine code", info.size_jitted());
         assert!(walked <= instructions && instructions < LIMIT, "{name}: {walked} of {instructions}");

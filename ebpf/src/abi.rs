@@ -38,6 +38,9 @@ pub const MAX_MAPPINGS: u32 = 16_384;
 /// `LOCALS`: the node's own addresses. Written by the agent.
 pub const MAX_LOCALS: u32 = 4_096;
 
+/// `PEERS`: sockets of the node that were led to containers. Written by the programs; least recently used go first.
+pub const MAX_PEERS: u32 = 32_768;
+
 /// `FLOWS`: translated connections, two entries each. Written by the programs, swept by the agent; least recently used
 /// go first.
 pub const MAX_FLOWS: u32 = 131_072;
@@ -261,7 +264,7 @@ const _: () = {
 #[cfg(feature = "user")]
 mod pod {
     use super::policer::Policer;
-    use super::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+    use super::translation::{Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey};
     use super::vlan::{Member, MemberKey, TaggedVlans};
     use super::*;
 
@@ -290,6 +293,8 @@ mod pod {
         Policer,
         MappingKey,
         Mapping,
+        PeerKey,
+        Peer,
         TupleKey,
         Translation,
         MemberKey,

@@ -108,6 +108,28 @@ impl Address {
         split(self.0[3])
     }
 
+    /// Whether it is the node's to itself: `127.0.0.0/8`, mapped, or `::1`.
+    #[inline(always)]
+    pub const fn is_loopback(self) -> bool {
+        const LAST: u32 = u32::from_ne_bytes([0, 0, 0, 1]);
+        let [first, _, _, _] = self.0[3].to_ne_bytes();
+        let is_v6 = self.0[0] | self.0[1] | self.0[2] | (self.0[3] ^ LAST) == 0;
+        is_v6 || (self.is_v4() && first == 127)
+    }
+
+    /// What the kernel connects to where this is asked for: of an unspecified address, the loopback of its family.
+    #[inline(always)]
+    #[must_use]
+    pub const fn or_loopback(self) -> Self {
+        if self.0[3] != 0 {
+            return self;
+        }
+        if self.is_v4() {
+            return Self::from_v4_word(u32::from_ne_bytes([127, 0, 0, 1]));
+        }
+        if self.is_unspecified() { Self([0, 0, 0, u32::from_ne_bytes([0, 0, 0, 1])]) } else { self }
+    }
+
     /// Whether it is an IPv4 one, mapped.
     #[inline(always)]
     pub const fn is_v4(self) -> bool {
@@ -222,6 +244,12 @@ impl L4Port {
     #[inline(always)]
     pub const fn half(self) -> u16 {
         self.0
+    }
+
+    /// The port with this half word, as it stands in memory.
+    #[inline(always)]
+    pub const fn from_half(half: u16) -> Self {
+        Self(half)
     }
 }
 

@@ -113,6 +113,7 @@ impl Agent {
             self.kernel.attach(&hook)?;
         }
         if !port.mappings.is_empty() {
+            self.tell_shadowed(port);
             self.kernel.write_mappings(&attachment)?;
             self.watch_wires();
         }

@@ -26,6 +26,7 @@ impl Agent {
         self.reunite();
         self.mend_pins();
         self.mend_wires();
+        self.mend_sockets();
         self.sweep_flows();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);

@@ -1,8 +1,12 @@
 //! Host ports of attachments: nobody gets one that another has.
 
+use std::net::IpAddr;
+
 use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 
 use super::{Agent, Refusal, admit};
+use crate::kernel::mappings::number;
+use crate::netlink::listener;
 use crate::registry::Attachment;
 
 impl Agent {
@@ -25,6 +29,7 @@ impl Agent {
             return Err(refusal);
         }
         tracing::info!(%key, mappings = ?changed.port.mappings, "mapped");
+        self.tell_shadowed(&changed.port);
         Ok(self.programs_of(&changed.port))
     }
 
@@ -68,6 +73,22 @@ impl Agent {
             self.forget(&owner.key, "its link is gone");
         }
         Ok(())
+    }
+
+    /// Says which of the node's own sockets get no more connections because a host port is theirs, too.
+    pub(super) fn tell_shadowed(&self, port: &BridgePort) {
+        for mapping in &port.mappings {
+            let found = listener::listeners(number(mapping.protocol), mapping.host_port);
+            let shadows = |ip: &IpAddr| {
+                ip.is_unspecified() || mapping.host_ip.is_none_or(|host| host == ip.to_canonical())
+            };
+            if let Some(ip) = found.unwrap_or_default().iter().find(|ip| shadows(ip)) {
+                tracing::warn!(
+                    key = %port.key, %mapping, listener = %ip,
+                    "a socket of the node listens on this host port: the container gets its connections from now on"
+                );
+            }
+        }
     }
 
     /// The container can answer before anything is sent to it, and goes on answering until nothing is.

@@ -26,6 +26,7 @@ mod reap;
 mod reconcile;
 mod refusal;
 mod report;
+mod sockets;
 mod strangers;
 mod sweep;
 
@@ -41,6 +42,7 @@ pub use refusal::Refusal;
 
 use self::healing::Healing;
 use self::orphan::Orphan;
+use self::sockets::Sockets;
 use crate::bpf::expedite::Expedited;
 use crate::capacity::Ledger;
 use crate::capacity::speed::Speeds;
@@ -82,6 +84,8 @@ pub struct Agent {
     masquerading: Option<BTreeSet<MasqueradeRule>>,
     /// The node's own addresses, and where `from_wire` runs.
     outside: Outside,
+    /// Where the node's own processes are led to host ports.
+    sockets: Sockets,
     sweeping: Sweeping,
     events: Events,
     /// What was last told of the uplinks' capacity.
@@ -113,6 +117,7 @@ impl Agent {
             strangers: BTreeMap::new(),
             masquerading: None,
             outside: Outside::default(),
+            sockets: Sockets::new(config.cgroup.clone()),
             sweeping: Sweeping::default(),
             events: Events::default(),
             told: Vec::new(),

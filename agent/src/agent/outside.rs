@@ -69,6 +69,7 @@ impl Agent {
     /// Puts the program where packets come from outside, and takes it away from everywhere else. What cannot be done is
     /// said in the status: a host port that is reached by fewer ways is better than none.
     pub(super) fn watch_wires(&mut self) {
+        self.watch_sockets();
         let wanted = if self.is_mapped() { self.find_wires() } else { BTreeMap::new() };
         let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.outside.wires)
             .into_iter()

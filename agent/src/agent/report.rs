@@ -33,7 +33,7 @@ impl Agent {
             warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
             repairs: self.healing.repairs,
-            programs: hooks.map(|hook| self.program_report(&hook)).collect(),
+            programs: hooks.map(|hook| self.program_report(&hook)).chain(self.sockets.reports()).collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
         }
     }

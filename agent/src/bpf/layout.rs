@@ -5,7 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use aya::maps::{MapError, MapInfo, MapType};
-use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+};
 use dataplane::abi::{self, vlan};
 
 use super::pins::Pins;
@@ -37,7 +39,7 @@ impl fmt::Display for Shape {
 }
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 12] = [
+pub const MAPS: [(&str, Shape); 13] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -46,6 +48,7 @@ pub const MAPS: [(&str, Shape); 12] = [
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
+    ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, abi::MAX_FLOWS)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::MAX_SLOTS)),

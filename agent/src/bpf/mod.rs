@@ -13,4 +13,5 @@ pub mod object;
 pub mod pins;
 pub mod probe;
 pub mod sets;
+pub mod socket;
 pub mod tcx;

@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::{fs, io};
 
-use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
+use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
 use super::hook::{Program, ProgramSet};
 use super::layout::{self, LayoutError};
 use super::maps::{Maps, MapsError};
 use super::pins::Pins;
+use super::socket::{SocketProgram, netns_cookie};
 
 /// `build.rs` puts it there.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
@@ -81,7 +82,9 @@ fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
         ProgramSet::Restricted => 1,
         ProgramSet::Members => 2,
     };
-    loader.override_global("RESTRICTED", &restricted, true);
+    // Without a cookie the programs on sockets take none for the node's.
+    let netns = netns_cookie().unwrap_or_default();
+    loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
     loader.load(OBJECT)
 }
 
@@ -144,6 +147,22 @@ impl Programs {
             Some(earlier) => Ok(earlier),
             None => classifier(&mut self.ebpf, program).ok_or(ObjectError::Missing(program.name())),
         }
+    }
+
+    /// A program on sockets and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Missing`], [`ObjectError::Program`].
+    pub fn socket(&mut self, program: SocketProgram) -> Result<(&mut CgroupSockAddr, u32), ObjectError> {
+        let name = program.name();
+        let refused = |source| ObjectError::Program { name, source };
+        let found = self.ebpf.program_mut(name).ok_or(ObjectError::Missing(name))?;
+        let loaded: &mut CgroupSockAddr = found.try_into().map_err(refused)?;
+        if loaded.fd().is_err() {
+            loaded.load().map_err(refused)?;
+        }
+        let id = loaded.info().map_err(refused)?.id();
+        Ok((loaded, id))
     }
 
     /// The kernel's id of the loaded program.

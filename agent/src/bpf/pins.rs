@@ -1,5 +1,5 @@
 //! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
-//! `…/members/<program>` and `…/links/<program>-<ifindex>`.
+//! `…/members/<program>`, `…/links/<program>-<ifindex>` and `…/sockets/<program>` (links, too).
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use dataplane::abi::ABI_VERSION;
 
 use super::hook::{Program, ProgramSet};
+use super::socket::SocketProgram;
 
 /// Paths below the directory of one ABI version.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "members", "links"]
+        ["maps", "programs", "restricted", "members", "links", "sockets"]
             .into_iter()
             .try_for_each(|name| make(&self.root.join(name)))
     }
@@ -74,6 +75,11 @@ impl Pins {
     /// Where a link is pinned.
     pub fn link(&self, program: Program, ifindex: u32) -> PathBuf {
         self.root.join("links").join(format!("{}-{ifindex}", program.name()))
+    }
+
+    /// Where the link of a program on sockets is pinned.
+    pub fn socket(&self, program: SocketProgram) -> PathBuf {
+        self.root.join("sockets").join(program.name())
     }
 
     /// Every pinned link; files of other names are not ours and are left alone.

@@ -3,11 +3,12 @@
 //! All sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
 //! leaves the others' parts out. A node without restrictions pays for one set only.
 
-use aya::programs::SchedClassifier;
+use aya::programs::{CgroupSockAddr, SchedClassifier};
 
 use super::hook::{Program, ProgramSet};
 use super::object::{self, ObjectError, Programs};
 use super::pins::Pins;
+use super::socket::SocketProgram;
 
 /// Every loaded program.
 #[derive(Debug)]
@@ -38,6 +39,14 @@ impl ProgramSets {
             Some(programs) => programs.get(program),
             none => none.insert(object::load_set(&self.pins, set)?).get(program),
         }
+    }
+
+    /// A program on sockets and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError`].
+    pub fn socket(&mut self, program: SocketProgram) -> Result<(&mut CgroupSockAddr, u32), ObjectError> {
+        self.open.socket(program)
     }
 
     /// The kernel's id of a program; 0 while it is not loaded.

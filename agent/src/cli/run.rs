@@ -28,7 +28,7 @@ pub(crate) struct Run {
     /// Pin maps and links here, directly below a BPF file system's mount point [default: /sys/fs/bpf/shunt].
     #[arg(long, value_name = "DIR")]
     bpffs: Option<PathBuf>,
-    /// The cgroup2 directory for programs on host sockets.
+    /// The cgroup2 directory whose processes reach host ports from the node itself [default: all there are].
     #[arg(long, value_name = "PATH")]
     cgroup: Option<PathBuf>,
     /// Declare an uplink; may be given more than once.

@@ -12,7 +12,7 @@ use crate::bpf::maps::{lookup, remove};
 use crate::registry::Attachment;
 
 /// IP protocol number (IANA "Assigned Internet Protocol Numbers").
-const fn number(protocol: Protocol) -> u8 {
+pub(crate) const fn number(protocol: Protocol) -> u8 {
     match protocol {
         Protocol::Tcp => 6,
         Protocol::Udp => 17,

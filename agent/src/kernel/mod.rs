@@ -11,9 +11,10 @@ mod finding;
 mod hooks;
 mod limit;
 mod locals;
-mod mappings;
+pub(crate) mod mappings;
 mod members;
 mod pinned;
+mod sockets;
 
 pub use entries::Asks;
 pub use finding::Finding;
@@ -37,6 +38,7 @@ use crate::bpf::mount::{self, MountError};
 use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
+use crate::bpf::socket::SocketError;
 use crate::bpf::tcx::TcxError;
 use crate::config::AttachMode;
 use crate::netlink::bridge::{self, PortFlags};
@@ -88,6 +90,14 @@ pub enum KernelError {
         hook: Hook,
         /// What happened.
         source: ClsactError,
+    },
+    /// A program on sockets was refused.
+    #[error("{program}: {source}")]
+    Socket {
+        /// The program.
+        program: &'static str,
+        /// What happened.
+        source: SocketError,
     },
     /// A limit was refused.
     #[error(transparent)]

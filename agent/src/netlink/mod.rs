@@ -12,6 +12,7 @@ pub mod ethtool;
 pub mod filter;
 pub mod gateway;
 pub mod link;
+pub mod listener;
 pub mod monitor;
 pub mod route;
 pub mod sandbox;

@@ -41,6 +41,12 @@ impl KernelTables {
     pub(crate) fn new(packet: &Skb) -> Self {
         Self { skb: packet.raw() }
     }
+
+    /// For programs without a packet, which ask for no route.
+    #[inline(always)]
+    pub(crate) fn without_packet() -> Self {
+        Self { skb: core::ptr::null_mut() }
+    }
 }
 
 impl Tables for KernelTables {

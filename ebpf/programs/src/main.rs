@@ -11,6 +11,7 @@ mod decisions;
 mod kernel_tables;
 mod maps;
 mod neighbor;
+mod sockets;
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;

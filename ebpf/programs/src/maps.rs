@@ -4,12 +4,14 @@ use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
 use dataplane::abi::policer::Policer;
-use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+};
 use dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
-    MAX_LOCALS, MAX_MAPPINGS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey,
-    Station, StationKey,
+    MAX_LOCALS, MAX_MAPPINGS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters,
+    PortKey, Station, StationKey,
 };
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
@@ -50,6 +52,11 @@ pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> = HashMap::with_max_ent
 /// The node's own addresses. The agent keeps it as the kernel says; `request` reads it.
 #[map]
 pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(MAX_LOCALS, 0);
+
+/// Sockets of the node that were led to containers, and whom they asked for. The programs on sockets write and read it;
+/// the least recently used go when it is full.
+#[map]
+pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entries(MAX_PEERS, 0);
 
 /// Translated connections, an entry for each direction. `request` makes both, each direction's packets write their own; the
 /// agent sweeps those that are over, and the least recently used go when it is full.

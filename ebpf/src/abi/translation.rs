@@ -57,6 +57,32 @@ pub struct Mapping {
     pub pad: [u8; 6],
 }
 
+/// Key of `PEERS`: a socket of the node's, and to whom it was led.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerKey {
+    /// The socket's cookie, which is never used again.
+    pub socket: u64,
+    /// The container's address.
+    pub address: Address,
+    /// The container's port.
+    pub port: L4Port,
+    /// Zero.
+    pub pad: [u8; 6],
+}
+
+/// Value of `PEERS`: whom the socket asked for, and is to be told of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// The node's address.
+    pub address: Address,
+    /// The node's port.
+    pub port: L4Port,
+    /// Zero.
+    pub pad: [u8; 2],
+}
+
 /// Key of `FLOWS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
@@ -133,6 +159,8 @@ const _: () = {
     assert!(size_of::<Local>() == 4);
     assert!(size_of::<MappingKey>() == 20);
     assert!(size_of::<Mapping>() == 56);
+    assert!(size_of::<PeerKey>() == 32);
+    assert!(size_of::<Peer>() == 20);
     assert!(size_of::<TupleKey>() == 44);
     assert!(size_of::<Translation>() == 72);
 };

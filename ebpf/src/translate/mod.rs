@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod checksum;
+pub mod connect;
 pub mod connection;
 pub mod crc32c;
 pub mod request;

@@ -179,4 +179,21 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "traceroute would not see the node",
         judge: Judge::Host,
     },
+    // connect
+    Fault {
+        name: "loopback-bound-led",
+        file: "ebpf/src/translate/connect.rs",
+        find: "!is_nodes || bound.is_loopback()",
+        replace: "!is_nodes",
+        why: "a socket on the loopback would send to a container from an address that no answer gets back to",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "others-connections-led",
+        file: "ebpf/src/translate/connect.rs",
+        find: "asked.is_loopback() || tables.is_local(&asked)",
+        replace: "true",
+        why: "the node could not reach other hosts' ports of the same number",
+        judge: Judge::Host,
+    },
 ];

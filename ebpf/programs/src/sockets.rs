@@ -1,0 +1,220 @@
+//! Programs on sockets: what processes of the node connect or send to, and from whom they are told that an answer came.
+//!
+//! They hang on a cgroup, and a cgroup is not a network namespace: processes of any may be in it, and of other nodes on
+//! the machine. So each of them first compares the namespace's cookie.
+
+use aya_ebpf::Global;
+use aya_ebpf::bindings::bpf_sock_addr;
+use aya_ebpf::helpers::generated::{bpf_get_netns_cookie, bpf_get_socket_cookie};
+use aya_ebpf::macros::cgroup_sock_addr;
+use aya_ebpf::programs::SockAddrContext;
+use dataplane::abi::translation::{Peer, PeerKey};
+use dataplane::address::{Address, L4Port};
+use dataplane::translate::connect::{Target, leads_to};
+
+use crate::kernel_tables::KernelTables;
+use crate::maps::PEERS;
+
+/// The cookie of the node's network namespace (`SO_NETNS_COOKIE`, Linux 5.14). The agent sets it when it loads the
+/// programs; 0 is no namespace's.
+#[unsafe(no_mangle)]
+static NETNS: Global<u64> = Global::new(0);
+
+/// What every program answers: the call goes on, to wherever it leads by now.
+const GO_ON: i32 = 1;
+
+/// A socket connects over IPv4.
+#[cgroup_sock_addr(connect4)]
+pub(crate) fn connect4(ctx: SockAddrContext) -> i32 {
+    lead::<V4>(ctx.sock_addr)
+}
+
+/// An IPv6 socket connects, over either version.
+#[cgroup_sock_addr(connect6)]
+pub(crate) fn connect6(ctx: SockAddrContext) -> i32 {
+    lead::<V6>(ctx.sock_addr)
+}
+
+/// An unconnected UDP socket sends over IPv4.
+#[cgroup_sock_addr(sendmsg4)]
+pub(crate) fn sendmsg4(ctx: SockAddrContext) -> i32 {
+    lead::<V4>(ctx.sock_addr)
+}
+
+/// An unconnected UDP socket sends over IPv6.
+#[cgroup_sock_addr(sendmsg6)]
+pub(crate) fn sendmsg6(ctx: SockAddrContext) -> i32 {
+    lead::<V6>(ctx.sock_addr)
+}
+
+/// A process is told from whom a datagram came over IPv4.
+#[cgroup_sock_addr(recvmsg4)]
+pub(crate) fn recvmsg4(ctx: SockAddrContext) -> i32 {
+    name::<V4>(ctx.sock_addr)
+}
+
+/// A process is told from whom a datagram came to its IPv6 socket.
+#[cgroup_sock_addr(recvmsg6)]
+pub(crate) fn recvmsg6(ctx: SockAddrContext) -> i32 {
+    name::<V6>(ctx.sock_addr)
+}
+
+/// A process asks to whom its socket is connected over IPv4.
+#[cgroup_sock_addr(getpeername4)]
+pub(crate) fn getpeername4(ctx: SockAddrContext) -> i32 {
+    name::<V4>(ctx.sock_addr)
+}
+
+/// A process asks to whom its IPv6 socket is connected.
+#[cgroup_sock_addr(getpeername6)]
+pub(crate) fn getpeername6(ctx: SockAddrContext) -> i32 {
+    name::<V6>(ctx.sock_addr)
+}
+
+/// Leads the socket to the container where it asks for a port that leads there, and remembers what it asked for.
+#[inline(always)]
+fn lead<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
+    if !is_nodes(asked) {
+        return GO_ON;
+    }
+    // SAFETY: `asked` is the program's context.
+    let (address, port, bound) = unsafe { (F::address(asked), port(asked), F::bound(asked)) };
+    // SAFETY: as above.
+    let protocol = unsafe { (*asked).protocol } as u8;
+    let target = Target { address, port, protocol };
+    if let Some(to) = leads_to(&target, bound, &KernelTables::without_packet()) {
+        let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
+        // Without it an answer would have the container's name.
+        let _unnamed = PEERS.insert(key, Peer { address, port, pad: [0; 2] }, 0);
+        // SAFETY: as above.
+        unsafe { set::<F>(asked, to.address, to.port) };
+    }
+    GO_ON
+}
+
+/// Says the node's name instead of the container's, where the socket asked for that.
+#[inline(always)]
+fn name<F: Family>(told: *mut bpf_sock_addr) -> i32 {
+    if !is_nodes(told) {
+        return GO_ON;
+    }
+    // SAFETY: `told` is the program's context.
+    let (address, port) = unsafe { (F::address(told), port(told)) };
+    let key = PeerKey { socket: cookie(told), address, port, pad: [0; 6] };
+    // SAFETY: the entry is copied, and is written as a whole by the same socket only.
+    if let Some(peer) = unsafe { PEERS.get(key) }.copied() {
+        // SAFETY: as above.
+        unsafe { set::<F>(told, peer.address, peer.port) };
+    }
+    GO_ON
+}
+
+#[inline(always)]
+fn is_nodes(ctx: *mut bpf_sock_addr) -> bool {
+    // SAFETY: the context is the program's own.
+    NETNS.load() == unsafe { bpf_get_netns_cookie(ctx.cast()) }
+}
+
+#[inline(always)]
+fn cookie(ctx: *mut bpf_sock_addr) -> u64 {
+    // SAFETY: the context is the program's own.
+    unsafe { bpf_get_socket_cookie(ctx.cast()) }
+}
+
+/// # Safety
+/// `ctx` is the program's context.
+#[inline(always)]
+unsafe fn port(ctx: *mut bpf_sock_addr) -> L4Port {
+    // SAFETY: the caller's word.
+    L4Port::from_half(unsafe { (*ctx).user_port } as u16)
+}
+
+/// # Safety
+/// `ctx` is the program's context.
+#[inline(always)]
+unsafe fn set<F: Family>(ctx: *mut bpf_sock_addr, address: Address, port: L4Port) {
+    // SAFETY: the caller's word.
+    unsafe {
+        F::set(ctx, address);
+        (*ctx).user_port = u32::from(port.half());
+    }
+}
+
+/// Where a socket's addresses stand in the context, by its family.
+trait Family {
+    /// The address that the call is about.
+    ///
+    /// # Safety
+    /// `ctx` is the program's context.
+    unsafe fn address(ctx: *mut bpf_sock_addr) -> Address;
+
+    /// The address that the socket is bound to.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn bound(ctx: *mut bpf_sock_addr) -> Address;
+
+    /// Puts another address there.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn set(ctx: *mut bpf_sock_addr, address: Address);
+}
+
+struct V4;
+
+impl Family for V4 {
+    #[inline(always)]
+    unsafe fn address(ctx: *mut bpf_sock_addr) -> Address {
+        // SAFETY: the caller's word.
+        Address::from_v4_word(unsafe { (*ctx).user_ip4 })
+    }
+
+    #[inline(always)]
+    unsafe fn bound(ctx: *mut bpf_sock_addr) -> Address {
+        // SAFETY: the caller's word; the kernel hands over a valid socket.
+        Address::from_v4_word(unsafe { (*(*ctx).__bindgen_anon_1.sk).src_ip4 })
+    }
+
+    #[inline(always)]
+    unsafe fn set(ctx: *mut bpf_sock_addr, address: Address) {
+        // SAFETY: the caller's word.
+        unsafe { (*ctx).user_ip4 = address.words()[3] };
+    }
+}
+
+struct V6;
+
+/// Verifier: the context is read and written word by word, which the compiler would join.
+impl Family for V6 {
+    #[inline(always)]
+    unsafe fn address(ctx: *mut bpf_sock_addr) -> Address {
+        // SAFETY: the caller's word.
+        unsafe {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| (&raw const (*ctx).user_ip6[at]).read_volatile());
+            Address::from_v6_words([a, b, c, d])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn bound(ctx: *mut bpf_sock_addr) -> Address {
+        // SAFETY: the caller's word; the kernel hands over a valid socket.
+        unsafe {
+            let socket = (*ctx).__bindgen_anon_1.sk;
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| (&raw const (*socket).src_ip6[at]).read_volatile());
+            Address::from_v6_words([a, b, c, d])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set(ctx: *mut bpf_sock_addr, address: Address) {
+        let [a, b, c, d] = address.words();
+        // SAFETY: the caller's word.
+        unsafe {
+            (&raw mut (*ctx).user_ip6[0]).write_volatile(a);
+            (&raw mut (*ctx).user_ip6[1]).write_volatile(b);
+            (&raw mut (*ctx).user_ip6[2]).write_volatile(c);
+            (&raw mut (*ctx).user_ip6[3]).write_volatile(d);
+        }
+    }
+}
