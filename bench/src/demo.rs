@@ -35,6 +35,8 @@ fn show(screen: &mut Screen, interrupt: &Interrupt, lab: &Lab, programs: &mut Ve
         talk::between_containers(screen, interrupt, &cast)?;
         paths_taken::show(screen, &cast)?;
         talk::with_the_node(screen, &cast)?;
+        interrupt.check()?;
+        talk::by_the_nodes_port(screen, &cast)?;
         cast.leave(screen)?;
     }
     interrupt.check()?;

@@ -4,8 +4,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use shunt_lab::{Inventory, Lab, Network, Node, Sandbox};
+use serde_json::json;
+use shunt_lab::{Inventory, Lab, Namespace, Network, Node, Sandbox};
 
+use super::talk::PORT;
 use crate::add_del::milliseconds;
 use crate::screen::{Paint, Screen, pad, right};
 
@@ -13,6 +15,8 @@ use crate::screen::{Paint, Screen, pad, right};
 pub(super) struct Cast {
     pub(super) actors: Vec<Sandbox>,
     pub(super) node: Node,
+    /// A host on the node's uplink, which knows no container.
+    pub(super) outside: Namespace,
     network: Network,
     empty: Inventory,
 }
@@ -23,6 +27,14 @@ const BRIDGE: &str = "cni0";
 /// How long the agent may take to tidy up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The node's port that leads to the first container.
+pub(super) const HOST_PORT: u16 = 8080;
+
+/// The node's addresses on its uplink, and those of the host outside, with their prefixes' lengths.
+pub(super) const NODE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+const OUTSIDE: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
+const LENGTHS: [u8; 2] = [24, 64];
+
 const NAMES: [&str; 3] = ["web", "api", "database"];
 
 impl Cast {
@@ -31,16 +43,26 @@ impl Cast {
         screen.heading("A node", "a network namespace of its own; yours is not touched")?;
         let node = Node::start(lab, "node")?;
         let network = node.network("demo", BRIDGE, &["10.77.0.0/24", "fd77::/64"]);
+        let outside = lab.namespace("outside")?;
+        node.namespace().pair("up0", &outside, "eth0")?;
+        for (namespace, ifname, addresses) in [(node.namespace(), "up0", NODE), (&outside, "eth0", OUTSIDE)] {
+            for (address, length) in addresses.into_iter().zip(LENGTHS) {
+                give(namespace, ifname, &format!("{address}/{length}"))?;
+            }
+        }
         let empty = node.inventory()?;
         let mut actors = Vec::new();
-        for name in NAMES {
-            actors.push(Sandbox::start(lab, &node, &network, name)?);
+        let mapping = json!({ "hostPort": HOST_PORT, "containerPort": PORT, "protocol": "tcp" });
+        let datagrams = json!({ "hostPort": HOST_PORT, "containerPort": PORT, "protocol": "udp" });
+        let mapped = network.clone().with("runtimeConfig", json!({ "portMappings": [mapping, datagrams] }));
+        for (name, network) in NAMES.into_iter().zip([&mapped, &network, &network]) {
+            actors.push(Sandbox::start(lab, &node, network, name)?);
         }
         let status = node.agent().status()?;
         programs.extend(status.programs.iter().map(|program| program.id));
-        let cast = Self { actors, node, network, empty };
+        let cast = Self { actors, node, outside, network, empty };
         screen.done(&format!(
-            "shunt-agent {}, {} BPF programs attached to {} containers and their bridge",
+            "shunt-agent {}, {} BPF programs attached to {} containers, their bridge, the uplink and the node's sockets",
             status.version,
             status.programs.len(),
             status.attachments
@@ -80,6 +102,12 @@ impl Cast {
             sleep(Duration::from_millis(20));
         }
     }
+}
+
+fn give(namespace: &Namespace, ifname: &str, address: &str) -> Result<()> {
+    let nodad: &[&str] = if address.contains(':') { &["nodad"] } else { &[] };
+    let arguments = [&["address", "add", address, "dev", ifname], nodad].concat();
+    namespace.command("ip", &arguments).map(drop)
 }
 
 fn line(actor: &Sandbox) -> String {

@@ -1,16 +1,16 @@
 //! Real traffic: every pair of containers, both families, both protocols, each byte compared.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use shunt_lab::{Conversation, Echo, Interrupt, Namespace, Protocol};
 
-use super::introduction::Cast;
+use super::introduction::{Cast, HOST_PORT, NODE};
 use crate::screen::{Paint, Screen, pad, right, thousands};
 
 /// Where the containers' echo servers listen.
-const PORT: u16 = 7000;
+pub(super) const PORT: u16 = 7000;
 
 /// Messages of one conversation.
 const ROUNDS: u32 = 400;
@@ -29,7 +29,9 @@ pub(super) fn between_containers(screen: &mut Screen, interrupt: &Interrupt, cas
         interrupt.check()?;
         let client = &actors[(index + 1) % actors.len()];
         let who = format!("{} ⇄ {}", client.id(), server.id());
-        converse(screen, &who, client.namespace(), server.namespace(), &server.addresses())?;
+        let _echoes = listen(server.namespace(), &server.addresses())?;
+        let targets: Vec<_> = server.addresses().iter().map(|address| (*address, PORT).into()).collect();
+        converse(screen, &who, client.namespace(), &targets)?;
     }
     Ok(())
 }
@@ -39,26 +41,42 @@ pub(super) fn with_the_node(screen: &mut Screen, cast: &Cast) -> Result<()> {
     cast.node.settle()?;
     let server = &cast.actors[0];
     let who = format!("the node ⇄ {}", server.id());
-    let addresses = server.addresses();
-    converse(screen, &who, cast.node.namespace(), server.namespace(), &addresses)
+    let _echoes = listen(server.namespace(), &server.addresses())?;
+    let targets: Vec<_> = server.addresses().iter().map(|address| (*address, PORT).into()).collect();
+    converse(screen, &who, cast.node.namespace(), &targets)
 }
 
-fn converse(
-    screen: &mut Screen,
-    who: &str,
-    client: &Namespace,
-    server: &Namespace,
-    addresses: &[IpAddr],
-) -> Result<()> {
+/// Lets a host outside, another container and the node itself talk to the first container, by the node's port that leads
+/// there.
+pub(super) fn by_the_nodes_port(screen: &mut Screen, cast: &Cast) -> Result<()> {
+    let (server, neighbor) = (&cast.actors[0], &cast.actors[1]);
+    let aside =
+        format!("{} of the node leads to {}'s {PORT}; no iptables, no conntrack", HOST_PORT, server.id());
+    screen.heading("By a port of the node", &aside)?;
+    cast.node.settle()?;
+    let _echoes = listen(server.namespace(), &server.addresses())?;
+    let at = |names: [&str; 2]| -> Result<Vec<SocketAddr>> {
+        names.iter().map(|name| Ok((name.parse::<IpAddr>()?, HOST_PORT).into())).collect()
+    };
+    let (world, own) = (at(NODE)?, at(["127.0.0.1", "::1"])?);
+    converse(screen, "a host outside", &cast.outside, &world)?;
+    converse(screen, neighbor.id(), neighbor.namespace(), &world)?;
+    converse(screen, "the node's localhost", cast.node.namespace(), &own)
+}
+
+fn listen(server: &Namespace, addresses: &[IpAddr]) -> Result<Vec<Echo>> {
+    addresses.iter().map(|address| Echo::listen(server, *address, PORT)).collect()
+}
+
+fn converse(screen: &mut Screen, who: &str, client: &Namespace, targets: &[SocketAddr]) -> Result<()> {
     let begun = Instant::now();
-    for address in addresses {
-        let echo = Echo::listen(server, *address, PORT)?;
+    for target in targets {
         for (protocol, length) in [(Protocol::Tcp, STREAM), (Protocol::Udp, DATAGRAM)] {
-            let mut conversation = Conversation::open(client, protocol, echo.address())?;
+            let mut conversation = Conversation::open(client, protocol, *target)?;
             conversation.chat(ROUNDS, length).with_context(|| format!("{who} over {protocol:?}"))?;
         }
     }
-    let rounds = u64::from(ROUNDS) * 2 * addresses.len() as u64;
+    let rounds = u64::from(ROUNDS) * 2 * targets.len() as u64;
     let megabytes = rounds as f64 * STREAM as f64 / 1e6;
     let what = format!("{megabytes:.0} MB of TCP, {} datagrams of UDP, IPv4 and IPv6", thousands(rounds));
     let took = right(&format!("{:.0} ms", begun.elapsed().as_secs_f64() * 1000.0), 8);
