@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::capacity::{UplinkOptions, XdpMode};
+use crate::kubernetes::KubernetesOptions;
 
 /// Where attachments are remembered unless the agent is told otherwise.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
@@ -64,8 +65,8 @@ pub struct Options {
     /// Declared uplinks by interface name.
     #[serde(default)]
     pub uplinks: BTreeMap<String, UplinkOptions>,
-    /// The Kubernetes controller's options.
-    pub kubernetes: Option<toml::Table>,
+    /// How the uplinks' bandwidth is published to Kubernetes, if it is.
+    pub kubernetes: Option<KubernetesOptions>,
 }
 
 /// A configuration file that cannot be used.
@@ -137,6 +138,8 @@ pub struct Config {
     pub uplinks: BTreeMap<String, UplinkOptions>,
     /// Where metrics are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// How the uplinks' bandwidth is published to Kubernetes, if it is.
+    pub kubernetes: Option<KubernetesOptions>,
     /// Whether what others alter is repaired.
     pub repairs: bool,
     /// What was asked for and is not done by this version.
@@ -147,7 +150,7 @@ impl From<Options> for Config {
     fn from(options: Options) -> Self {
         let not_built = [
             ("uplinks.*.xdp", options.uplinks.values().any(|uplink| uplink.xdp == XdpMode::Native)),
-            ("kubernetes", options.kubernetes.is_some()),
+            ("kubernetes", options.kubernetes.is_some() && !cfg!(feature = "kubernetes")),
         ];
         Self {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
@@ -158,6 +161,7 @@ impl From<Options> for Config {
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
             metrics: options.metrics,
+            kubernetes: options.kubernetes,
             repairs: true,
             warnings: not_built
                 .into_iter()

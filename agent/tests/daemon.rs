@@ -8,8 +8,19 @@
     reason = "a test, and its figures with --nocapture"
 )]
 
+#[path = "daemon/admission.rs"]
+mod admission;
 #[path = "daemon/adopt.rs"]
 mod adopt;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/api_rules.rs"]
+mod api_rules;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/api_server.rs"]
+mod api_server;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/api_store.rs"]
+mod api_store;
 #[path = "daemon/attach.rs"]
 mod attach;
 #[path = "daemon/capacity.rs"]
@@ -28,6 +39,9 @@ mod kernel;
 mod metrics;
 #[path = "daemon/privileges.rs"]
 mod privileges;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/publishing.rs"]
+mod publishing;
 #[path = "daemon/rig.rs"]
 mod rig;
 #[path = "daemon/service.rs"]

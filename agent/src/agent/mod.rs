@@ -74,6 +74,8 @@ pub struct Agent {
     speeds: Speeds,
     /// What an operator should know, since the start.
     warnings: Vec<String>,
+    /// What whoever publishes the capacity has to say.
+    remark: Option<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
     /// The links that are being deleted, by their indexes.
@@ -112,6 +114,7 @@ impl Agent {
             admission: config.admission,
             speeds: Speeds::open().map_err(KernelError::from)?,
             warnings: config.warnings.clone(),
+            remark: None,
             aside: Vec::new(),
             reaping: HashMap::new(),
             strangers: BTreeMap::new(),

@@ -35,9 +35,7 @@ pub struct NodeNameError(pub String);
 /// # Errors
 /// [`NodeNameError`].
 pub fn resource_slice(node: &str, capacity: &CapacityReport) -> Result<Value, NodeNameError> {
-    if !is_name(node) {
-        return Err(NodeNameError(node.to_owned()));
-    }
+    check_node_name(node)?;
     let mut names = BTreeSet::new();
     let uplinks = capacity.uplinks.iter().filter_map(|uplink| Some((uplink, both(uplink)?)));
     let devices: Vec<_> = uplinks
@@ -90,6 +88,14 @@ fn device_name(ifname: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| format!("{label}-{number}"));
     let free = std::iter::once(label.clone()).chain(numbered).find(|name| taken.insert(name.clone()));
     free.unwrap_or(label)
+}
+
+/// Whether a node can have this name.
+///
+/// # Errors
+/// [`NodeNameError`].
+pub fn check_node_name(name: &str) -> Result<(), NodeNameError> {
+    if is_name(name) { Ok(()) } else { Err(NodeNameError(name.to_owned())) }
 }
 
 /// Whether it is a DNS subdomain.

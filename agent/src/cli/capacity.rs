@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use shunt_agent::capacity::slice::resource_slice;
+use shunt_agent::kubernetes::node_name;
 use shunt_agent_api::{Client, Reply, Request, socket_path};
 
 use super::{Query, UNREACHABLE, USAGE, query};
@@ -50,7 +51,7 @@ impl Capacity {
             Ok(_) => return UNREACHABLE.into(),
             Err(error) => return query::complain(&error),
         };
-        match resource_slice(&self.node_name(), &capacity) {
+        match resource_slice(&self.node.clone().unwrap_or_else(node_name), &capacity) {
             Ok(slice) => {
                 // A reader that has heard enough is no failure.
                 let _closed = writeln!(io::stdout(), "{slice:#}");
@@ -61,14 +62,5 @@ impl Capacity {
                 USAGE.into()
             }
         }
-    }
-
-    /// Kubelets register a node under its host's name, in lower case, unless they are told otherwise.
-    fn node_name(&self) -> String {
-        let given = self.node.clone().or_else(|| std::env::var("NODE_NAME").ok());
-        given.unwrap_or_else(|| {
-            let host = nix::unistd::gethostname().unwrap_or_default();
-            host.to_string_lossy().to_lowercase()
-        })
     }
 }

@@ -30,6 +30,8 @@ enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
     Follow(Vec<LinkEvent>),
     Tick,
+    #[cfg(feature = "kubernetes")]
+    Remark(Option<String>),
 }
 
 /// A handle on the agent's thread. The thread ends with the last handle.
@@ -84,6 +86,13 @@ impl Core {
         self.events.subscribe()
     }
 
+    /// Has the status say what is not the agent's own affair; none if there is nothing to be said.
+    #[cfg(feature = "kubernetes")]
+    pub async fn remark(&self, remark: Option<String>) {
+        // A core that has ended is noticed by its receiver.
+        let _ended = self.jobs.send(Job::Remark(remark)).await;
+    }
+
     /// Lets the agent look after what it has, unless it has too much to do.
     pub fn tick(&self) {
         let _busy = self.jobs.try_send(Job::Tick);
@@ -102,6 +111,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
         match job {
             Job::Follow(events) => agent.follow(&events),
             Job::Tick => agent.tick(),
+            #[cfg(feature = "kubernetes")]
+            Job::Remark(remark) => agent.set_remark(remark),
             Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));

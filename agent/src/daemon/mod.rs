@@ -20,7 +20,10 @@ use tokio::time::MissedTickBehavior;
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
+use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
+#[cfg(feature = "kubernetes")]
+use crate::kubernetes::Publisher;
 use crate::metrics::{Metrics, MetricsError};
 use crate::netlink::monitor::Monitor;
 
@@ -45,6 +48,9 @@ pub enum DaemonError {
     /// The address for metrics.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    /// The node's name in Kubernetes.
+    #[error(transparent)]
+    Kubernetes(#[from] NodeNameError),
     /// Netlink or signals.
     #[error("{what}: {source}")]
     Io {
@@ -73,12 +79,19 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     let mut monitor = Monitor::open().map_err(failed("link events"))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
+    #[cfg(feature = "kubernetes")]
+    let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
     let (core, mut ended) = Core::start(config).await?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
-    let mut scraping = JoinSet::new();
+    let mut telling = JoinSet::new();
     if let Some(metrics) = metrics {
-        scraping.spawn(metrics.serve(core.clone()));
+        telling.spawn(metrics.serve(core.clone()));
+    }
+    #[cfg(feature = "kubernetes")]
+    if let Some(publisher) = publisher {
+        let publishing = publisher.run(core.clone());
+        telling.spawn(async { match publishing.await {} });
     }
     let places = Semaphore::const_new(MAX_CONNECTIONS);
     let places = std::sync::Arc::new(places);
@@ -116,7 +129,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("left with requests unanswered");
     }
-    scraping.shutdown().await;
+    telling.shutdown().await;
     // The agent lets go of what it holds before the process ends.
     drop((connections, core));
     let is_lost = matches!(outcome, Err(DaemonError::Core(_)));

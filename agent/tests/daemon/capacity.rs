@@ -12,7 +12,7 @@ use crate::events::Subscriber;
 use crate::rig::Rig;
 use crate::start::verb;
 
-fn capacity(rig: &Rig) -> CapacityReport {
+pub(crate) fn capacity(rig: &Rig) -> CapacityReport {
     match rig.ask(Request::Capacity) {
         Ok(Reply::Capacity(capacity)) => capacity,
         other => panic!("{other:?}"),
@@ -20,7 +20,7 @@ fn capacity(rig: &Rig) -> CapacityReport {
 }
 
 /// A rig whose agent has this configuration, and a link `eth1` that does not know its speed.
-fn configured(text: &str) -> Rig {
+pub(crate) fn configured(text: &str) -> Rig {
     let mut rig = Rig::bare();
     rig.ip(&["link", "add", "eth1", "type", "veth", "peer", "name", "peer1"]);
     let config = rig.lab.root().join("config.toml");
@@ -125,10 +125,10 @@ fn a_links_speed_is_read_from_the_kernel() {
     assert_eq!(speed("eth2").unwrap(), None, "a bridge without ports does not know");
 }
 
-const ENFORCED: &str = "admission = 'enforce'\n[uplinks.eth1]\negress = '100M'\ningress = '100M'";
+pub(crate) const ENFORCED: &str = "admission = 'enforce'\n[uplinks.eth1]\negress = '100M'\ningress = '100M'";
 
 /// Towards the container only: what it sends would need its namespace.
-fn limited(rate: u64) -> Bandwidth {
+pub(crate) fn limited(rate: u64) -> Bandwidth {
     Bandwidth { ingress: Some(Rate { rate, burst: 80_000 }), ..Bandwidth::default() }
 }
 
@@ -136,7 +136,7 @@ fn limit(rig: &Rig, port: &BridgePort, bandwidth: Bandwidth) -> Result<Reply, Ag
     rig.ask(Request::Limit { key: port.key.clone(), bandwidth })
 }
 
-fn free(rig: &Rig) -> u64 {
+pub(crate) fn free(rig: &Rig) -> u64 {
     capacity(rig).uplinks[0].ingress.free
 }
 
@@ -182,7 +182,8 @@ fn a_limit_cannot_be_raised_over_the_free_capacity_and_stays_what_it_was() {
     rig.check(&second).unwrap();
     assert_eq!(limit(&rig, &second, limited(50_000_000)).unwrap(), Reply::Limited);
     assert_eq!(free(&rig), 0);
-    assert!(queue().contains("rate 50Mbit"), "{}", queue());
+    // 50 Mbit/s of packets of 1500 bytes, with their Ethernet headers.
+    assert!(queue().contains("rate 50466Kbit"), "{}", queue());
     // Nothing is left, and admission enforces: no ADD with a rate can work.
     assert!(!rig.status().healthy);
     assert_eq!(limit(&rig, &second, Bandwidth::default()).unwrap(), Reply::Limited);

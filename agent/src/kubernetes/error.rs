@@ -1,0 +1,68 @@
+//! Why nothing is published.
+
+use std::path::PathBuf;
+
+use kube::config::{InClusterError, KubeconfigError};
+
+/// Why nothing is published for now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PublishError {
+    /// The kubeconfig cannot be used.
+    #[error("{}: {source}", path.display())]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<KubeconfigError>,
+    },
+    /// The agent is in no pod that has a service account, and no kubeconfig is named.
+    #[error("no kubeconfig is configured, and this is no pod with a service account: {0}")]
+    NotInCluster(#[from] InClusterError),
+    /// The server's address or the credentials cannot be used.
+    #[error("no client can be made: {0}")]
+    Client(Box<kube::Error>),
+    /// The server refused, could not be reached, or answered what is no answer.
+    #[error("{what}: {}", said(source))]
+    Request {
+        /// What was wanted.
+        what: &'static str,
+        /// What came of it.
+        source: Box<kube::Error>,
+    },
+    /// The server took too long.
+    #[error("{0}: the API server does not answer")]
+    Silent(&'static str),
+    /// The server's answer is one that makes no sense.
+    #[error("{0}: the API server answered what cannot be")]
+    Nonsense(&'static str),
+    /// Somebody else writes whenever the agent does.
+    #[error("{0}: somebody else writes it too, again and again")]
+    Contested(&'static str),
+}
+
+impl PublishError {
+    /// Whether the server has no such kind of object at all.
+    pub(super) fn is_not_known(&self) -> bool {
+        matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
+    }
+}
+
+/// What is between a person and a fault, in one line.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
+        kube::Error::Service(source) => {
+            let mut said = source.to_string();
+            let mut cause = source.source();
+            while let Some(next) = cause {
+                let text = next.to_string();
+                if !said.contains(&text) {
+                    said = format!("{said}: {text}");
+                }
+                cause = next.source();
+            }
+            said
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,30 @@
+//! Publishing the uplinks' bandwidth to a Kubernetes API server, and keeping it there.
+//!
+//! In: what the books say can be handed out, asked for whenever an event says that it has changed. Out: a `ResourceSlice`
+//! of the node, or where the server has none, capacity of the node itself. The server is watched: a kubelet deletes its
+//! node's slices when it starts. Whatever the server does (is down, forbids, answers nonsense), the agent waits longer
+//! and longer, says so in its status, and serves containers as ever: no ADD has any part in this.
+
+mod options;
+
+#[cfg(feature = "kubernetes")]
+mod backoff;
+#[cfg(feature = "kubernetes")]
+mod books;
+#[cfg(feature = "kubernetes")]
+mod difference;
+#[cfg(feature = "kubernetes")]
+mod error;
+#[cfg(feature = "kubernetes")]
+mod node_capacity;
+#[cfg(feature = "kubernetes")]
+mod publisher;
+#[cfg(feature = "kubernetes")]
+mod session;
+#[cfg(feature = "kubernetes")]
+mod slices;
+
+pub use options::{KubernetesOptions, Publish, node_name};
+
+#[cfg(feature = "kubernetes")]
+pub use publisher::Publisher;

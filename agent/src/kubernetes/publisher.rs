@@ -1,0 +1,97 @@
+//! Who publishes: makes a client, holds a conversation, and begins anew when that ends.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use super::backoff::Backoff;
+use super::books::Books;
+use super::error::PublishError;
+use super::node_capacity::NodeCapacity;
+use super::session::{PATIENCE, hold};
+use super::slices::Slices;
+use super::{KubernetesOptions, Publish, node_name};
+use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::daemon::Core;
+
+/// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// Publishes the uplinks' bandwidth as long as the agent runs.
+#[derive(Debug)]
+pub struct Publisher {
+    options: KubernetesOptions,
+    node: String,
+}
+
+impl Publisher {
+    /// Nothing is asked of the server yet, nor read.
+    ///
+    /// # Errors
+    /// [`NodeNameError`].
+    pub fn new(options: KubernetesOptions) -> Result<Self, NodeNameError> {
+        let node = options.node.clone().unwrap_or_else(node_name);
+        check_node_name(&node)?;
+        Ok(Self { options, node })
+    }
+
+    /// Publishes, and goes on doing so, until it is dropped.
+    pub async fn run(self, core: Core) -> Infallible {
+        let mut books = Books::new(core);
+        let mut backoff = Backoff::default();
+        loop {
+            let begun = Instant::now();
+            let ended = self.converse(&mut books).await;
+            if begun.elapsed() > STEADY {
+                backoff.reset();
+                if ended.is_ok() {
+                    continue;
+                }
+            }
+            let wait = backoff.wait();
+            if let Err(error) = ended {
+                tracing::warn!(%error, again_in = ?wait, "the capacity is not published");
+                books.remark(Some(format!("the capacity is not published: {error}"))).await;
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Credentials are read each time: they are renewed, and may be late.
+    async fn converse(&self, books: &mut Books) -> Result<(), PublishError> {
+        let client = self.client().await?;
+        if self.options.publish != Publish::Node {
+            match hold(&mut Slices::new(client.clone(), &self.node), books).await {
+                Err(error) if error.is_not_known() && self.options.publish == Publish::Auto => {
+                    tracing::info!(
+                        "the API server has no resource.k8s.io/v1: the node's capacity is patched instead"
+                    );
+                }
+                ended => return ended,
+            }
+        }
+        hold(&mut NodeCapacity::new(client, &self.node), books).await
+    }
+
+    async fn client(&self) -> Result<Client, PublishError> {
+        let mut config = match &self.options.kubeconfig {
+            Some(path) => {
+                let failed =
+                    |source| PublishError::Kubeconfig { path: path.clone(), source: Box::new(source) };
+                let file = Kubeconfig::read_from(path).map_err(failed)?;
+                let made = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+                made.map_err(|source| PublishError::Kubeconfig {
+                    path: path.clone(),
+                    source: Box::new(source),
+                })?
+            }
+            None => Config::incluster()?,
+        };
+        config.connect_timeout = Some(PATIENCE);
+        // How often and when is this file's business.
+        config.default_retry = false;
+        Client::try_from(config).map_err(|source| PublishError::Client(Box::new(source)))
+    }
+}

@@ -1,0 +1,236 @@
+//! What an API server keeps, and what it says to requests.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::api_rules::{canonical, check_slice, without_gated_fields};
+
+/// The only node.
+pub(crate) const NODE: &str = "node-1";
+
+const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
+
+/// A request.
+pub(crate) struct Ask {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) kind: Option<String>,
+    pub(crate) body: Bytes,
+}
+
+/// What is said to it.
+pub(crate) enum Answer {
+    Said(u16, String),
+    Stream(mpsc::UnboundedReceiver<String>),
+}
+
+/// How the server is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Mood {
+    #[default]
+    Well,
+    /// 403 to everything.
+    Forbids,
+    /// 200, and this.
+    Nonsense(&'static str),
+    /// `resource.k8s.io/v1` is not served.
+    HasNoSlices,
+    /// The feature gate of consumable capacity is off.
+    DropsFields,
+}
+
+#[derive(Default)]
+pub(crate) struct Store {
+    pub(crate) mood: Mood,
+    /// So many of the writes to come are told that the object has changed.
+    pub(crate) conflicts: usize,
+    /// Every request: method, path and query.
+    pub(crate) asked: Vec<String>,
+    version: u64,
+    slices: BTreeMap<String, Value>,
+    capacity: serde_json::Map<String, Value>,
+    /// Every change, with its version and its resource's path.
+    changes: Vec<(u64, String, String)>,
+    watches: Vec<(String, mpsc::UnboundedSender<String>)>,
+}
+
+impl Store {
+    /// The only slice, if there is one.
+    pub(crate) fn slice(&self) -> Option<&Value> {
+        assert!(self.slices.len() <= 1, "{:?}", self.slices);
+        self.slices.values().next()
+    }
+
+    /// What a kubelet does when it starts.
+    pub(crate) fn delete_slices(&mut self) {
+        for (_, slice) in std::mem::take(&mut self.slices) {
+            self.tell(SLICES, "DELETED", &slice);
+        }
+    }
+
+    /// Somebody else writes the slice.
+    pub(crate) fn alter(&mut self, alter: impl FnOnce(&mut Value)) {
+        let mut slice = self.slice().unwrap().clone();
+        alter(&mut slice);
+        self.put(SLICES, "MODIFIED", slice);
+    }
+
+    /// Ends every watch.
+    pub(crate) fn end_watches(&mut self) {
+        self.watches.clear();
+    }
+
+    /// The node's capacity under this name.
+    pub(crate) fn capacity(&self, name: &str) -> Option<&str> {
+        self.capacity.get(name).and_then(Value::as_str)
+    }
+
+    pub(crate) fn answer(&mut self, ask: &Ask) -> Answer {
+        self.asked.push(format!("{} {}?{}", ask.method, ask.path, ask.query));
+        let nodes = ["/api/v1/nodes", &format!("/api/v1/nodes/{NODE}/status")].contains(&ask.path.as_str());
+        match self.mood {
+            Mood::Forbids => failure(403, "Forbidden", "this node may not do that"),
+            Mood::Nonsense(text) => Answer::Said(200, text.to_owned()),
+            Mood::HasNoSlices if !nodes => {
+                failure(404, "NotFound", "the server could not find the requested resource")
+            }
+            _ => match (ask.method.as_str(), ask.path.as_str()) {
+                ("GET", SLICES) => self.list(ask, &format!("spec.nodeName={NODE}")),
+                ("GET", "/api/v1/nodes") => self.list(ask, &format!("metadata.name={NODE}")),
+                ("POST", SLICES) => self.create(ask),
+                (method, path) => match path.strip_prefix(SLICES).and_then(|rest| rest.strip_prefix('/')) {
+                    Some(name) if method == "GET" => self.get(name),
+                    Some(name) if method == "PUT" => self.replace(name, ask),
+                    None if method == "PATCH" && nodes => self.patch(ask),
+                    _ => failure(405, "MethodNotAllowed", "nobody should ask this"),
+                },
+            },
+        }
+    }
+
+    /// Nodes may only list what is theirs, and have to say so.
+    fn list(&mut self, ask: &Ask, selector: &str) -> Answer {
+        if !ask.query.split('&').any(|word| word == format!("fieldSelector={selector}")) {
+            return failure(403, "Forbidden", "can only list or watch with a field selector of its own node");
+        }
+        if ask.query.contains("watch=true") {
+            return self.watch(ask);
+        }
+        let items: Vec<_> =
+            if ask.path == SLICES { self.slices.values().cloned().collect() } else { vec![self.node()] };
+        let list = json!({ "kind": "List", "apiVersion": "v1", "items": items,
+            "metadata": { "resourceVersion": self.version.to_string() } });
+        Answer::Said(200, list.to_string())
+    }
+
+    /// What has changed since the version that is asked for, and whatever will.
+    fn watch(&mut self, ask: &Ask) -> Answer {
+        let version = ask.query.split('&').find_map(|word| word.strip_prefix("resourceVersion=")).unwrap();
+        let version: u64 = version.parse().unwrap();
+        let (watch, lines) = mpsc::unbounded_channel();
+        for (_, _, line) in self.changes.iter().filter(|(at, path, _)| *at > version && *path == ask.path) {
+            watch.send(line.clone()).unwrap();
+        }
+        self.watches.push((ask.path.clone(), watch));
+        Answer::Stream(lines)
+    }
+
+    fn get(&self, name: &str) -> Answer {
+        self.slices.get(name).map_or_else(|| failure(404, "NotFound", "no such slice"), said)
+    }
+
+    fn create(&mut self, ask: &Ask) -> Answer {
+        self.write(ask, |store, slice| match store.slices.contains_key(name_of(slice)) {
+            true => Err(failure(409, "AlreadyExists", "there is one already")),
+            false => Ok("ADDED"),
+        })
+    }
+
+    fn replace(&mut self, name: &str, ask: &Ask) -> Answer {
+        self.write(ask, |store, slice| match store.slices.get(name) {
+            None => Err(failure(404, "NotFound", "no such slice")),
+            Some(old) if old["metadata"]["resourceVersion"] != slice["metadata"]["resourceVersion"] => {
+                Err(failure(409, "Conflict", "the object has been modified"))
+            }
+            Some(old)
+                if old["spec"]["pool"]["generation"].as_i64()
+                    >= slice["spec"]["pool"]["generation"].as_i64() =>
+            {
+                Err(failure(422, "Invalid", "the pool's generation must grow"))
+            }
+            Some(_) => Ok("MODIFIED"),
+        })
+    }
+
+    fn write(
+        &mut self,
+        ask: &Ask,
+        allow: impl FnOnce(&Self, &Value) -> Result<&'static str, Answer>,
+    ) -> Answer {
+        let slice = match check_slice(&ask.body) {
+            Ok(slice) => slice,
+            Err(why) => return failure(422, "Invalid", &why),
+        };
+        if self.conflicts > 0 {
+            self.conflicts -= 1;
+            return failure(409, "Conflict", "the object has been modified");
+        }
+        match allow(self, &slice) {
+            Ok(kind) => said(&self.put(SLICES, kind, slice)),
+            Err(refused) => refused,
+        }
+    }
+
+    fn put(&mut self, path: &str, kind: &str, mut slice: Value) -> Value {
+        canonical(&mut slice);
+        if self.mood == Mood::DropsFields {
+            without_gated_fields(&mut slice);
+        }
+        slice["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
+        self.slices.insert(name_of(&slice).to_owned(), slice.clone());
+        self.tell(path, kind, &slice);
+        slice
+    }
+
+    fn patch(&mut self, ask: &Ask) -> Answer {
+        assert_eq!(ask.kind.as_deref(), Some("application/merge-patch+json"));
+        let patch: Value = serde_json::from_slice(&ask.body).unwrap();
+        for (name, figure) in patch["status"]["capacity"].as_object().unwrap() {
+            let mut figure = figure.clone();
+            canonical(&mut figure);
+            self.capacity.insert(name.clone(), figure);
+        }
+        let node = self.node();
+        self.tell("/api/v1/nodes", "MODIFIED", &node);
+        said(&node)
+    }
+
+    fn node(&self) -> Value {
+        json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": NODE }, "status": { "capacity": self.capacity } })
+    }
+
+    fn tell(&mut self, path: &str, kind: &str, object: &Value) {
+        self.version += 1;
+        let line = format!("{}\n", json!({ "type": kind, "object": object }));
+        self.changes.push((self.version, path.to_owned(), line.clone()));
+        self.watches.retain(|(watched, watch)| watched != path || watch.send(line.clone()).is_ok());
+    }
+}
+
+fn name_of(slice: &Value) -> &str {
+    slice["metadata"]["name"].as_str().unwrap()
+}
+
+fn said(object: &Value) -> Answer {
+    Answer::Said(200, object.to_string())
+}
+
+fn failure(code: u16, reason: &str, message: &str) -> Answer {
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
+        "reason": reason, "message": message });
+    Answer::Said(code, status.to_string())
+}
