@@ -25,7 +25,7 @@ pub(crate) fn limited(rates: Value) -> Value {
 }
 
 /// The rate holds, within what a busy machine and TCP's manners make of it.
-fn assert_limited(from: &Sandbox, to: &Sandbox) {
+pub(crate) fn assert_limited(from: &Sandbox, to: &Sandbox) {
     let right = 0.6..1.25;
     let run = || Stream::run(from, to, Duration::from_millis(1800)).rate(BURST_SPENT) / f64::from(RATE);
     let share = measured(&right, run);

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::bandwidth::{BURST, RATE, assert_limited};
 use crate::stage::{BRIDGE, Stage};
 
 #[test]
@@ -15,6 +16,31 @@ fn the_port_of_a_reference_bridge_is_made_fast_and_left_to_its_maker() {
     stage.assert_fast(&one, &two);
     stage.remove(&network, &one);
     stage.remove(&network, &two);
+    stage.assert_clean(&before);
+}
+
+#[test]
+fn the_port_of_a_reference_bridge_is_limited_by_a_chained_bandwidth_of_ours() {
+    let Some(stage) = Stage::set() else { return };
+    let plain = stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true));
+    let limits = json!({ "type": "shunt-bandwidth", "agentSocket": stage.node.agent().socket(), "ingressRate": RATE,
+        "ingressBurst": BURST, "egressRate": RATE, "egressBurst": BURST });
+    let network = plain.clone().then(limits);
+    let before = stage.before(&network);
+    let [limited, free] = [stage.add(&network, "limited"), stage.add(&plain, "free")];
+    let limits = stage.port(&limited).limits;
+    assert_eq!((limits.ingress, limits.egress), (Some(RATE.into()), Some(RATE.into())));
+    assert_limited(&free, &limited);
+    assert_limited(&limited, &free);
+    stage.assert_talk(&limited, &free);
+    // Somebody takes the limit away: CHECK says so, or it is there again already.
+    limited.namespace().command("tc", &["qdisc", "delete", "dev", "eth0", "root"]).unwrap();
+    let result = &limited.attachment().result;
+    if let Err(error) = network.check(stage.node.namespace(), limited.container(), result) {
+        assert!(error.to_string().contains("the limit of what the container sends is missing"), "{error}");
+    }
+    stage.remove(&network, &limited);
+    stage.remove(&plain, &free);
     stage.assert_clean(&before);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{limit, map};
+use super::{gc, limit, map};
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb};
@@ -14,14 +14,19 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
             map::del(config, call);
             Ok(None)
         }
-        // Limits go with their interface; else nothing was ever made.
+        Verb::Del if config.personality == Personality::Bandwidth => {
+            limit::del(config, call);
+            Ok(None)
+        }
+        // The agent may have made an attachment of another plugin's port.
+        Verb::Gc if config.personality == Personality::Bandwidth => gc::attachments(config).map(|()| None),
         Verb::Del | Verb::Gc => Ok(None),
         Verb::Add => {
             refuse(config)?;
             let missing = ConfigError::NoPrevResult("this plugin must be called behind another one");
             let previous = config.prev_result()?.ok_or(missing)?;
             match config.personality {
-                Personality::Bandwidth => limit::add(config, call)?,
+                Personality::Bandwidth => limit::add(config, call, &previous)?,
                 Personality::Portmap => map::add(config, call, &previous)?,
                 _ => {}
             }

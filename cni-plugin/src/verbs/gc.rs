@@ -12,18 +12,8 @@ use crate::protocol::Call;
 
 /// Collects. An absent list is not an empty one: nothing is done.
 pub(crate) fn gc(config: &Config, call: &Call) -> Result<(), Error> {
-    let Some(valid) = config.network.valid_attachments() else {
-        return Ok(());
-    };
+    let Some(valid) = valid(config) else { return Ok(()) };
     let network = &config.network.name;
-    let valid: Vec<AttachmentKey> = valid
-        .iter()
-        .map(|one| AttachmentKey {
-            network: network.clone(),
-            container: one.container.clone(),
-            ifname: one.ifname.clone(),
-        })
-        .collect();
     let mut failures = Vec::new();
     failures.extend(collect_attachments(config, &valid).err());
     failures.extend(collect_links(network, &valid).err());
@@ -33,6 +23,23 @@ pub(crate) fn gc(config: &Config, call: &Call) -> Result<(), Error> {
         0 => Ok(()),
         _ => Err(Error::Several(failures)),
     }
+}
+
+/// Collects what the agent has, and leaves links and addresses to the plugins that made them.
+pub(super) fn attachments(config: &Config) -> Result<(), Error> {
+    valid(config).map_or(Ok(()), |valid| collect_attachments(config, &valid))
+}
+
+/// What is to stay; none without a list.
+fn valid(config: &Config) -> Option<Vec<AttachmentKey>> {
+    let network = &config.network.name;
+    let key = |container: &str, ifname: &str| AttachmentKey {
+        network: network.clone(),
+        container: container.to_owned(),
+        ifname: ifname.to_owned(),
+    };
+    let valid = config.network.valid_attachments()?;
+    Some(valid.iter().map(|one| key(&one.container, &one.ifname)).collect())
 }
 
 /// The agent's part. While it is down nothing can be said; it looks for links that are gone when it starts.
