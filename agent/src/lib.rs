@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod explain;
 pub mod flows;
 pub mod kernel;
+pub mod kubernetes;
 mod mac;
 pub mod metrics;
 pub mod netlink;
@@ -21,5 +22,6 @@ pub mod privileges;
 pub mod registry;
 pub mod shape;
 pub mod state;
+pub mod subnets;
 
 pub use agent::{Agent, OpenError, Refusal};

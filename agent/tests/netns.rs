@@ -33,6 +33,8 @@ mod stage;
 #[allow(dead_code, reason = "the chains time bursts with it too")]
 #[path = "chains/stream.rs"]
 mod stream;
+#[path = "netns/subnets.rs"]
+mod subnets;
 #[path = "netns/vlans.rs"]
 mod vlans;
 #[path = "netns/wire.rs"]

@@ -6,6 +6,7 @@ use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol,
 use super::Refusal;
 use crate::mac;
 use crate::nft::Prefix;
+use crate::subnets::MAX_SUBNETS;
 
 /// The longest name of a link (`IFNAMSIZ` with its zero).
 const MAX_IFNAME: usize = 15;
@@ -59,7 +60,6 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     for (asked, what) in [
         (port.restrictions != built, "these restrictions"),
         (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
-        (!port.bandwidth.shaped.is_empty() || !port.bandwidth.unshaped.is_empty(), "limits by subnet"),
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
     ] {
         if asked {
@@ -116,6 +116,22 @@ fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
         if let Some(limit) = limit.filter(|limit| limit.rate == 0 || limit.burst == 0) {
             let value = format!("{} with a burst of {}", limit.rate, limit.burst);
             return Err(malformed(field, &value, "is no limit: rate and burst are at least 1 bit"));
+        }
+    }
+    let Bandwidth { shaped, unshaped, .. } = bandwidth;
+    if !shaped.is_empty() && !unshaped.is_empty() {
+        return Err(malformed(
+            "unshaped",
+            &unshaped.join(","),
+            "cannot be given together with subnets to limit",
+        ));
+    }
+    for (field, subnets) in [("shaped", shaped), ("unshaped", unshaped)] {
+        if let Some(subnet) = subnets.iter().find(|subnet| subnet.parse::<Prefix>().is_err()) {
+            return Err(malformed(field, subnet, "is not an address prefix"));
+        }
+        if subnets.len() > MAX_SUBNETS {
+            return Err(malformed(field, &subnets.len().to_string(), "are more subnets than fit, 256"));
         }
     }
     match netns {
@@ -196,7 +212,13 @@ mod tests {
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
         type Spoil = fn(&mut BridgePort);
-        let cases: [(&str, Spoil); 17] = [
+        let cases: [(&str, Spoil); 20] = [
+            ("shaped", |p| p.bandwidth.shaped = vec!["10.0.0.0".into()]),
+            ("unshaped", |p| p.bandwidth.unshaped = vec!["fd00::/8".into(); MAX_SUBNETS + 1]),
+            ("unshaped", |p| {
+                p.bandwidth.shaped = vec!["10.0.0.0/8".into()];
+                p.bandwidth.unshaped = vec!["10.1.0.0/16".into()];
+            }),
             ("ingress", |p| p.bandwidth.ingress = Some(Rate { rate: 0, burst: 8 })),
             ("egress", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 0 })),
             ("netns", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 8 })),

@@ -47,7 +47,7 @@ impl Attachment {
             | flag(mac_check, PORT_MAC_CHECK)
             | flag(ip_check, PORT_IP_CHECK)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
-            | flag(self.port.bandwidth.egress.is_some(), PORT_POLICED);
+            | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED);
         let (vid, membership) = members::of_port(self.port.restrictions.vlans.as_ref());
         let flags = flags | membership;
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid, mac: self.mac }

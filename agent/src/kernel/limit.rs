@@ -8,13 +8,15 @@
 use std::path::Path;
 
 use dataplane::abi::policer::Policer;
-use shunt_agent_api::BridgePort;
+use nix::libc;
+use shunt_agent_api::{BridgePort, Rate};
 
 use super::{Kernel, KernelError, in_map};
 use crate::netlink::sandbox::{self, SandboxError};
-use crate::netlink::{NetlinkError, RequestSocket, link, shaper};
+use crate::netlink::{NetlinkError, RequestSocket, link, selective, shaper};
 use crate::registry::Attachment;
 use crate::shape::Bucket;
+use crate::subnets::{End, Subnets};
 
 /// Why a port is not limited.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +49,7 @@ impl Kernel {
     /// The kernel refuses.
     pub fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
         let Some(limit) = port.bandwidth.ingress else { return Ok(()) };
-        let set = shaper::set(&mut self.route, port.host.index, Bucket::of(limit, port.mtu));
+        let set = shape(&mut self.route, port.host.index, limit, port, End::Source);
         Ok(set.map_err(shaped(&port.host.name))?)
     }
 
@@ -59,7 +61,7 @@ impl Kernel {
         self.limit_ingress(port)?;
         if let Some(limit) = port.bandwidth.egress {
             let (mut socket, index) = inside(port)?;
-            let set = shaper::set(&mut socket, index, Bucket::of(limit, port.mtu));
+            let set = shape(&mut socket, index, limit, port, End::Destination);
             set.map_err(shaped(&port.key.ifname))?;
         }
         Ok(())
@@ -118,14 +120,15 @@ impl Kernel {
         let mut findings = Vec::new();
         let port = &attachment.port;
         if let Some(limit) = port.bandwidth.ingress {
-            let set = shaper::is_set(&mut self.route, port.host.index, Bucket::of(limit, port.mtu));
+            let set = is_shaped(&mut self.route, port.host.index, limit, port);
             findings.extend(finding("is sent", set.map_err(shaped(&port.host.name))?));
         }
         if let Some(limit) = port.bandwidth.egress {
             let (mut socket, index) = inside(port)?;
-            let set = shaper::is_set(&mut socket, index, Bucket::of(limit, port.mtu));
+            let set = is_shaped(&mut socket, index, limit, port);
             findings.extend(finding("sends", set.map_err(shaped(&port.key.ifname))?));
-            if policer(port) != Some(self.policer(attachment.slot)?) {
+            let entry = self.policer(attachment.slot)?;
+            if policer(port).is_some_and(|policer| policer != entry) {
                 findings.push("the entry of its limit in POLICERS is altered".to_owned());
             }
         }
@@ -133,8 +136,44 @@ impl Kernel {
     }
 }
 
-fn policer(port: &BridgePort) -> Option<Policer> {
-    port.bandwidth.egress.map(|limit| Bucket::of(limit, port.mtu).policer())
+/// What polices a port. The programs do not know subnets: a limit of some only is the queue's alone.
+pub(super) fn policer(port: &BridgePort) -> Option<Policer> {
+    let limit = port.bandwidth.egress.filter(|_| Subnets::of(&port.bandwidth).is_none());
+    limit.map(|limit| Bucket::of(limit, port.mtu).policer())
+}
+
+/// Queues what leaves by an interface, all of it or what its subnets say. One kind of queue makes room for the other.
+fn shape(
+    socket: &mut RequestSocket,
+    index: u32,
+    limit: Rate,
+    port: &BridgePort,
+    end: End,
+) -> Result<(), NetlinkError> {
+    let bucket = Bucket::of(limit, port.mtu);
+    if let Some(subnets) = Subnets::of(&port.bandwidth) {
+        return selective::set(socket, index, bucket, &subnets, end);
+    }
+    match shaper::set(socket, index, bucket) {
+        Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::EINVAL) => {
+            shaper::clear(socket, index)?;
+            shaper::set(socket, index, bucket)
+        }
+        set => set,
+    }
+}
+
+fn is_shaped(
+    socket: &mut RequestSocket,
+    index: u32,
+    limit: Rate,
+    port: &BridgePort,
+) -> Result<Option<bool>, NetlinkError> {
+    let bucket = Bucket::of(limit, port.mtu);
+    match Subnets::of(&port.bandwidth) {
+        Some(_) => selective::is_set(socket, index, bucket),
+        None => shaper::is_set(socket, index, bucket),
+    }
 }
 
 fn finding(what: &str, set: Option<bool>) -> Option<String> {

@@ -16,6 +16,7 @@ pub mod listener;
 pub mod monitor;
 pub mod route;
 pub mod sandbox;
+pub mod selective;
 pub mod shaper;
 pub(crate) mod socket;
 pub(crate) mod station;

@@ -11,10 +11,10 @@ use super::traffic_control::{TCA_KIND, TCA_OPTIONS, TCMSG, split};
 use crate::shape::Bucket;
 
 /// Our handle, "SH" as the major number.
-const HANDLE: u32 = 0x5348_0000;
+pub(super) const HANDLE: u32 = 0x5348_0000;
 
 /// `TC_H_ROOT`.
-const ROOT: u32 = 0xffff_ffff;
+pub(super) const ROOT: u32 = 0xffff_ffff;
 
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;

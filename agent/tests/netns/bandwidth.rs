@@ -10,10 +10,10 @@ use crate::stage::Stage;
 use crate::stream::Stream;
 
 /// Bits a second.
-const RATE: u32 = 20_000_000;
+pub(crate) const RATE: u32 = 20_000_000;
 
 /// What a runtime sends where it means no burst in particular.
-const ABSURD: u64 = 4_294_967_295;
+pub(crate) const ABSURD: u64 = 4_294_967_295;
 
 /// The burst and what a flow's beginning does are over.
 const SETTLED: Duration = Duration::from_millis(500);
@@ -37,13 +37,13 @@ fn stage(direction: &str) -> Stage {
 }
 
 /// The share of the rate that arrives, within what a busy machine makes of it.
-fn assert_limited(from: &Sandbox, to: &Sandbox) {
+pub(crate) fn assert_limited(from: &Sandbox, to: &Sandbox) {
     let right = 0.6..1.15;
     let share = measured(&right, || Stream::run(from, to, TIME).rate(SETTLED) / f64::from(RATE));
     assert!(right.contains(&share), "{} to {}: {share} of the rate", from.id(), to.id());
 }
 
-fn assert_unlimited(from: &Sandbox, to: &Sandbox) {
+pub(crate) fn assert_unlimited(from: &Sandbox, to: &Sandbox) {
     let right = 4.0 * f64::from(RATE)..f64::INFINITY;
     let rate = measured(&right, || Stream::run(from, to, SETTLED * 2).rate(SETTLED / 2));
     assert!(right.contains(&rate), "{} to {}: {rate} bits a second", from.id(), to.id());

@@ -1,8 +1,11 @@
 //! What a container may send and receive: the bandwidth plugin's keys, static or of the runtime.
+//!
+//! Subnets are the other ends': of what comes to the container by its source, of what goes from it by its destination.
 
 use shunt_agent_api::{Bandwidth as Limits, Rate};
 
 use super::{Bandwidth, ConfigError};
+use crate::prefix::Prefix;
 
 /// Names of a pair's keys.
 type Keys = [&'static str; 2];
@@ -10,25 +13,46 @@ type Keys = [&'static str; 2];
 const INGRESS: Keys = ["ingressRate", "ingressBurst"];
 const EGRESS: Keys = ["egressRate", "egressBurst"];
 
-/// Decides. As with the reference plugin, static keys beat the runtime's, all of them at once.
+/// Decides. As with the reference plugin, static rates beat the runtime's, all of them at once; so do static subnets, which an
+/// operator may name for rates of the runtime.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for one of a pair without the other. A runtime may send a burst without a rate: several do,
-/// always, and mean no limit.
+/// [`ConfigError::Invalid`] for one of a pair without the other, for subnets to limit together with some not to, and for
+/// what is no subnet. A runtime may send a burst without a rate: several do, always, and mean no limit.
 pub(super) fn of(own: Bandwidth, runtime: Option<Bandwidth>) -> Result<Limits, ConfigError> {
-    if own == Bandwidth::default() {
-        let given = runtime.unwrap_or_default();
-        return Ok(Limits {
-            ingress: pair(INGRESS, given.ingress_rate, given.ingress_burst, false)?,
-            egress: pair(EGRESS, given.egress_rate, given.egress_burst, false)?,
-            ..Limits::default()
-        });
+    let given = runtime.unwrap_or_default();
+    let names_subnets = own.shaped_subnets.len() + own.unshaped_subnets.len() > 0;
+    let [shaped, unshaped] = if names_subnets {
+        [own.shaped_subnets.clone(), own.unshaped_subnets.clone()]
+    } else {
+        [given.shaped_subnets.clone(), given.unshaped_subnets.clone()]
+    };
+    let has_rates = own.ingress_rate | own.ingress_burst | own.egress_rate | own.egress_burst != 0;
+    let rates = if has_rates { own } else { given };
+    let limits = Limits {
+        ingress: pair(INGRESS, rates.ingress_rate, rates.ingress_burst, has_rates)?,
+        egress: pair(EGRESS, rates.egress_rate, rates.egress_burst, has_rates)?,
+        shaped: subnets("shapedSubnets", shaped)?,
+        unshaped: subnets("unshapedSubnets", unshaped)?,
+    };
+    if !limits.shaped.is_empty() && !limits.unshaped.is_empty() {
+        let why = "cannot be set together with shapedSubnets".to_owned();
+        return Err(ConfigError::Invalid { key: "unshapedSubnets", why });
     }
-    Ok(Limits {
-        ingress: pair(INGRESS, own.ingress_rate, own.ingress_burst, true)?,
-        egress: pair(EGRESS, own.egress_rate, own.egress_burst, true)?,
-        ..Limits::default()
-    })
+    // Without a rate there is nothing that a subnet could be excepted from.
+    if limits.ingress.is_none() && limits.egress.is_none() {
+        return Ok(Limits::default());
+    }
+    Ok(limits)
+}
+
+fn subnets(key: &'static str, subnets: Vec<String>) -> Result<Vec<String>, ConfigError> {
+    match subnets.iter().find(|subnet| subnet.parse::<Prefix>().is_err()) {
+        Some(wrong) => {
+            Err(ConfigError::Invalid { key, why: format!("`{wrong}` is no subnet, as 10.1.0.0/16 is") })
+        }
+        None => Ok(subnets),
+    }
 }
 
 fn pair(keys: Keys, rate: u64, burst: u64, both: bool) -> Result<Option<Rate>, ConfigError> {
@@ -50,8 +74,14 @@ fn pair(keys: Keys, rate: u64, burst: u64, both: bool) -> Result<Option<Rate>, C
 mod tests {
     use super::*;
 
-    const LIMITED: Bandwidth =
-        Bandwidth { ingress_rate: 8, ingress_burst: 9, egress_rate: 10, egress_burst: 11 };
+    const LIMITED: Bandwidth = Bandwidth {
+        ingress_rate: 8,
+        ingress_burst: 9,
+        egress_rate: 10,
+        egress_burst: 11,
+        shaped_subnets: Vec::new(),
+        unshaped_subnets: Vec::new(),
+    };
 
     #[test]
     fn static_keys_beat_the_runtimes() {
@@ -77,7 +107,7 @@ mod tests {
         ];
         for (own, named) in cases {
             assert!(
-                matches!(of(own, None), Err(ConfigError::Invalid { key, .. }) if key == named),
+                matches!(of(own.clone(), None), Err(ConfigError::Invalid { key, .. }) if key == named),
                 "{own:?}"
             );
         }
@@ -90,5 +120,32 @@ mod tests {
         let absurd =
             Bandwidth { ingress_burst: 4_294_967_295, egress_burst: 34_359_738_359, ..Bandwidth::default() };
         assert_eq!(of(Bandwidth::default(), Some(absurd)).unwrap(), Limits::default());
+    }
+
+    #[test]
+    fn subnets_are_taken_as_they_are_and_both_kinds_at_once_refused() {
+        let named = |shaped: &[&str], unshaped: &[&str]| Bandwidth {
+            shaped_subnets: shaped.iter().map(ToString::to_string).collect(),
+            unshaped_subnets: unshaped.iter().map(ToString::to_string).collect(),
+            ..LIMITED
+        };
+        let limits = of(named(&["10.0.0.0/8", "fd00::/8"], &[]), None).unwrap();
+        assert_eq!(limits.shaped, ["10.0.0.0/8", "fd00::/8"]);
+        assert_eq!(
+            of(Bandwidth::default(), Some(named(&[], &["10.0.0.1/32"]))).unwrap().unshaped,
+            ["10.0.0.1/32"]
+        );
+        for (wrong, named) in [
+            (named(&["10.0.0.0/8"], &["fd00::/8"]), "unshapedSubnets"),
+            (named(&["10.0.0.0/33"], &[]), "shapedSubnets"),
+            (named(&[], &["everything"]), "unshapedSubnets"),
+        ] {
+            assert!(
+                matches!(of(wrong, None), Err(ConfigError::Invalid { key, .. }) if key == named),
+                "{named}"
+            );
+        }
+        let unlimited = Bandwidth { shaped_subnets: vec!["10.0.0.0/8".into()], ..Bandwidth::default() };
+        assert_eq!(of(unlimited, None).unwrap(), Limits::default());
     }
 }

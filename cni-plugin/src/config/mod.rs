@@ -158,15 +158,9 @@ impl Config {
     /// What the container may send and receive.
     ///
     /// # Errors
-    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`].
     pub fn limits(&self) -> Result<Limits, ConfigError> {
-        for key in ["shapedSubnets", "unshapedSubnets"] {
-            let named = self.value.get(key).and_then(Value::as_array);
-            if named.is_some_and(|subnets| !subnets.is_empty()) {
-                return Err(ConfigError::NotBuilt { key });
-            }
-        }
-        limits::of(decode(&self.value)?, self.network.runtime_config.bandwidth)
+        limits::of(decode(&self.value)?, self.network.runtime_config.bandwidth.clone())
     }
 
     /// Which of the node's ports lead to a container with these addresses.

@@ -92,7 +92,7 @@ pub struct PortMapping {
 }
 
 /// Rates in bits per second and bursts in bits; 0 means unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Bandwidth {
@@ -104,6 +104,10 @@ pub struct Bandwidth {
     pub egress_rate: u64,
     /// From the container.
     pub egress_burst: u64,
+    /// Subnets that are limited; all if none is named.
+    pub shaped_subnets: Vec<String>,
+    /// Subnets that are not limited.
+    pub unshaped_subnets: Vec<String>,
 }
 
 /// `args`.

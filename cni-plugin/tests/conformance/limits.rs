@@ -69,6 +69,7 @@ fn bandwidth_behind_shunt_limits_what_shunt_attached() {
         assert_eq!(limits(&runtime).ingress, Some(SLOW), "{kind}");
         runtime.call("CHECK", "c1", &then(&bandwidth, &result)).ok();
         runtime.call("DEL", "c1", &bandwidth).ok();
+        assert_eq!(limits(&runtime), Bandwidth::default(), "{kind}");
         bandwidth["ingressBurst"] = json!(0);
         assert_eq!(runtime.call("ADD", "c1", &then(&bandwidth, &result)).error().0, 7, "{kind}");
     }
@@ -76,7 +77,7 @@ fn bandwidth_behind_shunt_limits_what_shunt_attached() {
 }
 
 #[test]
-fn bandwidth_behind_a_bridge_that_the_agent_does_not_have_is_refused() {
+fn bandwidth_behind_a_reference_bridge_hands_its_port_to_the_agent() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let mut first = runtime.network("n1");
@@ -86,7 +87,12 @@ fn bandwidth_behind_a_bridge_that_the_agent_does_not_have_is_refused() {
     let made = runtime.call_reference("bridge", "ADD", "c1", &first).ok();
     let bandwidth = json!({ "cniVersion": "1.0.0", "name": "n1", "type": "bandwidth", "egressRate": SLOW.rate,
         "egressBurst": SLOW.burst, "agentSocket": first["agentSocket"] });
-    assert_eq!(runtime.call("ADD", "c1", &then(&bandwidth, &made)).error().0, 100);
+    assert_eq!(runtime.call("ADD", "c1", &then(&bandwidth, &made)).ok(), made);
+    assert_eq!(limits(&runtime), Bandwidth { egress: Some(SLOW), ..Bandwidth::default() });
+    runtime.call("CHECK", "c1", &then(&bandwidth, &made)).ok();
+    // What it had can be handed out again at once, whatever becomes of the interface.
+    runtime.call("DEL", "c1", &bandwidth).ok();
+    assert_eq!(limits(&runtime), Bandwidth::default());
     runtime.call_reference("bridge", "DEL", "c1", &first).ok();
 }
 
