@@ -12,7 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use shunt_agent_api::{
-    AgentStatus, Allocation, CapacityReport, DropReport, PoolReport, PortReport, Traffic, UplinkReport,
+    AgentStatus, Allocation, CapacityReport, DropReport, MappingReport, PoolReport, PortReport, Traffic,
+    UplinkReport,
 };
 
 /// What the agent says of itself at one moment.
@@ -22,6 +23,8 @@ pub struct Snapshot {
     pub status: AgentStatus,
     /// What its ports carry.
     pub ports: Vec<PortReport>,
+    /// Its host ports, with the connections that came by them.
+    pub mappings: Vec<MappingReport>,
     /// What was dropped.
     pub drops: Vec<DropReport>,
     /// What is left.
@@ -36,6 +39,7 @@ pub fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
     let mut page = Page(Registry::with_prefix("shunt"));
     page.agent(&snapshot.status);
     page.ports(&snapshot.ports);
+    page.mappings(&snapshot.mappings);
     page.drops(&snapshot.drops);
     page.capacity(&snapshot.capacity);
     let mut text = String::new();
@@ -122,6 +126,23 @@ impl Page {
             both.into_iter().filter_map(|(way, rate)| Some((directed(port, way), bytes_of(rate?))))
         });
         self.gauges("port_limit_bytes_per_second", "Configured limits", limits);
+    }
+
+    fn mappings(&mut self, mappings: &[MappingReport]) {
+        let flows = mappings.iter().map(|mapping| mapping.connections).sum();
+        self.number("flows", "Translated connections", flows);
+        let labels = |mapping: &MappingReport| {
+            let address = mapping.host_ip.map(|ip| ip.to_string()).unwrap_or_default();
+            [
+                ("network", mapping.network.clone()),
+                ("container", mapping.container.clone()),
+                ("protocol", mapping.proto.to_string()),
+                ("host_address", address),
+                ("host_port", mapping.host_port.to_string()),
+            ]
+        };
+        let connections = mappings.iter().map(|mapping| (labels(mapping), mapping.connections as f64));
+        self.gauges("mapping_flows", "Translated connections, by host port", connections);
     }
 
     fn drops(&mut self, drops: &[DropReport]) {

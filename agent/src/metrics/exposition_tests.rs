@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shunt_agent_api::{Limits, ProgramMode, ProgramReport, SlotsReport, VlanReport};
+use shunt_agent_api::{Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport};
 
 use super::*;
 
@@ -43,6 +43,17 @@ fn snapshot() -> Snapshot {
             limits: Limits { ingress: None, egress: Some(800) },
             from: traffic(10),
             to: traffic(20),
+        }],
+        mappings: vec![MappingReport {
+            proto: Protocol::Tcp,
+            host_ip: None,
+            host_port: 8080,
+            network: "net".into(),
+            container: "c1".into(),
+            ifname: "eth0".into(),
+            container_ips: Vec::new(),
+            container_port: 80,
+            connections: 3,
         }],
         drops: vec![DropReport {
             stage: "police".into(),
@@ -93,6 +104,8 @@ fn the_page_is_what_prometheus_reads() {
             .to_owned(),
         r#"shunt_uplink_free_bytes_per_second{uplink="eth1",direction="egress"} 900.0"#.to_owned(),
         "shunt_slots_free 8".to_owned(),
+        "shunt_flows 3".to_owned(),
+        r#"shunt_mapping_flows{network="net",container="c1",protocol="tcp",host_address="",host_port="8080"} 3.0"#.to_owned(),
     ] {
         assert!(page.contains(&line), "{line}\nis not in\n{page}");
     }

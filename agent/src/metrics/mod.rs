@@ -124,6 +124,10 @@ async fn snapshot(core: &Core) -> Result<Snapshot, String> {
             Reply::Ports(ports) => ports,
             other => return Err(refused(other)),
         },
+        mappings: match core.ask(Request::Mappings).await {
+            Reply::Mappings(mappings) => mappings,
+            other => return Err(refused(other)),
+        },
         drops: match core.ask(Request::Drops).await {
             Reply::Drops(drops) => drops,
             other => return Err(refused(other)),
