@@ -1,5 +1,8 @@
 //! What a limit is as a token bucket: bits and bursts as an operator writes them, made into bytes that can work.
 //!
+//! A rate is one of IP packets. The kernel counts frames, so a bucket's own rate is larger by what the Ethernet headers of full
+//! frames take; smaller packets come to less than the rate, and none to more.
+//!
 //! A burst longer than [`LONGEST_BURST`] is cut to it: runtimes send 4294967295 bits where they mean none in particular.
 //! One that could not hold a few frames, or what passes between two ticks of a timer, is raised. What waits in the queue
 //! waits no longer than [`LONGEST_WAIT`], unless the rate is so low that the least of queues takes longer.
@@ -34,13 +37,14 @@ const LARGEST_PACKET: u64 = 64 << 10;
 const POLICED_SHARE: u64 = 20;
 const POLICED_DELAY: Duration = Duration::from_millis(100);
 
-/// Bytes of an Ethernet header, with a tag.
-const HEADER: u64 = 18;
+/// Bytes of an Ethernet header, and with a tag.
+const HEADER: u64 = 14;
+const TAGGED_HEADER: u64 = 18;
 
 /// A token bucket and the queue behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Bytes a second.
+    /// Bytes of frames a second.
     pub rate: u64,
     /// Bytes that may pass at once.
     pub burst: u32,
@@ -52,10 +56,13 @@ impl Bucket {
     /// The bucket of a limit on an interface with this MTU.
     pub fn of(limit: Rate, mtu: u32) -> Self {
         let rate = (limit.rate / 8).max(1);
-        let frame = u64::from(mtu) + HEADER;
+        let mtu = u64::from(mtu.max(1));
+        let frame = mtu + TAGGED_HEADER;
         let least = (BURST_FRAMES * frame).max(within(rate, SHORTEST_BURST));
         let burst = (limit.burst / 8).min(within(rate, LONGEST_BURST)).max(least);
         let queue = within(rate, LONGEST_WAIT).max(burst.min(LARGEST_PACKET) + QUEUE_FRAMES * frame);
+        let framed = u128::from(rate) * u128::from(mtu + HEADER) / u128::from(mtu);
+        let rate = u64::try_from(framed).unwrap_or(u64::MAX);
         Self { rate, burst: capped(burst), queue: capped(queue) }
     }
 
@@ -92,6 +99,12 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_is_one_of_packets_without_their_ethernet_headers() {
+        assert_eq!(bucket(100_000_000, 800_000).rate, 12_500_000 * 1514 / 1500);
+        assert_eq!(Bucket::of(Rate { rate: 80, burst: 8 }, 0).rate, 150, "whatever the MTU");
+    }
+
+    #[test]
     fn an_absurd_burst_is_cut_to_its_longest_time() {
         for absurd in [4_294_967_295, 34_359_738_359, u64::MAX] {
             assert_eq!(bucket(100_000_000, absurd).burst, 625_000, "50 ms of 100 Mbit/s");
@@ -121,8 +134,8 @@ mod tests {
     fn a_policer_is_a_twentieth_wider_than_its_bucket() {
         let bucket = bucket(100_000_000, 800_000);
         let policer = bucket.policer();
-        // 12.5 MB/s: 16 KiB take 1.31 ms, and 1.25 ms at a twentieth more; the burst of 100 kB takes 8 ms.
-        assert_eq!((policer.price, policer.tolerance), (1_248_304, 108_000_000));
+        // 12.6 MB/s of frames: 16 KiB take 1.30 ms, and 1.24 ms at a twentieth more; the burst of 100 kB takes 7.9 ms.
+        assert_eq!((policer.price, policer.tolerance), (1_236_761, 107_926_024));
     }
 
     #[test]
