@@ -5,6 +5,7 @@ mod attachments;
 mod flows;
 mod part;
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
+use shunt_lab::{Interrupt, Lab, Namespace, Network, Node, Sandbox};
 
 use crate::screen::Screen;
-use flows::{Flows, Load};
+use flows::{End, Flows, Load};
 pub(crate) use part::{Plan, compare};
 
 /// What is measured, and where the results go.
@@ -41,6 +42,10 @@ const BESIDE: u64 = 100;
 /// How much may pass at once: 10 ms of the rate, as both arms are told.
 const BURST_SHARE: u64 = 100;
 
+/// The node's address on the way out, and that of the host there.
+const NODE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const OUTSIDE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
+
 const FLOWS: [usize; 2] = [1, 8];
 
 /// Which way the limit is, as the container sees it.
@@ -58,12 +63,23 @@ enum Arm {
     Reference,
 }
 
+/// Who is at the other end of what is limited.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Peer {
+    /// A container of the same node.
+    Neighbour,
+    /// A host beyond the node's uplink.
+    Outside,
+}
+
 /// Goodput as a share of the configured rate.
 #[derive(Debug, Serialize)]
 struct Kept {
     arm: Arm,
     mbit: u64,
     direction: Direction,
+    peer: Peer,
     flows: usize,
     first_second: f64,
     afterwards: f64,
@@ -79,10 +95,13 @@ struct Waited {
     beside_p90: f64,
 }
 
-/// A limited container and a free one on one node. Containers are dropped before the node, and the lab last.
+/// A limited container and a free one on one node, and a host outside. Containers are dropped before the node, and the lab
+/// last.
 struct Stage {
+    peer: Peer,
     limited: Sandbox,
     free: Sandbox,
+    outside: Namespace,
     _node: Node,
     _lab: Lab,
 }
@@ -113,15 +132,26 @@ impl Stage {
         };
         let limited = Sandbox::start(&lab, &node, &limited, "limited")?;
         let free = Sandbox::start(&lab, &node, &plain, "free")?;
-        Ok(Self { limited, free, _node: node, _lab: lab })
+        let outside = lab.namespace("outside")?;
+        node.namespace().pair("uplink", &outside, "eth0")?;
+        for (namespace, link, address) in [(node.namespace(), "uplink", NODE), (&outside, "eth0", OUTSIDE)] {
+            namespace.command("ip", &["address", "add", &format!("{address}/24"), "dev", link])?;
+        }
+        outside.command("ip", &["route", "add", "default", "via", &NODE.to_string()])?;
+        Ok(Self { peer: Peer::Neighbour, limited, free, outside, _node: node, _lab: lab })
     }
 
     /// Who sends what the limit is for, and who gets it.
-    fn ends(&self, direction: Direction) -> (&Sandbox, &Sandbox) {
-        match direction {
-            Direction::Ingress => (&self.free, &self.limited),
-            Direction::Egress => (&self.limited, &self.free),
-        }
+    fn ends(&self, direction: Direction) -> Result<(End<'_>, End<'_>)> {
+        let limited = End::of(&self.limited)?;
+        let peer = match self.peer {
+            Peer::Neighbour => End::of(&self.free)?,
+            Peer::Outside => End { namespace: &self.outside, address: OUTSIDE },
+        };
+        Ok(match direction {
+            Direction::Ingress => (peer, limited),
+            Direction::Egress => (limited, peer),
+        })
     }
 }
 
@@ -131,19 +161,24 @@ impl Stage {
 /// When something is missing, fails or is interrupted.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
     let (mut kept, mut waited) = (Vec::new(), Vec::new());
-    let setting = "share of the configured rate; 10 ms of burst; payload of TCP with 1500 bytes of MTU is at most 95.6%";
+    let setting = "share of the configured rate; 10 ms of burst; payload of TCP is at most 96.5% of packets of 1500 bytes";
     screen.heading("Goodput under a limit", setting)?;
     for mbit in &options.rates {
         for direction in [Direction::Ingress, Direction::Egress] {
             for arm in [Arm::Shunt, Arm::Reference] {
-                let stage = Stage::set(arm, *mbit, direction)?;
-                for flows in FLOWS {
+                let mut stage = Stage::set(arm, *mbit, direction)?;
+                for (peer, flows) in [Peer::Neighbour, Peer::Outside]
+                    .into_iter()
+                    .flat_map(|peer| FLOWS.map(|flows| (peer, flows)))
+                {
                     ensure_wanted(interrupt)?;
+                    stage.peer = peer;
                     let measured = keep(&stage, (arm, *mbit, direction, flows), options.seconds)?;
                     screen.line(&format!(
-                        "    {:<10} {mbit:>5} Mbit/s {:<8} {flows} flows: first second {:>6.1}%, then {:>6.1}%",
+                        "    {:<10} {mbit:>5} Mbit/s {:<8} {:<9} {flows} flows: first second {:>6.1}%, then {:>6.1}%",
                         format!("{arm:?}"),
                         format!("{direction:?}"),
+                        format!("{peer:?}"),
                         100.0 * measured.first_second,
                         100.0 * measured.afterwards
                     ))?;
@@ -176,9 +211,12 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         added.limited, added.plain, added.ratio
     ))?;
     let crowd = attachments::crowd(interrupt, options.crowd)?;
+    let shares: Vec<_> = crowd.shares.iter().map(|share| format!("{:.1}%", 100.0 * share)).collect();
     screen.line(&format!(
-        "    {} limited containers: the last ten ADDs took {:.2} each",
-        crowd.attachments, crowd.last
+        "    {} limited containers: the last ten ADDs took {:.2} each; some of them get {} of their rate",
+        crowd.attachments,
+        crowd.last,
+        shares.join(", ")
     ))?;
     if let Some(out) = &options.out {
         let results = json!({ "goodput": kept, "round_trips": waited, "add": added, "crowd": crowd });
@@ -198,7 +236,7 @@ fn ensure_wanted(interrupt: &Interrupt) -> Result<()> {
 
 fn keep(stage: &Stage, what: (Arm, u64, Direction, usize), seconds: u64) -> Result<Kept> {
     let (arm, mbit, direction, flows) = what;
-    let (from, to) = stage.ends(direction);
+    let (from, to) = stage.ends(direction)?;
     let load = Load::start(from, to, flows)?;
     let second = Duration::from_secs(1);
     let bits = |first: Flows, last: Flows| {
@@ -212,6 +250,7 @@ fn keep(stage: &Stage, what: (Arm, u64, Direction, usize), seconds: u64) -> Resu
         arm,
         mbit,
         direction,
+        peer: stage.peer,
         flows,
         first_second: bits(begun, first) / rate,
         afterwards: bits(first, last) / rate,
@@ -220,7 +259,7 @@ fn keep(stage: &Stage, what: (Arm, u64, Direction, usize), seconds: u64) -> Resu
 
 fn wait(arm: Arm, direction: Direction, seconds: u64) -> Result<Waited> {
     let stage = Stage::set(arm, BESIDE, direction)?;
-    let (from, to) = stage.ends(direction);
+    let (from, to) = stage.ends(direction)?;
     let mut idle = flows::round_trips(from, to, Duration::from_secs(1))?;
     let load = Load::start(from, to, 1)?;
     load.after(Duration::from_secs(1));

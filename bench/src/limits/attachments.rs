@@ -1,10 +1,13 @@
 //! What a limit costs an ADD, and many of them a node.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shunt_lab::{Container, Interrupt, Lab, Network, Node, Sandbox};
 
+use super::flows::{End, Load};
 use super::{ensure_wanted, quantile};
 
 /// ADDs of each kind.
@@ -12,6 +15,13 @@ const ROUNDS: usize = 100;
 
 /// A large network: a node may have more containers than a small one has addresses.
 const SUBNETS: [&str; 1] = ["10.77.0.0/16"];
+
+/// Bits a second that each is limited to.
+const RATE: u64 = 100_000_000;
+
+/// So many of the crowd send for so long, to see whether they are limited.
+const SAMPLES: usize = 5;
+const SAMPLED: Duration = Duration::from_secs(2);
 
 /// Of the crowd's last ADDs so many are what one takes there.
 const LAST: usize = 10;
@@ -29,13 +39,14 @@ pub(super) struct Added {
 pub(super) struct Crowd {
     pub(super) attachments: usize,
     pub(super) last: f64,
+    /// What some of them get of their rate, one after the other.
+    pub(super) shares: Vec<f64>,
 }
 
 fn networks(node: &Node) -> [Network; 2] {
     let plain = node.network("pods", "cni0", &SUBNETS);
-    let rate = 100_000_000;
-    let limits: Value = json!({ "bandwidth": { "ingressRate": rate, "ingressBurst": rate / 100, "egressRate": rate,
-        "egressBurst": rate / 100 } });
+    let limits: Value = json!({ "bandwidth": { "ingressRate": RATE, "ingressBurst": RATE / 100, "egressRate": RATE,
+        "egressBurst": RATE / 100 } });
     [plain.clone().with("runtimeConfig", limits), plain]
 }
 
@@ -80,5 +91,14 @@ pub(super) fn crowd(interrupt: &Interrupt, attachments: usize) -> Result<Crowd> 
     }
     let last: Vec<_> = sandboxes.iter().rev().take(LAST).collect();
     let took: f64 = last.iter().map(|sandbox| sandbox.attachment().took.as_secs_f64() * 1e3).sum();
-    Ok(Crowd { attachments, last: took / last.len().max(1) as f64 })
+    let mut shares = Vec::new();
+    for at in (0..attachments.saturating_sub(1)).step_by((attachments / SAMPLES).max(1)) {
+        ensure_wanted(interrupt)?;
+        let load = Load::start(End::of(&sandboxes[at])?, End::of(&sandboxes[at + 1])?, 1)?;
+        let first = load.after(SAMPLED / 4);
+        let last = load.after(SAMPLED);
+        let bits = 8.0 * (last.bytes - first.bytes) as f64 / (last.at - first.at).as_secs_f64();
+        shares.push(bits / RATE as f64);
+    }
+    Ok(Crowd { attachments, last: took / last.len().max(1) as f64, shares })
 }

@@ -1,14 +1,14 @@
 //! TCP connections that carry as much as they can, and datagrams that are timed beside them.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use shunt_lab::{Conversation, Echo, Protocol, Sandbox, uninterrupted};
+use shunt_lab::{Conversation, Echo, Namespace, Protocol, Sandbox, uninterrupted};
 
 /// How long a connection may stand still before it is broken.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,6 +28,20 @@ pub(super) struct Flows {
     pub(super) bytes: u64,
 }
 
+/// Who sends or gets.
+#[derive(Clone, Copy)]
+pub(super) struct End<'a> {
+    pub(super) namespace: &'a Namespace,
+    pub(super) address: Ipv4Addr,
+}
+
+impl<'a> End<'a> {
+    /// A container.
+    pub(super) fn of(sandbox: &'a Sandbox) -> Result<Self> {
+        Ok(Self { namespace: sandbox.namespace(), address: sandbox.attachment().ipv4()? })
+    }
+}
+
 /// Connections under load, until it is dropped.
 pub(super) struct Load {
     begun: Instant,
@@ -38,13 +52,12 @@ pub(super) struct Load {
 
 impl Load {
     /// Connects, and sends on all connections at once.
-    pub(super) fn start(from: &Sandbox, to: &Sandbox, flows: usize) -> Result<Self> {
-        let address = to.attachment().ipv4()?;
-        let listener = to.namespace().enter(|| TcpListener::bind((address, 0)))??;
+    pub(super) fn start(from: End<'_>, to: End<'_>, flows: usize) -> Result<Self> {
+        let listener = to.namespace.enter(|| TcpListener::bind((to.address, 0)))??;
         let there = listener.local_addr()?;
         let mut pairs = Vec::new();
         for _ in 0..flows {
-            let client = from.namespace().enter(|| TcpStream::connect_timeout(&there, PATIENCE))??;
+            let client = from.namespace.enter(|| TcpStream::connect_timeout(&there, PATIENCE))??;
             let (server, _) = listener.accept()?;
             client.set_write_timeout(Some(PATIENCE))?;
             server.set_read_timeout(Some(PATIENCE))?;
@@ -100,17 +113,17 @@ fn receive(mut server: TcpStream, arrived: &AtomicU64, over: &AtomicBool) {
 }
 
 /// Round trips of small datagrams, in milliseconds.
-pub(super) fn round_trips(from: &Sandbox, to: &Sandbox, time: Duration) -> Result<Vec<f64>> {
-    let echo: Echo = to.echo(to.attachment().ipv4()?.into(), PORT)?;
+pub(super) fn round_trips(from: End<'_>, to: End<'_>, time: Duration) -> Result<Vec<f64>> {
+    let echo = Echo::listen(to.namespace, to.address.into(), PORT)?;
     let begun = Instant::now();
     let mut times = Vec::new();
-    let mut talk: Conversation = from.talk_to(Protocol::Udp, &echo)?;
+    let mut talk = Conversation::open(from.namespace, Protocol::Udp, echo.address())?;
     while begun.elapsed() < time {
         let sent = Instant::now();
         // A full queue drops datagrams as well: what counts is how long those wait that arrive.
         match talk.say(56).context("a datagram that nobody answers") {
             Ok(()) => times.push(sent.elapsed().as_secs_f64() * 1e3),
-            Err(_) => talk = from.talk_to(Protocol::Udp, &echo)?,
+            Err(_) => talk = Conversation::open(from.namespace, Protocol::Udp, echo.address())?,
         }
         thread::sleep(PAUSE);
     }

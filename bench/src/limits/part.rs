@@ -57,7 +57,7 @@ pub(crate) fn compare(screen: &mut Screen, interrupt: &Interrupt, plan: Plan<'_>
         unit: "% of the rate".to_owned(),
         better: Better::More,
         setting: format!(
-            "{} Mbit/s, towards a container and from it, 1 and 8 flows: each a round; at most 95.6% is payload",
+            "{} Mbit/s, towards a container and from it, 1 and 8 flows: each a round; at most 96.5% is payload",
             rates.join(", ")
         ),
         rows: goodput,
