@@ -3,6 +3,7 @@
 
 mod attachments;
 mod flows;
+mod neighbour;
 mod part;
 
 use std::net::Ipv4Addr;
@@ -204,6 +205,13 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
             waited.push(measured);
         }
     }
+    screen
+        .heading("What a limit costs a neighbour without one", "µs of a datagram's round trip, in turns")?;
+    let neighbour = neighbour::compare(interrupt)?;
+    screen.line(&format!(
+        "    median {:.2} beside a limited container, {:.2} without one: {:.3}×",
+        neighbour.beside, neighbour.alone, neighbour.ratio
+    ))?;
     screen.heading("What limits cost an ADD", "ms, with and without, in turns; execs included")?;
     let added = attachments::compare(interrupt)?;
     screen.line(&format!(
@@ -219,7 +227,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         shares.join(", ")
     ))?;
     if let Some(out) = &options.out {
-        let results = json!({ "goodput": kept, "round_trips": waited, "add": added, "crowd": crowd });
+        let results = json!({ "goodput": kept, "round_trips": waited, "neighbour": neighbour, "add": added, "crowd": crowd });
         let text = serde_json::to_string_pretty(&results)?;
         std::fs::write(out, text + "\n").with_context(|| format!("write {}", out.display()))?;
     }
