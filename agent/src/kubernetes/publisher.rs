@@ -3,8 +3,12 @@
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
+use http_body_util::Limited;
+use hyper::Response;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tower::util::MapResponseLayer;
 
 use super::backoff::Backoff;
 use super::books::Books;
@@ -18,6 +22,9 @@ use crate::daemon::Core;
 
 /// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
 const STEADY: Duration = Duration::from_secs(30);
+
+/// Bytes of one answer that are read. A node's slices are some ten thousand; so are a watch's until the server ends it.
+const LONGEST_ANSWER: usize = 16 << 20;
 
 /// Publishes the uplinks' bandwidth as long as the agent runs.
 #[derive(Debug)]
@@ -92,6 +99,13 @@ impl Publisher {
         config.connect_timeout = Some(PATIENCE);
         // How often and when is this file's business.
         config.default_retry = false;
-        Client::try_from(config).map_err(|source| PublishError::Client(Box::new(source)))
+        let builder =
+            ClientBuilder::try_from(config).map_err(|source| PublishError::Client(Box::new(source)))?;
+        Ok(builder.with_layer(&MapResponseLayer::new(bounded)).build())
     }
+}
+
+/// An answer that ends in an error where it is too long: the client itself would read on and on.
+fn bounded<B>(answer: Response<B>) -> Response<Limited<B>> {
+    answer.map(|body| Limited::new(body, LONGEST_ANSWER))
 }

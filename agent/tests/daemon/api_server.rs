@@ -116,10 +116,26 @@ async fn answer(
     let answer = store.lock().unwrap().answer(&ask);
     let (status, body) = match answer {
         Answer::Said(status, text) => (status, Full::from(text).boxed()),
+        Answer::Endless => (200, Endless.boxed()),
         Answer::Stream(lines) => (200, Lines(lines).boxed()),
     };
     let response = Response::builder().status(status).header("content-type", "application/json");
     Ok(response.body(body).unwrap())
+}
+
+/// A body that goes on as long as somebody reads it.
+struct Endless;
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b' '; 16 << 10])))))
+    }
 }
 
 /// A body that goes on as long as somebody sends lines.

@@ -26,6 +26,7 @@ pub(crate) struct Ask {
 pub(crate) enum Answer {
     Said(u16, String),
     Stream(mpsc::UnboundedReceiver<String>),
+    Endless,
 }
 
 /// How the server is.
@@ -37,6 +38,8 @@ pub(crate) enum Mood {
     Forbids,
     /// 200, and this.
     Nonsense(&'static str),
+    /// 200, and never an end.
+    Endless,
     /// `resource.k8s.io/v1` is not served.
     HasNoSlices,
     /// The feature gate of consumable capacity is off.
@@ -95,6 +98,7 @@ impl Store {
         match self.mood {
             Mood::Forbids => failure(403, "Forbidden", "this node may not do that"),
             Mood::Nonsense(text) => Answer::Said(200, text.to_owned()),
+            Mood::Endless => Answer::Endless,
             Mood::HasNoSlices if !nodes => {
                 failure(404, "NotFound", "the server could not find the requested resource")
             }

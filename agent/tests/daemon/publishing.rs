@@ -1,7 +1,7 @@
 //! The uplinks' capacity at a Kubernetes API server, whatever the server does.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shunt_agent::capacity::Quantity;
@@ -108,8 +108,10 @@ fn a_slice_that_somebody_else_writes_is_written_again_with_a_newer_generation() 
 fn what_changes_on_the_node_changes_in_the_slice() {
     let (rig, server) = publishing("", Mood::Well);
     until_published(&rig, &server, &[WHOLE]);
+    let begun = Instant::now();
     rig.ip(&["link", "delete", "eth1"]);
     until_published(&rig, &server, &[]);
+    println!("published after {:?}", begun.elapsed());
     rig.ip(&["link", "add", "eth1", "type", "bridge"]);
     until_published(&rig, &server, &[WHOLE]);
 }
@@ -141,6 +143,17 @@ fn a_server_that_answers_nonsense_is_told_of_and_nobody_waits_for_it() {
         let asked = asked(&server, "");
         assert!(asked <= 4, "{asked} requests");
     }
+}
+
+#[test]
+fn an_answer_without_an_end_is_read_so_far_and_no_further() {
+    let (rig, _server) = publishing("", Mood::Endless);
+    until_remarked(&rig, "the capacity is not published");
+    let status = fs::read_to_string(format!("/proc/{}/status", rig.id())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(most < 200_000, "{most} kB");
+    assert!(rig.status().healthy);
 }
 
 #[test]
