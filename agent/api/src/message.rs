@@ -47,6 +47,12 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         link: Option<Interface>,
     },
+    /// Give an attachment the limits and host ports of `port`, under its traffic, or put it where there is none. Fails if it
+    /// is attached with other facts besides.
+    Update {
+        /// The port.
+        port: BridgePort,
+    },
     /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
     Check {
         /// The port as the plugin believes it to be.
@@ -118,7 +124,7 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Attach`].
+    /// To [`Request::Attach`], [`Request::Update`] and [`Request::Map`].
     Attached(Attached),
     /// To [`Request::Detach`].
     Detached(Detached),

@@ -91,7 +91,8 @@ impl Agent {
         }
     }
 
-    /// The container can answer before anything is sent to it, and goes on answering until nothing is.
+    /// The container can answer before anything is sent to it, and goes on answering until nothing is. What it keeps is
+    /// there all the time: a packet in between would be answered by the node, with a reset.
     fn remap(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.registry.insert(to.clone());
         let (was, is) = (!from.port.mappings.is_empty(), !to.port.mappings.is_empty());
@@ -99,10 +100,10 @@ impl Agent {
             self.kernel.attach(&to.behind())?;
         }
         self.kernel.write_mapped(to)?;
-        for error in self.kernel.erase_mappings(from) {
+        self.kernel.write_mappings(to)?;
+        for error in self.kernel.erase_old_mappings(from, to) {
             tracing::warn!(key = %from.port.key, %error, "could not be taken away");
         }
-        self.kernel.write_mappings(to)?;
         if was && !is {
             self.kernel.detach(&from.behind())?;
         }

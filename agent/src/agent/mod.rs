@@ -29,6 +29,7 @@ mod report;
 mod sockets;
 mod strangers;
 mod sweep;
+mod update;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -144,6 +145,7 @@ impl Agent {
                 self.check_limit(&key, &bandwidth).map(|()| Reply::Checked)
             }
             Request::Limit { key, bandwidth } => self.limit(&key, bandwidth).map(|()| Reply::Limited),
+            Request::Update { port } => self.update(port).map(Reply::Attached),
             Request::Map { key, mappings } => self.map(&key, mappings).map(Reply::Attached),
             Request::CheckMap { key, mappings } => self.check_map(&key, &mappings).map(|()| Reply::Checked),
             Request::Status => Ok(Reply::Status(self.status())),

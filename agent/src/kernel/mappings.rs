@@ -57,7 +57,17 @@ impl Kernel {
 
     /// Takes the entries of a port's host ports away. Goes on past errors.
     pub fn erase_mappings(&mut self, attachment: &Attachment) -> Vec<KernelError> {
-        let keys: Vec<_> = attachment.mapping_entries().map(|(key, _)| key).collect();
+        self.erase(attachment.mapping_entries().map(|(key, _)| key).collect())
+    }
+
+    /// Takes the entries away that a port had and has no more. Goes on past errors.
+    pub fn erase_old_mappings(&mut self, had: &Attachment, has: &Attachment) -> Vec<KernelError> {
+        let has: Vec<_> = has.mapping_entries().map(|(key, _)| key).collect();
+        let had = had.mapping_entries().map(|(key, _)| key);
+        self.erase(had.filter(|key| !has.contains(key)).collect())
+    }
+
+    fn erase(&mut self, keys: Vec<MappingKey>) -> Vec<KernelError> {
         let erased = keys.iter().map(|key| remove(&mut self.maps.mappings, key).map_err(in_map("MAPPINGS")));
         erased.filter_map(Result::err).collect()
     }

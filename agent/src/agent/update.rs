@@ -1,0 +1,39 @@
+//! An update in place: an attachment that is there gets other limits and other host ports, under its traffic.
+
+use shunt_agent_api::{Attached, BridgePort};
+
+use super::attach::difference;
+use super::{Agent, Refusal, admit};
+
+impl Agent {
+    /// Gives an attachment the limits and the host ports of `port`, all of them or none. One that is not there is attached.
+    ///
+    /// # Errors
+    /// [`Refusal`]: [`Refusal::Exists`] where anything else differs. What was in force still is, as far as the kernel allows.
+    pub fn update(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+        admit::port(&port)?;
+        let known = self.registry.get(&port.key).map(|attachment| attachment.port.clone());
+        let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
+            return self.attach(port);
+        };
+        self.refuse_taken_ports(&port)?;
+        if known.bandwidth != port.bandwidth {
+            self.limit(&port.key, port.bandwidth.clone())?;
+        }
+        if known.mappings != port.mappings
+            && let Err(refusal) = self.map(&port.key, port.mappings.clone())
+        {
+            if let Err(error) = self.limit(&port.key, known.bandwidth) {
+                tracing::warn!(key = %port.key, %error, "the old limits could not be restored");
+            }
+            return Err(refusal);
+        }
+        Ok(self.programs_of(&port))
+    }
+}
+
+/// Whether they differ in nothing that stays what it is as long as an attachment lives.
+fn is_changeable(known: &BridgePort, port: &BridgePort) -> bool {
+    let (bandwidth, mappings) = (known.bandwidth.clone(), known.mappings.clone());
+    difference(known, &BridgePort { bandwidth, mappings, ..port.clone() }).is_none()
+}
