@@ -3,7 +3,7 @@
 use shunt_agent_api::{BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport};
 
 use super::{Agent, Refusal};
-use crate::capacity::{Demand, Quantity, Speed};
+use crate::capacity::{Demand, Quantity, Shortage, Speed};
 use crate::config::Admission;
 
 impl Agent {
@@ -50,16 +50,20 @@ impl Agent {
         self.told = pools;
     }
 
-    /// Reasons why an ADD with a rate cannot work, and what should be known although it does.
+    /// Reasons why an ADD cannot work, or leads nowhere, and what should be known although it does. A declared uplink that is
+    /// not there is a reason whatever the admission: the world is behind it.
     pub(super) fn capacity_remarks(&mut self) -> (Vec<String>, Vec<String>) {
         self.read_speeds();
-        let mut unknown: Vec<_> = self.ledger.unknown().iter().map(ToString::to_string).collect();
+        let (gone, unknown): (Vec<_>, Vec<_>) =
+            self.ledger.unknown().into_iter().partition(Shortage::is_no_link);
+        let mut reasons: Vec<_> = gone.iter().map(ToString::to_string).collect();
+        let unknown = unknown.iter().map(ToString::to_string);
         match self.ledger.exhausted() {
             Some(exhausted) if self.admission == Admission::Enforce => {
-                unknown.push(exhausted);
-                (unknown, Vec::new())
+                reasons.extend(unknown.chain([exhausted]));
+                (reasons, Vec::new())
             }
-            _ => (Vec::new(), unknown),
+            _ => (reasons, unknown.collect()),
         }
     }
 

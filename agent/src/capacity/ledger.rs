@@ -74,6 +74,13 @@ pub enum Shortage {
     },
 }
 
+impl Shortage {
+    /// Whether the uplink itself is missing.
+    pub fn is_no_link(&self) -> bool {
+        matches!(self, Self::Unknown { why: Unknown::NoLink, .. })
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Account {
     options: UplinkOptions,

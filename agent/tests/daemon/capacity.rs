@@ -84,14 +84,16 @@ fn the_capacity_is_said_as_a_resource_slice() {
 }
 
 #[test]
-fn an_uplink_that_disappears_and_comes_back_is_noticed() {
+fn an_agent_is_not_healthy_while_an_uplink_is_gone() {
     let rig = configured("[uplinks.eth1]\negress = '10G'\ningress = '10G'");
     rig.ip(&["link", "delete", "eth1"]);
     let uplink = capacity(&rig).uplinks.remove(0);
     assert_eq!((uplink.egress.total, uplink.unknown.as_deref()), (0, Some("there is no such link")));
-    assert!(rig.status().healthy, "nothing is enforced");
+    let status = rig.status();
+    assert!(!status.healthy && status.reasons.join("\n").contains("eth1"), "{status:?}");
     rig.ip(&["link", "add", "eth1", "type", "bridge"]);
     assert_eq!(capacity(&rig).uplinks[0].egress.total, 10_000_000_000);
+    assert!(rig.status().healthy, "it recovers by itself");
 }
 
 #[test]
