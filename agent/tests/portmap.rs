@@ -20,3 +20,5 @@ mod reports;
 mod stage;
 #[path = "portmap/unmapped.rs"]
 mod unmapped;
+#[path = "portmap/updated.rs"]
+mod updated;

@@ -13,7 +13,7 @@ pub const ABOUT: &str = concat!(
     "    shunt-bridge, bridge      the reference bridge plugin\n",
     "    shunt-ipam                an IPAM plugin with host-local's keys and files\n",
     "    shunt-portmap, portmap    the reference portmap plugin\n",
-    "    shunt-bandwidth, bandwidth  the reference bandwidth plugin (not built yet)\n",
+    "    shunt-bandwidth, bandwidth  the reference bandwidth plugin\n",
     "\n",
     "Verbs of the specification: ADD, DEL, CHECK, GC, STATUS, VERSION\n",
     "Verbs beyond it: VALIDATE (checks a configuration, changes nothing), INIT and DEINIT (make a\n",

@@ -49,9 +49,10 @@ fn answer(
     }
     let mut raw = Vec::new();
     stdin.take(MAX_CONFIG).read_to_end(&mut raw).map_err(Error::Stdin)?;
-    *version = Config::version_of(&raw);
+    let value = Config::parse(&raw)?;
+    *version = Config::version_of(&value);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let config = Config::read(raw, &name)?;
+    let config = Config::read(raw, value, &name, call.verb)?;
     verbs::run(&config, &call)
 }
 

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use shunt::config::Config;
-use shunt::protocol::{Arguments, Version};
+use shunt::protocol::{Arguments, Verb, Version};
 use shunt::result::AddResult;
 
 fuzz_target!(|input: &str| {
@@ -20,7 +20,10 @@ fuzz_target!(|input: &str| {
             r#"{{"cniVersion":"{}","name":"n","type":"shunt","prevResult":{result}}}"#,
             version.as_str()
         );
-        let Ok(config) = Config::read(config.into_bytes(), "shunt") else {
+        let Ok(value) = Config::parse(config.as_bytes()) else {
+            continue;
+        };
+        let Ok(config) = Config::read(config.into_bytes(), value, "shunt", Verb::Add) else {
             continue;
         };
         if let Ok(Some(result)) = config.prev_result() {

@@ -166,15 +166,19 @@ fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
     gateways_of(result.ips.iter(), bridge)
 }
 
-/// The routes with the family's first gateway where they name none.
+/// `RT_SCOPE_LINK`: what is this near has no next hop.
+const LINK: u8 = 253;
+
+/// The routes with the family's first gateway where they name none and need one.
 fn with_next_hops(result: &AddResult) -> Vec<Route> {
     let first = |v4: bool| -> Option<IpAddr> {
         result.ips.iter().filter_map(|ip| ip.gateway).find(|gateway| gateway.is_ipv4() == v4)
     };
-    let routes = result.routes.iter().cloned();
-    routes
-        .map(|route| Route { gw: route.gw.or_else(|| first(route.dst.address().is_ipv4())), ..route })
-        .collect()
+    let hop = |route: &Route| match route.scope {
+        Some(LINK..) => route.gw,
+        _ => route.gw.or_else(|| first(route.dst.address().is_ipv4())),
+    };
+    result.routes.iter().map(|route| Route { gw: hop(route), ..route.clone() }).collect()
 }
 
 #[cfg(test)]
@@ -221,5 +225,7 @@ mod tests {
         result.routes.push(Route::via("192.0.2.0/24".parse().unwrap(), None));
         assert_eq!(with_next_hops(&result)[0].gw, Some("10.0.0.9".parse().unwrap()));
         assert_eq!(result.routes[0].gw, None, "the result says what the IPAM said");
+        result.routes[0].scope = Some(LINK);
+        assert_eq!(with_next_hops(&result)[0].gw, None, "the kernel takes no next hop on a link");
     }
 }

@@ -9,6 +9,7 @@ mod network;
 mod personality;
 mod portmap;
 mod rules;
+mod salvage;
 #[cfg(test)]
 mod schema;
 
@@ -24,7 +25,7 @@ pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
 
-use crate::protocol::{NameError, UnknownVersion, Version, check_identifier};
+use crate::protocol::{NameError, UnknownVersion, Verb, Version, check_identifier};
 use crate::result::{AddResult, ResultError};
 
 /// A configuration as it came, and as it is meant.
@@ -90,25 +91,40 @@ pub enum ConfigError {
     PrevResult(#[from] ResultError),
 }
 
+impl ConfigError {
+    fn of_type(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        Self::Type { key: error.path().to_string(), why: error.inner().to_string() }
+    }
+}
+
 impl Config {
-    /// Reads standard input's bytes. `program` is the name under which the plugin was called.
+    /// Reads standard input's bytes into an object with keys in the specification's case.
     ///
     /// # Errors
-    /// [`ConfigError`], in the order in which the reference plugins would find fault.
-    pub fn read(raw: Vec<u8>, program: &str) -> Result<Self, ConfigError> {
+    /// [`ConfigError::Json`].
+    pub fn parse(raw: &[u8]) -> Result<Value, ConfigError> {
         let mut value: Value =
-            serde_json::from_slice(&raw).map_err(|error| ConfigError::Json(error.to_string()))?;
+            serde_json::from_slice(raw).map_err(|error| ConfigError::Json(error.to_string()))?;
         if !value.is_object() {
             return Err(ConfigError::Json("it is not an object".to_owned()));
         }
         canonicalise(&mut value);
+        Ok(value)
+    }
+
+    /// Understands what [`parse`](Self::parse) made of `raw`. `program` is the name under which the plugin was called.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in the order in which the reference plugins would find fault. For a DEL, values of the wrong type
+    /// are none.
+    pub fn read(raw: Vec<u8>, mut value: Value, program: &str, verb: Verb) -> Result<Self, ConfigError> {
         let name = text(&value, "name")?;
         if name.is_empty() {
             return Err(ConfigError::NoName);
         }
         check_identifier("network name", name)?;
         let version: Version = text(&value, "cniVersion")?.parse()?;
-        let network: Network = decode(&value)?;
+        let network = if verb == Verb::Del { salvage::decode(&mut value)? } else { decode(&value)? };
         let ipam = network.ipam.as_ref().map_or("", |ipam| &ipam.r#type);
         let personality = if Personality::is_ipam_call(program, &network.r#type, ipam) {
             Personality::Ipam
@@ -119,15 +135,10 @@ impl Config {
         Ok(Self { raw, value, network, version, personality })
     }
 
-    /// The version that an error about unreadable bytes is to carry.
-    pub fn version_of(raw: &[u8]) -> Version {
-        let mut value = serde_json::from_slice(raw).unwrap_or(Value::Null);
-        canonicalise(&mut value);
-        value
-            .get("cniVersion")
-            .and_then(Value::as_str)
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(Version::NEWEST)
+    /// The version that an error about the rest of it is to carry.
+    pub fn version_of(value: &Value) -> Version {
+        let text = value.get("cniVersion").and_then(Value::as_str);
+        text.and_then(|text| text.parse().ok()).unwrap_or(Version::NEWEST)
     }
 
     /// The keys of a bridge's port, checked.
@@ -212,6 +223,5 @@ fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, ConfigError> {
 }
 
 fn decode<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, ConfigError> {
-    serde_path_to_error::deserialize(value)
-        .map_err(|error| ConfigError::Type { key: error.path().to_string(), why: error.inner().to_string() })
+    serde_path_to_error::deserialize(value).map_err(|error| ConfigError::of_type(&error))
 }

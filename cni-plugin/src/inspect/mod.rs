@@ -165,9 +165,12 @@ fn is_installed(expected: &Route, installed: &InstalledRoute) -> bool {
     let same = |expected: Option<u32>, found: Option<u32>| {
         expected.is_none_or(|value| value == 0 || found == Some(value))
     };
+    // The kernel keeps no scope of IPv6 routes.
+    let v4 = expected.dst.address().is_ipv4();
     expected.dst.network() == found.dst.network()
         && expected.dst.length() == found.dst.length()
         && expected.gw.is_none_or(|gw| found.gw == Some(gw))
+        && same(expected.scope.map(u32::from).filter(|_| v4), found.scope.map(u32::from))
         && same(expected.priority, found.priority)
         && same(expected.table, found.table)
         && same(expected.mtu, found.mtu)

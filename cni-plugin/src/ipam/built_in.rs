@@ -21,7 +21,7 @@ fn request<'a>(config: &'a Config, call: &'a Call, requested: Vec<IpAddr>) -> Re
 }
 
 /// The addresses that the runtime insists on, from all three places where it can say so.
-fn requested(config: &Config, call: &Call) -> Result<Vec<IpAddr>, IpamError> {
+pub(crate) fn requested(config: &Config, call: &Call) -> Result<Vec<IpAddr>, IpamError> {
     let network = &config.network;
     let texts = call.arguments.ips.iter().chain(&network.args.cni.ips).chain(&network.runtime_config.ips);
     texts

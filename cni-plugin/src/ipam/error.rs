@@ -59,3 +59,13 @@ pub(crate) enum IpamError {
     #[error(transparent)]
     BuiltIn(#[from] host_local::Error),
 }
+
+impl IpamError {
+    /// Whether the configuration is such that no address can ever have been given by it.
+    pub(crate) fn is_of_config(&self) -> bool {
+        matches!(
+            self,
+            Self::Name(_) | Self::NotFound { .. } | Self::BuiltIn(host_local::Error::InvalidConfig { .. })
+        )
+    }
+}

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, Parseable};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
-    RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteNextHop, RouteProtocol,
+    RouteScope, RouteType,
 };
 
 use super::address::family;
@@ -32,10 +32,29 @@ impl InstalledRoute {
     /// Reads unicast routes of all tables but `local`.
     pub(crate) fn all(answers: &[Answer]) -> Vec<Self> {
         let messages = answers.iter().filter(|answer| answer.kind == RTM_NEWROUTE);
-        messages.filter_map(|answer| Self::read(&RouteMessage::parse(&answer.payload[..]).ok()?)).collect()
+        messages
+            .filter_map(|answer| RouteMessage::parse(&answer.payload[..]).ok())
+            .flat_map(|message| Self::read(&message))
+            .collect()
     }
 
-    fn read(message: &RouteMessage) -> Option<Self> {
+    /// Equal-cost paths are a route each, as they were added.
+    fn read(message: &RouteMessage) -> Vec<Self> {
+        let Some(route) = Self::read_one(message) else { return Vec::new() };
+        let paths = message.attributes.iter().find_map(|attribute| match attribute {
+            RouteAttribute::MultiPath(paths) => Some(paths),
+            _ => None,
+        });
+        let Some(paths) = paths else { return vec![route] };
+        let along = |path: &RouteNextHop| {
+            let mut one = Self { index: Some(path.interface_index), ..route.clone() };
+            path.attributes.iter().for_each(|attribute| one.hear(attribute));
+            one
+        };
+        paths.iter().map(along).collect()
+    }
+
+    fn read_one(message: &RouteMessage) -> Option<Self> {
         if message.header.kind != RouteType::Unicast {
             return None;
         }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::json;
-use shunt_agent_api::{AgentError, Attached, Client, ClientError, ErrorKind, Reply, Request};
+use shunt_agent_api::{AgentError, Client, ClientError, ErrorKind, Reply, Request};
 
 use super::add_adopted::adopt;
 use super::add_update::Update;
+use super::metadata;
 use crate::agent;
 use crate::attach::{
     Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
@@ -14,7 +14,7 @@ use crate::attach::{
 };
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
-use crate::ipam::Ipam;
+use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
 use crate::netlink::{Link, Selector};
 use crate::protocol::Call;
@@ -42,7 +42,12 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
         );
     }
     if let Some(existing) = existing {
-        return Update { config, call, bridge: &bridge, mac }.run(&mut node, &mut sandbox, &existing);
+        let requested = built_in::requested(config, call)?;
+        return Update { config, call, bridge: &bridge, mac, requested }.run(
+            &mut node,
+            &mut sandbox,
+            &existing,
+        );
     }
     let mac = mac.unwrap_or_else(Mac::random);
     let mut agent = agent::connect(config)?;
@@ -135,18 +140,14 @@ fn result(config: &Config, plan: &Plan, bridge: &Link, host: &Link, attached: &R
         mtu: Some(link.mtu),
         ..Interface::default()
     };
-    let mut container = Interface {
+    let container = Interface {
         name: plan.key.ifname.clone(),
         mac: plan.mac.to_string(),
         mtu: Some(host.mtu),
         sandbox: plan.netns.clone(),
+        metadata: metadata::of(config, "bridge", &plan.limits, attached),
         ..Interface::default()
     };
-    if let (true, Reply::Attached(Attached { programs })) = (config.network.metadata, attached) {
-        let programs = serde_json::to_value(programs).unwrap_or_default();
-        container.metadata.insert("shunt.dev/mode".to_owned(), json!("bridge"));
-        container.metadata.insert("shunt.dev/programs".to_owned(), programs);
-    }
     AddResult { interfaces: vec![on_node(bridge), on_node(host), container], ..plan.result.clone() }
 }
 

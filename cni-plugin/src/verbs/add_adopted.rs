@@ -1,8 +1,8 @@
 //! ADD after another plugin that made the interface: its port is handed to the agent, its result passed on.
 
-use serde_json::json;
-use shunt_agent_api::{Attached, Client, ClientError, ErrorKind, Reply, Request};
+use shunt_agent_api::{Client, ClientError, ErrorKind, Request};
 
+use super::metadata;
 use crate::attach::{Adopted, Node, PortSettings, Sandbox, restrict};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -23,32 +23,29 @@ pub(crate) fn adopt(
     let Some(port) = Adopted::find(node, sandbox, config, bridge, call, &previous)?.port else {
         return Ok(previous);
     };
-    let key = port.key.clone();
+    let (key, limits) = (port.key.clone(), port.bandwidth.clone());
     let settings = PortSettings::new(false, &port.restrictions);
     let restricted = restrict(port.host.index, settings, port.mac.parse().ok());
-    let attached = match agent.ask(Request::Attach { port }) {
+    // What is attached under this key already is not this ADD's to detach.
+    let undo = |agent: &mut Client, error: Error| {
+        if bridge.update_existing {
+            return error;
+        }
+        let leftovers = agent.ask(Request::Detach { key: key.clone(), link: None }).err().map(Error::from);
+        error.after_undo(leftovers.into_iter().collect())
+    };
+    let request = if bridge.update_existing { Request::Update { port } } else { Request::Attach { port } };
+    let attached = match agent.ask(request) {
         Ok(attached) => attached,
-        // What is attached under this key is not this ADD's to detach.
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
             return Err(ClientError::Refused(refusal).into());
         }
-        Err(error) => {
-            let leftovers =
-                agent.ask(Request::Detach { key, link: None }).err().map(Error::from).into_iter().collect();
-            return Err(Error::from(error).after_undo(leftovers));
-        }
+        Err(error) => return Err(undo(agent, error.into())),
     };
-    if let Err(error) = node.netlink.ask_all(restricted) {
-        let leftovers = agent.ask(Request::Detach { key, link: None }).err().map(Error::from);
-        return Err(Error::from(error).after_undo(leftovers.into_iter().collect()));
-    }
-    if let (true, Reply::Attached(Attached { programs })) = (config.network.metadata, attached) {
-        let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
-        if let Some(interface) = own {
-            let programs = serde_json::to_value(programs).unwrap_or_default();
-            interface.metadata.insert("shunt.dev/mode".to_owned(), json!("adopted"));
-            interface.metadata.insert("shunt.dev/programs".to_owned(), programs);
-        }
+    node.netlink.ask_all(restricted).map_err(|error| undo(agent, error.into()))?;
+    let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
+    if let Some(interface) = own {
+        interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));
     }
     Ok(previous)
 }

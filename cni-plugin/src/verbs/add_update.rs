@@ -2,8 +2,11 @@
 //!
 //! The addresses stay what they are, so the IPAM is not asked, and the result is read back from the kernel.
 
-use shunt_agent_api::{ClientError, ErrorKind, Request};
+use std::net::IpAddr;
 
+use shunt_agent_api::Request;
+
+use super::metadata;
 use crate::agent;
 use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key};
 use crate::config::{Bridge, Config};
@@ -21,7 +24,12 @@ pub(super) struct Update<'a> {
     pub(super) bridge: &'a Bridge,
     /// The address that the runtime asks for, if it does.
     pub(super) mac: Option<Mac>,
+    /// The addresses that it asks for.
+    pub(super) requested: Vec<IpAddr>,
 }
+
+/// Where the container's end is among the result's interfaces.
+const CONTAINER: usize = 2;
 
 impl Update<'_> {
     /// Updates the attachment behind `inner` if it is this one and may be updated; else it is in the way.
@@ -56,16 +64,15 @@ impl Update<'_> {
         if self.bridge.mtu != 0 && self.bridge.mtu != inner.mtu {
             return Err(AttachError::OtherFacts { key, what: "MTU" }.into());
         }
-        let result = self.read_back(sandbox, &bridge, &host, inner)?;
+        let mut result = self.read_back(sandbox, &bridge, &host, inner)?;
+        if self.requested.iter().any(|wanted| !result.ips.iter().any(|ip| ip.address.address() == *wanted)) {
+            return Err(AttachError::OtherFacts { key, what: "address" }.into());
+        }
         if let Some(port) = Adopted::find(node, sandbox, self.config, self.bridge, self.call, &result)?.port {
-            let mut agent = agent::connect(self.config)?;
-            let limits = Request::Limit { key: port.key.clone(), bandwidth: port.bandwidth.clone() };
-            match agent.ask(limits) {
-                // It lost the attachment: what follows makes it anew, limits and all.
-                Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotAttached => {}
-                limited => drop(limited?),
-            }
-            agent.ask(Request::Attach { port })?;
+            let limits = port.bandwidth.clone();
+            let attached = agent::connect(self.config)?.ask(Request::Update { port })?;
+            let facts = metadata::of(self.config, "bridge", &limits, &attached);
+            result.interfaces[CONTAINER].metadata = facts;
         }
         Ok(result)
     }
@@ -94,7 +101,7 @@ impl Update<'_> {
         let ips = prefixes.into_iter().map(|address| {
             let gateway = routes.iter().filter_map(|route| route.gw).find(|gw| address.contains(*gw));
             let gateway = gateway.or_else(|| self.bridge.is_gateway.then(|| address.first_host()));
-            Ip { interface: Some(2), address, gateway }
+            Ip { interface: Some(CONTAINER), address, gateway }
         });
         let interface = |link: &Link, sandbox: &str| Interface {
             name: link.name.clone(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{gc, limit, map};
+use super::{gc, limit, map, status};
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb};
@@ -40,6 +40,10 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
                 _ => limit::check(config, call).map(|()| None),
             }
         }
+        // What an ADD needs, and it needs nothing that INIT could make ready.
+        Verb::Status => refuse(config).and_then(|()| status::of_agent(config)).map(|()| None),
+        // Asking again for what is in force changes nothing.
+        Verb::Finalize => run(config, &Call { verb: Verb::Add, ..call.clone() }).map(|_| None),
         _ => refuse(config).map(|()| None),
     }
 }

@@ -8,7 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
-use shunt_agent_api::{AttachmentKey, BridgePort, Client, ClientError, Detached, Interface, Reply, Request};
+use shunt_agent_api::{
+    AttachmentKey, BridgePort, Client, ClientError, Detached, ErrorKind, Interface, Reply, Request,
+};
 
 use crate::agent;
 use crate::attach::{Alias, Node, Sandbox, key};
@@ -24,7 +26,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Detaches the container.
 pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
-    config.bridge_unchecked()?;
     let key = key(config, call);
     let mut node = Node::open()?;
     let mut sandbox = open_sandbox(&node, call)?;
@@ -46,7 +47,11 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         (host, ..) => host,
     };
     // While the agent deletes the link; the reference plugin gives the addresses back first too.
-    failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.del()).err().map(Error::from));
+    match Ipam::of(config, call).and_then(|ipam| ipam.del()) {
+        // The ADD failed for the same reason, and nothing of it is here: there is nothing that a DEL could be repeated for.
+        Err(error) if error.is_of_config() && host.is_none() && matches!(agent, AgentSays::Unknown) => {}
+        released => failures.extend(released.err().map(Error::from)),
+    }
     if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
         let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
         failures.extend(remove(&mut node, &host, patience).err());
@@ -113,7 +118,7 @@ fn marked(node: &mut Node, key: &AttachmentKey) -> Result<Option<Link>, Error> {
 /// What came of telling the agent.
 #[derive(Debug)]
 enum AgentSays {
-    /// It is down, or fell silent; that is no failure.
+    /// It is down, going down, or fell silent; that is no failure: it sees at its next start that the link is gone.
     Nothing,
     /// It knew of no such attachment.
     Unknown,
@@ -128,7 +133,9 @@ fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &
     match agent::connect(config).and_then(ask) {
         Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(port),
         Ok(_) => AgentSays::Unknown,
-        Err(ClientError::Refused(refusal)) => {
+        Err(ClientError::Refused(refusal))
+            if !matches!(refusal.kind, ErrorKind::Unavailable | ErrorKind::Version) =>
+        {
             failures.push(ClientError::Refused(refusal).into());
             AgentSays::Nothing
         }

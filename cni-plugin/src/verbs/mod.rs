@@ -14,6 +14,7 @@ mod init;
 mod ipam_only;
 mod limit;
 mod map;
+mod metadata;
 mod status;
 mod validate;
 

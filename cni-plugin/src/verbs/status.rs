@@ -28,11 +28,16 @@ pub(crate) enum StatusError {
 /// Asks the agent and the IPAM.
 pub(crate) fn status(config: &Config, call: &Call) -> Result<(), Error> {
     config.bridge()?;
+    of_agent(config)?;
+    Ok(Ipam::of(config, call).and_then(|ipam| ipam.status()).map_err(StatusError::Ipam)?)
+}
+
+/// Asks the agent.
+pub(super) fn of_agent(config: &Config) -> Result<(), Error> {
     let answer = agent::connect(config).and_then(|mut agent| agent.ask(Request::Status));
     match answer.map_err(StatusError::Agent)? {
-        Reply::Status(AgentStatus { healthy: true, .. }) => {}
-        Reply::Status(status) => return Err(StatusError::Unhealthy(status.reasons).into()),
-        _ => return Err(StatusError::Unclear.into()),
+        Reply::Status(AgentStatus { healthy: true, .. }) => Ok(()),
+        Reply::Status(status) => Err(StatusError::Unhealthy(status.reasons).into()),
+        _ => Err(StatusError::Unclear.into()),
     }
-    Ok(Ipam::of(config, call).and_then(|ipam| ipam.status()).map_err(StatusError::Ipam)?)
 }

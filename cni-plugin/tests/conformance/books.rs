@@ -24,6 +24,8 @@ pub(crate) struct Books {
     pub(crate) verbs: Vec<String>,
     /// Refuses every Attach with this kind, after having half done it.
     pub(crate) refuse_attach: Option<ErrorKind>,
+    /// Refuses every Detach with this kind, and does nothing.
+    pub(crate) refuse_detach: Option<ErrorKind>,
     /// What is answered to Capacity.
     pub(crate) capacity: CapacityReport,
     /// Reasons not to be healthy.
@@ -112,6 +114,9 @@ fn answer(books: &mut Books, request: Request) -> Reply {
                 None => Reply::Attached(Attached { programs: Vec::new() }),
             }
         }
+        Request::Detach { .. } if books.refuse_detach.is_some() => {
+            refusal(books.refuse_detach.unwrap(), "told to refuse")
+        }
         Request::Detach { key, link } => {
             if let Some(link) = link {
                 thread::spawn(move || drop(shunt_lab::run("ip", &["link", "delete", &link.name])));
@@ -144,6 +149,10 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
+        Request::Update { port } => {
+            books.ports.insert(port.key.clone(), port);
+            Reply::Attached(Attached { programs: Vec::new() })
+        }
         Request::Map { key, mappings } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.mappings = mappings;

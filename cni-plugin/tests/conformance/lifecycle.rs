@@ -117,6 +117,10 @@ fn the_metrics_of_a_route_are_applied_and_reported() {
     network["ipam"]["routes"] = json!([
         { "dst": "192.0.2.0/24", "mtu": 1300, "advmss": 1200, "priority": 77 },
         { "dst": "198.51.100.0/24", "gw": "10.77.0.1", "table": 100, "scope": 0 },
+        { "dst": "203.0.113.0/24", "scope": 253 },
+        { "dst": "2001:db8:1::/48", "mtu": 1400, "advmss": 1300, "priority": 7, "table": 100 },
+        { "dst": "2001:db8:2::/48", "gw": "fd77::1" },
+        { "dst": "2001:db8:2::/48", "gw": "fd77::7" },
     ]);
     let result = runtime.call("ADD", "c1", &network).ok();
     assert_eq!(
@@ -125,9 +129,21 @@ fn the_metrics_of_a_route_are_applied_and_reported() {
     );
     let main = container.command("ip", &["route", "show", "192.0.2.0/24"]).unwrap();
     assert_eq!(main.trim(), "192.0.2.0/24 via 10.77.0.1 dev eth0 metric 77 mtu 1300 advmss 1200");
-    assert!(container.command("ip", &["route", "show", "table", "100"]).unwrap().contains("198.51.100.0/24"));
+    let of_table = |family| container.command("ip", &[family, "route", "show", "table", "100"]).unwrap();
+    assert_eq!(of_table("-4").trim(), "198.51.100.0/24 via 10.77.0.1 dev eth0");
+    let v6 = "2001:db8:1::/48 via fd77::1 dev eth0 metric 7 mtu 1400 advmss 1300 pref medium";
+    assert_eq!(of_table("-6").trim(), v6);
+    let near = container.command("ip", &["route", "show", "203.0.113.0/24"]).unwrap();
+    assert_eq!(near.trim(), "203.0.113.0/24 dev eth0 scope link");
     network["prevResult"] = result;
+    // Equal-cost paths, which the kernel lists as one route, are found again too.
     runtime.call("CHECK", "c1", &network).ok();
+    for lost in ["-4 route del 203.0.113.0/24", "-6 route del 2001:db8:2::/48 via fd77::7"] {
+        container.command("ip", &lost.split(' ').collect::<Vec<_>>()).unwrap();
+        assert_eq!(runtime.call("CHECK", "c1", &network).error().0, 999, "{lost}");
+        runtime.call("FINALIZE", "c1", &network).ok();
+        runtime.call("CHECK", "c1", &network).ok();
+    }
 }
 
 #[test]
@@ -137,9 +153,62 @@ fn metadata_is_there_when_asked_for_and_only_then() {
     let mut network = runtime.network("n1");
     assert_eq!(runtime.call("ADD", "c1", &network).ok()["interfaces"][2].get("metadata"), None);
     runtime.call("DEL", "c1", &network).ok();
-    network["metadata"] = json!(true);
-    let result = runtime.call("ADD", "c1", &network).ok();
-    assert_eq!(result["interfaces"][2]["metadata"]["shunt.dev/mode"], "bridge");
+    for (key, value) in [
+        ("metadata", json!(true)),
+        ("updateExisting", json!(true)),
+        ("egressRate", json!(8_000_000)),
+        ("egressBurst", json!(80_000)),
+    ] {
+        network[key] = value;
+    }
+    for _ in 0..2 {
+        let result = runtime.call("ADD", "c1", &network).ok();
+        let expected = json!({ "shunt.dev/mode": "bridge", "shunt.dev/programs": [], "shunt.dev/egressRate": 8_000_000 });
+        assert_eq!(result["interfaces"][2]["metadata"], expected);
+    }
+}
+
+#[test]
+fn somebody_elses_metadata_passes_through_untouched() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let mut reference = runtime.network("n1");
+    reference["type"] = json!("bridge");
+    reference["cniVersion"] = json!("1.0.0");
+    reference["ipam"]["type"] = json!("host-local");
+    let mut made = runtime.call_reference("bridge", "ADD", "c1", &reference).ok();
+    let facts = json!({ "example.org/rack": { "Name": null, "MTU": [1, "x"] } });
+    made["interfaces"][2]["metadata"] = facts.clone();
+    for (metadata, count) in [(false, 1), (true, 3)] {
+        let chained = json!({ "cniVersion": "1.0.0", "name": "n1", "type": "shunt", "bridge": "br0",
+            "metadata": metadata, "prevResult": made });
+        let said = runtime.call("ADD", "c1", &chained).ok()["interfaces"][2]["metadata"].clone();
+        assert_eq!(said["example.org/rack"], facts["example.org/rack"]);
+        assert_eq!(said.as_object().unwrap().len(), count, "{said}");
+        runtime.call("DEL", "c1", &chained).ok();
+    }
+    runtime.call_reference("bridge", "DEL", "c1", &reference).ok();
+}
+
+#[test]
+fn a_runtime_that_insists_may_use_the_nodes_own_namespace() {
+    let runtime = Runtime::new();
+    let network = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0" });
+    runtime.call("INIT", "", &network).ok();
+    let before = runtime.inventory();
+    let own = runtime.node.path().display().to_string();
+    for (insists, code) in [("0", 8), ("", 8), ("TRUE", 0), ("1", 0)] {
+        for verb in ["ADD", "DEL"] {
+            let mut environment = runtime.environment(verb, "c1");
+            environment[2].1.clone_from(&own);
+            environment.push(("CNI_NETNS_OVERRIDE", insists.to_owned()));
+            let outcome = runtime.call_with(&environment, network.to_string().as_bytes());
+            let found = outcome.printed["code"].as_u64().unwrap_or(0);
+            assert_eq!(found, code, "{verb} {insists}: {}", outcome.printed);
+            assert_eq!(runtime.inventory().has("link eth0"), verb == "ADD" && code == 0, "{verb} {insists}");
+        }
+    }
+    runtime.assert_nothing_new(&before);
 }
 
 #[test]

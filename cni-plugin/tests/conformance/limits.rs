@@ -68,6 +68,11 @@ fn bandwidth_behind_shunt_limits_what_shunt_attached() {
         assert_eq!(runtime.call("ADD", "c1", &then(&bandwidth, &result)).ok(), result, "{kind}");
         assert_eq!(limits(&runtime).ingress, Some(SLOW), "{kind}");
         runtime.call("CHECK", "c1", &then(&bandwidth, &result)).ok();
+        runtime
+            .agent
+            .with(|books| books.ports.values_mut().for_each(|port| port.bandwidth = Bandwidth::default()));
+        runtime.call("FINALIZE", "c1", &then(&bandwidth, &result)).ok();
+        assert_eq!(limits(&runtime).ingress, Some(SLOW), "{kind}: put right");
         runtime.call("DEL", "c1", &bandwidth).ok();
         assert_eq!(limits(&runtime), Bandwidth::default(), "{kind}");
         bandwidth["ingressBurst"] = json!(0);

@@ -53,3 +53,18 @@ fn status_asks_for_ranges_only_where_no_add_would_bring_them() {
     let (code, text) = runtime.call("STATUS", "", &network).error();
     assert!(code == 50 && text.contains("1 of 1 are in use"), "{text}");
 }
+
+#[test]
+fn a_plugin_behind_another_one_needs_the_agent_too() {
+    let runtime = Runtime::new();
+    for kind in ["shunt-portmap", "shunt-bandwidth"] {
+        let mut config = json!({ "cniVersion": "1.1.0", "name": "n1", "type": kind });
+        runtime.call("STATUS", "", &config).ok();
+        runtime.agent.with(|books| books.ailments.push("programs are not loaded".to_owned()));
+        let (code, text) = runtime.call("STATUS", "", &config).error();
+        assert!(code == 50 && text.contains("programs are not loaded"), "{kind}: {text}");
+        runtime.agent.with(|books| books.ailments.clear());
+        config["agentSocket"] = json!("/nonexistent/agent.sock");
+        assert_eq!(runtime.call("STATUS", "", &config).error().0, 50, "{kind}");
+    }
+}
