@@ -10,6 +10,8 @@ mod agent_restart;
 mod bad_input;
 #[path = "netns/bandwidth.rs"]
 mod bandwidth;
+#[path = "netns/collected.rs"]
+mod collected;
 #[path = "netns/delete.rs"]
 mod delete;
 #[path = "netns/evasion.rs"]
@@ -24,6 +26,8 @@ mod intruder;
 mod killed;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
+#[path = "netns/masses.rs"]
+mod masses;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
 #[path = "netns/soak.rs"]
