@@ -35,6 +35,8 @@ mod heal;
 mod health;
 #[path = "daemon/kernel.rs"]
 mod kernel;
+#[path = "daemon/log.rs"]
+mod log;
 #[path = "daemon/metrics.rs"]
 mod metrics;
 #[path = "daemon/privileges.rs"]

@@ -1,10 +1,9 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
-use std::time::Instant;
-
 use dataplane::address::Mac;
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
+use super::change::Change;
 use super::reconcile::Entries;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
@@ -18,13 +17,12 @@ impl Agent {
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
     pub fn attach(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        let begun = Instant::now();
-        let key = port.key.clone();
+        let (change, key) = (Change::begin("attach"), port.key.clone());
+        let place = format!("{} on {}", port.host.name, port.bridge.name);
         let attached = self.attach_unlogged(port);
-        let took = begun.elapsed();
         match &attached {
-            Ok(_) => tracing::info!(%key, ?took, "attached"),
-            Err(refusal) => tracing::warn!(%key, ?took, %refusal, "not attached"),
+            Ok(_) => change.made(&key, place),
+            Err(refusal) => change.refused(&key, refusal),
         }
         attached
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, EventKind, Interface};
 
 use super::Agent;
+use super::change::Change;
 use super::reap::reap;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
@@ -15,7 +15,7 @@ impl Agent {
     /// Forgets an attachment. There need not be one. The `link` is deleted beside the agent's own work, whosever it
     /// was, unless another attachment has it.
     pub fn detach(&mut self, key: &AttachmentKey, link: Option<Interface>) -> Detached {
-        let begun = Instant::now();
+        let change = Change::begin("detach");
         let goes_with_link =
             link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
         let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
@@ -33,7 +33,9 @@ impl Agent {
             }
             None => {}
         }
-        tracing::info!(%key, known = port.is_some(), took = ?begun.elapsed(), "detached");
+        if port.is_none() {
+            change.made(key, "it was not attached");
+        }
         Detached { port: port.map(Box::new) }
     }
 
@@ -64,7 +66,9 @@ impl Agent {
 
     /// Takes an attachment out, and tells so.
     pub(super) fn forget(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
+        let change = Change::begin("detach");
         let port = self.take_out(key, why)?;
+        change.made(key, why);
         self.events.tell(EventKind::Detach, Some(key), &port.host.name, why.to_owned());
         Some(port)
     }

@@ -134,7 +134,6 @@ impl Agent {
         if let Some(port) = port.filter(|port| !is_still_there(&port.host.name)) {
             let key = port.key.clone();
             self.forget(&key, "its link is gone");
-            tracing::info!(%key, "detached: its link is gone");
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
         if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {

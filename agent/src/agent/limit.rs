@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{AttachmentKey, Bandwidth};
 
+use super::change::Change;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 
@@ -12,6 +13,17 @@ impl Agent {
     /// # Errors
     /// [`Refusal`]; then the old limits are in force again, as far as the kernel allows.
     pub fn limit(&mut self, key: &AttachmentKey, bandwidth: Bandwidth) -> Result<(), Refusal> {
+        let change = Change::begin("limit");
+        let limits = format!("{bandwidth:?}");
+        let limited = self.limit_unlogged(key, bandwidth);
+        match &limited {
+            Ok(()) => change.made(key, limits),
+            Err(refusal) => change.refused(key, refusal),
+        }
+        limited
+    }
+
+    fn limit_unlogged(&mut self, key: &AttachmentKey, bandwidth: Bandwidth) -> Result<(), Refusal> {
         let Some(known) = self.registry.get(key).cloned() else {
             return Err(Refusal::NotAttached(key.clone()));
         };
@@ -35,9 +47,7 @@ impl Agent {
         }
         changed.others = self.kernel.others(changed.port.host.index)?;
         self.registry.insert(changed.clone());
-        self.kernel.rewrite_port(&changed)?;
-        tracing::info!(%key, limits = ?changed.port.bandwidth, "limited");
-        Ok(())
+        Ok(self.kernel.rewrite_port(&changed)?)
     }
 
     /// Compares an attachment's limits with what is written down and what is in the kernel.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 
+use super::change::Change;
 use super::{Agent, Refusal, admit};
 use crate::kernel::mappings::number;
 use crate::netlink::listener;
@@ -15,6 +16,17 @@ impl Agent {
     /// # Errors
     /// [`Refusal`]; then it has those that it had, as far as the kernel allows.
     pub fn map(&mut self, key: &AttachmentKey, mappings: Vec<PortMapping>) -> Result<Attached, Refusal> {
+        let change = Change::begin("map");
+        let wanted = format!("{mappings:?}");
+        let mapped = self.map_unlogged(key, mappings);
+        match &mapped {
+            Ok(_) => change.made(key, wanted),
+            Err(refusal) => change.refused(key, refusal),
+        }
+        mapped
+    }
+
+    fn map_unlogged(&mut self, key: &AttachmentKey, mappings: Vec<PortMapping>) -> Result<Attached, Refusal> {
         let Some(known) = self.registry.get(key).cloned() else {
             return Err(Refusal::NotAttached(key.clone()));
         };
@@ -28,7 +40,6 @@ impl Agent {
             }
             return Err(refusal);
         }
-        tracing::info!(%key, mappings = ?changed.port.mappings, "mapped");
         self.tell_shadowed(&changed.port);
         Ok(self.programs_of(&changed.port))
     }

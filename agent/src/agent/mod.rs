@@ -6,6 +6,7 @@ mod admit;
 mod adopt;
 mod attach;
 mod capacity;
+mod change;
 mod check;
 mod detach;
 mod events;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 
+use super::change::Change;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 use crate::netlink::bridge::PortFlags;
@@ -65,11 +66,13 @@ impl Agent {
 
     /// Nobody wants it back any more; none if there is no such orphan.
     pub(super) fn forget_orphan(&mut self, key: &AttachmentKey) -> Option<BridgePort> {
+        let change = Change::begin("detach");
         let at = self.orphans.iter().position(|orphan| orphan.port.key == *key)?;
         let orphan = self.orphans.swap_remove(at);
         if let Err(error) = self.store.remove(key) {
             tracing::warn!(%key, %error, "the state file stays behind");
         }
+        change.made(key, "it was without its bridge");
         Some(orphan.port)
     }
 

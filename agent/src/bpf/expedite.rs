@@ -1,4 +1,4 @@
-//! Short grace periods while programs come and go.
+//! Short grace periods while programs come and go, and while masquerade rules are replaced.
 //!
 //! To make a tcx link, and to delete an interface that has one, the kernel waits for RCU grace periods with the lock of
 //! all network configuration held (`tcx_entry_sync`, kernel/bpf/tcx.c): 8 to 20 ms each, during which nobody on the node

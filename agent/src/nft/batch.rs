@@ -39,6 +39,17 @@ pub(super) struct Batch {
     steps: Vec<&'static str>,
 }
 
+/// A transaction that is in force.
+///
+/// The kernel frees what was there before a grace period later, and whoever closes the socket waits for that
+/// (`nft_rcv_nl_event`, net/netfilter/nf_tables_api.c): milliseconds, but beside many busy processes an agent's start was
+/// seen to wait a minute. So this is to be dropped where nobody waits.
+#[derive(Debug)]
+#[must_use = "to drop it is to wait for a grace period"]
+pub struct Committed {
+    _socket: Socket,
+}
+
 impl Batch {
     /// An empty one.
     pub(super) fn new() -> Self {
@@ -59,7 +70,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`NftError::Refused`] with the first that the kernel refused; nothing was changed then.
-    pub(super) fn commit(mut self) -> Result<(), NftError> {
+    pub(super) fn commit(mut self) -> Result<Committed, NftError> {
         self.message(BATCH_END, libc::NLM_F_REQUEST as u16, libc::AF_UNSPEC as u8, SUBSYSTEM, &[]);
         let socket = Socket::new(NETLINK_NETFILTER)?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -82,7 +93,7 @@ impl Batch {
                 answered += 1;
             }
         }
-        Ok(())
+        Ok(Committed { _socket: socket })
     }
 
     /// A netlink header, `struct nfgenmsg` (family, version 0, resource in network order), attributes.

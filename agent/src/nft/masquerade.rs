@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nix::libc;
 
 use super::attribute::Attributes;
-use super::batch::{Batch, NftError};
+use super::batch::{Batch, Committed, NftError};
 use super::expression::{Comparison, Expressions, Side};
 use super::prefix::Prefix;
 
@@ -39,7 +39,7 @@ pub struct MasqueradeRule {
 ///
 /// # Errors
 /// [`NftError`]; the rules are as they were.
-pub fn replace(rules: &BTreeSet<MasqueradeRule>) -> Result<(), NftError> {
+pub fn replace(rules: &BTreeSet<MasqueradeRule>) -> Result<Committed, NftError> {
     let table = Attributes::default().text(TABLE_NAME, TABLE);
     let mut batch = Batch::new();
     // A table that is not there cannot be deleted: it is made first, which changes nothing where it is.
@@ -114,7 +114,7 @@ mod tests {
                         network: (*network).to_owned(),
                         prefix: prefix.parse().unwrap(),
                     });
-                    replace(&rules.collect()).unwrap();
+                    drop(replace(&rules.collect()).unwrap());
                 }
                 let listed = Command::new("nft").args(["list", "ruleset"]).output().expect("nft runs");
                 String::from_utf8(listed.stdout).unwrap()

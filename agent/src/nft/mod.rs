@@ -10,6 +10,6 @@ mod expression;
 mod masquerade;
 mod prefix;
 
-pub use batch::NftError;
+pub use batch::{Committed, NftError};
 pub use masquerade::{MasqueradeRule, replace};
 pub use prefix::{Prefix, PrefixError};

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use shunt_agent_api::{
     AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface,
     PortReport, Reply, Request, Restrictions, Service,
@@ -12,7 +14,10 @@ use shunt_agent_api::{
 use shunt_lab::{Lab, Namespace, uninterrupted};
 
 /// How long anything may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long an agent may take to end by itself.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// The bridge of every rig.
 pub(crate) const BRIDGE: &str = "br0";
@@ -114,6 +119,11 @@ impl Rig {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// The same with log lines in JSON.
+    pub(crate) fn run_with_json_logs(&mut self) {
+        self.run_with("auto", &["--log-format", "json"]);
     }
 
     /// Ends the agent with SIGKILL.
@@ -256,6 +266,12 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
+            // Asked first, so that it puts back what it has lent itself of the machine: the switch for grace periods.
+            kill(Pid::from_raw(process.id().cast_signed()), Signal::SIGTERM).ok();
+            let begun = Instant::now();
+            while matches!(process.try_wait(), Ok(None)) && begun.elapsed() < PARTING {
+                std::thread::sleep(Duration::from_millis(2));
+            }
             // It may have ended, which some test has said already.
             drop(process.kill());
             drop(process.wait());

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,9 @@ const BURST: u64 = 100;
 
 /// Room for everything that a receiver that is held up is sent meanwhile.
 const RECEIVE_BUFFER: usize = 64 << 20;
+
+/// Nothing comes any more.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// How long a connection may stand still on a machine that does.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,16 +47,23 @@ fn send(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     sent
 }
 
-/// Receives until nothing has come for a while. How many different datagrams.
-fn receive(socket: &UdpSocket) -> u64 {
-    let mut seen = Vec::new();
+/// Receives until everything has come, or nothing does any more although nothing is sent. How many different datagrams;
+/// how many were `sent` is not known (`u64::MAX`) while they are being sent.
+fn receive(socket: &UdpSocket, sent: &AtomicU64) -> u64 {
+    let (mut seen, mut count) = (Vec::new(), 0);
     let mut bytes = [0; 8];
-    while uninterrupted(|| socket.recv(&mut bytes)).is_ok() {
+    while count < sent.load(Ordering::Relaxed) {
+        if uninterrupted(|| socket.recv(&mut bytes)).is_err() {
+            if sent.load(Ordering::Relaxed) == u64::MAX {
+                continue;
+            }
+            break;
+        }
         let number = u64::from_be_bytes(bytes) as usize;
         seen.resize(seen.len().max(number + 1), false);
-        seen[number] = true;
+        count += u64::from(!std::mem::replace(&mut seen[number], true));
     }
-    seen.iter().filter(|seen| **seen).count() as u64
+    count
 }
 
 /// Has everything echoed that it sends, until it is told to stop. How many bytes.
@@ -72,13 +82,51 @@ fn stream(client: &Namespace, echo: SocketAddr, stop: &AtomicBool) -> u64 {
     echoed
 }
 
+/// What became of the traffic.
+struct Outcome {
+    sent: u64,
+    lost: u64,
+    echoed: u64,
+}
+
+/// What processors of this machine have thrown away because their backlog was full, on whatever interface
+/// (net/core/net-procfs.c).
+fn overflown() -> u64 {
+    let table = fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let dropped = table.lines().filter_map(|line| u64::from_str_radix(line.split(' ').nth(1)?, 16).ok());
+    dropped.sum()
+}
+
 /// Kills and restarts the agent `times` under traffic between three containers; `meanwhile` is done while it is dead.
+/// Done again, three times at most, where the machine itself has thrown packets away.
 fn kill_under_traffic(stage: &mut Stage, times: u32, meanwhile: impl Fn(&Path)) {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let (begun, before) = (Instant::now(), overflown());
+        let Outcome { sent, lost, echoed } = kill_and_watch(stage, times, &meanwhile);
+        let (took, overflown) = (begun.elapsed(), overflown() - before);
+        println!(
+            "{times} kills in {took:.1?}: {sent} datagrams, {lost} lost ({overflown} of any by full backlogs); \
+             {echoed} bytes of one stream"
+        );
+        assert!(sent > RATE / 2 && echoed > 0, "{sent} datagrams and {echoed} bytes are no traffic");
+        if lost > 0 && overflown > 0 && attempts < 3 {
+            continue;
+        }
+        assert_eq!(lost, 0);
+        break;
+    }
+    let status = stage.node.agent().status().unwrap();
+    assert!(status.healthy && status.attachments == 3, "{status:?}");
+}
+
+fn kill_and_watch(stage: &mut Stage, times: u32, meanwhile: &impl Fn(&Path)) -> Outcome {
     let echo = stage.echo(1, 7000);
     let server = stage.sandboxes[2].addresses()[0];
     let server = stage.sandboxes[2].namespace().enter(|| UdpSocket::bind((server, 7300)).unwrap()).unwrap();
     setsockopt(&server.as_fd(), sockopt::RcvBufForce, &RECEIVE_BUFFER).unwrap();
-    server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    server.set_read_timeout(Some(SILENCE)).unwrap();
     let client = stage.sandboxes[0].namespace().enter(|| UdpSocket::bind(("0.0.0.0", 0)).unwrap()).unwrap();
     client.connect(server.local_addr().unwrap()).unwrap();
     // Neighbours are resolved before anything is counted.
@@ -86,12 +134,12 @@ fn kill_under_traffic(stage: &mut Stage, times: u32, meanwhile: impl Fn(&Path)) 
     uninterrupted(|| server.recv(&mut [0; 8])).unwrap();
 
     let stop = AtomicBool::new(false);
-    let begun = Instant::now();
+    let total = AtomicU64::new(u64::MAX);
     let Stage { sandboxes, node, .. } = stage;
     let namespace = sandboxes[0].namespace();
     let (sent, received, echoed) = thread::scope(|scope| {
         let sending = scope.spawn(|| send(&client, &stop));
-        let receiving = scope.spawn(|| receive(&server));
+        let receiving = scope.spawn(|| receive(&server, &total));
         let streaming = scope.spawn(|| stream(namespace, echo.address(), &stop));
         let killed = (0..times).try_for_each(|_| {
             node.agent_mut().kill()?;
@@ -100,16 +148,13 @@ fn kill_under_traffic(stage: &mut Stage, times: u32, meanwhile: impl Fn(&Path)) 
             node.restart_agent()
         });
         stop.store(true, Ordering::Relaxed);
-        let outcome = (sending.join(), receiving.join(), streaming.join());
+        let sent = sending.join();
+        total.store(*sent.as_ref().unwrap_or(&0), Ordering::Relaxed);
+        let outcome = (receiving.join(), streaming.join());
         killed.unwrap();
-        (outcome.0.unwrap(), outcome.1.unwrap(), outcome.2.unwrap())
+        (sent.unwrap(), outcome.0.unwrap(), outcome.1.unwrap())
     });
-    let (took, lost) = (begun.elapsed(), sent - received);
-    println!("{times} kills in {took:.1?}: {sent} datagrams, {lost} lost; {echoed} bytes of one stream");
-    assert!(sent > RATE && echoed > 0, "{sent} datagrams and {echoed} bytes are no traffic");
-    assert_eq!(lost, 0);
-    let status = stage.node.agent().status().unwrap();
-    assert!(status.healthy && status.attachments == 3, "{status:?}");
+    Outcome { sent, lost: sent - received, echoed }
 }
 
 /// Ids of the attached programs.
@@ -118,7 +163,15 @@ fn ids(stage: &Stage) -> BTreeSet<u32> {
 }
 
 #[test]
-#[ignore = "wants a machine to itself: --ignored"]
+fn an_agent_that_is_killed_under_traffic_costs_no_packet_and_no_connection() {
+    let mut stage = Stage::set();
+    let before = ids(&stage);
+    kill_under_traffic(&mut stage, 5, |_| {});
+    assert_eq!(ids(&stage), before);
+}
+
+#[test]
+#[ignore = "20 kills take half a minute: --ignored"]
 fn an_agent_that_is_killed_twenty_times_under_traffic_costs_no_packet_and_no_connection() {
     let mut stage = Stage::set();
     let before = ids(&stage);
@@ -129,11 +182,10 @@ fn an_agent_that_is_killed_twenty_times_under_traffic_costs_no_packet_and_no_con
 /// An agent takes programs that are the same as its own for its own, by their pins; without the pins it has to replace
 /// every one, as another build has to.
 #[test]
-#[ignore = "wants a machine to itself: --ignored"]
 fn programs_that_are_replaced_under_traffic_cost_no_packet_and_no_connection() {
     let mut stage = Stage::set();
     let before = ids(&stage);
-    kill_under_traffic(&mut stage, 5, |pins| {
+    kill_under_traffic(&mut stage, 3, |pins| {
         for pin in fs::read_dir(pins.join("v1/programs")).unwrap() {
             fs::remove_file(pin.unwrap().path()).unwrap();
         }

@@ -12,8 +12,10 @@ use shunt_agent_api::{AgentStatus, DropReport, PortReport};
 use crate::daemon::{self, Daemon};
 use crate::{Lab, Namespace};
 
-/// How long a start or a stop may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a start or a stop may take on a busy machine. A start is a quarter of a second of computing (an unoptimized
+/// agent, whose programs the verifier judges) and waits for nothing else, but beside 24 busy processes of a higher
+/// priority it was seen to wait 24 s for its turn.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// An agent and the directories that outlive its process.
 #[derive(Debug)]

@@ -12,9 +12,14 @@ use crate::lab::{PREFIX, RUN, remove};
 /// Where pins land that did not go to a lab's own BPF file system, as they should.
 const DEFAULT_PINS: &str = "/sys/fs/bpf/shunt";
 
+/// The kernel's switch for short grace periods, and the file in which agents note that one of them has thrown it.
+const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+const EXPEDITED_BY: &str = "/run/shunt-grace-periods";
+
 /// The machine's links and an agent's usual pins at some moment, to be compared with a later one.
 #[derive(Debug, Clone)]
 pub struct Machine {
+    expedited: bool,
     links: BTreeSet<String>,
     pins: BTreeSet<PathBuf>,
 }
@@ -24,11 +29,12 @@ impl Machine {
     pub fn now() -> Self {
         let links = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
         let links = links.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
-        Self { links: links.collect(), pins: files_below(Path::new(DEFAULT_PINS)).into_iter().collect() }
+        let pins = files_below(Path::new(DEFAULT_PINS)).into_iter().collect();
+        Self { expedited: is_expedited(), links: links.collect(), pins }
     }
 
-    /// What `lab`, now dropped, has left behind, one line each: its directory, mounts, processes, and links and pins
-    /// that were not there before.
+    /// What `lab`, now dropped, has left behind, one line each: its directory, mounts, processes, links and pins
+    /// that were not there before, and grace periods that stay short.
     pub fn leaks(&self, lab: &Path) -> Vec<String> {
         let now = Self::now();
         let mut found = Vec::new();
@@ -38,9 +44,16 @@ impl Machine {
         found.extend(mounts_below(lab).iter().map(|path| format!("mount {}", path.display())));
         found.extend(processes_of(lab).iter().map(|pid| format!("process {pid}")));
         found.extend(now.links.difference(&self.links).map(|name| format!("link {name}")));
+        if now.expedited && !self.expedited {
+            found.push(format!("{EXPEDITED} is 1, {EXPEDITED_BY} says who threw it"));
+        }
         found.extend(now.pins.difference(&self.pins).map(|pin| format!("pin {}", pin.display())));
         found
     }
+}
+
+fn is_expedited() -> bool {
+    std::fs::read_to_string(EXPEDITED).is_ok_and(|switch| switch.trim() != "0")
 }
 
 /// Removes the labs of processes that no longer live, and ends what they started.
