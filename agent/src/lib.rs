@@ -20,6 +20,7 @@ pub mod netlink;
 pub mod nft;
 pub mod privileges;
 pub mod registry;
+pub mod seams;
 pub mod shape;
 pub mod state;
 pub mod subnets;

@@ -18,6 +18,7 @@ use shunt_agent_api::{FlowEnds, FlowReport, MappingReport, Protocol};
 use super::{Agent, Refusal};
 use crate::flows::{self, Connection, Flows};
 use crate::kernel::KernelError;
+use crate::seams;
 
 /// How often entries that are over are looked for.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ pub(super) struct Sweeping {
 impl Agent {
     /// Begins to sweep, if it is time, and the last sweep is over.
     pub(super) fn sweep_flows(&mut self) {
-        let is_due = self.sweeping.last.is_none_or(|last| last.elapsed() > PERIOD);
+        let is_due = self.sweeping.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
         let is_mapped = self.is_mapped();
         if !is_due || !(is_mapped || self.sweeping.leftovers) {
             return;
@@ -43,7 +44,7 @@ impl Agent {
             return;
         }
         // Once more after the last mapping has gone.
-        (self.sweeping.last, self.sweeping.leftovers) = (Some(Instant::now()), is_mapped);
+        (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_mapped);
         let [flows, mappings] = ["FLOWS", "MAPPINGS"].map(|name| self.kernel.map_pin(name));
         let sweep = move || match sweep(&flows, &mappings) {
             Ok(0) => {}

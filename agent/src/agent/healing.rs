@@ -8,6 +8,7 @@ use shunt_agent_api::AttachmentKey;
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;
 use crate::registry::Attachment;
+use crate::seams;
 
 /// How long a repair is given before the next one of the same: somebody else may be at it too.
 const RESPITE: Duration = Duration::from_millis(900);
@@ -56,7 +57,8 @@ impl Healing {
 
     /// Notes that an interface lacks an address. False if it is too early to give it back.
     pub(super) fn miss(&mut self, ifindex: u32) -> bool {
-        self.unaddressed.entry(ifindex).or_insert_with(Instant::now).elapsed() > ADDRESS_RESPITE
+        seams::now().duration_since(*self.unaddressed.entry(ifindex).or_insert_with(seams::now))
+            > ADDRESS_RESPITE
     }
 
     /// Forgets an attachment.
@@ -78,7 +80,7 @@ impl Healing {
 
     /// Whether it may be repaired now.
     pub(super) fn may_repair(&mut self, name: &str) -> bool {
-        let now = Instant::now();
+        let now = seams::now();
         let is_due = self.repaired.get(name).is_none_or(|last| now.duration_since(*last) > RESPITE);
         if is_due {
             self.repaired.insert(name.to_owned(), now);

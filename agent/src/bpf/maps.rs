@@ -9,6 +9,8 @@ use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 
+use crate::seams::{self, Seam};
+
 /// Why a map could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MapsError {
@@ -139,6 +141,7 @@ fn take<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) 
 /// # Errors
 /// The kernel's.
 pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<Option<V>, MapError> {
+    seams::pass(Seam::Bpf)?;
     match map.get(key, 0) {
         Ok(value) => Ok(Some(value)),
         Err(MapError::KeyNotFound) => Ok(None),
@@ -146,11 +149,21 @@ pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<O
     }
 }
 
+/// Writes an entry, over one that is there.
+///
+/// # Errors
+/// The kernel's.
+pub fn insert<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: K, value: V) -> Result<(), MapError> {
+    seams::pass(Seam::Bpf)?;
+    map.insert(key, value, 0)
+}
+
 /// Removes an entry; it may be gone already.
 ///
 /// # Errors
 /// The kernel's.
 pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Result<(), MapError> {
+    seams::pass(Seam::Bpf)?;
     match map.remove(key) {
         Err(MapError::SyscallError(error)) if error.io_error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(MapError::KeyNotFound) | Ok(()) => Ok(()),

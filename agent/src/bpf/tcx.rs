@@ -11,6 +11,7 @@ use aya::programs::{ProgramError, SchedClassifier};
 use nix::libc;
 
 use super::hook::Hook;
+use crate::seams::{self, Seam};
 
 /// Why a link could not be made, taken over or removed.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,7 @@ impl TcxError {
 /// # Errors
 /// The kernel refuses for another reason; the link is as it was.
 pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError> {
+    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     match update(program, pin) {
         Ok(()) => Ok(true),
         Err(error) if error.means_dead() => detach(pin).map(|()| false),
@@ -75,9 +77,11 @@ fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
 pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<(), TcxError> {
+    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     let options = TcAttachOptions::TcxOrder(LinkOrder::last());
     let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
     let link = FdLink::try_from(program.take_link(id)?)?;
+    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     link.pin(pin)?;
     Ok(())
 }
@@ -87,7 +91,7 @@ pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<
 /// # Errors
 /// [`TcxError::Unpin`].
 pub fn detach(pin: &Path) -> Result<(), TcxError> {
-    match fs::remove_file(pin) {
+    match seams::pass(Seam::Bpf).and_then(|()| fs::remove_file(pin)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),
     }

@@ -11,7 +11,7 @@ use dataplane::address::{Address, Mac};
 use shunt_agent_api::Restrictions;
 
 use super::{Kernel, KernelError, in_map, members};
-use crate::bpf::maps::{lookup, remove};
+use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::{Attachment, Bridge};
 
 /// How a port's packets choose their path, as [`Port::asks`] has it.
@@ -123,7 +123,7 @@ impl Kernel {
     pub fn write_port(&mut self, attachment: &Attachment, asks: Asks) -> Result<(), KernelError> {
         self.write_policer(attachment)?;
         let entry = attachment.port_entry(asks as u32);
-        self.maps.ports.insert(attachment.port_key(), entry, 0).map_err(in_map("PORTS"))?;
+        insert(&mut self.maps.ports, attachment.port_key(), entry).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
         self.write_addresses(attachment)?;
         self.write_membership(attachment)
@@ -136,7 +136,7 @@ impl Kernel {
     pub fn write_addresses(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         let owner = Owner { ifindex: attachment.port.host.index };
         for key in attachment.address_keys() {
-            self.maps.addresses.insert(key, owner, 0).map_err(in_map("ADDRESSES"))?;
+            insert(&mut self.maps.addresses, key, owner).map_err(in_map("ADDRESSES"))?;
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn write_station(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
-        self.maps.stations.insert(attachment.station_key(), attachment.station(), 0).map_err(in_map("FDB"))
+        insert(&mut self.maps.stations, attachment.station_key(), attachment.station()).map_err(in_map("FDB"))
     }
 
     /// Changes which path a port's packets ask for, and nothing else. The programs write this field too, from
@@ -160,7 +160,7 @@ impl Kernel {
             return Ok(());
         }
         let entry = Port { asks: asks as u32, ..entry };
-        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
     /// Writes what a port is, under its traffic. The programs may write which path it asks for at the same time, so that
@@ -184,9 +184,9 @@ impl Kernel {
     /// The kernel's; some entries may have been written.
     pub fn write_bridge(&mut self, bridge: &Bridge) -> Result<(), KernelError> {
         let key = PortKey { ifindex: bridge.link.index };
-        self.maps.ports.insert(key, bridge.port_entry(), 0).map_err(in_map("PORTS"))?;
+        insert(&mut self.maps.ports, key, bridge.port_entry()).map_err(in_map("PORTS"))?;
         match bridge.station_key() {
-            Some(key) => self.maps.stations.insert(key, bridge.station(), 0).map_err(in_map("FDB")),
+            Some(key) => insert(&mut self.maps.stations, key, bridge.station()).map_err(in_map("FDB")),
             None => Ok(()),
         }
     }
@@ -231,7 +231,7 @@ impl Kernel {
     pub fn write_stranger(&mut self, ifindex: u32, bridge: u32, leads_out: bool) -> Result<(), KernelError> {
         let flags = PORT_STRANGER | flag(leads_out, PORT_WIRE);
         let entry = Port { bridge, flags, ..Port::default() };
-        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
     /// Takes that away.

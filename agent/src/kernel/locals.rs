@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use dataplane::abi::translation::{Local, LocalKey};
 
 use super::{Kernel, KernelError, in_map};
-use crate::bpf::maps::remove;
+use crate::bpf::maps::{insert, remove};
 use crate::netlink::address::{self, InterfaceAddress};
 
 impl Kernel {
@@ -23,7 +23,7 @@ impl Kernel {
     /// The kernel's; the map may be full.
     pub fn write_local(&mut self, ip: IpAddr) -> Result<(), KernelError> {
         let key = LocalKey { address: ip.into() };
-        self.maps.locals.insert(key, Local::default(), 0).map_err(in_map("LOCALS"))
+        insert(&mut self.maps.locals, key, Local::default()).map_err(in_map("LOCALS"))
     }
 
     /// Forgets an address of the node.

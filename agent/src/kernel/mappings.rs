@@ -8,7 +8,7 @@ use dataplane::address::Address;
 use shunt_agent_api::{PortMapping, Protocol};
 
 use super::{Finding, Kernel, KernelError, in_map};
-use crate::bpf::maps::{lookup, remove};
+use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::Attachment;
 
 /// IP protocol number (IANA "Assigned Internet Protocol Numbers").
@@ -50,7 +50,7 @@ impl Kernel {
     /// The kernel's; some entries may have been written.
     pub fn write_mappings(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         for (key, mapping) in attachment.mapping_entries() {
-            self.maps.mappings.insert(key, mapping, 0).map_err(in_map("MAPPINGS"))?;
+            insert(&mut self.maps.mappings, key, mapping).map_err(in_map("MAPPINGS"))?;
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Kernel {
         let ifindex = attachment.port.host.index;
         let asks = self.port(ifindex)?.map(|entry| entry.asks).unwrap_or_default();
         let entry = attachment.port_entry(asks);
-        self.maps.ports.insert(PortKey { ifindex }, entry, 0).map_err(in_map("PORTS"))
+        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
     /// Which of a port's host ports are missing or altered.

@@ -6,7 +6,7 @@ use dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
 use shunt_agent_api::Vlans;
 
 use super::{Finding, Kernel, KernelError, in_map};
-use crate::bpf::maps::{lookup, remove};
+use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::Attachment;
 
 /// The VLAN of its untagged frames and its flags, as `PORTS` has them.
@@ -25,14 +25,14 @@ impl Kernel {
         let Some(vlans) = &attachment.port.restrictions.vlans else { return Ok(()) };
         let (bridge, ifindex) = (attachment.port.bridge.index, attachment.port.host.index);
         let tagged = TaggedVlans::of(&vlans.tagged);
-        self.maps.tagged.insert(PortKey { ifindex }, tagged, 0).map_err(in_map("TAGGED"))?;
+        insert(&mut self.maps.tagged, PortKey { ifindex }, tagged).map_err(in_map("TAGGED"))?;
         let members = self.members(bridge).map_err(in_map("MEMBERS"))?;
         if members.contains(&ifindex) {
             return Ok(());
         }
         let hole = members.iter().position(|member| *member == 0).unwrap_or(members.len());
         let key = MemberKey { bridge, position: hole as u32 };
-        self.maps.members.insert(key, Member { ifindex }, 0).map_err(in_map("MEMBERS"))
+        insert(&mut self.maps.members, key, Member { ifindex }).map_err(in_map("MEMBERS"))
     }
 
     /// Takes that back. Goes on past errors.
@@ -101,7 +101,7 @@ impl Kernel {
         let mut members = self.members(bridge)?;
         for (position, member) in (0..).zip(&mut members).filter(|(_, member)| **member == ifindex) {
             *member = 0;
-            self.maps.members.insert(MemberKey { bridge, position }, Member::default(), 0)?;
+            insert(&mut self.maps.members, MemberKey { bridge, position }, Member::default())?;
         }
         while members.pop_if(|last| *last == 0).is_some() {
             remove(&mut self.maps.members, &MemberKey { bridge, position: members.len() as u32 })?;

@@ -6,6 +6,8 @@ use netlink_packet_core::{NetlinkBuffer, NlasIterator};
 use netlink_sys::{Socket, SocketAddr};
 use nix::libc;
 
+use crate::seams::{self, Seam};
+
 /// Bytes of a netlink header, and what messages are aligned to.
 const HEADER: usize = 16;
 const ALIGN: usize = 4;
@@ -127,6 +129,7 @@ impl RequestSocket {
         header.set_message_type(kind);
         header.set_flags(flags);
         header.set_sequence_number(self.sequence);
+        seams::pass(Seam::Netlink)?;
         self.socket.send(&message, 0)?;
         Ok(())
     }

@@ -9,6 +9,7 @@ use nix::libc;
 
 use super::attribute::Attributes;
 use crate::netlink::socket::messages;
+use crate::seams::{self, Seam};
 
 const HEADER: usize = 16;
 const SUBSYSTEM: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
@@ -72,6 +73,7 @@ impl Batch {
     /// [`NftError::Refused`] with the first that the kernel refused; nothing was changed then.
     pub(super) fn commit(mut self) -> Result<Committed, NftError> {
         self.message(BATCH_END, libc::NLM_F_REQUEST as u16, libc::AF_UNSPEC as u8, SUBSYSTEM, &[]);
+        seams::pass(Seam::Netlink)?;
         let socket = Socket::new(NETLINK_NETFILTER)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         socket.send(&self.wire, 0)?;

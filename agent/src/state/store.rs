@@ -10,6 +10,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort};
 
 use super::name;
 use super::record::{FORMAT, Record, RecordError};
+use crate::seams::{self, Seam};
 
 /// What a file is called until it is whole.
 const UNFINISHED: &str = ".unfinished";
@@ -107,10 +108,11 @@ impl Store {
         let path = self.path(&port.key);
         let unfinished = path.with_added_extension(&UNFINISHED[1..]);
         let written = write_new(&unfinished, &record.write()?)
+            .and_then(|()| seams::pass(Seam::Files))
             .and_then(|()| fs::rename(&unfinished, &path))
             .map_err(failed("write", &path));
         if written.is_err() {
-            let _absent = fs::remove_file(&unfinished);
+            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
         }
         written
     }
@@ -121,7 +123,7 @@ impl Store {
     /// The file system's.
     pub fn remove(&self, key: &AttachmentKey) -> Result<(), StoreError> {
         let path = self.path(key);
-        match fs::remove_file(&path) {
+        match seams::pass(Seam::Files).and_then(|()| fs::remove_file(&path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
             _ => Ok(()),
         }
@@ -194,6 +196,7 @@ impl Store {
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    seams::pass(Seam::Files)?;
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.write_all(bytes)
 }

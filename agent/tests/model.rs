@@ -1,0 +1,40 @@
+//! The attachment state machine against a simple model, with calls that fail at any moment and agents that die at any moment.
+//!
+//! The agent's own code runs in the test's thread, in a namespace of its own, on the real kernel; the faults are planned at
+//! its seams. Needs root. `PROPTEST_CASES` makes it longer.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test, and its figures")]
+
+#[path = "model/steps.rs"]
+mod steps;
+#[path = "model/world.rs"]
+mod world;
+
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use shunt_lab::Lab;
+
+use crate::steps::scripts;
+use crate::world::World;
+
+/// Scripts that are run unless `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 6;
+
+#[test]
+fn any_sequence_of_changes_faults_deaths_and_restarts_converges_to_what_a_simple_model_says() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&scripts(), |script| {
+        let lab = Lab::new().unwrap();
+        let node = lab.namespace("node").unwrap();
+        let run = || {
+            let mut world = World::new(&lab);
+            script.iter().try_for_each(|step| world.take(step))?;
+            world.settle()?;
+            println!("{} steps, {} faults, {} deaths", world.steps, world.faults, world.deaths);
+            world.clear()
+        };
+        node.enter(run).unwrap().map_err(TestCaseError::fail)
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,58 @@
+//! What may happen to attachments.
+
+use std::collections::BTreeSet;
+
+use nix::errno::Errno;
+use proptest::prelude::*;
+use shunt_agent::seams::{Fault, Plan, Seam};
+
+/// Containers.
+pub(crate) const KEYS: u8 = 4;
+
+/// Calls at the seams after which a fault may come; an attach or a start is some dozens.
+const CALLS: u32 = 60;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Verb {
+    Add(u8),
+    /// As the plugin does it: the agent forgets it, then its link is deleted.
+    Delete(u8),
+    Check(u8),
+    /// GC: these are valid.
+    Collect(BTreeSet<u8>),
+    /// Time passes.
+    Wait,
+    Restart,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) verb: Verb,
+    pub(crate) fault: Option<Plan>,
+}
+
+/// A few dozen steps.
+pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(steps(), 1..30)
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let verbs = prop_oneof![
+        6 => (0..KEYS).prop_map(Verb::Add),
+        3 => (0..KEYS).prop_map(Verb::Delete),
+        1 => (0..KEYS).prop_map(Verb::Check),
+        1 => prop::collection::btree_set(0..KEYS, 0..KEYS as usize).prop_map(Verb::Collect),
+        1 => Just(Verb::Wait),
+        1 => Just(Verb::Restart),
+    ];
+    (verbs, prop::option::weighted(0.5, faults())).prop_map(|(verb, fault)| Step { verb, fault })
+}
+
+fn faults() -> impl Strategy<Value = Plan> {
+    let seam = prop::option::of(prop_oneof![Just(Seam::Netlink), Just(Seam::Files), Just(Seam::Bpf)]);
+    let errno = prop_oneof![Just(Errno::EBUSY), Just(Errno::ENOSPC), Just(Errno::ENOMEM), Just(Errno::EIO)];
+    let fault = prop_oneof![errno.prop_map(Fault::Refused), Just(Fault::Death)];
+    // Most early: a change is few calls.
+    let after = prop_oneof![3 => 0..8u32, 1 => 8..CALLS];
+    (seam, after, fault).prop_map(|(seam, after, fault)| Plan { seam, after, fault })
+}

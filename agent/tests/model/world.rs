@@ -1,0 +1,280 @@
+//! A node with an agent, and what should be true of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use aya::maps::{HashMap, Map, MapData};
+use dataplane::abi::{Port, PortKey};
+use shunt_agent::config::{Config, Options};
+use shunt_agent::netlink::monitor::LinkEvent;
+use shunt_agent::seams::{self, Fault};
+use shunt_agent::{Agent, Refusal};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, BridgePort, Interface, Reply, Request, Restrictions, Service,
+};
+use shunt_lab::{Lab, run};
+
+use crate::steps::{KEYS, Step, Verb};
+
+const BRIDGE: &str = "br0";
+
+/// How long the agent may take to delete a link, or its pins after it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the model knows of a container: attached, or not. After a death in the middle of a change it may be either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Attached,
+    Absent,
+    Either,
+}
+
+/// The outcome of a step, or what is wrong.
+type Verdict = Result<(), String>;
+
+pub(crate) struct World {
+    agent: Option<Agent>,
+    config: Config,
+    model: BTreeMap<u8, Known>,
+    pub(crate) steps: u32,
+    pub(crate) faults: u32,
+    pub(crate) deaths: u32,
+}
+
+impl World {
+    /// On a thread inside the node's namespace.
+    pub(crate) fn new(lab: &Lab) -> Self {
+        ip(&["link", "add", BRIDGE, "type", "bridge"]);
+        ip(&["link", "set", BRIDGE, "up"]);
+        let options = Options {
+            state_dir: Some(lab.root().join("state")),
+            bpffs: Some(lab.bpf_directory("agent")),
+            ..Options::default()
+        };
+        let config = Config::from(options);
+        let agent = Some(Agent::open(&config).unwrap());
+        let model = (0..KEYS).map(|key| (key, Known::Absent)).collect();
+        Self { agent, config, model, steps: 0, faults: 0, deaths: 0 }
+    }
+
+    /// Takes a step, and looks whether the agent and the model agree.
+    pub(crate) fn take(&mut self, step: &Step) -> Verdict {
+        // What the node does for itself is done before.
+        let port = match step.verb {
+            Verb::Add(key) => Some(port(key)),
+            Verb::Check(key) if is_there(key) => Some(port(key)),
+            _ => None,
+        };
+        let agent = self.agent.as_mut().ok_or("there is no agent")?;
+        if let Some(plan) = step.fault {
+            seams::plan(plan);
+        }
+        let mut outcome = Ok(());
+        match &step.verb {
+            Verb::Add(_) => outcome = agent.attach(port.clone().ok_or("no port")?).map(drop),
+            Verb::Delete(key) => {
+                agent.detach(&name(*key), is_there(*key).then(|| interface(&host(*key))));
+            }
+            Verb::Check(_) => outcome = port.as_ref().map_or(Ok(()), |port| agent.check(port)),
+            Verb::Collect(valid) => {
+                drop(agent.collect("net", &valid.iter().map(|key| name(*key)).collect::<Vec<_>>()));
+            }
+            Verb::Wait => {
+                seams::advance(Duration::from_secs(2));
+                agent.tick();
+            }
+            Verb::Restart => {
+                self.agent = None;
+                self.agent = Agent::open(&self.config).ok();
+            }
+        }
+        let failed = seams::recall();
+        let died = failed && step.fault.is_some_and(|plan| plan.fault == Fault::Death);
+        if let Err(error) = &outcome
+            && !failed
+            && !matches!((&step.verb, error), (Verb::Check(_), Refusal::Altered { .. }))
+        {
+            return Err(format!("{step:?} without a fault: {error}"));
+        }
+        self.expect(&step.verb, outcome.is_ok(), died);
+        if let Verb::Delete(key) = step.verb {
+            delete(key, died);
+        }
+        self.steps += 1;
+        self.faults += u32::from(failed);
+        self.deaths += u32::from(died);
+        if died || self.agent.is_none() {
+            self.restart()?;
+        }
+        let agent = self.agent.as_mut().ok_or("there is no agent")?;
+        agent.follow(&[LinkEvent::Missed]);
+        self.compare(&format!("{step:?}, {}", if failed { "with the fault" } else { "undisturbed" }))
+    }
+
+    /// What should be true now.
+    fn expect(&mut self, verb: &Verb, is_done: bool, died: bool) {
+        match verb {
+            // One that is attached stays so, whatever becomes of a repeated request.
+            Verb::Add(key) => {
+                let known = self.model.get_mut(key).unwrap();
+                *known = match (*known, is_done, died) {
+                    (Known::Attached, ..) | (_, true, false) => Known::Attached,
+                    (_, _, true) => Known::Either,
+                    (_, false, false) => Known::Absent,
+                };
+            }
+            // The link goes with it, so that even an agent that has died is told.
+            Verb::Delete(key) => _ = self.model.insert(*key, Known::Absent),
+            Verb::Collect(valid) => {
+                for (_, known) in self.model.iter_mut().filter(|(key, _)| !valid.contains(key)) {
+                    *known = match (died, *known) {
+                        (true, Known::Attached | Known::Either) => Known::Either,
+                        _ => Known::Absent,
+                    };
+                }
+            }
+            Verb::Check(_) | Verb::Wait | Verb::Restart => {}
+        }
+    }
+
+    fn restart(&mut self) -> Verdict {
+        self.agent = None;
+        self.agent = Some(Agent::open(&self.config).map_err(|error| format!("no start: {error}"))?);
+        Ok(())
+    }
+
+    /// The agent's list is the model's; of what may be either, it is the agent that knows.
+    fn compare(&mut self, when: &str) -> Verdict {
+        let agent = self.agent.as_mut().ok_or("there is no agent")?;
+        let ports = match agent.answer(Request::Ports) {
+            Reply::Ports(ports) => ports,
+            other => return Err(format!("{when}: {other:?}")),
+        };
+        for (key, known) in &mut self.model {
+            let is_attached = ports.iter().any(|port| port.container == name(*key).container);
+            match known {
+                Known::Either => *known = if is_attached { Known::Attached } else { Known::Absent },
+                Known::Attached if !is_attached => return Err(format!("{when}: {key} is lost")),
+                Known::Absent if is_attached => return Err(format!("{when}: {key} is still there")),
+                Known::Attached | Known::Absent => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever has happened, an undisturbed start and a second are enough for everything to be as it should be.
+    pub(crate) fn settle(&mut self) -> Verdict {
+        self.restart()?;
+        let agent = self.agent.as_mut().ok_or("there is no agent")?;
+        seams::advance(Duration::from_secs(2));
+        agent.tick();
+        match agent.answer(Request::Audit) {
+            Reply::Audited(audit) if audit.consistent => {}
+            other => return Err(format!("at the end: {other:?}")),
+        }
+        self.compare("at the end")?;
+        let attached = self.model.values().filter(|known| **known == Known::Attached).count();
+        let bridge = usize::from(attached > 0);
+        self.assert_left(attached, bridge)
+    }
+
+    /// When all are gone, nothing is left.
+    pub(crate) fn clear(&mut self) -> Verdict {
+        let agent = self.agent.as_mut().ok_or("there is no agent")?;
+        agent.collect("net", &[]);
+        self.assert_left(0, 0)
+    }
+
+    /// Files, pins and entries are those of as many attachments and bridges, once pins of deleted links are gone.
+    fn assert_left(&self, attached: usize, bridges: usize) -> Verdict {
+        let begun = Instant::now();
+        loop {
+            let verdict = self.compare_left(attached, bridges);
+            if verdict.is_ok() || begun.elapsed() > PATIENCE {
+                return verdict;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn compare_left(&self, attached: usize, bridges: usize) -> Verdict {
+        let entries = |path: PathBuf| fs::read_dir(path).map(Iterator::count).unwrap_or_default();
+        let files = entries(self.config.state_dir.join("attachments"));
+        let pins = self.config.bpffs.join("v1");
+        let links = entries(pins.join("links"));
+        let ports = MapData::from_pin(pins.join("maps/PORTS")).map_err(|error| error.to_string())?;
+        let ports: HashMap<_, PortKey, Port> =
+            HashMap::try_from(Map::from_map_data(ports).map_err(|error| error.to_string())?)
+                .map_err(|error| error.to_string())?;
+        let strangers = |port: &Port| port.flags & dataplane::abi::PORT_STRANGER != 0;
+        let ports = ports.iter().filter_map(Result::ok).filter(|(_, port)| !strangers(port)).count();
+        let found = (files, links, ports);
+        let expected = (attached, 2 * attached + bridges, attached + bridges);
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!("files, links and ports are {found:?}, not {expected:?}"))
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    run("ip", arguments).unwrap();
+}
+
+fn name(key: u8) -> AttachmentKey {
+    AttachmentKey { network: "net".into(), container: format!("c{key}"), ifname: "eth0".into() }
+}
+
+fn host(key: u8) -> String {
+    format!("veth{key}")
+}
+
+fn is_there(key: u8) -> bool {
+    nix::net::if_::if_nametoindex(host(key).as_str()).is_ok()
+}
+
+fn interface(name: &str) -> Interface {
+    Interface { name: name.to_owned(), index: nix::net::if_::if_nametoindex(name).unwrap() }
+}
+
+/// The agent deletes a link beside its own work; where it has died, or could not, the plugin does.
+fn delete(key: u8, died: bool) {
+    let begun = Instant::now();
+    while is_there(key) && !died && begun.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(1));
+    }
+    if is_there(key) {
+        // Both may be at it.
+        drop(run("ip", &["link", "delete", &host(key)]));
+        assert!(!is_there(key));
+    }
+}
+
+/// The container's port, whose link is made if there is none.
+fn port(key: u8) -> BridgePort {
+    let (host, mac) = (host(key), format!("02:00:00:00:00:{key:02x}"));
+    if !is_there(key) {
+        ip(&["link", "add", &host, "type", "veth", "peer", "name", &format!("peer{key}"), "address", &mac]);
+        ip(&["link", "set", &host, "master", BRIDGE, "up"]);
+        ip(&["link", "set", &format!("peer{key}"), "up"]);
+    }
+    BridgePort {
+        key: name(key),
+        bridge: interface(BRIDGE),
+        host: interface(&host),
+        mac,
+        ips: vec![format!("10.88.0.{}", key + 2).parse().unwrap()],
+        mtu: 1500,
+        netns: None,
+        peer_up: true,
+        masquerade: Vec::new(),
+        restrictions: Restrictions::default(),
+        mappings: Vec::new(),
+        bandwidth: Bandwidth::default(),
+        service: Service::default(),
+    }
+}
