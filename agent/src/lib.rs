@@ -24,5 +24,6 @@ pub mod seams;
 pub mod shape;
 pub mod state;
 pub mod subnets;
+pub mod upgrade;
 
 pub use agent::{Agent, OpenError, Refusal};

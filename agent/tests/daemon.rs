@@ -54,3 +54,5 @@ mod socket;
 mod start;
 #[path = "daemon/state.rs"]
 mod state;
+#[path = "daemon/upgrade.rs"]
+mod upgrade;

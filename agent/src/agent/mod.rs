@@ -21,6 +21,7 @@ mod learn;
 mod limit;
 mod mappings;
 mod masquerade;
+mod migrate;
 mod orphan;
 mod outside;
 mod reap;

@@ -12,7 +12,7 @@ use super::{Agent, OpenError, admit};
 use crate::capacity::Demand;
 use crate::kernel::KernelError;
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge};
+use crate::registry::{Attachment, Bridge, Others};
 
 /// The namespace's links by ifindex.
 pub(super) type Links = HashMap<u32, Link>;
@@ -58,8 +58,13 @@ impl Agent {
         for port in &lost {
             self.store.remove(&port.key)?;
         }
+        let is_upgrade = self.migrate()?;
+        let entries = if is_upgrade { self.port_entries()? } else { entries };
         self.sweep(&entries, &links);
-        let unsure = self.adopt(&entries);
+        let mut unsure = self.adopt(&entries);
+        if is_upgrade {
+            unsure.extend(self.registry.attachments().map(|attachment| attachment.port.host.index));
+        }
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
@@ -69,6 +74,7 @@ impl Agent {
         self.read_addresses()?;
         self.watch_wires();
         self.sweep_wires();
+        self.kernel.remove_older();
         if let Err(error) = self.masquerade() {
             tracing::warn!(%error, "masquerade rules could not be set");
             self.warnings.push(format!("masquerade rules could not be set: {error}"));
@@ -97,7 +103,7 @@ impl Agent {
         // The counters that it had, so that they go on counting.
         let mut slot = |agent: &mut Self, ifindex| match heirlooms.remove(&ifindex) {
             Some(slot) => Ok(slot),
-            None => agent.take_slot().map_err(|error| error.to_string()),
+            None => agent.take_some_slot(),
         };
         if self.registry.bridge(bridge.index).is_none() {
             let slot = slot(self, bridge.index)?;
@@ -111,10 +117,23 @@ impl Agent {
         if host.master == Some(bridge.index) {
             self.healing.serves(host);
         }
-        let others = self.kernel.others(host.index).map_err(|error| error.to_string())?;
+        // A container that is there is not forgotten because the kernel could not be asked: packets of it go past nothing then.
+        let others = self.kernel.others(host.index).unwrap_or_else(|error| {
+            self.warn(format!("what others have put onto {} is not known: {error}", host.name));
+            Others { filters: true, queue: true }
+        });
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false });
         Ok(())
+    }
+
+    /// A counter slot. It may go on from what its last owner counted where it cannot be cleared.
+    fn take_some_slot(&mut self) -> Result<u32, String> {
+        let slot = self.registry.slots.take().ok_or_else(|| KernelError::Full.to_string())?;
+        if let Err(error) = self.kernel.clear_slot(slot) {
+            self.warn(format!("counters were not cleared: {error}"));
+        }
+        Ok(slot)
     }
 
     pub(super) fn is_known(&self, ifindex: u32) -> bool {

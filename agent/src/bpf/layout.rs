@@ -91,18 +91,37 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
         if !path.exists() {
             continue;
         }
-        let info = read(&path)?;
-        let found = Shape {
-            kind: info.map_type().map_err(unreadable(&path))?,
-            key: info.key_size(),
-            value: info.value_size(),
-            entries: info.max_entries(),
-        };
+        let found = shape(&path)?;
         if found != expected {
             return Err(LayoutError::Shape { path, found, expected });
         }
     }
     Ok(())
+}
+
+/// Since which version of the ABI a map's bytes mean what they mean now. A change of the ABI raises this for the maps that it
+/// changes; the others are taken over from an agent of an older version with what is in them.
+fn same_since(map: &str) -> u32 {
+    match map {
+        "FLOWS" | "KERNEL_FLOWS" | "DROPS" => 0,
+        // Written anew from the state files and what netlink says.
+        _ => 1,
+    }
+}
+
+/// The maps among the `pins` of an agent of version `abi` that are the same now, in shape and in meaning.
+///
+/// # Errors
+/// [`LayoutError::Unreadable`].
+pub fn same_as(pins: &Pins, abi: u32) -> Result<Vec<&'static str>, LayoutError> {
+    let mut same = Vec::new();
+    for (name, expected) in MAPS {
+        let path = pins.map(name);
+        if same_since(name) <= abi && path.exists() && shape(&path)? == expected {
+            same.push(name);
+        }
+    }
+    Ok(same)
 }
 
 /// The kernel's ids of the pinned maps, by their names.
@@ -111,6 +130,16 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
 /// [`LayoutError::Unreadable`].
 pub fn ids(pins: &Pins) -> Result<Vec<(&'static str, u32)>, LayoutError> {
     MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| (*name, info.id()))).collect()
+}
+
+fn shape(path: &Path) -> Result<Shape, LayoutError> {
+    let info = read(path)?;
+    Ok(Shape {
+        kind: info.map_type().map_err(unreadable(path))?,
+        key: info.key_size(),
+        value: info.value_size(),
+        entries: info.max_entries(),
+    })
 }
 
 fn read(path: &Path) -> Result<MapInfo, LayoutError> {

@@ -15,3 +15,4 @@ pub mod probe;
 pub mod sets;
 pub mod socket;
 pub mod tcx;
+pub mod versions;

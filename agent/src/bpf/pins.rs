@@ -41,6 +41,11 @@ impl Pins {
         Ok(pins)
     }
 
+    /// Those in a directory that is there, whichever version it is of.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
     /// Makes those of the directories that are missing.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod explain;
 mod query;
 mod run;
 mod table;
+mod upgrade;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Verb {
     Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
+    /// Can this agent take over from the one that runs now, or ran last?
+    Upgrade(upgrade::Upgrade),
     /// What happens from now on, one JSON object a line.
     Events(Query),
 }
@@ -81,6 +84,7 @@ impl Cli {
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
+            Verb::Upgrade(upgrade) => upgrade.run(),
             Verb::Events(query) => query.listen(),
         }
     }

@@ -40,6 +40,7 @@ use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::socket::SocketError;
 use crate::bpf::tcx::TcxError;
+use crate::bpf::versions::{self, Older, VersionError};
 use crate::config::AttachMode;
 use crate::netlink::bridge::{self, PortFlags};
 use crate::netlink::link::{self, Kind, Link};
@@ -61,6 +62,9 @@ pub enum KernelError {
         /// The file system's word.
         source: std::io::Error,
     },
+    /// What an agent of another version left cannot be taken over.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// The programs cannot be loaded.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -113,6 +117,8 @@ pub struct Kernel {
     pub maps: Maps,
     programs: ProgramSets,
     pins: Pins,
+    /// What agents of older versions left, until it is taken over.
+    older: Vec<Older>,
     /// The kernel's ids of the maps, by their names.
     map_ids: Vec<(&'static str, u32)>,
     way: Way,
@@ -135,15 +141,39 @@ impl Kernel {
     /// [`KernelError`]; programs that serve already go on serving.
     pub fn open(bpffs: &Path, attach: AttachMode) -> Result<Self, KernelError> {
         mount::ensure(bpffs)?;
+        let older = versions::older(bpffs)?;
         let pins =
             Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
+        older.iter().try_for_each(|older| older.carry_maps(&pins))?;
         let (programs, maps) = object::load(&pins)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
         let way = Way::find(attach);
         let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
-        Ok(Self { maps, programs, pins, map_ids, way, modes, route, grace_periods })
+        Ok(Self { maps, programs, pins, older, map_ids, way, modes, route, grace_periods })
+    }
+
+    /// The versions of older agents of whose pins some are there.
+    pub fn older_versions(&self) -> Vec<u32> {
+        self.older.iter().map(|older| older.abi).collect()
+    }
+
+    /// Makes older agents' links this one's. They go on with the programs that they have until these are replaced.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn carry_links(&mut self) -> Result<(), KernelError> {
+        Ok(self.older.iter().try_for_each(|older| older.carry_links(&self.pins))?)
+    }
+
+    /// Removes what is left of older agents. What cannot be removed is logged.
+    pub fn remove_older(&mut self) {
+        for older in std::mem::take(&mut self.older) {
+            if let Err(error) = older.remove() {
+                tracing::warn!(%error, "stays behind");
+            }
+        }
     }
 
     /// Makes the kernel's waits short while what is returned is held.

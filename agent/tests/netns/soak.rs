@@ -192,3 +192,17 @@ fn programs_that_are_replaced_under_traffic_cost_no_packet_and_no_connection() {
     });
     assert!(ids(&stage).is_disjoint(&before), "every program is another one");
 }
+
+/// Another build with another ABI: programs and maps of both are at work until each link has been moved.
+#[test]
+fn an_upgrade_to_another_abi_under_traffic_costs_no_packet_and_no_connection() {
+    let mut stage = Stage::set();
+    let before = ids(&stage);
+    kill_under_traffic(&mut stage, 3, |pins| {
+        // What an agent of an older version would have left.
+        fs::rename(pins.join("v1"), pins.join("v0")).unwrap();
+    });
+    assert!(ids(&stage).is_disjoint(&before), "every program is another one");
+    let pins = stage.node.agent().bpffs();
+    assert!(!pins.join("v0").exists() && pins.join("v1").exists());
+}

@@ -1,0 +1,32 @@
+//! Taking over from an agent of an older version of the map ABI, under its attachments' traffic.
+
+use super::reconcile::Entries;
+use super::{Agent, OpenError};
+use crate::kernel::Asks;
+use crate::registry::{Attachment, Bridge};
+
+impl Agent {
+    /// Writes everything that is attached into this version's maps, and takes the older agent's links over. Its programs run,
+    /// on its own maps, until adopting replaces them. False if there was no such agent.
+    ///
+    /// Every unknown flow is the kernel's meanwhile: the ports learn as after a time without programs.
+    pub(super) fn migrate(&mut self) -> Result<bool, OpenError> {
+        let versions = self.kernel.older_versions();
+        if versions.is_empty() {
+            return Ok(false);
+        }
+        for bridge in self.registry.bridges().cloned().collect::<Vec<Bridge>>() {
+            self.kernel.write_bridge(&bridge)?;
+        }
+        for attachment in self.registry.attachments().cloned().collect::<Vec<Attachment>>() {
+            self.kernel.write_port(&attachment, Asks::Learn)?;
+            self.kernel.write_mappings(&attachment)?;
+        }
+        self.read_addresses()?;
+        // What reaches restricted ports from others' interfaces is judged by these.
+        self.find_strangers(&Entries::new())?;
+        self.kernel.carry_links()?;
+        tracing::info!(?versions, attachments = self.registry.len(), "taking over from an older agent");
+        Ok(true)
+    }
+}

@@ -1,0 +1,68 @@
+//! `shunt-agent upgrade`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use shunt_agent::config::{Config, Options};
+use shunt_agent::upgrade::{self, UpgradeReport};
+
+use super::{INCONSISTENT, USAGE};
+
+/// To upgrade is to stop the old agent and to start this one. Whether that will do can be asked before.
+#[derive(Args, Debug)]
+pub(crate) struct Upgrade {
+    /// Can this agent take over from the one that runs now, or ran last? 0 yes, 3 no.
+    #[arg(long, required = true)]
+    check: bool,
+    /// Read options from a TOML file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where attachments are remembered [default: /var/lib/shunt].
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Where maps and links are pinned [default: /sys/fs/bpf/shunt].
+    #[arg(long, value_name = "DIR")]
+    bpffs: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Upgrade {
+    pub(crate) fn run(self) -> ExitCode {
+        let file = match self.config.as_deref().map(Options::read).transpose() {
+            Ok(file) => file.unwrap_or_default(),
+            Err(error) => {
+                // Nothing is left to be said if standard error is closed.
+                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                return USAGE.into();
+            }
+        };
+        let flags = Options { state_dir: self.state_dir, bpffs: self.bpffs, ..Options::default() };
+        let report = upgrade::check(&Config::from(flags.or(file)));
+        let text = if self.json { serde_json::to_string_pretty(&report).ok() } else { None };
+        // The exit code says it to a reader that has heard enough.
+        let _closed = writeln!(io::stdout(), "{}", text.unwrap_or_else(|| for_people(&report)));
+        if report.possible { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+    }
+}
+
+fn for_people(report: &UpgradeReport) -> String {
+    let UpgradeReport { version, abi, reasons, older, attachments, kept, rebuilt, aside, .. } = report;
+    let mut lines = Vec::new();
+    if reasons.is_empty() {
+        lines.push(format!("shunt-agent {version} (ABI {abi}) can take over: {attachments} attachments"));
+    } else {
+        lines.push(format!("shunt-agent {version} (ABI {abi}) cannot take over:"));
+        lines.extend(reasons.iter().map(|reason| format!("  {reason}")));
+    }
+    if !older.is_empty() {
+        lines.push(format!("from an agent of ABI {older:?}, whose programs serve until each is replaced"));
+        lines.push(format!("maps that are kept: {}", kept.join(", ")));
+        lines.push(format!("maps that are written anew: {}", rebuilt.join(", ")));
+    }
+    lines.extend(aside.iter().map(|file| format!("would be set aside: {file}")));
+    lines.join("\n")
+}

@@ -1,0 +1,123 @@
+//! Agents of other versions: an older one's containers are taken over in place, a newer one's are left to it.
+//!
+//! The other version is this one under another number: what is pinned in `v1` is moved to `v0` or `v9` while no agent runs.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use shunt_agent_api::Restrictions;
+
+use crate::kernel;
+use crate::rig::Rig;
+
+/// Gives what is pinned another version.
+fn pretend(rig: &Rig, from: &str, to: &str) {
+    let pins = rig.lab.bpf_directory("agent");
+    fs::rename(pins.join(from), pins.join(to)).unwrap();
+}
+
+/// Exit code and report of `shunt-agent upgrade --check`.
+fn check(rig: &Rig) -> (i32, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+    command.args(["upgrade", "--check", "--json", "--state-dir"]).arg(rig.state());
+    let output = command.arg("--bpffs").arg(rig.lab.bpf_directory("agent")).output().unwrap();
+    (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn programs(rig: &Rig) -> Vec<u32> {
+    let ingress = aya::programs::TcAttachType::Ingress;
+    ["veth2", "veth3"].into_iter().flat_map(|link| kernel::tcx(rig, link, ingress)).collect()
+}
+
+#[test]
+fn an_older_agents_containers_get_new_programs_and_maps_in_place() {
+    let mut rig = Rig::start("tcx");
+    let (open, mut restricted) = (rig.container(2), rig.container(3));
+    restricted.restrictions = Restrictions { mac_check: true, ..Restrictions::default() };
+    rig.attach(&open).unwrap();
+    rig.attach(&restricted).unwrap();
+    let before = programs(&rig);
+    rig.kill();
+    pretend(&rig, "v1", "v0");
+    let (code, report) = check(&rig);
+    assert_eq!((code, &report["older"], &report["attachments"]), (0, &Value::from([0]), &Value::from(2)));
+    assert!(report["kept"].as_array().unwrap().contains(&"FLOWS".into()), "{report}");
+    assert!(report["rebuilt"].as_array().unwrap().contains(&"PORTS".into()), "{report}");
+
+    // Nothing serves it but the older programs with their maps.
+    rig.exchange(0, 1, 3);
+    rig.run("tcx");
+    let after = programs(&rig);
+    assert_eq!((before.len(), after.len()), (2, 2), "one program is behind each port, not two: {after:?}");
+    assert!(after.iter().all(|id| !before.contains(id)), "{before:?} {after:?}");
+    assert!(!rig.lab.bpf_directory("agent").join("v0").exists(), "nothing of the older agent is left");
+    rig.check(&open).unwrap();
+    rig.check(&restricted).unwrap();
+    rig.exchange(0, 1, 3);
+    assert!(!rig.log().contains("attached again"), "links were replaced, not made: {}", rig.log());
+    rig.detach(&open).unwrap();
+    rig.detach(&restricted).unwrap();
+    rig.assert_empty();
+}
+
+#[test]
+fn an_upgrade_that_is_killed_in_the_middle_is_finished_by_the_next_start() {
+    let mut rig = Rig::start("tcx");
+    let (one, two) = (rig.container(2), rig.container(3));
+    rig.attach(&one).unwrap();
+    rig.attach(&two).unwrap();
+    rig.kill();
+    pretend(&rig, "v1", "v0");
+    // As a start leaves it that has made its maps and has moved one link of five.
+    let (old, new) = (rig.lab.bpf_directory("agent").join("v0"), rig.pin("links"));
+    fs::create_dir_all(&new).unwrap();
+    let link = format!("to_container-{}", one.host.index);
+    fs::rename(old.join("links").join(&link), new.join(&link)).unwrap();
+    rig.exchange(0, 1, 3);
+    rig.run("tcx");
+    rig.check(&one).unwrap();
+    rig.check(&two).unwrap();
+    rig.exchange(0, 1, 3);
+    assert!(!old.exists() && rig.files(new).len() == 5);
+}
+
+#[test]
+fn a_newer_agents_containers_are_left_to_it_and_the_way_back_is_named() {
+    let mut rig = Rig::start("tcx");
+    let (one, two) = (rig.container(2), rig.container(3));
+    rig.attach(&one).unwrap();
+    rig.attach(&two).unwrap();
+    let before = programs(&rig);
+    rig.kill();
+    pretend(&rig, "v1", "v9");
+    let (code, report) = check(&rig);
+    assert_eq!((code, &report["possible"]), (3, &Value::from(false)), "{report}");
+    assert_eq!(rig.run_to_end(rig.command("tcx")), 1);
+    let log = rig.log();
+    for words in ["speaks ABI 9", "this one speaks 1", "The way back", "start that agent again"] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    assert_eq!(programs(&rig), before);
+    rig.exchange(0, 1, 3);
+    // It does start again, and nothing has been lost. The rig looks for failed starts in the log.
+    fs::remove_file(rig.lab.root().join("log")).unwrap();
+    pretend(&rig, "v9", "v1");
+    assert_eq!(check(&rig).0, 0);
+    rig.run("tcx");
+    assert_eq!(programs(&rig), before);
+    rig.check(&one).unwrap();
+}
+
+#[test]
+fn state_files_of_a_newer_agent_are_a_reason_not_to_take_over() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    rig.attach(&port).unwrap();
+    fs::write(rig.state().join("attachments/future.json"), r#"{"format": 99, "shape": "new"}"#).unwrap();
+    let (code, report) = check(&rig);
+    let reason = report["reasons"][0].as_str().unwrap_or_default();
+    assert!(code == 3 && reason.contains("format 99"), "{report}");
+    assert!(rig.state().join("attachments/future.json").exists(), "a check touches nothing");
+    assert_eq!(rig.status().attachments, 1);
+}
