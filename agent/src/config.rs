@@ -50,6 +50,8 @@ pub enum Admission {
 pub struct Options {
     /// The Unix socket.
     pub socket: Option<PathBuf>,
+    /// The group whose members may ask, and change nothing: its name or number.
+    pub group: Option<String>,
     /// The state directory.
     pub state_dir: Option<PathBuf>,
     /// The directory for pins, directly below a BPF file system's mount point.
@@ -106,6 +108,7 @@ impl Options {
     pub fn or(self, fallback: Self) -> Self {
         Self {
             socket: self.socket.or(fallback.socket),
+            group: self.group.or(fallback.group),
             state_dir: self.state_dir.or(fallback.state_dir),
             bpffs: self.bpffs.or(fallback.bpffs),
             cgroup: self.cgroup.or(fallback.cgroup),
@@ -124,6 +127,8 @@ impl Options {
 pub struct Config {
     /// The Unix socket.
     pub socket: PathBuf,
+    /// The group whose members may ask; none: root only.
+    pub group: Option<String>,
     /// The state directory.
     pub state_dir: PathBuf,
     /// The directory for pins.
@@ -154,6 +159,7 @@ impl From<Options> for Config {
         ];
         Self {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
+            group: options.group,
             state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             cgroup: options.cgroup,

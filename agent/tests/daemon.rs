@@ -25,10 +25,14 @@ mod api_store;
 mod attach;
 #[path = "daemon/capacity.rs"]
 mod capacity;
+#[path = "daemon/churn.rs"]
+mod churn;
 #[path = "daemon/events.rs"]
 mod events;
 #[path = "daemon/follow.rs"]
 mod follow;
+#[path = "daemon/group.rs"]
+mod group;
 #[path = "daemon/heal.rs"]
 mod heal;
 #[path = "daemon/health.rs"]

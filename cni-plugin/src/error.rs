@@ -137,7 +137,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Malformed => codes::DECODING,
             ErrorKind::Exists => codes::EXISTS,
             ErrorKind::Altered => codes::OTHER,
-            ErrorKind::Kernel | ErrorKind::State => codes::IO,
+            ErrorKind::Kernel | ErrorKind::State | ErrorKind::Forbidden => codes::IO,
             ErrorKind::Capacity => codes::CAPACITY,
             ErrorKind::PortTaken => codes::PORT_TAKEN,
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,

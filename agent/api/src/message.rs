@@ -120,6 +120,33 @@ pub enum Request {
     Subscribe,
 }
 
+impl Request {
+    /// Whether it only asks.
+    pub const fn is_read_only(&self) -> bool {
+        match self {
+            Self::Attach { .. }
+            | Self::Detach { .. }
+            | Self::Update { .. }
+            | Self::Collect { .. }
+            | Self::Limit { .. }
+            | Self::Map { .. } => false,
+            Self::Check { .. }
+            | Self::CheckLimit { .. }
+            | Self::CheckMap { .. }
+            | Self::Status
+            | Self::Ports
+            | Self::Fdb
+            | Self::Flows
+            | Self::Mappings
+            | Self::Drops
+            | Self::Capacity
+            | Self::Explain { .. }
+            | Self::Audit
+            | Self::Subscribe => true,
+        }
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
@@ -219,6 +246,8 @@ pub enum ErrorKind {
     Capacity,
     /// Another attachment has the host port. Code 102.
     PortTaken,
+    /// The user may ask, and change nothing. Code 5.
+    Forbidden,
     /// The agent cannot serve now (starting, stopping). Code 11.
     Unavailable,
 }

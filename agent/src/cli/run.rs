@@ -22,6 +22,9 @@ pub(crate) struct Run {
     /// Listen here [default: /run/shunt/agent.sock].
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Let members of this group ask, and change nothing. The agent itself has to be a member.
+    #[arg(long, value_name = "NAME|GID")]
+    group: Option<String>,
     /// Remember attachments here [default: /var/lib/shunt].
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
@@ -92,6 +95,7 @@ impl Run {
         let file = self.config.as_deref().map(Options::read).transpose()?.unwrap_or_default();
         let flags = Options {
             socket: self.socket,
+            group: self.group,
             state_dir: self.state_dir,
             bpffs: self.bpffs,
             cgroup: self.cgroup,

@@ -38,11 +38,12 @@ pub(super) enum ConnectionError {
 /// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back.
 pub(super) async fn serve(
     stream: UnixStream,
+    has_readers: bool,
     core: Core,
     stopping: watch::Receiver<bool>,
     place: Option<OwnedSemaphorePermit>,
 ) {
-    let mut client = Client { stream, buffer: BytesMut::with_capacity(BUFFER) };
+    let mut client = Client { stream, has_readers, buffer: BytesMut::with_capacity(BUFFER) };
     let served = match place {
         Some(_) => client.converse(&core, stopping).await,
         None => {
@@ -56,6 +57,8 @@ pub(super) async fn serve(
 
 struct Client {
     stream: UnixStream,
+    /// Whether the socket is a group's, too: by the file's mode only its members get this far.
+    has_readers: bool,
     buffer: BytesMut,
 }
 
@@ -66,7 +69,8 @@ impl Client {
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
         let user = self.stream.peer_cred()?.uid();
-        if user != 0 {
+        let is_root = user == 0;
+        if !is_root && !self.has_readers {
             return Err(ConnectionError::Stranger(user));
         }
         loop {
@@ -78,6 +82,9 @@ impl Client {
                 Ok(None) => return Ok(()),
                 Ok(Some(body)) => {
                     let reply = match read(&body) {
+                        Ok(request) if !is_root && !request.is_read_only() => {
+                            refusal(ErrorKind::Forbidden, format!("user {user} may ask, and change nothing"))
+                        }
                         Ok(Request::Subscribe) => {
                             let events = core.subscribe();
                             return subscription::serve(&mut self.stream, events, stopping).await;

@@ -1,11 +1,12 @@
-//! The socket's file: made for root only, taken over from a dead agent and never from a living one.
+//! The socket's file: made for root only, or for a group that may ask, too; taken over from a dead agent and never from a living one.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream as Probe;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::Group;
 use tokio::net::{UnixListener, UnixStream};
 
 /// Why the agent cannot listen.
@@ -17,6 +18,20 @@ pub enum ListenerError {
     /// Something that is no socket is there.
     #[error("{0} is there and is not a socket")]
     Foreign(PathBuf),
+    /// There is no such group.
+    #[error("there is no group {0}")]
+    NoGroup(String),
+    /// The agent cannot give the socket to the group.
+    #[error(
+        "the socket cannot be given to the group {group}: {source}; the agent may do so only as a member of it, \
+         as by `SupplementaryGroups={group}` in its unit"
+    )]
+    Group {
+        /// The group.
+        group: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The file system or the kernel refused.
     #[error("the socket {path}: {source}")]
     Io {
@@ -36,11 +51,12 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`, for root only. Makes the directory if it is missing. Needs a Tokio runtime.
+    /// Listens at `path`, for root only, or for a group's members, too. Makes the directory if it is missing. Needs a Tokio
+    /// runtime.
     ///
     /// # Errors
     /// [`ListenerError`]; what was there is still there, unless it was the socket of a dead agent.
-    pub fn bind(path: &Path) -> Result<Self, ListenerError> {
+    pub fn bind(path: &Path, group: Option<&str>) -> Result<Self, ListenerError> {
         let failed = |source| ListenerError::Io { path: path.to_path_buf(), source };
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(failed)?;
@@ -61,7 +77,12 @@ impl Listener {
             _ => {}
         }
         let socket = UnixListener::bind(&born).map_err(failed)?;
-        fs::set_permissions(&born, Permissions::from_mode(0o600)).map_err(failed)?;
+        if let Some(group) = group {
+            let refused = |source| ListenerError::Group { group: group.to_owned(), source };
+            chown(&born, None, Some(number_of(group)?)).map_err(refused)?;
+        }
+        let mode = if group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(&born, Permissions::from_mode(mode)).map_err(failed)?;
         let inode = fs::symlink_metadata(&born).map_err(failed)?.ino();
         fs::rename(&born, path).map_err(failed)?;
         Ok(Self { path: path.to_path_buf(), inode, socket })
@@ -79,6 +100,14 @@ impl Listener {
     pub async fn accept(&self) -> io::Result<UnixStream> {
         self.socket.accept().await.map(|(stream, _)| stream)
     }
+}
+
+fn number_of(group: &str) -> Result<u32, ListenerError> {
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let found = Group::from_name(group).ok().flatten();
+    found.map(|found| found.gid.as_raw()).ok_or_else(|| ListenerError::NoGroup(group.to_owned()))
 }
 
 impl Drop for Listener {

@@ -70,7 +70,8 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DaemonError {
 /// # Errors
 /// [`DaemonError`]: it could not start, or lost what it lives on.
 pub async fn run(config: Config) -> Result<(), DaemonError> {
-    let listener = Listener::bind(&config.socket)?;
+    let listener = Listener::bind(&config.socket, config.group.as_deref())?;
+    let has_readers = config.group.is_some();
     let metrics = match config.metrics {
         Some(address) => Some(Metrics::bind(address).await?),
         None => None,
@@ -104,7 +105,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
             accepted = listener.accept() => match accepted {
                 Ok(stream) => {
                     let place = std::sync::Arc::clone(&places).try_acquire_owned().ok();
-                    connections.spawn(connection::serve(stream, core.clone(), stopping.clone(), place));
+                    connections.spawn(connection::serve(stream, has_readers, core.clone(), stopping.clone(), place));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");

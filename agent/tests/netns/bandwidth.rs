@@ -117,7 +117,7 @@ fn a_limit_that_somebody_takes_away_is_set_again() {
 
 #[test]
 fn a_chained_bandwidth_limits_and_its_check_misses_what_is_gone() {
-    let mut stage = Stage::empty();
+    let mut stage = Stage::empty_without_repairs();
     let socket = stage.node.agent().socket().to_owned();
     let plain = stage.network.clone();
     stage.network = plain.clone().then(json!({ "type": "shunt-bandwidth", "agentSocket": socket,

@@ -18,6 +18,9 @@ const TIME: Duration = Duration::from_secs(2);
 /// Nothing comes any more.
 const SILENCE: Duration = Duration::from_millis(500);
 
+/// How long the agent, which looks once a second, may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 const PIECE: usize = 1400;
 
 /// A container "limited", without the queue that it should wait in, and another one.
@@ -90,4 +93,15 @@ fn a_container_without_its_queue_sends_another_no_more_than_its_rate() {
 fn a_container_without_its_queue_sends_the_node_no_more_than_its_rate() {
     let stage = stage();
     assert_policed(&stage, stage.node.namespace(), "10.77.0.1".parse().unwrap());
+}
+
+#[test]
+fn the_queue_that_a_container_takes_away_is_put_back() {
+    let stage = stage();
+    let limited = stage.sandboxes[0].namespace();
+    let begun = Instant::now();
+    while !limited.command("tc", &["qdisc", "show", "dev", "eth0"]).unwrap().contains("tbf") {
+        assert!(begun.elapsed() < PATIENCE, "{}", stage.node.agent().log_tail());
+        thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -123,9 +123,11 @@ fn a_container_held_to_its_mac_address_is_held_without_our_programs_too() {
 #[test]
 fn check_compares_what_the_kernels_bridge_restricts() {
     for (key, flag) in [("portIsolation", "isolated"), ("macspoofchk", "locked")] {
-        let stage = stage(key);
+        let mut stage = Stage::empty_without_repairs();
         let restricted = stage.network.clone().with(key, json!(true));
-        let [one, ..] = &stage.sandboxes[..] else { unreachable!("three were added") };
+        stage.network = restricted.clone();
+        stage.add("one");
+        let one = &stage.sandboxes[0];
         let check = || restricted.check(stage.node.namespace(), one.container(), &one.attachment().result);
         check().unwrap();
         let port = stage.node.agent().port("one").unwrap().host_ifname;

@@ -20,8 +20,17 @@ pub(crate) struct Stage {
 impl Stage {
     /// A node whose network has an IPv4 and an IPv6 range, and no containers.
     pub(crate) fn empty() -> Self {
+        Self::empty_with(&[])
+    }
+
+    /// The same, and the agent leaves alone what is wrong: for tests of what finds it.
+    pub(crate) fn empty_without_repairs() -> Self {
+        Self::empty_with(&["--no-repairs"])
+    }
+
+    fn empty_with(arguments: &[&str]) -> Self {
         let lab = Lab::new().unwrap();
-        let node = Node::start(&lab, "node").unwrap();
+        let node = Node::start_with(&lab, "node", arguments).unwrap();
         let network = node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);
         let empty = node.inventory().unwrap();
         Self { sandboxes: Vec::new(), network, node, empty, lab }
