@@ -41,6 +41,16 @@ const POLICED_DELAY: Duration = Duration::from_millis(100);
 const HEADER: u64 = 14;
 const TAGGED_HEADER: u64 = 18;
 
+/// How long a port may flood as it likes after a pause, at the rate that it may flood on with: a host that comes up asks for many
+/// neighbours at once.
+const LONGEST_STORM: Duration = Duration::from_secs(1);
+
+/// What takes so many packets a second, which are not 0.
+pub fn by_packets(rate: u32) -> Policer {
+    const SECOND: u64 = 1_000_000_000;
+    Policer { due: 0, price: SECOND / u64::from(rate.max(1)), tolerance: LONGEST_STORM.as_nanos() as u64 }
+}
+
 /// A token bucket and the queue behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {

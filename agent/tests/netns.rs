@@ -20,6 +20,8 @@ mod evasion;
 mod fast_path;
 #[path = "services/hooks.rs"]
 mod hooks;
+#[path = "netns/ingress.rs"]
+mod ingress;
 #[path = "netns/intruder.rs"]
 mod intruder;
 #[path = "netns/killed.rs"]
@@ -34,6 +36,8 @@ mod restrictions;
 mod soak;
 #[path = "netns/stage.rs"]
 mod stage;
+#[path = "netns/storms.rs"]
+mod storms;
 #[allow(dead_code, reason = "the chains time bursts with it too")]
 #[path = "chains/stream.rs"]
 mod stream;

@@ -98,6 +98,14 @@ pub const PORT_DEFAULT_VLAN: u32 = 128;
 /// may be an answer.
 pub const PORT_MAPPED: u32 = 0x100;
 
+/// [`Port::flags`]: nothing reaches it that came by another bridge of the node (`ingressPolicy: same-bridge`).
+pub const PORT_SAME_BRIDGE: u32 = 0x200;
+/// [`Port::flags`]: nothing reaches it from any container, and it reaches none (`ingressPolicy: isolated`). It has
+/// [`PORT_SAME_BRIDGE`] too.
+pub const PORT_ALONE: u32 = 0x400;
+/// [`Port::flags`]: what it may flood is limited: its slots in `POLICERS` say how ([`policer::storm_slot`]).
+pub const PORT_STORM: u32 = 0x800;
+
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
 /// [`Port::asks`]: some flows are the kernel's; each packet is looked up in `KERNEL_FLOWS`.
@@ -140,6 +148,11 @@ pub const STATION_PEER_UP: u32 = 2;
 pub const STATION_ISOLATED: u32 = 4;
 /// [`Station::flags`]: its host end has a queueing discipline (a shaper's), through which packets have to go.
 pub const STATION_QUEUED: u32 = 8;
+
+/// [`Station::flags`]: its port has [`PORT_SAME_BRIDGE`].
+pub const STATION_SAME_BRIDGE: u32 = 16;
+/// [`Station::flags`]: its port has [`PORT_ALONE`].
+pub const STATION_ALONE: u32 = 32;
 
 /// Key of `ADDRESSES`.
 #[repr(C)]

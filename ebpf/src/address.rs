@@ -49,6 +49,12 @@ impl Mac {
         self.0[0].to_ne_bytes()[0] & 1 == 1
     }
 
+    /// Whether it names every station.
+    #[inline(always)]
+    pub const fn is_broadcast(self) -> bool {
+        self.0[0] & self.0[1] & self.0[2] == 0xffff
+    }
+
     /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
     #[inline(always)]
     pub const fn is(self, other: Self) -> bool {

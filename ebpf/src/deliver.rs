@@ -2,11 +2,11 @@
 
 use crate::Tables;
 use crate::abi::translation::TupleKey;
-use crate::abi::{NO_SLOT, STATION_PEER_UP, STATION_QUEUED, Station};
+use crate::abi::{NO_SLOT, STATION_ALONE, STATION_PEER_UP, STATION_QUEUED, Station};
 use crate::packet::Packet;
 use crate::parse::{Frame, Segment};
 use crate::tables::RouteQuery;
-use crate::verdict::{Delivery, PassReason, Stop, Way};
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
 
@@ -14,11 +14,18 @@ const ETHERNET_BYTES: u32 = 14;
 /// passed on the way, else through its port.
 ///
 /// # Errors
-/// Passes what does not fit.
+/// Passes what does not fit, and drops what is for a container that no container reaches.
 #[inline(always)]
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
-    Ok(into_container(packet, station))
+    // One test for both, so that it costs nothing where neither is.
+    if station.flags & (STATION_PEER_UP | STATION_QUEUED | STATION_ALONE) != STATION_PEER_UP {
+        if station.flags & STATION_ALONE != 0 {
+            return Err(Stop::Drop(DropReason::IngressPolicy));
+        }
+        return Ok(into_container(packet, station));
+    }
+    Ok(into_peer(packet, station))
 }
 
 /// The same for a frame that has been found to fit.
@@ -27,6 +34,11 @@ pub fn into_container<P: Packet>(packet: &mut P, station: &Station) -> Delivery 
     if station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP {
         return through_port(packet, station);
     }
+    into_peer(packet, station)
+}
+
+#[inline(always)]
+fn into_peer<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     packet.become_own();
     Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer }
 }

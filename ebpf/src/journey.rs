@@ -104,6 +104,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     segment.key.domain = translate::request::domain(here, tables);
     let mut becomes = translate::request::becomes(&segment, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
+    isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment)?;
     translate::request::follow(&segment, &mut becomes, tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
@@ -126,6 +127,7 @@ fn onwards<P: Packet, T: Tables>(
     // restricted ports: it costs the verifier more than all the rest.
     if missing == Missing::Drop {
         vouch::addresses(packet, &frame, port, here, tables)?;
+        police::flood(&frame, port, tables)?;
     }
     admit::source(&frame, port)?;
     admit::alone(port)?;
@@ -201,6 +203,7 @@ fn to_station<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
     let station = find::station(&frame, port, here, tables)?;
+    isolate::routed(packet.origin(), here, &station, tables)?;
     match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow)),

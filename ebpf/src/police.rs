@@ -1,4 +1,4 @@
-//! police: does a container send more than it may?
+//! police: does a container send more than it may, or flood more than it may?
 //!
 //! What a limited container sends waits in a queue on its own end. It can take that away, and a packet socket can go past
 //! it. What has waited always conforms here, because this is a little wider than the queue: it is felt by those only
@@ -9,8 +9,9 @@
 //! one of them is free.
 
 use crate::Tables;
-use crate::abi::policer::{PRICED, Policer};
-use crate::abi::{PORT_POLICED, Port};
+use crate::abi::policer::{PRICED, Policer, Storm, storm_slot};
+use crate::abi::{PORT_POLICED, PORT_STORM, Port};
+use crate::parse::Frame;
 use crate::verdict::{DropReason, Stop};
 
 /// Charges a packet of `bytes` bytes to its port. Nothing is looked up for a port without a limit.
@@ -23,16 +24,43 @@ pub fn rate<T: Tables>(port: &Port, bytes: u32, tables: &T) -> Result<(), Stop> 
         return Ok(());
     }
     let Some(policer) = tables.policer(port.slot) else { return Ok(()) };
+    if conforms(port.slot, &policer, cost(&policer, bytes), tables) {
+        return Ok(());
+    }
+    Err(Stop::Drop(DropReason::RateExceeded))
+}
+
+/// Charges a frame that its port floods, by the packet. Nothing is looked up for a port without such a limit.
+///
+/// # Errors
+/// Drops what does not conform.
+#[inline(always)]
+pub fn flood<T: Tables>(frame: &Frame, port: &Port, tables: &T) -> Result<(), Stop> {
+    if port.flags & PORT_STORM == 0 || !frame.destination.is_group() {
+        return Ok(());
+    }
+    let storm = if frame.destination.is_broadcast() { Storm::Broadcast } else { Storm::Multicast };
+    let slot = storm_slot(port.slot, storm);
+    let Some(policer) = tables.policer(slot).filter(|policer| policer.price != 0) else { return Ok(()) };
+    if conforms(slot, &policer, policer.price, tables) {
+        return Ok(());
+    }
+    Err(Stop::Drop(DropReason::StormControl))
+}
+
+/// Whether what costs `cost` conforms; then it is charged.
+#[inline(always)]
+fn conforms<T: Tables>(slot: u32, policer: &Policer, cost: u64, tables: &T) -> bool {
     let now = tables.now();
     if policer.due.saturating_sub(now) > policer.tolerance {
-        return Err(Stop::Drop(DropReason::RateExceeded));
+        return false;
     }
     if policer.due < now {
-        tables.begin(port.slot, now + cost(&policer, bytes));
+        tables.begin(slot, now + cost);
     } else {
-        tables.charge(port.slot, cost(&policer, bytes));
+        tables.charge(slot, cost);
     }
-    Ok(())
+    true
 }
 
 /// How long `bytes` bytes take at the rate, in nanoseconds.

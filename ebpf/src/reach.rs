@@ -4,19 +4,21 @@
 //! whatever its bytes say: the interface that it came in by, which the kernel writes down itself, and where the sender
 //! that it names is known to be. Only programs for restricted ports ask.
 
-use crate::Tables;
 use crate::abi::{
-    PORT_ISOLATED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST, STATION_ISOLATED, StationKey,
+    PORT_ALONE, PORT_ISOLATED, PORT_SAME_BRIDGE, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
+    STATION_ISOLATED, StationKey,
 };
 use crate::packet::Packet;
 use crate::parse::Frame;
 use crate::verdict::{DropReason, Stop};
+use crate::{Tables, isolate};
 
 /// Lets a frame on to `port` if it comes from where its sender is, and that is not kept from the port.
 ///
 /// # Errors
 /// Drops what has the source of a known station and another origin, on an isolated port also what an isolated one
-/// sent, and what came in by an interface that is neither a container's nor a wire.
+/// sent, and what came in by an interface that is neither a container's nor a wire; and what the port's `ingressPolicy`
+/// shuts out.
 #[inline(always)]
 pub fn from_anywhere<P: Packet, T: Tables>(
     packet: &P,
@@ -37,15 +39,29 @@ pub fn from_anywhere<P: Packet, T: Tables>(
             if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {
                 return Err(Stop::Drop(DropReason::Impostor));
             }
-            return Ok(());
+            let is_from_another =
+                origin != port.bridge && sender.is_some_and(|sender| sender.bridge == origin);
+            return if port.flags & PORT_SAME_BRIDGE != 0 && is_from_another {
+                Err(Stop::Drop(DropReason::IngressPolicy))
+            } else {
+                Ok(())
+            };
         }
-        Some(station) if station.ifindex == origin => station.flags & STATION_ISOLATED != 0,
+        Some(station) if station.ifindex == origin => {
+            isolate::sociable(port)?;
+            station.flags & STATION_ISOLATED != 0
+        }
         Some(_) => return Err(Stop::Drop(DropReason::Impostor)),
         // Nobody's address: a station behind a container or beyond a wire.
         None => match sender {
             Some(sender) if sender.flags & PORT_WIRE != 0 => false,
-            Some(sender) if sender.flags & PORT_STRANGER == 0 => sender.flags & PORT_ISOLATED != 0,
-            _ if port.flags & PORT_ISOLATED != 0 => return Err(Stop::Drop(DropReason::Stranger)),
+            Some(sender) if sender.flags & PORT_STRANGER == 0 => {
+                isolate::sociable(port)?;
+                sender.flags & PORT_ISOLATED != 0
+            }
+            _ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {
+                return Err(Stop::Drop(DropReason::Stranger));
+            }
             _ => false,
         },
     };

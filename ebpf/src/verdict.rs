@@ -159,6 +159,10 @@ reasons! {
         AddressSpoofed = 6, "vouch", "address_spoofed";
         /// More than its limit: it did not wait in the queue that is for that.
         RateExceeded = 7, "police", "rate_exceeded";
+        /// More broadcast or multicast than its port may flood (`stormControl`).
+        StormControl = 8, "police", "storm_control";
+        /// To a container that takes nothing from where it came from (`ingressPolicy`).
+        IngressPolicy = 9, "isolate", "ingress_policy";
         /// Between two isolated ports (`portIsolation`).
         Isolated = 5, "isolate", "isolated";
         /// To a restricted port, from a known station's address and another place than that station's.

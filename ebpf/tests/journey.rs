@@ -7,6 +7,7 @@ mod golden;
 use std::collections::BTreeSet;
 
 use dataplane::Verdict;
+use dataplane::abi::MAX_SLOTS;
 use dataplane::packet::Tag;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, all};
@@ -31,7 +32,7 @@ fn counted(tables: &MemoryTables, case: &Case) -> BTreeSet<String> {
 fn charged(before: &MemoryTables, after: &MemoryTables) -> Option<(u32, u64)> {
     let (before, after) = (before.policers.borrow(), after.policers.borrow());
     let (slot, paid) = after.iter().find(|(slot, policer)| before[*slot] != **policer)?;
-    let place = places().find(|place| place.slot() == *slot).expect("a slot of the world");
+    let place = places().find(|place| place.slot() == *slot % MAX_SLOTS).expect("a slot of the world");
     Some((place.ifindex, paid.due - before[slot].due.max(NOW)))
 }
 

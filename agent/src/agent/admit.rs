@@ -1,7 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions, Vlans};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, StormControl, Vlans};
 
 use super::Refusal;
 use crate::mac;
@@ -51,14 +51,14 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
     }
-    let Restrictions { isolated, mac_check, ip_check, .. } = port.restrictions;
-    let vlans = port.restrictions.vlans.clone();
-    if let Some(vlans) = &vlans {
+    if let Some(vlans) = &port.restrictions.vlans {
         membership(vlans)?;
     }
-    let built = Restrictions { isolated, mac_check, ip_check, vlans, ..Restrictions::default() };
+    let StormControl { broadcast, multicast } = port.restrictions.storm.unwrap_or_default();
+    if [broadcast, multicast].contains(&Some(0)) {
+        return Err(malformed("storm", "0", "is no rate: a port that floods nothing finds nobody"));
+    }
     for (asked, what) in [
-        (port.restrictions != built, "these restrictions"),
         (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
     ] {
@@ -182,7 +182,7 @@ fn malformed(field: &'static str, value: &str, reason: &'static str) -> Refusal 
 
 #[cfg(test)]
 mod tests {
-    use shunt_agent_api::{Rate, Service};
+    use shunt_agent_api::{Rate, Restrictions, Service};
 
     use super::*;
 

@@ -51,7 +51,7 @@ pub const MAPS: [(&str, Shape); 13] = [
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, abi::MAX_FLOWS)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
-    ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::MAX_SLOTS)),
+    ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
 ];
 

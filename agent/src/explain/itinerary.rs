@@ -17,9 +17,9 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
         }
         (Program::ToContainer, ProgramSet::Members) => &["port", "deliver"],
         (Program::ToContainer, _) => &["port", "parse", "reach", "notice", "deliver"],
-        (Program::FromHost, _) => &["port", "parse", "find", "notice", "deliver"],
+        (Program::FromHost, _) => &["port", "parse", "find", "isolate", "notice", "deliver"],
         (Program::FromMapped, _) => &["port", "parse", "admit", "find", "translate", "deliver"],
-        (Program::FromWire, _) => &["parse", "translate", "find", "deliver"],
+        (Program::FromWire, _) => &["parse", "translate", "find", "isolate", "deliver"],
     }
 }
 
@@ -29,6 +29,7 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
         (Asked::Here, Program::FromWire) | (Asked::Translation, _) => "translate",
         (Asked::Here, _) => "port",
         (Asked::Port | Asked::Station, Program::ToContainer) => "reach",
+        (Asked::Port, Program::FromHost) => "isolate",
         (Asked::Owner | Asked::KernelFlow, Program::ToContainer | Program::FromHost) => "notice",
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
         (Asked::Port | Asked::Station, _) => "find",

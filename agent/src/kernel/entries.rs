@@ -3,12 +3,13 @@
 use aya::maps::MapError;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
-    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
+    PORT_WIRE, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
+    STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
-use shunt_agent_api::Restrictions;
+use shunt_agent_api::{IngressPolicy, Restrictions};
 
 use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{insert, lookup, remove};
@@ -30,6 +31,15 @@ const fn flag(holds: bool, bit: u32) -> u32 {
     if holds { bit } else { 0 }
 }
 
+/// The bits of an ingress policy: nothing by another bridge, and nothing from any container.
+const fn ingress_flags(policy: IngressPolicy, same_bridge: u32, alone: u32) -> u32 {
+    match policy {
+        IngressPolicy::Open => 0,
+        IngressPolicy::SameBridge => same_bridge,
+        IngressPolicy::Isolated => same_bridge | alone,
+    }
+}
+
 /// The VLAN under which a port's station is written down.
 const fn station_vid(restrictions: &Restrictions) -> u16 {
     if restrictions.vlans.is_some() { VID_ANY } else { 0 }
@@ -41,11 +51,13 @@ impl Attachment {
     }
 
     pub(crate) fn port_entry(&self, asks: u32) -> Port {
-        let Restrictions { isolated, mac_check, ip_check, .. } = self.port.restrictions;
+        let Restrictions { isolated, mac_check, ip_check, ingress, storm, .. } = &self.port.restrictions;
         let flags = flag(self.others.filters, PORT_SHARED)
-            | flag(isolated, PORT_ISOLATED)
-            | flag(mac_check, PORT_MAC_CHECK)
-            | flag(ip_check, PORT_IP_CHECK)
+            | flag(*isolated, PORT_ISOLATED)
+            | flag(*mac_check, PORT_MAC_CHECK)
+            | flag(*ip_check, PORT_IP_CHECK)
+            | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
+            | flag(storm.is_some(), PORT_STORM)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
             | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED);
         let (vid, membership) = members::of_port(self.port.restrictions.vlans.as_ref());
@@ -65,7 +77,8 @@ impl Attachment {
             mtu: self.port.mtu,
             flags: flag(self.peer_up, STATION_PEER_UP)
                 | flag(self.others.queue, STATION_QUEUED)
-                | flag(self.port.restrictions.isolated, STATION_ISOLATED),
+                | flag(self.port.restrictions.isolated, STATION_ISOLATED)
+                | ingress_flags(self.port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
         }
     }
 

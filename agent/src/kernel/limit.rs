@@ -7,15 +7,15 @@
 
 use std::path::Path;
 
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, Storm, storm_slot};
 use nix::libc;
-use shunt_agent_api::{BridgePort, Rate};
+use shunt_agent_api::{BridgePort, Rate, StormControl};
 
 use super::{Kernel, KernelError, in_map};
 use crate::netlink::sandbox::{self, SandboxError};
 use crate::netlink::{NetlinkError, RequestSocket, link, selective, shaper};
 use crate::registry::Attachment;
-use crate::shape::Bucket;
+use crate::shape::{self, Bucket};
 use crate::subnets::{End, Subnets};
 
 /// Why a port is not limited.
@@ -72,11 +72,12 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn write_policer(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
-        let Some(policer) = policer(&attachment.port) else { return Ok(()) };
-        if self.policer(attachment.slot)? == policer {
-            return Ok(());
+        for (slot, policer) in policers(attachment) {
+            if self.policer(slot)? != policer {
+                self.maps.policers.set(slot, policer, 0).map_err(in_map("POLICERS"))?;
+            }
         }
-        self.maps.policers.set(attachment.slot, policer, 0).map_err(in_map("POLICERS"))
+        Ok(())
     }
 
     /// Whatever an earlier port counted and had to pay, the next one does not.
@@ -84,7 +85,9 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn clear_slot(&mut self, slot: u32) -> Result<(), KernelError> {
-        self.maps.policers.set(slot, Policer::default(), 0).map_err(in_map("POLICERS"))?;
+        for policer in [slot, storm_slot(slot, Storm::Broadcast), storm_slot(slot, Storm::Multicast)] {
+            self.maps.policers.set(policer, Policer::default(), 0).map_err(in_map("POLICERS"))?;
+        }
         self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
     }
 
@@ -127,8 +130,9 @@ impl Kernel {
             let (mut socket, index) = inside(port)?;
             let set = is_shaped(&mut socket, index, limit, port);
             findings.extend(finding("sends", set.map_err(shaped(&port.key.ifname))?));
-            let entry = self.policer(attachment.slot)?;
-            if policer(port).is_some_and(|policer| policer != entry) {
+        }
+        for (slot, policer) in policers(attachment) {
+            if policer != self.policer(slot)? {
                 findings.push("the entry of its limit in POLICERS is altered".to_owned());
             }
         }
@@ -174,6 +178,17 @@ fn is_shaped(
         Some(_) => selective::is_set(socket, index, bucket),
         None => shaper::is_set(socket, index, bucket),
     }
+}
+
+/// What a port sends and floods is policed by these, each in its slot.
+fn policers(attachment: &Attachment) -> Vec<(u32, Policer)> {
+    let (port, slot) = (&attachment.port, attachment.slot);
+    let sent = policer(port).map(|policer| (slot, policer));
+    let StormControl { broadcast, multicast } = port.restrictions.storm.unwrap_or_default();
+    let flooded = [(broadcast, Storm::Broadcast), (multicast, Storm::Multicast)]
+        .into_iter()
+        .filter_map(|(rate, storm)| Some((storm_slot(slot, storm), shape::by_packets(rate?))));
+    sent.into_iter().chain(flooded).collect()
 }
 
 fn finding(what: &str, set: Option<bool>) -> Option<String> {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Service, Vlans};
 
 use super::AttachError;
-use crate::config::{Bridge, Config, membership};
+use crate::config::{Bridge, Config, ingress_policy, membership, storm_control};
 use crate::error::Error;
 use crate::mac::Mac;
 use crate::prefix::Prefix;
@@ -121,7 +121,9 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
         ip_check: bridge.ipspoofchk,
         // The configuration was judged before; should that fail, the port is in no VLAN and shut.
         vlans: membership(bridge).unwrap_or_else(|_| Some(Vlans::default())),
-        ..Restrictions::default()
+        ingress: ingress_policy(bridge),
+        // As above; a limit that cannot be read was refused.
+        storm: storm_control(bridge).unwrap_or_default(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod bridge;
 mod canonical;
 mod host_ports;
+mod ingress;
 mod limits;
 mod membership;
 mod network;
@@ -21,6 +22,7 @@ use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
+pub(crate) use ingress::{ingress_policy, storm_control};
 pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};

@@ -4,7 +4,7 @@
 //! dataplane behind it is refused by name.
 
 use super::bridge::Bridge;
-use super::{ConfigError, Network, membership};
+use super::{ConfigError, Network, membership, storm_control};
 use crate::mac::Mac;
 use crate::protocol::check_interface;
 
@@ -33,6 +33,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         return Err(invalid("promiscMode", "cannot be set together with hairpinMode"));
     }
     membership(bridge)?;
+    storm_control(bridge)?;
     let ipam = network.ipam.as_ref().is_some_and(|ipam| !ipam.r#type.is_empty());
     if bridge.disable_container_interface && ipam {
         return Err(invalid("disableContainerInterface", "cannot be set together with an IPAM"));
@@ -66,8 +67,6 @@ fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
         // The node itself is in no VLAN yet.
         ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
-        ("ingressPolicy", matches!(bridge.ingress_policy.as_deref(), Some("same-bridge" | "isolated"))),
-        ("stormControl", bridge.storm_control.is_some()),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
         ("mode", bridge.mode.as_deref() == Some("vlan")),
     ];

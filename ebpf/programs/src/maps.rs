@@ -3,7 +3,7 @@
 use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{MAX_POLICERS, Policer};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
 };
@@ -67,9 +67,9 @@ pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_ma
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
 
-/// What limited ports may send, by counter slot. The agent writes it; `police` reads it and writes `due`.
+/// What limited ports may send and flood, by counter slot. The agent writes it; `police` reads it and writes `due`.
 #[map]
-pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_SLOTS, 0);
+pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_POLICERS, 0);
 
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]

@@ -18,4 +18,23 @@ pub struct Policer {
 /// The bytes that [`Policer::price`] is for: so many that a price in whole nanoseconds is exact enough at any rate.
 pub const PRICED: u64 = 1 << 14;
 
+/// What a port may flood ([`super::PORT_STORM`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storm {
+    /// To everybody.
+    Broadcast = 1,
+    /// To any other group.
+    Multicast = 2,
+}
+
+/// `POLICERS` holds three of each slot: the limit by bytes, and behind all of those the two by packets, whose
+/// [`Policer::price`] is one packet's; 0 is no limit.
+pub const MAX_POLICERS: u32 = 3 * super::MAX_SLOTS;
+
+/// Where a counter slot's limit of what it floods is.
+#[inline(always)]
+pub const fn storm_slot(slot: u32, storm: Storm) -> u32 {
+    slot + storm as u32 * super::MAX_SLOTS
+}
+
 const _: () = assert!(size_of::<Policer>() == 24);

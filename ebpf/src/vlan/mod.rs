@@ -58,10 +58,12 @@ fn across<P: Packet, T: Tables>(
     vouch::addresses(packet, &frame, port, here, tables)?;
     admit::member(&frame, port)?;
     let vlan = classify::classify(packet, &frame, port, here, tables)?;
+    // Whatever becomes of it, it was sent.
+    police::rate(port, packet.length(), tables)?;
     if frame.destination.is_reserved() {
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }
-    police::rate(port, packet.length(), tables)?;
+    police::flood(&frame, port, tables)?;
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
     let Some(station) = tables.station(&key).filter(|_| !frame.destination.is_group()) else {
         return Ok(Destination::Everybody(vlan));

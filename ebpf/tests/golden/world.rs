@@ -1,12 +1,13 @@
-//! A bridge with sixteen containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
+//! A bridge with twenty containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
 //! about them.
 
-use dataplane::abi::policer::{PRICED, Policer};
+use dataplane::abi::policer::{PRICED, Policer, Storm, storm_slot};
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SHARED, PORT_STRANGER, PORT_WIRE, Port, PortKey,
-    STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, Station, StationKey,
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
+    PORT_WIRE, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
+    STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -45,7 +46,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 21] = [
+pub const PLACES: [Place; 24] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -89,6 +90,20 @@ pub const PLACES: [Place; 21] = [
     Place { restrictions: PORT_POLICED, ..container("rho", 1017) },
     // Ports of the node lead to it.
     Place { restrictions: PORT_MAPPED, ..container("tau", 1018) },
+    // Nobody but the node reaches it.
+    Place {
+        station: STATION_PEER_UP | STATION_SAME_BRIDGE | STATION_ALONE,
+        restrictions: PORT_SAME_BRIDGE | PORT_ALONE,
+        ..container("chi", 1019)
+    },
+    // Nobody of another bridge reaches it.
+    Place {
+        station: STATION_PEER_UP | STATION_SAME_BRIDGE,
+        restrictions: PORT_SAME_BRIDGE,
+        ..container("psi", 1020)
+    },
+    // Has broadcast too much.
+    Place { restrictions: PORT_STORM, ..container("phi", 1021) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs.
@@ -161,12 +176,15 @@ pub const FAR: u64 = 1 << 62;
 /// due far ahead, so that what it is charged does not depend on the clock.
 pub fn policers() -> Vec<(u32, Policer)> {
     let policer = |due, tolerance| Policer { due, price: PRICED, tolerance };
-    [("xi", policer(FAR, u64::MAX)), ("pi", policer(FAR, 1_000)), ("rho", policer(0, 1_000))]
-        .map(|(name, policer)| {
-            let place = PLACES.iter().find(|place| place.name == name).expect("a place");
-            (place.slot(), policer)
-        })
-        .into()
+    let slot = |name| PLACES.iter().find(|place| place.name == name).expect("a place").slot();
+    let packets = |tolerance| Policer { due: FAR, price: 500, tolerance };
+    vec![
+        (slot("xi"), policer(FAR, u64::MAX)),
+        (slot("pi"), policer(FAR, 1_000)),
+        (slot("rho"), policer(0, 1_000)),
+        (storm_slot(slot("phi"), Storm::Broadcast), packets(1_000)),
+        (storm_slot(slot("phi"), Storm::Multicast), packets(u64::MAX)),
+    ]
 }
 
 pub fn stations() -> Vec<(StationKey, Station)> {

@@ -1,0 +1,48 @@
+//! `stormControl`: how much a port floods, counted to the packet.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::restrictions::{drops, tap};
+use crate::stage::Stage;
+use crate::wire::{BROADCAST, Mac, frame, says};
+
+const GROUP: Mac = [0x01, 0x00, 0x5e, 0, 0, 7];
+
+/// Packets a second.
+const LIMIT: u64 = 50;
+const SENT: u64 = 400;
+
+#[test]
+fn a_port_floods_as_much_as_it_may_and_sends_everything_else() {
+    let mut stage = Stage::empty();
+    let open = stage.network.clone();
+    stage.network = open.clone().with("stormControl", json!({ "broadcast": LIMIT, "multicast": LIMIT }));
+    stage.add("one");
+    stage.network = open;
+    stage.add("two");
+    let [one, two] = &stage.sandboxes[..] else { unreachable!("two were added") };
+    let (from, to) = (tap(one), tap(two));
+    for (destination, text) in [(BROADCAST, "to everybody"), (GROUP, "to a group"), (to.mac(), "to one")] {
+        let before = drops(&stage, "one", "storm_control");
+        let begun = Instant::now();
+        for _ in 0..SENT {
+            from.send(&frame(destination, from.mac(), text));
+        }
+        let took = begun.elapsed();
+        from.send(&frame(to.mac(), from.mac(), "the last"));
+        let heard = to.until(|frame| says(frame, "the last"));
+        let heard = heard.iter().filter(|frame| says(frame, text)).count() as u64;
+        let dropped = drops(&stage, "one", "storm_control") - before;
+        if destination == to.mac() {
+            assert_eq!((heard, dropped), (SENT, 0), "{text}");
+            continue;
+        }
+        // A burst of a second's, and what time allowed meanwhile.
+        let most = LIMIT + LIMIT * (took.as_secs() + 1) + 2;
+        assert!(heard <= most && heard >= 10, "{text}: {heard} in {took:?}");
+        assert!(heard + dropped >= SENT, "{text}: {heard} heard, {dropped} dropped");
+    }
+    assert_eq!(stage.node.agent().port("one").unwrap().restrictions, ["stormControl"]);
+}
