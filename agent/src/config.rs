@@ -58,6 +58,8 @@ pub struct Options {
     pub bpffs: Option<PathBuf>,
     /// The cgroup2 directory that host programs hook connections at.
     pub cgroup: Option<PathBuf>,
+    /// For how many translated connections there is room.
+    pub max_flows: Option<u32>,
     /// Where metrics are served, as `ADDR:PORT`.
     pub metrics: Option<SocketAddr>,
     /// What admission does.
@@ -112,6 +114,7 @@ impl Options {
             state_dir: self.state_dir.or(fallback.state_dir),
             bpffs: self.bpffs.or(fallback.bpffs),
             cgroup: self.cgroup.or(fallback.cgroup),
+            max_flows: self.max_flows.or(fallback.max_flows),
             metrics: self.metrics.or(fallback.metrics),
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
@@ -135,6 +138,8 @@ pub struct Config {
     pub bpffs: PathBuf,
     /// The cgroup2 directory whose processes reach host ports; none: all there are.
     pub cgroup: Option<PathBuf>,
+    /// For how many translated connections there is room; none: as the machine's memory says.
+    pub max_flows: Option<u32>,
     /// How programs are attached.
     pub attach: AttachMode,
     /// What admission does.
@@ -163,6 +168,7 @@ impl From<Options> for Config {
             state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             cgroup: options.cgroup,
+            max_flows: options.max_flows,
             attach: options.attach.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,

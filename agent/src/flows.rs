@@ -81,6 +81,8 @@ mod tests {
             shown: Shown::NOTHING.datagram().0,
             touched,
             begun,
+            packets: 7,
+            bytes: 700,
             slot: 0,
             flags,
         };

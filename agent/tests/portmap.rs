@@ -12,6 +12,8 @@ mod from_node;
 mod inside;
 #[path = "portmap/lifetime.rs"]
 mod lifetime;
+#[path = "portmap/many.rs"]
+mod many;
 #[path = "portmap/outside.rs"]
 mod outside;
 #[path = "portmap/reports.rs"]

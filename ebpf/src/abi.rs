@@ -41,7 +41,7 @@ pub const MAX_LOCALS: u32 = 4_096;
 /// `PEERS`: sockets of the node that were led to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
 
-/// `FLOWS`: translated connections, two entries each. Written by the programs, swept by the agent; least recently used
+/// `FLOWS`: translated connections, two entries each, unless the agent makes it larger or smaller. Written by the programs, swept by the agent; least recently used
 /// go first.
 pub const MAX_FLOWS: u32 = 131_072;
 

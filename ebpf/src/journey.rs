@@ -56,7 +56,7 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
         return Err(stop).into();
     }
     let bytes = packet.length();
-    let verdict = answer(packet, &frame, &port, tables).into();
+    let verdict = answer(packet, &frame, &port, bytes, tables).into();
     if port.flags & PORT_SHARED == 0 {
         count::sent(&verdict, &port, here, bytes, tables);
     }
@@ -68,10 +68,11 @@ fn answer<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
+    bytes: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::ToHost))?;
-    let becomes = translate::answer::becomes(&segment, tables)?;
+    let becomes = translate::answer::becomes(&segment, bytes, tables)?;
     let delivery = deliver::routed(packet, frame, &segment, &becomes, port.bridge, tables)?;
     rewrite(packet, frame, &segment, &becomes, None);
     Ok(delivery)
@@ -106,7 +107,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment)?;
-    translate::request::follow(&segment, &mut becomes, tables)?;
+    translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     rewrite(packet, &frame, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))

@@ -96,11 +96,13 @@ pub trait Tables {
     fn is_local(&self, address: &Address) -> bool;
 
     /// Shows both directions of a translated connection to `judge`, which says what it makes of them and what becomes of
-    /// `mine`, if anything does. None where an entry is missing, or both are not one connection's.
+    /// `mine`, if anything does: then a packet of `bytes` bytes is counted there, too. `other` gets the destination port that
+    /// the connection was given. None where an entry is missing, or both are not one connection's.
     fn follow<R>(
         &self,
         mine: &TupleKey,
-        other: &TupleKey,
+        other: &mut TupleKey,
+        bytes: u32,
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R>;
 

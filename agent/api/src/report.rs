@@ -189,6 +189,10 @@ pub struct FlowReport {
     pub state: String,
     /// When it is forgotten, if nothing comes any more.
     pub expires_seconds: u64,
+    /// How many packets of both directions were translated.
+    pub packets: u64,
+    /// How many bytes they had, Ethernet headers included.
+    pub bytes: u64,
 }
 
 /// Both ends of a connection.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use aya::Pod;
-use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError};
-use dataplane::abi::MAX_FLOWS;
+use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo};
 use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use dataplane::address::Address;
 use dataplane::translate::connection::Phase;
@@ -16,9 +17,13 @@ use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{FlowEnds, FlowReport, MappingReport, Protocol};
 
 use super::{Agent, Refusal};
+use crate::bpf::room::MOST_ENTRIES;
 use crate::flows::{self, Connection, Flows};
 use crate::kernel::KernelError;
 use crate::seams;
+
+/// So many percent in use are called full: the kernel makes room before the last entry is taken.
+const FULL: u32 = 90;
 
 /// How often entries that are over are looked for.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -30,6 +35,8 @@ pub(super) struct Sweeping {
     thread: Option<JoinHandle<()>>,
     /// Whether there may be entries although nothing is mapped any more.
     leftovers: bool,
+    /// How many percent of the map the last sweep found in use.
+    in_use: Arc<AtomicU32>,
 }
 
 impl Agent {
@@ -46,7 +53,8 @@ impl Agent {
         // Once more after the last mapping has gone.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_mapped);
         let [flows, mappings] = ["FLOWS", "MAPPINGS"].map(|name| self.kernel.map_pin(name));
-        let sweep = move || match sweep(&flows, &mappings) {
+        let in_use = Arc::clone(&self.sweeping.in_use);
+        let sweep = move || match sweep(&flows, &mappings, &in_use) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
             Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
@@ -55,6 +63,17 @@ impl Agent {
             Ok(thread) => self.sweeping.thread = Some(thread),
             Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
         }
+    }
+
+    /// What an operator should know: when the map is full, the least recently used connections are forgotten.
+    pub(super) fn flows_are_full(&self) -> Option<String> {
+        let in_use = self.sweeping.in_use.load(Ordering::Relaxed);
+        (in_use >= FULL).then(|| {
+            format!(
+                "{in_use}% of the room for translated connections is in use: the least recently used are forgotten; \
+                 see max_flows"
+            )
+        })
     }
 
     /// A [`FlowReport`] per translated connection.
@@ -118,10 +137,12 @@ impl Agent {
 }
 
 /// Removes what is over. How many entries that were.
-fn sweep(flows: &Path, mappings: &Path) -> Result<usize, MapError> {
+fn sweep(flows: &Path, mappings: &Path, in_use: &AtomicU32) -> Result<usize, MapError> {
     let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
     let found = read(&map)?;
+    let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
+    in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
     let is_mapped = |connection: &Connection<'_>| {
         let becomes = connection.opener.becomes;
         let leads_there = |key: &MappingKey| {
@@ -145,7 +166,7 @@ fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashM
 /// Every entry. Entries come and go meanwhile: one that is gone sends the walk back to its beginning, so it has an end.
 fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
     let mut found = Flows::new();
-    for entry in map.iter().take(2 * MAX_FLOWS as usize) {
+    for entry in map.iter().take(2 * MOST_ENTRIES as usize) {
         match entry {
             Ok((key, flow)) => _ = found.insert(key, flow),
             Err(MapError::KeyNotFound) => {}
@@ -167,7 +188,7 @@ fn keys_of(request: &TupleKey) -> [MappingKey; 2] {
 }
 
 fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
-    let Connection { request, opener, .. } = connection;
+    let Connection { request, opener, answerer } = connection;
     let ends = |tuple: &TupleKey| FlowEnds {
         src: ip(tuple.source),
         sport: tuple.source_port.number(),
@@ -190,6 +211,8 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
         }
         .to_owned(),
         expires_seconds: connection.remaining(now).as_secs(),
+        packets: opener.packets + answerer.packets,
+        bytes: opener.bytes + answerer.bytes,
     }
 }
 

@@ -108,7 +108,7 @@ impl Agent {
     /// [`OpenError`]; what serves already goes on serving.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
         let store = Store::open(&config.state_dir)?;
-        let kernel = Kernel::open(&config.bpffs, config.attach)?;
+        let kernel = Kernel::open(&config.bpffs, config.attach, config.max_flows)?;
         let mut agent = Self {
             store,
             kernel,

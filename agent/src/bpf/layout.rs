@@ -38,6 +38,9 @@ impl fmt::Display for Shape {
     }
 }
 
+/// [`Shape::entries`] of a map that is as large as the machine that it was made on wanted it.
+const AS_MADE: u32 = 0;
+
 /// Every map that is pinned, by its name in the object.
 pub const MAPS: [(&str, Shape); 13] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
@@ -49,7 +52,7 @@ pub const MAPS: [(&str, Shape); 13] = [
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
-    ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, abi::MAX_FLOWS)),
+    ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
@@ -91,7 +94,7 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
         if !path.exists() {
             continue;
         }
-        let found = shape(&path)?;
+        let found = shape(&path, expected)?;
         if found != expected {
             return Err(LayoutError::Shape { path, found, expected });
         }
@@ -117,7 +120,7 @@ pub fn same_as(pins: &Pins, abi: u32) -> Result<Vec<&'static str>, LayoutError> 
     let mut same = Vec::new();
     for (name, expected) in MAPS {
         let path = pins.map(name);
-        if same_since(name) <= abi && path.exists() && shape(&path)? == expected {
+        if same_since(name) <= abi && path.exists() && shape(&path, expected)? == expected {
             same.push(name);
         }
     }
@@ -132,13 +135,14 @@ pub fn ids(pins: &Pins) -> Result<Vec<(&'static str, u32)>, LayoutError> {
     MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| (*name, info.id()))).collect()
 }
 
-fn shape(path: &Path) -> Result<Shape, LayoutError> {
+/// What a map is, to be held against what is expected of it.
+fn shape(path: &Path, expected: Shape) -> Result<Shape, LayoutError> {
     let info = read(path)?;
     Ok(Shape {
         kind: info.map_type().map_err(unreadable(path))?,
         key: info.key_size(),
         value: info.value_size(),
-        entries: info.max_entries(),
+        entries: if expected.entries == AS_MADE { AS_MADE } else { info.max_entries() },
     })
 }
 

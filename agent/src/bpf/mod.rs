@@ -12,6 +12,7 @@ pub mod mount;
 pub mod object;
 pub mod pins;
 pub mod probe;
+pub mod room;
 pub mod sets;
 pub mod socket;
 pub mod tcx;

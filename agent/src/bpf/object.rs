@@ -12,6 +12,7 @@ use super::hook::{Program, ProgramSet};
 use super::layout::{self, LayoutError};
 use super::maps::{Maps, MapsError};
 use super::pins::Pins;
+use super::room;
 use super::socket::{SocketProgram, netns_cookie};
 
 /// `build.rs` puts it there.
@@ -52,13 +53,13 @@ pub struct Programs {
 }
 
 /// Loads the embedded object. Maps that are pinned are used again, the others are made and pinned; so are programs
-/// that are pinned and no different.
+/// that are pinned and no different. `flows`: for how many translated connections there is to be room.
 ///
 /// # Errors
 /// [`ObjectError`]; nothing that serves already is touched.
-pub fn load(pins: &Pins) -> Result<(Programs, Maps), ObjectError> {
+pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectError> {
     layout::check(pins)?;
-    let mut ebpf = open(pins, ProgramSet::Open)?;
+    let mut ebpf = open(pins, ProgramSet::Open, flows)?;
     let maps = Maps::take(&mut ebpf)?;
     Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::ALL)?, maps))
 }
@@ -68,11 +69,11 @@ pub fn load(pins: &Pins) -> Result<(Programs, Maps), ObjectError> {
 /// # Errors
 /// As [`load`].
 pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
-    let ebpf = open(pins, set)?;
+    let ebpf = open(pins, set, None)?;
     Programs::load(ebpf, pins, set, &Program::OF_PORTS)
 }
 
-fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
+fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfError> {
     let mut loader = EbpfLoader::new();
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
@@ -83,6 +84,7 @@ fn open(pins: &Pins, set: ProgramSet) -> Result<Ebpf, EbpfError> {
         ProgramSet::Members => 2,
     };
     // Without a cookie the programs on sockets take none for the node's.
+    loader.map_max_entries("FLOWS", room::flow_entries(flows));
     let netns = netns_cookie().unwrap_or_default();
     loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
     loader.load(OBJECT)

@@ -4,6 +4,7 @@ mod capacity;
 mod check;
 mod events;
 mod explain;
+mod flows;
 mod query;
 mod run;
 mod table;
@@ -42,7 +43,7 @@ enum Verb {
     /// What of the uplinks' bandwidth can be handed out, what has been, and what is left?
     Capacity(capacity::Capacity),
     /// Translated connections, and what they have come to.
-    Flows(Query),
+    Flows(flows::Flows),
     /// Which ports of the node lead to which containers?
     Mappings(Query),
     /// What was dropped, where and why?
@@ -79,7 +80,7 @@ impl Cli {
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Capacity(capacity) => capacity.ask(),
-            Verb::Flows(query) => query.ask(Request::Flows),
+            Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Explain(explain) => explain.ask(),

@@ -18,10 +18,18 @@ use super::{Query, UNREACHABLE};
 impl Query {
     /// Asks, and prints the answer: 0 answered, 1 not.
     pub(super) fn ask(self, request: Request) -> ExitCode {
+        self.ask_for(request, |_| {})
+    }
+
+    /// The same, of an answer of which `choose` leaves what is wanted.
+    pub(super) fn ask_for(self, request: Request, choose: impl FnOnce(&mut Reply)) -> ExitCode {
         let socket = socket_path(self.socket.as_deref());
         let asked = Client::connect(&socket).and_then(|mut client| client.ask(request));
         let printed = match asked {
-            Ok(reply) => self.print(&reply),
+            Ok(mut reply) => {
+                choose(&mut reply);
+                self.print(&reply)
+            }
             Err(error) => return complain(&error),
         };
         // A reader that has heard enough (`| head`) is no failure.
@@ -200,6 +208,8 @@ fn flows_text(flows: &[FlowReport]) -> String {
         ("TO", Left),
         ("BECOMES", Left),
         ("STATE", Left),
+        ("PACKETS", Right),
+        ("BYTES", Right),
         ("EXPIRES", Right),
     ]);
     for flow in flows {
@@ -212,6 +222,8 @@ fn flows_text(flows: &[FlowReport]) -> String {
             SocketAddr::new(flow.dst, flow.dport).to_string(),
             format!("{}{by}", SocketAddr::new(dst, dport)),
             flow.state.clone(),
+            grouped(flow.packets),
+            bytes(flow.bytes),
             format!("{} s", flow.expires_seconds),
         ]);
     }

@@ -34,6 +34,9 @@ pub(crate) struct Run {
     /// The cgroup2 directory whose processes reach host ports from the node itself [default: all there are].
     #[arg(long, value_name = "PATH")]
     cgroup: Option<PathBuf>,
+    /// For how many translated connections there is room [default: by the machine's memory].
+    #[arg(long, value_name = "N")]
+    max_flows: Option<u32>,
     /// Declare an uplink; may be given more than once.
     #[arg(long, value_name = "IFNAME")]
     uplink: Vec<String>,
@@ -99,6 +102,7 @@ impl Run {
             state_dir: self.state_dir,
             bpffs: self.bpffs,
             cgroup: self.cgroup,
+            max_flows: self.max_flows,
             metrics: self.metrics,
             admission: self.admission,
             attach: self.attach,

@@ -224,10 +224,13 @@ impl Tables for LiveTables<'_> {
     fn follow<R>(
         &self,
         mine: &TupleKey,
-        other: &TupleKey,
+        other: &mut TupleKey,
+        _bytes: u32,
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R> {
-        let (mine, other) = (self.flow(mine)?, self.flow(other)?);
+        let mine = self.flow(mine)?;
+        other.destination_port = mine.becomes.source_port;
+        let other = self.flow(other)?;
         let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
         (mine.begun == other.begun).then(|| judge(direction(&mine), direction(&other)).0)
     }

@@ -139,13 +139,13 @@ impl Kernel {
     ///
     /// # Errors
     /// [`KernelError`]; programs that serve already go on serving.
-    pub fn open(bpffs: &Path, attach: AttachMode) -> Result<Self, KernelError> {
+    pub fn open(bpffs: &Path, attach: AttachMode, flows: Option<u32>) -> Result<Self, KernelError> {
         mount::ensure(bpffs)?;
         let older = versions::older(bpffs)?;
         let pins =
             Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
-        let (programs, maps) = object::load(&pins)?;
+        let (programs, maps) = object::load(&pins, flows)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();

@@ -1,8 +1,13 @@
 //! Host ports that cannot be had: refused by name, and nothing is half done.
 
-use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::time::Duration;
 
-use crate::stage::{NODE, Stage, mapping};
+use serde_json::{Value, json};
+use shunt_lab::{Protocol, Sandbox};
+
+use crate::stage::{NODE, Stage, address, mapping};
 
 #[test]
 fn a_port_that_another_container_has_is_refused_and_nothing_changes() {
@@ -49,6 +54,27 @@ fn mappings_that_cannot_be_meant_are_refused() {
         assert_eq!(code, *expected, "{mappings:?}: {text}");
         assert_eq!(stage.node.inventory().unwrap().since(&before), Vec::<String>::new(), "{mappings:?}");
     }
+}
+
+#[test]
+fn a_mapping_of_a_family_that_the_container_has_no_address_of_is_skipped() {
+    let stage = Stage::new();
+    let mut other = mapping(8081, 7000, "tcp");
+    other["hostIP"] = NODE[1].into();
+    let wanted = json!({ "portMappings": [mapping(8080, 7000, "tcp"), other] });
+    let network = stage.node.network("old", "cni4", &["10.79.0.0/24"]).with("runtimeConfig", wanted);
+    let sandbox = Sandbox::start(&stage.lab, &stage.node, &network, "one").unwrap();
+    let told = stage.node.agent().ask("mappings").unwrap();
+    let ports: Vec<_> = told.as_array().unwrap().iter().map(|mapping| &mapping["host_port"]).collect();
+    assert_eq!(ports, [8080], "{told}");
+    let _echo = sandbox.echo(sandbox.addresses()[0], 7000).unwrap();
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(5, 100).unwrap();
+    for (client, name) in [(&stage.outside, NODE[1]), (stage.node.namespace(), "::1")] {
+        let to = (address(name), 8080).into();
+        let refused = client.enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(10))).unwrap();
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused, "{name}");
+    }
+    sandbox.delete(&stage.node, &network).unwrap();
 }
 
 fn text_id(mappings: &[Value]) -> String {

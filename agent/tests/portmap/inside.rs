@@ -80,6 +80,26 @@ fn neighbours_that_use_the_same_source_port_each_get_their_own_answers() {
     }
 }
 
+#[test]
+fn a_client_outside_that_uses_one_source_port_for_several_ports_of_one_container_gets_its_own_answers() {
+    let mut stage = Stage::new();
+    stage.add("one", &[8080, 8081, 8082].map(|port| mapping(port, 7000, "tcp")));
+    let _echo = stage.echo(0, 7000);
+    let mut streams = [8080, 8081, 8082].map(|port| {
+        let to: SocketAddr = (stage_address(NODE[0]), port).into();
+        stage.outside.enter(|| connect_from(5555, to)).unwrap()
+    });
+    for round in 0..20u8 {
+        for (at, stream) in (0u8..).zip(&mut streams) {
+            let said = [round, at, 9];
+            stream.write_all(&said).unwrap();
+            let mut heard = [0; 3];
+            stream.read_exact(&mut heard).unwrap();
+            assert_eq!(heard, said);
+        }
+    }
+}
+
 fn stage_address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }

@@ -40,6 +40,11 @@ fn host_ports_and_their_connections_are_told() {
     let (outside, other) = (of(OUTSIDE[0]), of(&stage.sandboxes[1].addresses()[0].to_string()));
     assert_eq!((&outside["state"], &outside["dport"]), (&json!("established"), &json!(8080)));
     assert_eq!(outside["translated"]["src"], OUTSIDE[0], "the client's own address");
+    let (packets, bytes) = (outside["packets"].as_u64().unwrap(), outside["bytes"].as_u64().unwrap());
+    assert!(
+        packets >= 9 && bytes > 600 + 14 * packets,
+        "three handshakes' and six payloads': {packets} {bytes}"
+    );
     assert_eq!((&outside["translated"]["dst"], &outside["translated"]["dport"]), (&json!(v4), &json!(7000)));
     assert_eq!(other["translated"]["src"], NODE[0], "a neighbour's is the node's");
     let left = outside["expires_seconds"].as_u64().unwrap();

@@ -31,8 +31,12 @@ pub(crate) fn mapping(host_port: u16, container_port: u16, protocol: &str) -> Va
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let lab = Lab::new().unwrap();
-        let node = Node::start(&lab, "node").unwrap();
+        Self::with(Lab::new().unwrap(), &[])
+    }
+
+    /// The same with more arguments for the agent.
+    pub(crate) fn with(lab: Lab, arguments: &[&str]) -> Self {
+        let node = Node::start_with(&lab, "node", arguments).unwrap();
         let outside = lab.namespace("outside").unwrap();
         join(&node, "up0", &outside, "eth0");
         for (namespace, ifname, addresses) in [(node.namespace(), "up0", NODE), (&outside, "eth0", OUTSIDE)] {

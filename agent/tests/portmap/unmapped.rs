@@ -7,7 +7,6 @@ use shunt_lab::{Protocol, uninterrupted};
 
 use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
 
-const DATAGRAMS: u64 = 10_000;
 /// How many are on their way at a time: fewer than a socket's buffer holds.
 const BATCH: u64 = 50;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,6 +21,16 @@ fn random(state: &mut u64) -> u64 {
 
 #[test]
 fn datagrams_to_unmapped_ports_reach_the_nodes_own_sockets_as_they_were_sent() {
+    nothing_is_altered(10_000);
+}
+
+#[test]
+#[ignore = "takes a minute: --ignored"]
+fn a_hundred_thousand_of_them_do() {
+    nothing_is_altered(100_000);
+}
+
+fn nothing_is_altered(datagrams: u64) {
     let mut stage = Stage::new();
     stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8053, 7000, "udp")]);
     let _echo = stage.echo(0, 7000);
@@ -42,7 +51,7 @@ fn datagrams_to_unmapped_ports_reach_the_nodes_own_sockets_as_they_were_sent() {
         OUTSIDE.map(|at| stage.outside.enter(|| UdpSocket::bind((address(at), 0)).unwrap()).unwrap());
     let before = stage.node.agent().port("one").unwrap();
     let mut sent = Vec::new();
-    for serial in 0..DATAGRAMS {
+    for serial in 0..datagrams {
         let server = &servers[(random(&mut state) % servers.len() as u64) as usize];
         let to = server.local_addr().unwrap();
         let client = &clients[usize::from(to.is_ipv6())];

@@ -75,7 +75,12 @@ impl Agent {
     pub fn start(&mut self, namespace: &Namespace) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.arg("run").arg("--socket").arg(&self.socket).arg("--state-dir").arg(&self.state);
-        command.arg("--bpffs").arg(&self.bpffs).args(&self.arguments);
+        command.arg("--bpffs").arg(&self.bpffs);
+        // Many agents run on one machine, and few of them translate much.
+        if !self.arguments.iter().any(|argument| argument == "--max-flows") {
+            command.args(["--max-flows", "65536"]);
+        }
+        command.args(&self.arguments);
         let mut daemon = Daemon::start(namespace, command, &self.log)?;
         let begun = Instant::now();
         while let Err(error) = self.ask("status") {

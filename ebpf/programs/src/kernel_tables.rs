@@ -161,21 +161,26 @@ impl Tables for KernelTables {
     fn follow<R>(
         &self,
         mine: &TupleKey,
-        other: &TupleKey,
+        other: &mut TupleKey,
+        bytes: u32,
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R> {
         let mine = FLOWS.get_ptr_mut(mine)?;
-        let other = FLOWS.get_ptr(other)?;
+        // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
+        other.destination_port = unsafe { (*mine).becomes.source_port };
+        let other = FLOWS.get_ptr(&*other)?;
         // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
         // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
         unsafe {
             if (*mine).begun != (*other).begun {
                 return None;
             }
-            let (result, becomes) = judge(direction(mine), direction(other));
-            if let Some(Direction { shown, touched }) = becomes {
+            let (result, after) = judge(direction(mine), direction(other));
+            if let Some(Direction { shown, touched }) = after {
                 (*mine).shown = shown.0;
                 (*mine).touched = touched;
+                (*mine).packets += 1;
+                (*mine).bytes += u64::from(bytes);
             }
             Some(result)
         }

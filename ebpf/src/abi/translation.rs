@@ -145,6 +145,10 @@ pub struct Translation {
     /// When the connection began, by the same clock. Both of its entries have the same: so a half that was left over is
     /// never taken for another connection's.
     pub begun: u64,
+    /// How many packets of this direction came. Written as `shown` is.
+    pub packets: u64,
+    /// How many bytes they had, Ethernet headers included.
+    pub bytes: u64,
     /// The mapping's place in `COUNTERS`.
     pub slot: u32,
     /// `TRANSLATION_…` bits.
@@ -162,5 +166,5 @@ const _: () = {
     assert!(size_of::<PeerKey>() == 32);
     assert!(size_of::<Peer>() == 20);
     assert!(size_of::<TupleKey>() == 44);
-    assert!(size_of::<Translation>() == 72);
+    assert!(size_of::<Translation>() == 88);
 };

@@ -11,13 +11,13 @@ use crate::verdict::{PassReason, Stop};
 /// # Errors
 /// Passes what is no answer.
 #[inline(always)]
-pub fn becomes<T: Tables>(segment: &Segment, tables: &T) -> Result<TupleKey, Stop> {
+pub fn becomes<T: Tables>(segment: &Segment, bytes: u32, tables: &T) -> Result<TupleKey, Stop> {
     let no_answer = Stop::Pass(PassReason::ToHost);
-    let becomes = tables.becomes(&segment.key).ok_or(no_answer)?;
     let now = tables.boot_time();
     let protocol = Protocol(segment.key.protocol);
-    let request = becomes.reversed(becomes.domain);
-    let fate = tables.follow(&segment.key, &request, |mine, openers| {
+    let becomes = tables.becomes(&segment.key).ok_or(no_answer)?;
+    let mut request = becomes.reversed(becomes.domain);
+    let fate = tables.follow(&segment.key, &mut request, bytes, |mine, openers| {
         let fate = fate(protocol, openers, mine, false, now);
         (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });

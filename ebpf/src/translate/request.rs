@@ -67,37 +67,45 @@ pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
     })
 }
 
-/// Follows the packet's connection, or begins one. A neighbour's source port in `becomes` may be changed by that: two of
-/// them have one address then.
+/// Follows the packet's connection of `bytes` bytes, or begins one. The source port in `becomes` may be changed by that:
+/// where two neighbours have one address then, or one client asks for two ports of the node that lead to the same one.
 ///
 /// # Errors
 /// Passes what belongs to none and begins none, what is not for an address of the node, and what would have another
 /// connection's tuple.
 #[inline(always)]
-pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, tables: &T) -> Result<(), Stop> {
+pub fn follow<T: Tables>(
+    segment: &Segment,
+    becomes: &mut TupleKey,
+    bytes: u32,
+    tables: &T,
+) -> Result<(), Stop> {
     let now = tables.boot_time();
     let asks = segment.flags().is_none_or(opens);
-    if is_neighbors(segment, becomes)
-        && let Some(held) = tables.becomes(&segment.key)
-    {
-        becomes.source_port = held.source_port;
-    }
-    let answer = becomes.reversed(becomes.domain);
     let protocol = Protocol(segment.key.protocol);
-    let known = tables.follow(&segment.key, &answer, |mine, others| {
+    let mut answer = becomes.reversed(becomes.domain);
+    let known = tables.follow(&segment.key, &mut answer, bytes, |mine, others| {
         let fate = fate(protocol, mine, others, asks, now);
         (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });
     match known {
-        Some(Fate::Continues) => Ok(()),
-        Some(Fate::Renews) => begin(segment, becomes, now, tables),
-        None if asks => begin(segment, becomes, now, tables),
-        Some(Fate::Strays) | None => Err(Stop::Pass(PassReason::Stray)),
+        Some(Fate::Continues) => {
+            becomes.source_port = answer.destination_port;
+            Ok(())
+        }
+        _ if asks => begin(segment, becomes, now, bytes, tables),
+        _ => Err(Stop::Pass(PassReason::Stray)),
     }
 }
 
 #[inline(always)]
-fn begin<T: Tables>(segment: &Segment, becomes: &mut TupleKey, now: u64, tables: &T) -> Result<(), Stop> {
+fn begin<T: Tables>(
+    segment: &Segment,
+    becomes: &mut TupleKey,
+    now: u64,
+    bytes: u32,
+    tables: &T,
+) -> Result<(), Stop> {
     if !tables.is_local(&segment.key.destination) {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
@@ -106,6 +114,8 @@ fn begin<T: Tables>(segment: &Segment, becomes: &mut TupleKey, now: u64, tables:
         shown: Shown::NOTHING.0,
         touched: now,
         begun: now,
+        packets: 0,
+        bytes: 0,
         slot: 0,
         flags: 0,
     };
@@ -121,7 +131,7 @@ fn begin<T: Tables>(segment: &Segment, becomes: &mut TupleKey, now: u64, tables:
                     && tables.replace_flow(&answer, &value)
             }
         };
-        if is_there || !is_neighbors(segment, becomes) {
+        if is_there {
             break;
         }
         becomes.source_port = other_port(&segment.key, attempt);
@@ -132,16 +142,12 @@ fn begin<T: Tables>(segment: &Segment, becomes: &mut TupleKey, now: u64, tables:
     value.becomes = *becomes;
     value.shown = Shown::NOTHING.after(segment.flags()).0;
     value.flags = TRANSLATION_OPENER;
+    (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(becomes.domain));
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     Ok(())
-}
-
-#[inline(always)]
-fn is_neighbors(segment: &Segment, becomes: &TupleKey) -> bool {
-    segment.key.domain == becomes.domain
 }
 
 /// Another source port, which is nobody's but by chance, and another one at each attempt.

@@ -155,18 +155,23 @@ impl Tables for MemoryTables {
     fn follow<R>(
         &self,
         mine: &TupleKey,
-        other: &TupleKey,
+        other: &mut TupleKey,
+        bytes: u32,
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R> {
         let mut flows = self.flows.borrow_mut();
-        let (own, others) = (*flows.get(mine)?, *flows.get(other)?);
+        let own = *flows.get(mine)?;
+        other.destination_port = own.becomes.source_port;
+        let others = *flows.get(other)?;
         if own.begun != others.begun {
             return None;
         }
         let direction = |flow: Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
-        let (result, becomes) = judge(direction(own), direction(others));
-        if let (Some(Direction { shown, touched }), Some(flow)) = (becomes, flows.get_mut(mine)) {
+        let (result, after) = judge(direction(own), direction(others));
+        if let (Some(Direction { shown, touched }), Some(flow)) = (after, flows.get_mut(mine)) {
             (flow.shown, flow.touched) = (shown.0, touched);
+            flow.packets += 1;
+            flow.bytes += u64::from(bytes);
         }
         Some(result)
     }

@@ -33,6 +33,12 @@ const ENDED: u16 = 40_001;
 /// The same, where a half of the connection is missing.
 const HALF: u16 = 40_002;
 
+/// The same, of connections by another port of the node to the same one of the container.
+const TAKEN: u16 = 40_004;
+
+/// The same, of connections that were given the port behind it, since another has theirs.
+const GIVEN: u16 = 40_005;
+
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
 
@@ -93,6 +99,8 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
             (TCP, 8080, 80, ENDED, reset),
             (TCP, 8080, 80, HALF, established),
             (TCP, 8080, 80, MIXED, established),
+            (TCP, 8079, 80, TAKEN, established),
+            (TCP, 8080, 80, GIVEN, established),
         ] {
             let request = TupleKey {
                 domain: 0,
@@ -105,6 +113,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
             };
             let becomes = TupleKey {
                 domain: BRIDGE,
+                source_port: (client_port + u16::from(client_port == GIVEN)).into(),
                 destination_port: L4Port::from(inner),
                 destination: place("tau").addresses()[family].into(),
                 ..request
@@ -114,6 +123,8 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 shown: shown.0,
                 touched: now,
                 begun: if client_port == MIXED { now - u64::from(flags) } else { now },
+                packets: 0,
+                bytes: 0,
                 slot: 0,
                 flags,
             };
@@ -153,6 +164,8 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
                 shown: Shown::NOTHING.segment(0x10).0,
                 touched: now,
                 begun: now,
+                packets: 0,
+                bytes: 0,
                 slot: 0,
                 flags,
             };

@@ -196,4 +196,13 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "the node could not reach other hosts' ports of the same number",
         judge: Judge::Host,
     },
+    // request
+    Fault {
+        name: "given-port-forgotten",
+        file: "ebpf/src/translate/request.rs",
+        find: "becomes.source_port = answer.destination_port;",
+        replace: "",
+        why: "a connection that was given another source port would lose it with its second packet",
+        judge: Judge::Host,
+    },
 ];

@@ -1,0 +1,47 @@
+//! How many translated connections there is room for, by the machine's memory.
+
+use std::fs;
+
+/// Connections for which there is room on the smallest machine, and the most that a machine's memory is asked for.
+const LEAST: u32 = 32_768;
+const MOST: u32 = 524_288;
+
+/// The most entries that the map can have.
+pub const MOST_ENTRIES: u32 = 2 * MOST;
+
+/// Bytes of kernel memory of a connection: two entries of an LRU hash, with their keys, values, links and hash buckets
+/// (measured: 402).
+const CONNECTION: u64 = 402;
+
+/// The part of the memory that they may take.
+const PART: u64 = 256;
+
+/// How many entries the map is made with.
+pub fn flow_entries(wanted: Option<u32>) -> u32 {
+    2 * wanted.unwrap_or_else(|| connections(memory().unwrap_or_default())).clamp(1, MOST)
+}
+
+fn connections(bytes: u64) -> u32 {
+    u32::try_from(bytes / PART / CONNECTION).unwrap_or(MOST).clamp(LEAST, MOST)
+}
+
+/// The machine's memory in bytes, by `/proc/meminfo`.
+fn memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(kilobytes.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_machine_has_room_for_the_least_and_a_large_one_for_the_most() {
+        assert_eq!(connections(1 << 30), LEAST);
+        assert_eq!(connections(32 << 30), 333_883);
+        assert_eq!(connections(1 << 40), MOST);
+        assert_eq!(flow_entries(Some(1_000)), 2_000);
+        assert!(memory().is_some_and(|bytes| bytes > 100 << 20));
+    }
+}

@@ -1,0 +1,97 @@
+//! `shunt-agent flows`: the connections that are asked for, of all that there are.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+
+use clap::Args;
+use shunt_agent_api::{FlowReport, Reply, Request};
+
+use super::Query;
+
+/// Options of `flows`; each leaves fewer of them.
+#[derive(Args, Debug)]
+pub(crate) struct Flows {
+    #[command(flatten)]
+    query: Query,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+#[derive(Args, Debug, Default)]
+struct Wanted {
+    /// Only this protocol: tcp, udp.
+    #[arg(long)]
+    proto: Option<String>,
+    /// Only those with this address on either side, the client's, the node's or the container's.
+    #[arg(long, value_name = "IP")]
+    address: Option<IpAddr>,
+    /// Only those with this port on either side.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Only those in this state: opening, established, closing, closed, reset.
+    #[arg(long)]
+    state: Option<String>,
+}
+
+impl Flows {
+    pub(super) fn ask(self) -> ExitCode {
+        let Self { query, wanted } = self;
+        query.ask_for(Request::Flows, |reply| {
+            if let Reply::Flows(flows) = reply {
+                flows.retain(|flow| wanted.has(flow));
+            }
+        })
+    }
+}
+
+impl Wanted {
+    fn has(&self, flow: &FlowReport) -> bool {
+        let to = flow.translated;
+        let proto = self.proto.as_ref().is_none_or(|proto| *proto == flow.proto.to_string());
+        let state = self.state.as_ref().is_none_or(|state| *state == flow.state);
+        let address = self.address.is_none_or(|ip| [flow.src, flow.dst, to.src, to.dst].contains(&ip));
+        let port = self.port.is_none_or(|port| [flow.sport, flow.dport, to.sport, to.dport].contains(&port));
+        proto && state && address && port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shunt_agent_api::{FlowEnds, Protocol};
+
+    use super::*;
+
+    fn ip(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    #[test]
+    fn each_option_leaves_out_what_it_does_not_name() {
+        let ends = FlowEnds { src: ip(1), sport: 4000, dst: ip(3), dport: 80 };
+        let flow = FlowReport {
+            proto: Protocol::Tcp,
+            src: ip(1),
+            sport: 4000,
+            dst: ip(2),
+            dport: 8080,
+            translated: ends,
+            state: "established".to_owned(),
+            expires_seconds: 7,
+            packets: 1,
+            bytes: 60,
+        };
+        assert!(Wanted::default().has(&flow));
+        for last in [1, 2, 3] {
+            assert!(Wanted { address: Some(ip(last)), ..Wanted::default() }.has(&flow));
+        }
+        assert!(Wanted { port: Some(80), state: Some("established".into()), ..Wanted::default() }.has(&flow));
+        for other in [
+            Wanted { proto: Some("udp".into()), ..Wanted::default() },
+            Wanted { address: Some(ip(4)), ..Wanted::default() },
+            Wanted { port: Some(443), ..Wanted::default() },
+            Wanted { proto: Some("tcp".into()), state: Some("closed".into()), ..Wanted::default() },
+        ] {
+            assert!(!other.has(&flow), "{other:?}");
+        }
+    }
+}
