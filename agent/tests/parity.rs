@@ -25,7 +25,7 @@ use dataplane::port::Missing;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::{outside, world};
+use golden::{interfaces, outside, world};
 use kernel::{Kernel, in_world_namespace};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -137,6 +137,8 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
         let outcome = runner.run(&input, |(which, (entry, missing), (place, origin), changes, length)| {
             let (entry, missing) = (Entry::ALL[entry], BOTH[missing]);
             let here = match everywhere[place].ifindex {
+                _ if entry == Entry::FromTrunk => interfaces::MASTER,
+                _ if entry == Entry::ToTrunk => interfaces::PARENT,
                 ifindex if entry != Entry::FromWire || ifindex == world::BRIDGE => ifindex,
                 _ => outside::UPLINK,
             };
@@ -150,7 +152,8 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             packet.readable = packet.bytes.len();
             packet.origin = origin.map_or(0, |origin| everywhere[origin].ifindex);
             // A copy really leaves by a device, which cannot cut what a test run only says is to be cut.
-            let is_cut = entry == Entry::FromMember && packet.segment_size != 0;
+            let copies = matches!(entry, Entry::FromMember | Entry::FromVlan | Entry::FromTrunk);
+            let is_cut = copies && packet.segment_size != 0;
             if is_cut || !can_run(&packet) {
                 return Err(TestCaseError::reject("a packet that no test run takes"));
             }

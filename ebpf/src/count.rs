@@ -12,8 +12,8 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
     match *verdict {
         Verdict::Deliver(delivery) => {
             tables.count(port.slot, Lane::FromFast, bytes);
-            // What leaves the node has no receiver here.
-            if !matches!(delivery.way, Way::Neighbor(_)) {
+            // What leaves the node has no receiver here, and what is sent in by another port is counted there.
+            if !matches!(delivery.way, Way::Neighbor(_) | Way::Wire | Way::Into) {
                 tables.count(delivery.slot, Lane::ToFast, bytes);
             }
         }

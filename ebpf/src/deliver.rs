@@ -9,6 +9,7 @@ use crate::tables::RouteQuery;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
+const TAG_BYTES: u32 = 4;
 
 /// Hands a frame that came out of a container to `station`: into its peer where that is up and nothing has to be
 /// passed on the way, else through its port.
@@ -85,10 +86,21 @@ pub fn survives(segment: &Segment) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Hands a frame that has been found to fit to `station`, through its port. It counts as judged there.
 #[inline(always)]
-fn through_port<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
+pub fn through_port<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     packet.mark_judged();
     Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Port }
+}
+
+/// The same as [`fits`] for a frame whose tag will be taken off: in the bytes it takes four more than the receiver will get.
+///
+/// # Errors
+/// Passes what does not fit.
+#[inline(always)]
+pub fn fits_tagged<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
+    let mtu = if packet.tag().is_none() { station.mtu + TAG_BYTES } else { station.mtu };
+    fits(packet, &Station { mtu, ..*station })
 }
 
 /// Whether a frame may go to `station`. The kernel's bridge drops a frame that is larger than its port's MTU, and lets

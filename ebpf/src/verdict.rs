@@ -35,6 +35,10 @@ pub enum Way {
     Port,
     /// Out of any interface, to the neighbour with this address (`bpf_redirect_neigh`), whom the kernel resolves.
     Neighbor(Address),
+    /// Out of a master, tagged.
+    Wire,
+    /// In by a host end (`BPF_F_INGRESS`), as if its container had sent it.
+    Into,
 }
 
 /// A stage's word that the journey is over before delivery.
@@ -67,6 +71,8 @@ impl Verdict {
             Self::Deliver(Delivery { ifindex, way: Way::Peer, .. }) => (2, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Port, .. }) => (3, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Neighbor(_), .. }) => (4, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Wire, .. }) => (6, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Into, .. }) => (7, ifindex, 0),
         }
     }
 }
@@ -141,6 +147,8 @@ reasons! {
         Expiring = 35, "translate", "expiring";
         /// The kernel knows no route for what it would become, or only one that it does not fit.
         NoRoute = 36, "translate", "no_route";
+        /// In no VLAN that an interface behind this one is in.
+        NoInterface = 60, "find", "no_interface";
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod delivery_faults;
 mod fault;
+mod interface_faults;
 mod judging_faults;
 mod program_faults;
 mod reading_faults;
@@ -24,12 +25,13 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 6] = [
+const FAULTS: [&[Fault]; 7] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
     vlan_faults::FAULTS,
+    interface_faults::FAULTS,
     program_faults::FAULTS,
 ];
 

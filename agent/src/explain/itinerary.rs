@@ -20,6 +20,10 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
         (Program::FromHost, _) => &["port", "parse", "find", "isolate", "notice", "deliver"],
         (Program::FromMapped, _) => &["port", "parse", "admit", "find", "translate", "deliver"],
         (Program::FromWire, _) => &["parse", "translate", "find", "isolate", "deliver"],
+        (Program::FromVlan, _) => {
+            &["port", "parse", "admit", "classify", "police", "find", "form", "deliver"]
+        }
+        (Program::FromTrunk | Program::ToTrunk, _) => &["parse", "find", "form", "deliver"],
     }
 }
 

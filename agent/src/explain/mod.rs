@@ -45,6 +45,9 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::FromHost, _) => journey::from_host(packet, here, &tables),
         (Program::FromMapped, _) => journey::from_mapped(packet, here, &tables),
         (Program::FromWire, _) => journey::from_wire(packet, here, &tables),
+        (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
+        (Program::FromTrunk, _) => vlan::from_trunk(packet, here, &tables),
+        (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),
     };
     let end = end(&verdict, &packet.copies, &tables);
     let asked = tables.into_asked()?;
@@ -98,6 +101,8 @@ fn end(verdict: &Verdict, copies: &[u32], tables: &LiveTables<'_>) -> End {
                 Way::Peer => format!("into the peer of {name}"),
                 Way::Port => format!("out of {name}"),
                 Way::Neighbor(_) => format!("out of {name}, to the next hop"),
+                Way::Wire => format!("out of {name}, tagged"),
+                Way::Into => format!("in by {name}, tagged"),
             };
             ("deliver", text)
         }

@@ -62,7 +62,9 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
-            let ifindexes = world::places().map(|place| place.ifindex).chain([world::ifindex("stranger")]);
+            let ifindexes = world::places()
+                .map(|place| place.ifindex)
+                .chain(["stranger", "master", "parent"].map(world::ifindex));
             for ifindex in ifindexes {
                 let index = ifindex.to_string();
                 let name = format!("w{index}");

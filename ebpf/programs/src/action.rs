@@ -1,6 +1,6 @@
 //! A verdict in the kernel's words.
 
-use aya_ebpf::bindings::{TC_ACT_SHOT, TC_ACT_UNSPEC};
+use aya_ebpf::bindings::{BPF_F_INGRESS, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
 use dataplane::{Delivery, Verdict, Way};
 
@@ -29,6 +29,14 @@ pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
         Verdict::Deliver(Delivery { ifindex, way: Way::Neighbor(next_hop), .. }) => {
             neighbor::redirect(ifindex, next_hop)
         }
+        // SAFETY: as above.
+        Verdict::Deliver(Delivery { ifindex, way: Way::Wire, .. }) => unsafe {
+            bpf_redirect(ifindex, 0) as i32
+        },
+        // SAFETY: as above.
+        Verdict::Deliver(Delivery { ifindex, way: Way::Into, .. }) => unsafe {
+            bpf_redirect(ifindex, u64::from(BPF_F_INGRESS)) as i32
+        },
         Verdict::Pass(_) => TC_ACT_UNSPEC,
         // The copies are on their way.
         Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,

@@ -90,6 +90,33 @@ pub(crate) fn from_wire(ctx: TcContext) -> i32 {
     action::take(&packet, verdict)
 }
 
+/// tc ingress of the host end of a VLAN interface.
+#[classifier]
+pub(crate) fn from_vlan(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = vlan::from_interface(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc ingress of a VLAN interface's master.
+#[classifier]
+pub(crate) fn from_trunk(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = vlan::from_trunk(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc egress of a host veth end whose container has VLAN interfaces on the other end.
+#[classifier]
+pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = vlan::to_trunk(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
 /// On the host the programs are only linted.
 #[cfg(not(target_arch = "bpf"))]
 fn main() {}

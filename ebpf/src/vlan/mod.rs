@@ -9,9 +9,11 @@
 mod classify;
 mod flood;
 mod form;
+mod interface;
 
 pub use classify::Vlan;
 pub use form::Form;
+pub use interface::{from_interface, from_trunk, to_trunk};
 
 use crate::abi::vlan::VID_ANY;
 use crate::abi::{Port, PortKey, StationKey};

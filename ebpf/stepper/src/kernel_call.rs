@@ -24,6 +24,9 @@ const REDIRECT_NEIGHBOR: i32 = 152;
 const REDIRECT_PEER: i32 = 155;
 pub(crate) const LOOP: i32 = 181;
 
+/// Of `bpf_redirect`'s flags: in by the interface, not out of it.
+const BPF_F_INGRESS: u64 = 1;
+
 /// What the redirecting helpers return.
 const TC_ACT_REDIRECT: i64 = 7;
 
@@ -96,6 +99,7 @@ pub(crate) fn call(
             machine.memory.bytes_mut(two, FIB_LOOKUP_BYTES)?.copy_from_slice(&answer.lookup);
             answer.code
         }
+        REDIRECT if two & BPF_F_INGRESS != 0 => redirect(machine, Redirect::Into(one as u32)),
         REDIRECT => redirect(machine, Redirect::Port(one as u32)),
         REDIRECT_PEER => redirect(machine, Redirect::Peer(one as u32)),
         REDIRECT_NEIGHBOR => redirect(machine, Redirect::Neighbor(one as u32)),

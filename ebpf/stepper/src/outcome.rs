@@ -13,6 +13,8 @@ pub enum Redirect {
     Peer(u32),
     /// Out of an interface, to a neighbour.
     Neighbor(u32),
+    /// In by an interface.
+    Into(u32),
 }
 
 /// What one run came to.

@@ -5,7 +5,7 @@
 //! entry: from_container alpha      the program and the interface it runs on
 //! state: gso 1448, tag 5, judged, linear 14, from beta    (optional) what the frame has beside its bytes
 //! missing: drop                    (optional) the program is one for restricted ports
-//! expect: peer beta                or `port NAME`, `pass REASON`, `drop REASON`, `flood COPIES`
+//! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
 //! copies: red2 trunk:10            (optional) where copies go in their order, and with which tags
 //! counts: alpha.from_fast beta.to_fast
@@ -43,10 +43,13 @@ pub enum Entry {
     /// `from_container` of the programs for ports in VLANs.
     FromMember,
     ToMember,
+    FromVlan,
+    FromTrunk,
+    ToTrunk,
 }
 
 impl Entry {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
@@ -54,6 +57,9 @@ impl Entry {
         Self::FromWire,
         Self::FromMember,
         Self::ToMember,
+        Self::FromVlan,
+        Self::FromTrunk,
+        Self::ToTrunk,
     ];
 
     pub const fn program(self) -> &'static str {
@@ -63,6 +69,9 @@ impl Entry {
             Self::FromHost => "from_host",
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
+            Self::FromVlan => "from_vlan",
+            Self::FromTrunk => "from_trunk",
+            Self::ToTrunk => "to_trunk",
         }
     }
 
@@ -70,6 +79,7 @@ impl Entry {
     pub const fn set(self, missing: Missing) -> u32 {
         match (self, missing) {
             (Self::FromMember | Self::ToMember, _) => 2,
+            (Self::FromVlan | Self::FromTrunk | Self::ToTrunk, _) => 0,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
         }
@@ -99,6 +109,9 @@ impl Entry {
             Self::FromWire => journey::from_wire(packet, here, tables),
             Self::FromMember => vlan::from_member(packet, here, tables),
             Self::ToMember => vlan::to_member(packet, here, tables),
+            Self::FromVlan => vlan::from_interface(packet, here, tables),
+            Self::FromTrunk => vlan::from_trunk(packet, here, tables),
+            Self::ToTrunk => vlan::to_trunk(packet, here, tables),
         }
     }
 }
@@ -221,6 +234,8 @@ fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
         ["peer", place] => (2, world::ifindex(place), 0),
         ["port", place] => (3, world::ifindex(place), 0),
         ["neighbor", place] => (4, world::ifindex(place), 0),
+        ["wire", place] => (6, world::ifindex(place), 0),
+        ["into", place] => (7, world::ifindex(place), 0),
         ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
         ["flood", copies] => (5, copies.parse().expect("how many copies"), 0),
         ["drop", reason] => (1, 0, number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),

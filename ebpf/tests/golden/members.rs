@@ -3,6 +3,7 @@
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
 
+use super::interfaces;
 use super::world::{Place, container};
 
 pub const BRIDGE: u32 = 4000;
@@ -46,6 +47,7 @@ pub fn members() -> Vec<(MemberKey, Member)> {
         .map(|(position, ifindex)| {
             (MemberKey { bridge: BRIDGE, position: position as u32 }, Member { ifindex })
         })
+        .chain(interfaces::members())
         .collect()
 }
 

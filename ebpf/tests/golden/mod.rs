@@ -7,6 +7,7 @@
 
 pub mod bytes_packet;
 pub mod case;
+pub mod interfaces;
 pub mod members;
 pub mod memory_tables;
 pub mod outside;

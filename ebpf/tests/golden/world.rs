@@ -6,13 +6,13 @@ use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_WIRE, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
+    PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
     STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
 
-use super::members;
+use super::{interfaces, members};
 
 /// An interface of the world: the host end of a container's veth, or a bridge.
 pub struct Place {
@@ -106,9 +106,9 @@ pub const PLACES: [Place; 24] = [
     Place { restrictions: PORT_STORM, ..container("phi", 1021) },
 ];
 
-/// All places: those of [`PLACES`], then those in VLANs.
+/// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces.
 pub fn places() -> impl Iterator<Item = &'static Place> + Clone {
-    PLACES.iter().chain(&members::PLACES)
+    PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES)
 }
 
 /// The place with this name; `stranger` is an interface that no map knows, and so is `uplink`.
@@ -116,8 +116,12 @@ pub fn ifindex(name: &str) -> u32 {
     if name == "uplink" {
         return super::outside::UPLINK;
     }
-    if name == "stranger" {
-        return 3000;
+    if let Some((_, ifindex)) =
+        [("stranger", 3000), ("master", interfaces::MASTER), ("parent", interfaces::PARENT)]
+            .into_iter()
+            .find(|(other, _)| *other == name)
+    {
+        return ifindex;
     }
     places().find(|place| place.name == name).unwrap_or_else(|| panic!("no place named {name}")).ifindex
 }
@@ -192,7 +196,9 @@ pub fn stations() -> Vec<(StationKey, Station)> {
         .filter(|place| place.restrictions & PORT_STRANGER == 0)
         .map(|place| {
             let vid = if place.bridge == members::BRIDGE { VID_ANY } else { place.vid };
-            let key = StationKey { bridge: place.bridge, vid, mac: place.mac() };
+            let is_within = place.restrictions & PORT_WITHIN != 0;
+            let mac = if is_within { Mac::default() } else { place.mac() };
+            let key = StationKey { bridge: place.bridge, vid, mac };
             let station =
                 Station { ifindex: place.ifindex, slot: place.slot(), mtu: place.mtu, flags: place.station };
             (key, station)
