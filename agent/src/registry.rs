@@ -5,7 +5,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use dataplane::abi::{MAX_SLOTS, NO_SLOT};
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, BridgePort, Restrictions};
+use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
 
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;
@@ -25,6 +25,8 @@ pub struct Attachment {
     pub others: Others,
     /// Whether its programs are left to go with its link, which is about to be deleted.
     pub abandoned: bool,
+    /// Whether VLAN interfaces are on the container's end.
+    pub is_parent: bool,
 }
 
 impl Attachment {
@@ -36,6 +38,11 @@ impl Attachment {
     /// The station that the kernel's bridge is told of: it must know nothing of a port in VLANs.
     pub fn known_station(&self) -> Option<Mac> {
         self.port.restrictions.vlans.is_none().then_some(self.mac)
+    }
+
+    /// Whether it is in a list by which the programs flood.
+    pub fn is_flooded_to(&self) -> bool {
+        self.port.restrictions.vlans.is_some() || self.port.vlan.is_some_and(|vlan| !vlan.within)
     }
 
     /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
@@ -62,6 +69,22 @@ pub struct Bridge {
     pub slot: u32,
 }
 
+/// What VLAN interfaces are joined to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trunk {
+    /// The master, or the host end of the container's interface that they are on.
+    pub link: Interface,
+    /// Whether it is the latter.
+    pub within: bool,
+}
+
+impl Trunk {
+    /// That of a VLAN interface; none for a port of a bridge.
+    pub fn of(port: &BridgePort) -> Option<Self> {
+        port.vlan.map(|vlan| Self { link: port.bridge.clone(), within: vlan.within })
+    }
+}
+
 /// Every attachment, by each of its names.
 ///
 /// Invariant: the bridge of every attachment is in `bridges`, and no two attachments share a host end.
@@ -70,6 +93,7 @@ pub struct Registry {
     attachments: BTreeMap<AttachmentKey, Attachment>,
     hosts: HashMap<u32, AttachmentKey>,
     bridges: BTreeMap<u32, Bridge>,
+    trunks: BTreeSet<Trunk>,
     /// Counter slots.
     pub slots: Slots,
 }
@@ -118,7 +142,33 @@ impl Registry {
 
     /// The attachments of one bridge.
     pub fn of_bridge(&self, bridge: u32) -> impl Iterator<Item = &Attachment> {
-        self.attachments.values().filter(move |attachment| attachment.port.bridge.index == bridge)
+        let on = move |attachment: &&Attachment| attachment.port.bridge.index == bridge;
+        self.attachments.values().filter(on).filter(|attachment| attachment.port.vlan.is_none())
+    }
+
+    /// The attachments that are joined to one trunk.
+    pub fn of_trunk(&self, trunk: &Trunk) -> impl Iterator<Item = &Attachment> {
+        self.attachments.values().filter(|attachment| Trunk::of(&attachment.port).as_ref() == Some(trunk))
+    }
+
+    /// Every trunk that has attachments.
+    pub fn trunks(&self) -> impl Iterator<Item = &Trunk> {
+        self.trunks.iter()
+    }
+
+    /// Whether there is this trunk.
+    pub fn has_trunk(&self, trunk: &Trunk) -> bool {
+        self.trunks.contains(trunk)
+    }
+
+    /// Notes a trunk. False if it was known.
+    pub fn insert_trunk(&mut self, trunk: Trunk) -> bool {
+        self.trunks.insert(trunk)
+    }
+
+    /// Forgets a trunk. False if there was none.
+    pub fn remove_trunk(&mut self, trunk: &Trunk) -> bool {
+        self.trunks.remove(trunk)
     }
 
     /// Notes an attachment. Its bridge has been noted before.

@@ -23,6 +23,7 @@ mod random;
 pub mod result;
 mod sysctl;
 mod verbs;
+mod vlan;
 
 pub use about::ABOUT;
 pub use entry::{Reply, run};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bandwidth, PortMapping, Restrictions, Service};
+use crate::{Bandwidth, PortMapping, Restrictions, Service, VlanInterface};
 
 /// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
 /// unique only together with the network's name).
@@ -26,7 +26,7 @@ impl fmt::Display for AttachmentKey {
 }
 
 /// A link in the agent's own network namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Interface {
     /// Its name.
     pub name: String,
@@ -34,12 +34,12 @@ pub struct Interface {
     pub index: u32,
 }
 
-/// A container's interface as a port of a bridge.
+/// A container's interface as a port of a bridge, or as a VLAN's on a master.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgePort {
     /// Whose port it is.
     pub key: AttachmentKey,
-    /// The kernel bridge under it.
+    /// The kernel bridge under it; for a VLAN's interface its master, or its parent's host end.
     pub bridge: Interface,
     /// The veth end that stays in the node's namespace; its peer is `key.ifname` in the container.
     pub host: Interface,
@@ -70,6 +70,9 @@ pub struct BridgePort {
     /// What the kernel bridge was told for it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
+    /// The VLAN whose interface it is; none for a port of a bridge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<VlanInterface>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

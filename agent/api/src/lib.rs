@@ -18,6 +18,7 @@ mod message;
 mod report;
 mod restriction;
 mod service;
+mod vlan;
 
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
@@ -33,3 +34,4 @@ pub use report::{
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::Service;
+pub use vlan::{VlanInterface, interface_name, is_interface_of};

@@ -1,7 +1,9 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, StormControl, Vlans};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions, StormControl, Vlans,
+};
 
 use super::Refusal;
 use crate::mac;
@@ -58,9 +60,18 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if [broadcast, multicast].contains(&Some(0)) {
         return Err(malformed("storm", "0", "is no rate: a port that floods nothing finds nobody"));
     }
+    if let Some(vlan) = port.vlan.filter(|vlan| !VIDS.contains(&vlan.id)) {
+        return Err(malformed("vlan", &vlan.id.to_string(), "is not between 1 and 4094"));
+    }
     for (asked, what) in [
         (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
+        (port.vlan.is_some() && !port.mappings.is_empty(), "host ports of a VLAN interface"),
+        (port.vlan.is_some() && !port.masquerade.is_empty(), "masquerading of a VLAN interface"),
+        (
+            port.vlan.is_some() && port.restrictions != Restrictions::default(),
+            "restrictions of a VLAN interface",
+        ),
     ] {
         if asked {
             return Err(Refusal::NotBuilt(what));
@@ -201,6 +212,7 @@ mod tests {
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
             service: Service::default(),
+            vlan: None,
         }
     }
 

@@ -9,7 +9,7 @@ use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError};
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge};
+use crate::registry::{Attachment, Bridge, Trunk};
 
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
@@ -75,11 +75,13 @@ impl Agent {
 
     /// No two attachments may share a host end, or an address on one bridge: the FDB knows one place for a station.
     fn refuse_what_is_taken(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
-        let station = self.kernel.station(port.bridge.index, &port.restrictions, mac)?;
-        let owners = [
-            (station.map(|station| station.ifindex), format!("{} on {}", port.mac, port.bridge.name)),
-            (Some(port.host.index), port.host.name.clone()),
-        ];
+        let station = self.kernel.station(&crate::kernel::station_key(port, mac))?;
+        let what = match port.vlan {
+            Some(vlan) if vlan.within => format!("VLAN {} on {}", vlan.id, port.bridge.name),
+            _ => format!("{} on {}", port.mac, port.bridge.name),
+        };
+        let owners =
+            [(station.map(|station| station.ifindex), what), (Some(port.host.index), port.host.name.clone())];
         for (owner, what) in owners {
             let owner = owner.and_then(|ifindex| self.registry.by_host(ifindex));
             let Some(owner) = owner.map(|attachment| attachment.port.clone()) else { continue };
@@ -100,13 +102,18 @@ impl Agent {
         let slot = self.take_slot()?;
         let peer_up = port.peer_up || host.carrier;
         let others = self.kernel.others(host.index)?;
-        let attachment = Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false };
+        let is_parent = self.is_parent(&port.host);
+        let attachment =
+            Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false, is_parent };
         self.registry.insert(attachment.clone());
         self.strangers.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
-        self.build_bridge(bridge)?;
+        if port.vlan.is_none() {
+            self.build_bridge(bridge)?;
+        }
         self.kernel.write_port(&attachment, Asks::Fast)?;
         let _both_at_once = self.kernel.expedite();
+        self.build_trunk(&attachment)?;
         for hook in attachment.hooks() {
             self.kernel.attach(&hook)?;
         }
@@ -142,7 +149,9 @@ impl Agent {
 
     pub(super) fn programs_of(&self, port: &BridgePort) -> Attached {
         let bridge = self.registry.bridge(port.bridge.index).map(Bridge::hook);
-        let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten().chain(bridge);
+        let trunk = Trunk::of(port).map(|trunk| trunk.hook());
+        let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten();
+        let hooks = hooks.chain(bridge.filter(|_| port.vlan.is_none())).chain(trunk);
         Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }
     }
 }
@@ -164,6 +173,7 @@ pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         mappings,
         bandwidth,
         service: _,
+        vlan,
     } = one;
     [
         (*host != other.host, "host interface"),
@@ -171,6 +181,7 @@ pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         (!mac.eq_ignore_ascii_case(&other.mac), "MAC address"),
         (*ips != other.ips, "list of addresses"),
         (*mtu != other.mtu, "MTU"),
+        (*vlan != other.vlan, "VLAN"),
         (*masquerade != other.masquerade, "masquerade"),
         (*restrictions != other.restrictions, "set of restrictions"),
         (*mappings != other.mappings, "list of port mappings"),

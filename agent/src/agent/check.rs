@@ -4,6 +4,7 @@ use shunt_agent_api::{Bandwidth, BridgePort};
 
 use super::{Agent, Refusal, admit};
 use crate::kernel::Finding;
+use crate::registry::Trunk;
 
 impl Agent {
     /// Compares an attachment with the kernel.
@@ -37,6 +38,9 @@ impl Agent {
         findings.extend(self.kernel.audit_limits(&attachment)?);
         if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
             findings.extend(self.kernel.audit_bridge(&bridge)?.iter().map(Finding::to_string));
+        }
+        if let Some(trunk) = Trunk::of(&attachment.port) {
+            findings.extend(self.audit_trunk(&trunk)?.iter().map(Finding::to_string));
         }
         if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
     }

@@ -46,7 +46,7 @@ impl Agent {
         attachment.hooks().iter().map(|hook| self.kernel.abandon(hook)).collect()
     }
 
-    /// Forgets what is in `network` and not in `valid`.
+    /// Forgets what is in `network` and belongs to nothing in `valid`.
     pub fn collect(&mut self, network: &str, valid: &[AttachmentKey]) -> Collected {
         let valid: BTreeSet<_> = valid.iter().collect();
         let stale: Vec<_> = self
@@ -55,6 +55,7 @@ impl Agent {
             .map(|attachment| &attachment.port.key)
             .chain(self.orphaned())
             .filter(|key| key.network == network && !valid.contains(key))
+            .filter(|key| !valid.iter().any(|parent| key.belongs_to(parent)))
             .cloned()
             .collect();
         let removed =
@@ -84,8 +85,10 @@ impl Agent {
         if !attachment.port.mappings.is_empty() {
             self.watch_wires();
         }
+        errors.extend(self.leave_trunk(&attachment.port, attachment.mac));
         let bridge = attachment.port.bridge.index;
-        if self.registry.of_bridge(bridge).next().is_none()
+        if attachment.port.vlan.is_none()
+            && self.registry.of_bridge(bridge).next().is_none()
             && let Some(bridge) = self.registry.remove_bridge(bridge)
         {
             errors.extend(self.forget_strangers_of(bridge.link.index).err());

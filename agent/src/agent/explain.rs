@@ -147,7 +147,9 @@ impl Agent {
             Origin::Container(key) => {
                 let sender = self.registry.get(key).ok_or_else(|| Refusal::NotAttached(key.clone()))?;
                 let bytes = self.bytes(question, |to| self.ends_of(sender, to))?;
-                let hook = sender.hooks().into_iter().find(|hook| hook.program == Program::FromContainer);
+                let is_first =
+                    |hook: &Hook| matches!(hook.program, Program::FromContainer | Program::FromVlan);
+                let hook = sender.hooks().into_iter().find(is_first);
                 Ok((hook.ok_or_else(|| nowhere("has no program"))?, bytes, Mac::default()))
             }
             Origin::Uplink(name) => {

@@ -135,6 +135,9 @@ impl Agent {
             let key = port.key.clone();
             self.forget(&key, "its link is gone");
         }
+        if now.is_none() {
+            self.lose_trunks(index);
+        }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
         if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {
             let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
@@ -154,7 +157,8 @@ impl Agent {
         let links: HashMap<_, _> = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
         let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);
         let bridges = self.registry.bridges().map(|bridge| bridge.link.index);
-        for index in hosts.chain(bridges).collect::<Vec<_>>() {
+        let trunks = self.registry.trunks().map(|trunk| trunk.link.index);
+        for index in hosts.chain(bridges).chain(trunks).collect::<Vec<_>>() {
             match links.get(&index) {
                 Some(link) => self.changed(link).and_then(|()| self.shaped(index))?,
                 None => self.gone(index)?,

@@ -27,6 +27,7 @@ impl Agent {
         self.mend_pins();
         self.mend_wires();
         self.mend_sockets();
+        self.mend_trunks();
         self.sweep_flows();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);
@@ -152,7 +153,7 @@ impl Agent {
     }
 
     /// Repairs, looks again, and says what has become of it: once, whatever it is.
-    fn treat(
+    pub(super) fn treat(
         &mut self,
         name: &str,
         key: Option<&AttachmentKey>,

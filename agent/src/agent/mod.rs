@@ -31,6 +31,7 @@ mod report;
 mod sockets;
 mod strangers;
 mod sweep;
+mod trunk;
 mod update;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

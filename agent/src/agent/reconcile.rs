@@ -12,7 +12,7 @@ use super::{Agent, OpenError, admit};
 use crate::capacity::Demand;
 use crate::kernel::KernelError;
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge, Others};
+use crate::registry::{Attachment, Bridge, Others, Trunk};
 
 /// The namespace's links by ifindex.
 pub(super) type Links = HashMap<u32, Link>;
@@ -45,8 +45,11 @@ impl Agent {
         for record in loaded.records {
             if let Err(why) = self.place(&record.port, &links, &mut heirlooms) {
                 if has_lost_its_bridge(&record.port, &links) {
-                    self.orphan_of(record.port);
-                    continue;
+                    if record.port.vlan.is_none() {
+                        self.orphan_of(record.port);
+                        continue;
+                    }
+                    self.lose_interface(record.port.clone());
                 }
                 tracing::info!(key = %record.port.key, %why, "forgotten");
                 lost.push(record.port);
@@ -65,6 +68,7 @@ impl Agent {
         if is_upgrade {
             unsure.extend(self.registry.attachments().map(|attachment| attachment.port.host.index));
         }
+        self.adopt_trunks();
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
@@ -105,7 +109,9 @@ impl Agent {
             Some(slot) => Ok(slot),
             None => agent.take_some_slot(),
         };
-        if self.registry.bridge(bridge.index).is_none() {
+        if let Some(trunk) = Trunk::of(port) {
+            self.registry.insert_trunk(trunk);
+        } else if self.registry.bridge(bridge.index).is_none() {
             let slot = slot(self, bridge.index)?;
             self.registry.insert_bridge(Bridge { link: bridge.clone(), slot });
         }
@@ -123,7 +129,8 @@ impl Agent {
             Others { filters: true, queue: true }
         });
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
-        self.registry.insert(Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false });
+        let (port, is_parent) = (port.clone(), false);
+        self.registry.insert(Attachment { port, mac, slot, peer_up, others, abandoned: false, is_parent });
         Ok(())
     }
 

@@ -8,14 +8,15 @@ use dataplane::abi::ABI_VERSION;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{Count, PortCounters, STATION_HOST};
 use shunt_agent_api::{
-    AgentStatus, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramReport, Traffic, VlanReport,
+    AgentStatus, BridgePort, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramReport, Traffic,
+    VlanReport,
 };
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::Hook;
 use crate::kernel::KernelError;
 use crate::mac;
-use crate::registry::{Attachment, Bridge};
+use crate::registry::{Attachment, Bridge, Trunk};
 
 impl Agent {
     /// [`AgentStatus`]. Healthy means that an ADD would work.
@@ -23,6 +24,7 @@ impl Agent {
         let (exhausted, shortages) = self.capacity_remarks();
         let hooks = self.registry.attachments().flat_map(Attachment::hooks);
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
+        let hooks = hooks.chain(self.registry.trunks().map(Trunk::hook));
         let hooks = hooks.chain(self.outside.wires.values().cloned());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
@@ -67,10 +69,7 @@ impl Agent {
             host_ifindex: port.host.index,
             mac: port.mac.clone(),
             ips: port.ips.clone(),
-            vlan: port.restrictions.vlans.clone().map_or_else(VlanReport::default, |vlans| VlanReport {
-                untagged: vlans.untagged.unwrap_or_default(),
-                tagged: vlans.tagged,
-            }),
+            vlan: vlan_report(port),
             restrictions: port.restrictions.names(),
             limits: Limits {
                 ingress: port.bandwidth.ingress.map(|limit| limit.rate),
@@ -171,4 +170,15 @@ fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {
 
 fn in_map(map: &'static str) -> impl FnOnce(MapError) -> Refusal {
     move |source| Refusal::Kernel(KernelError::Map { map, source })
+}
+
+/// The VLANs of a port, or the one of a VLAN interface.
+fn vlan_report(port: &BridgePort) -> VlanReport {
+    match (&port.restrictions.vlans, port.vlan) {
+        (Some(vlans), _) => {
+            VlanReport { untagged: vlans.untagged.unwrap_or_default(), tagged: vlans.tagged.clone() }
+        }
+        (None, Some(vlan)) => VlanReport { untagged: vlan.id, tagged: Vec::new() },
+        (None, None) => VlanReport::default(),
+    }
 }

@@ -32,7 +32,8 @@ impl Agent {
     fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
         for pinned in self.kernel.pinned()? {
             // An uplink's are judged when it is known which there are.
-            if !self.is_known(pinned.ifindex) && pinned.program != Program::FromWire {
+            let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
+            if !self.is_known(pinned.ifindex) && !on_trunk && pinned.program != Program::FromWire {
                 tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
                 self.kernel.detach(&Hook {
@@ -99,7 +100,7 @@ impl Agent {
         let registry = &self.registry;
         self.kernel.sweep_members(|bridge, ifindex| {
             registry.by_host(ifindex).is_some_and(|attachment| {
-                attachment.port.bridge.index == bridge && attachment.port.restrictions.vlans.is_some()
+                attachment.port.bridge.index == bridge && attachment.is_flooded_to()
             })
         })
     }

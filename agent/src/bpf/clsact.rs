@@ -17,7 +17,7 @@ use crate::netlink::{NetlinkError, RequestSocket};
 /// Our place among other users' filters: late enough that a policy of theirs has the first word.
 const PRIORITY: u16 = 1000;
 
-/// The place of the one program of ours that runs behind another.
+/// The place of programs of ours that run behind another.
 const PRIORITY_BEHIND: u16 = PRIORITY + 1;
 
 const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
@@ -127,7 +127,10 @@ pub(crate) fn is_ours(filter: &Filter) -> bool {
 }
 
 fn priority(program: Program) -> u16 {
-    if program == Program::FromMapped { PRIORITY_BEHIND } else { PRIORITY }
+    match program {
+        Program::FromMapped | Program::FromTrunk | Program::ToTrunk => PRIORITY_BEHIND,
+        _ => PRIORITY,
+    }
 }
 
 /// Whether other users have filters on an interface: on what comes in, and on what goes out.

@@ -18,12 +18,33 @@ pub enum Program {
     FromMapped,
     /// What comes from outside: tc ingress of an uplink.
     FromWire,
+    /// What a container sends by a VLAN interface: tc ingress of its host veth end.
+    FromVlan,
+    /// What comes in by a VLAN interface's master: tc ingress of it.
+    FromTrunk,
+    /// What comes to a container that has VLAN interfaces on its interface: tc egress of that one's host veth end.
+    ToTrunk,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 5] =
+    pub const ALL: [Self; 8] = [
+        Self::FromContainer,
+        Self::ToContainer,
+        Self::FromHost,
+        Self::FromMapped,
+        Self::FromWire,
+        Self::FromVlan,
+        Self::FromTrunk,
+        Self::ToTrunk,
+    ];
+
+    /// Those of open ports, bridges and uplinks, which every node needs.
+    pub const OF_NODES: [Self; 5] =
         [Self::FromContainer, Self::ToContainer, Self::FromHost, Self::FromMapped, Self::FromWire];
+
+    /// Those of VLAN interfaces.
+    pub const OF_VLANS: [Self; 3] = [Self::FromVlan, Self::FromTrunk, Self::ToTrunk];
 
     /// Those of a container's port.
     pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
@@ -36,6 +57,9 @@ impl Program {
             Self::FromHost => "from_host",
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
+            Self::FromVlan => "from_vlan",
+            Self::FromTrunk => "from_trunk",
+            Self::ToTrunk => "to_trunk",
         }
     }
 
@@ -47,8 +71,10 @@ impl Program {
     /// The direction that it is attached in, as seen from its interface.
     pub const fn direction(self) -> TcAttachType {
         match self {
-            Self::FromContainer | Self::FromMapped | Self::FromWire => TcAttachType::Ingress,
-            Self::ToContainer | Self::FromHost => TcAttachType::Egress,
+            Self::FromContainer | Self::FromMapped | Self::FromWire | Self::FromVlan | Self::FromTrunk => {
+                TcAttachType::Ingress
+            }
+            Self::ToContainer | Self::FromHost | Self::ToTrunk => TcAttachType::Egress,
         }
     }
 }
@@ -63,11 +89,13 @@ pub enum ProgramSet {
     Restricted,
     /// Ports in VLANs: shut likewise, and never left to the kernel's bridge.
     Members,
+    /// VLAN interfaces and what they are joined to.
+    Interfaces,
 }
 
 impl ProgramSet {
     /// Every set.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Restricted, Self::Members];
+    pub const ALL: [Self; 4] = [Self::Open, Self::Restricted, Self::Members, Self::Interfaces];
 }
 
 /// One program on one interface.

@@ -1,5 +1,5 @@
-//! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports and
-//! for those in VLANs, when the first of each comes.
+//! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports, for
+//! those in VLANs and for VLAN interfaces, when the first of each comes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectE
     layout::check(pins)?;
     let mut ebpf = open(pins, ProgramSet::Open, flows)?;
     let maps = Maps::take(&mut ebpf)?;
-    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::ALL)?, maps))
+    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::OF_NODES)?, maps))
 }
 
 /// Loads the embedded object once more, for ports that are not open. Call [`load`] first: the maps are its.
@@ -70,7 +70,11 @@ pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectE
 /// As [`load`].
 pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
     let ebpf = open(pins, set, None)?;
-    Programs::load(ebpf, pins, set, &Program::OF_PORTS)
+    let wanted: &[Program] = match set {
+        ProgramSet::Open | ProgramSet::Restricted | ProgramSet::Members => &Program::OF_PORTS,
+        ProgramSet::Interfaces => &Program::OF_VLANS,
+    };
+    Programs::load(ebpf, pins, set, wanted)
 }
 
 fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfError> {
@@ -79,7 +83,7 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
         loader.map_pin_path(name, pins.map(name));
     }
     let restricted = match set {
-        ProgramSet::Open => 0u32,
+        ProgramSet::Open | ProgramSet::Interfaces => 0u32,
         ProgramSet::Restricted => 1,
         ProgramSet::Members => 2,
     };

@@ -1,5 +1,5 @@
 //! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
-//! `…/members/<program>`, `…/links/<program>-<ifindex>` and `…/sockets/<program>` (links, too).
+//! `…/members/<program>`, `…/interfaces/<program>`, `…/links/<program>-<ifindex>` and `…/sockets/<program>` (links, too).
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -52,7 +52,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "members", "links", "sockets"]
+        ["maps", "programs", "restricted", "members", "interfaces", "links", "sockets"]
             .into_iter()
             .try_for_each(|name| make(&self.root.join(name)))
     }
@@ -73,6 +73,7 @@ impl Pins {
             ProgramSet::Open => "programs",
             ProgramSet::Restricted => "restricted",
             ProgramSet::Members => "members",
+            ProgramSet::Interfaces => "interfaces",
         };
         self.root.join(folder).join(program.name())
     }

@@ -1,4 +1,4 @@
-//! The programs for open ports, and those for restricted ones and for those in VLANs as soon as there is such a port.
+//! The programs for open ports; those for restricted ones, for those in VLANs and for VLAN interfaces as soon as there is one.
 //!
 //! All sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
 //! leaves the others' parts out. A node without restrictions pays for one set only.
@@ -16,13 +16,14 @@ pub struct ProgramSets {
     open: Programs,
     restricted: Option<Programs>,
     members: Option<Programs>,
+    interfaces: Option<Programs>,
     pins: Pins,
 }
 
 impl ProgramSets {
     /// With the programs for open ports, which are loaded already.
     pub fn new(open: Programs, pins: Pins) -> Self {
-        Self { open, restricted: None, members: None, pins }
+        Self { open, restricted: None, members: None, interfaces: None, pins }
     }
 
     /// A program, loaded now if it is not yet.
@@ -34,6 +35,7 @@ impl ProgramSets {
             ProgramSet::Open => return self.open.get(program),
             ProgramSet::Restricted => &mut self.restricted,
             ProgramSet::Members => &mut self.members,
+            ProgramSet::Interfaces => &mut self.interfaces,
         };
         match programs {
             Some(programs) => programs.get(program),
@@ -55,6 +57,7 @@ impl ProgramSets {
             ProgramSet::Open => Some(&self.open),
             ProgramSet::Restricted => self.restricted.as_ref(),
             ProgramSet::Members => self.members.as_ref(),
+            ProgramSet::Interfaces => self.interfaces.as_ref(),
         };
         programs.map_or(0, |programs| programs.id(program))
     }

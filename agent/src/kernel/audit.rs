@@ -18,7 +18,8 @@ impl Kernel {
             return Ok(vec![Finding::Link(host.name.clone())]);
         };
         let mut findings = Vec::new();
-        if link.master != Some(attachment.port.bridge.index) {
+        let is_port = attachment.port.vlan.is_none();
+        if is_port && link.master != Some(attachment.port.bridge.index) {
             findings.push(Finding::Master {
                 host: host.name.clone(),
                 bridge: attachment.port.bridge.name.clone(),
@@ -26,7 +27,7 @@ impl Kernel {
         }
         let bridge = attachment.port.bridge.name.clone();
         // A port that is down is being made.
-        if link.master.is_some() && link.up && !attachment.is_served_by(&link) {
+        if is_port && link.master.is_some() && link.up && !attachment.is_served_by(&link) {
             findings.push(Finding::Flags { host: host.name.clone(), bridge });
         }
         let entry = lookup(&self.maps.ports, &attachment.port_key()).map_err(in_map("PORTS"))?;
@@ -72,6 +73,16 @@ impl Kernel {
             }
         }
         self.audit_hook(&bridge.hook(), &mut findings)?;
+        Ok(findings)
+    }
+
+    /// Whether a program is where it should be.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_program(&mut self, hook: &Hook) -> Result<Vec<Finding>, KernelError> {
+        let mut findings = Vec::new();
+        self.audit_hook(hook, &mut findings)?;
         Ok(findings)
     }
 

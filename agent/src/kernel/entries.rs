@@ -5,11 +5,11 @@ use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_WIRE, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
-    STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
+    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
-use shunt_agent_api::{IngressPolicy, Restrictions};
+use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
 
 use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{insert, lookup, remove};
@@ -40,9 +40,16 @@ const fn ingress_flags(policy: IngressPolicy, same_bridge: u32, alone: u32) -> u
     }
 }
 
-/// The VLAN under which a port's station is written down.
-const fn station_vid(restrictions: &Restrictions) -> u16 {
-    if restrictions.vlans.is_some() { VID_ANY } else { 0 }
+/// Under which key the station behind a port is written down.
+pub fn station_key(port: &BridgePort, mac: Mac) -> StationKey {
+    let (vid, mac) = match port.vlan {
+        // The one interface of its VLAN there.
+        Some(vlan) if vlan.within => (vlan.id, Mac::default()),
+        Some(vlan) => (vlan.id, mac),
+        None if port.restrictions.vlans.is_some() => (VID_ANY, mac),
+        None => (0, mac),
+    };
+    StationKey { bridge: port.bridge.index, vid, mac }
 }
 
 impl Attachment {
@@ -60,14 +67,16 @@ impl Attachment {
             | flag(storm.is_some(), PORT_STORM)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
             | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED);
-        let (vid, membership) = members::of_port(self.port.restrictions.vlans.as_ref());
+        let (vid, membership) = match self.port.vlan {
+            Some(vlan) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
+            None => members::of_port(self.port.restrictions.vlans.as_ref()),
+        };
         let flags = flags | membership;
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid, mac: self.mac }
     }
 
     pub(crate) fn station_key(&self) -> StationKey {
-        let vid = station_vid(&self.port.restrictions);
-        StationKey { bridge: self.port.bridge.index, vid, mac: self.mac }
+        station_key(&self.port, self.mac)
     }
 
     pub(super) fn station(&self) -> Station {
@@ -76,7 +85,7 @@ impl Attachment {
             slot: self.slot,
             mtu: self.port.mtu,
             flags: flag(self.peer_up, STATION_PEER_UP)
-                | flag(self.others.queue, STATION_QUEUED)
+                | flag(self.others.queue || self.is_parent, STATION_QUEUED)
                 | flag(self.port.restrictions.isolated, STATION_ISOLATED)
                 | ingress_flags(self.port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
         }
@@ -86,7 +95,8 @@ impl Attachment {
     pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
         let bridge = self.port.bridge.index;
         let Restrictions { vlans, ip_check, .. } = &self.port.restrictions;
-        let ips = if vlans.is_none() || *ip_check { &self.port.ips[..] } else { &[] };
+        let is_asked_for = self.port.vlan.is_none() && (vlans.is_none() || *ip_check);
+        let ips = if is_asked_for { &self.port.ips[..] } else { &[] };
         ips.iter().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
     }
 }
@@ -115,18 +125,12 @@ impl Kernel {
         lookup(&self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
     }
 
-    /// The station with this address on a bridge, among those in VLANs or among the others.
+    /// The station under a key ([`station_key`]).
     ///
     /// # Errors
     /// The kernel's.
-    pub fn station(
-        &self,
-        bridge: u32,
-        restrictions: &Restrictions,
-        mac: Mac,
-    ) -> Result<Option<Station>, KernelError> {
-        let vid = station_vid(restrictions);
-        lookup(&self.maps.stations, &StationKey { bridge, vid, mac }).map_err(in_map("FDB"))
+    pub fn station(&self, key: &StationKey) -> Result<Option<Station>, KernelError> {
+        lookup(&self.maps.stations, key).map_err(in_map("FDB"))
     }
 
     /// Writes the entries of a port.
@@ -207,9 +211,9 @@ impl Kernel {
     /// Takes the entries of a port away, but none that another port has taken over. Goes on past errors.
     pub fn erase_port(&mut self, attachment: &Attachment) -> Vec<KernelError> {
         let ifindex = attachment.port.host.index;
-        let mut errors = match attachment.port.restrictions.vlans {
-            Some(_) => self.erase_membership(attachment.port.bridge.index, ifindex),
-            None => Vec::new(),
+        let mut errors = match attachment.is_flooded_to() {
+            true => self.erase_membership(attachment.port.bridge.index, ifindex),
+            false => Vec::new(),
         };
         for key in attachment.address_keys() {
             let erased = lookup(&self.maps.addresses, &key).and_then(|owner| match owner {

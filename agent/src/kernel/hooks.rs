@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::ProgramMode;
+use shunt_agent_api::{Interface, ProgramMode};
 
 use super::{Kernel, KernelError};
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::pins::PinnedHook;
 use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
-use crate::registry::{Attachment, Bridge};
+use crate::registry::{Attachment, Bridge, Trunk};
 
 /// How long a link that was unpinned may take to go: milliseconds, but the kernel does it when it finds the time.
 const LINGERING: Duration = Duration::from_secs(3);
@@ -43,6 +43,9 @@ impl Way {
 impl Attachment {
     /// The programs of its host end.
     pub(crate) fn hooks(&self) -> Vec<Hook> {
+        if self.port.vlan.is_some() {
+            return vec![of_vlans(Program::FromVlan, &self.port.host)];
+        }
         let set = match (&self.port.restrictions.vlans, self.is_restricted()) {
             (Some(_), _) => ProgramSet::Members,
             (None, true) => ProgramSet::Restricted,
@@ -80,6 +83,17 @@ impl Bridge {
             ifname: self.link.name.clone(),
         }
     }
+}
+
+impl Trunk {
+    /// Its program.
+    pub(crate) fn hook(&self) -> Hook {
+        of_vlans(if self.within { Program::ToTrunk } else { Program::FromTrunk }, &self.link)
+    }
+}
+
+fn of_vlans(program: Program, link: &Interface) -> Hook {
+    Hook { program, set: ProgramSet::Interfaces, ifindex: link.index, ifname: link.name.clone() }
 }
 
 impl Kernel {

@@ -22,10 +22,14 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn write_membership(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
-        let Some(vlans) = &attachment.port.restrictions.vlans else { return Ok(()) };
+        if !attachment.is_flooded_to() {
+            return Ok(());
+        }
         let (bridge, ifindex) = (attachment.port.bridge.index, attachment.port.host.index);
-        let tagged = TaggedVlans::of(&vlans.tagged);
-        insert(&mut self.maps.tagged, PortKey { ifindex }, tagged).map_err(in_map("TAGGED"))?;
+        if let Some(vlans) = &attachment.port.restrictions.vlans {
+            let tagged = TaggedVlans::of(&vlans.tagged);
+            insert(&mut self.maps.tagged, PortKey { ifindex }, tagged).map_err(in_map("TAGGED"))?;
+        }
         let members = self.members(bridge).map_err(in_map("MEMBERS"))?;
         if members.contains(&ifindex) {
             return Ok(());
@@ -48,11 +52,16 @@ impl Kernel {
         attachment: &Attachment,
         findings: &mut Vec<Finding>,
     ) -> Result<(), KernelError> {
-        let Some(vlans) = &attachment.port.restrictions.vlans else { return Ok(()) };
+        if !attachment.is_flooded_to() {
+            return Ok(());
+        }
         let host = &attachment.port.host;
-        let tagged = lookup(&self.maps.tagged, &PortKey { ifindex: host.index }).map_err(in_map("TAGGED"))?;
-        if tagged != Some(TaggedVlans::of(&vlans.tagged)) {
-            findings.push(Finding::entry("TAGGED", &host.name, tagged.as_ref()));
+        if let Some(vlans) = &attachment.port.restrictions.vlans {
+            let tagged =
+                lookup(&self.maps.tagged, &PortKey { ifindex: host.index }).map_err(in_map("TAGGED"))?;
+            if tagged != Some(TaggedVlans::of(&vlans.tagged)) {
+                findings.push(Finding::entry("TAGGED", &host.name, tagged.as_ref()));
+            }
         }
         let members = self.members(attachment.port.bridge.index).map_err(in_map("MEMBERS"))?;
         if !members.contains(&host.index) {

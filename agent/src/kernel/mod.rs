@@ -16,7 +16,7 @@ mod members;
 mod pinned;
 mod sockets;
 
-pub use entries::Asks;
+pub use entries::{Asks, station_key};
 pub use finding::Finding;
 pub use hooks::Way;
 pub use limit::LimitError;
@@ -265,6 +265,22 @@ impl Kernel {
             station::add(&mut self.route, index, mac)?;
         }
         Ok(bridge::set_flags(&mut self.route, index, flags)?)
+    }
+
+    /// Makes a master take frames for the address of a VLAN interface, as the kernel's own VLAN devices do.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn listen(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(station::listen(&mut self.route, master, mac)?)
+    }
+
+    /// Takes that back; the master may be gone.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn stop_listening(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(station::stop_listening(&mut self.route, master, mac)?)
     }
 
     /// Makes a bridge like this one, unless a link of its name is there.

@@ -86,6 +86,7 @@ mod tests {
                 mappings: Vec::new(),
                 bandwidth: Bandwidth::default(),
                 service: Service::default(),
+                vlan: None,
             },
         }
     }

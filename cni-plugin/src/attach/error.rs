@@ -64,6 +64,25 @@ pub(crate) enum AttachError {
     /// A lock on the node's namespace cannot be had.
     #[error("the lock of the node's network namespace cannot be taken: {0}")]
     Lock(std::io::Error),
+    /// The kernel has no VLAN devices.
+    #[error("the kernel has no VLAN devices (`dataplane: ebpf` needs none)")]
+    NoVlanDevices,
+    /// The kernel has one device for a VLAN of a master, at most.
+    #[error("VLAN {id} of `{master}` has a device already (`dataplane: ebpf` takes several)")]
+    VlanTaken {
+        /// The VLAN.
+        id: u16,
+        /// The master.
+        master: String,
+    },
+    /// The agent's programs cannot be joined to a master.
+    #[error("no VLAN can be joined to `{master}` without a VLAN device of the kernel's: {why}")]
+    Unjoinable {
+        /// The master.
+        master: String,
+        /// What it is.
+        why: &'static str,
+    },
     /// DEINIT, while containers are attached.
     #[error("`{bridge}` still has {ports} ports")]
     InUse {

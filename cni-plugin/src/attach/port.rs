@@ -34,6 +34,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
             hairpin: plan.hairpin,
             gateways: plan.bridge.gateways.iter().map(ToString::to_string).collect(),
         },
+        vlan: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod rules;
 mod salvage;
 #[cfg(test)]
 mod schema;
+mod vlan;
 
 use std::net::IpAddr;
 
@@ -26,6 +27,7 @@ pub(crate) use ingress::{ingress_policy, storm_control};
 pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
+pub use vlan::{Dataplane, Vlan};
 
 use crate::protocol::{NameError, UnknownVersion, Verb, Version, check_identifier};
 use crate::result::{AddResult, ResultError};

@@ -9,9 +9,9 @@ use crate::mac::Mac;
 use crate::protocol::check_interface;
 
 /// The kernel's bounds for a bridge and a veth (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
-const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
+pub(super) const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
 
-fn invalid(key: &'static str, why: impl Into<String>) -> ConfigError {
+pub(super) fn invalid(key: &'static str, why: impl Into<String>) -> ConfigError {
     ConfigError::Invalid { key, why: why.into() }
 }
 
@@ -39,7 +39,8 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         return Err(invalid("disableContainerInterface", "cannot be set together with an IPAM"));
     }
     one_of("ipMasqBackend", bridge.ip_masq_backend.as_deref(), &["iptables", "nftables", ""])?;
-    one_of("mode", bridge.mode.as_deref(), &["bridge", "vlan", ""])?;
+    // A VLAN's interface is no port, and `bridge` makes ports only.
+    one_of("mode", bridge.mode.as_deref(), &["bridge", ""])?;
     one_of("ingressPolicy", bridge.ingress_policy.as_deref(), &["open", "same-bridge", "isolated", ""])?;
     for (key, mac) in
         [("runtimeConfig.mac", &network.runtime_config.mac), ("args.cni.mac", &network.args.cni.mac)]
@@ -51,7 +52,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn one_of(key: &'static str, value: Option<&str>, allowed: &[&str]) -> Result<(), ConfigError> {
+pub(super) fn one_of(key: &'static str, value: Option<&str>, allowed: &[&str]) -> Result<(), ConfigError> {
     match value {
         Some(value) if !allowed.contains(&value) => {
             let named: Vec<&str> = allowed.iter().copied().filter(|name| !name.is_empty()).collect();
@@ -68,7 +69,6 @@ fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
         ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
         ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
-        ("mode", bridge.mode.as_deref() == Some("vlan")),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {
         Some((key, _)) => Err(ConfigError::NotBuilt { key }),

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::canonical::is_known;
-use super::{Bridge, Network};
+use super::{Bridge, Network, Vlan};
 
-/// A configuration of `shunt`, `bridge` and their like: what every network has, and what a bridge's port has.
+/// A configuration of `shunt`, `bridge`, `vlan` and their like: what every network has, what a bridge's port has, and what a
+/// VLAN's interface has.
 #[derive(JsonSchema)]
 #[schemars(title = "shunt network configuration")]
 #[allow(dead_code, reason = "only its schema is wanted")]
@@ -19,6 +20,8 @@ struct Configuration {
     network: Network,
     #[schemars(flatten)]
     bridge: Bridge,
+    #[schemars(flatten)]
+    vlan: Vlan,
 }
 
 fn schema() -> Value {

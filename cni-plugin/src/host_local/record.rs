@@ -1,5 +1,7 @@
 //! What an address's file says: who holds it.
 
+use shunt_agent_api::is_interface_of;
+
 /// Between the container's id and the interface's name; the same on every system.
 const SEPARATOR: &[u8] = b"\r\n";
 
@@ -48,6 +50,14 @@ impl<'a> Record<'a> {
     /// Whether the address may be this attachment's.
     pub(super) fn may_be(self, attachment: Record<'_>) -> bool {
         self == attachment || self.is_old_record_of(attachment)
+    }
+
+    /// Whether this is the record of a VLAN's interface on an attachment's.
+    pub(super) fn is_on(self, attachment: Record<'_>) -> bool {
+        let name = |record: Record<'a>| record.ifname.and_then(|ifname| std::str::from_utf8(ifname).ok());
+        let parent = attachment.ifname.and_then(|ifname| std::str::from_utf8(ifname).ok());
+        self.container == attachment.container
+            && name(self).zip(parent).is_some_and(|(own, parent)| is_interface_of(own, parent))
     }
 
     /// An empty file: made by hand to keep an address out of use, or by a crash before it could be written.

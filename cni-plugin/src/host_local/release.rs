@@ -51,6 +51,7 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
         let Some(content) = store.content(address) else { continue };
         let record = Record::parse(&content);
         let is_valid = valid.contains(&record)
+            || valid.iter().any(|parent| record.is_on(*parent))
             || record.is_old() && valid.iter().any(|attachment| record.may_be(*attachment));
         if !is_valid && !record.is_empty() {
             stale.push(address);

@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     NotAPort { link: String, index: u32, bridge: String, master: u32, settings: PortSettings },
     /// The bridge does not restrict the host's end as it should.
     OtherSettings { link: String, index: u32, master: u32, settings: PortSettings },
+    /// The container's end is a device of another VLAN, or on another master.
+    OtherVlan { link: String, id: u16, master: String },
     /// The bridge lacks a gateway's address.
     NoGateway { bridge: String, index: u32, address: Prefix },
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Fault {
             Self::OtherSettings { link, .. } => {
                 write!(f, "the bridge port `{link}` is not isolated or locked as configured")
             }
+            Self::OtherVlan { link, id, master } => write!(f, "`{link}` is not of VLAN {id} on `{master}`"),
             Self::NoGateway { bridge, address, .. } => {
                 write!(f, "bridge `{bridge}` does not have the gateway's address {address}")
             }

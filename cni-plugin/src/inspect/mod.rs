@@ -35,14 +35,21 @@ impl Inspection<'_> {
         let Some(inner) = inner else {
             return Ok(vec![Fault::NoInterface(name.clone())]);
         };
+        let mut faults = self.inside(sandbox, &inner)?;
+        faults.extend(self.host_side(node, &inner)?);
+        Ok(faults)
+    }
+
+    /// Finds every fault of the container's interface, which is `inner`.
+    pub(crate) fn inside(&self, sandbox: &mut Sandbox, inner: &Link) -> Result<Vec<Fault>, Error> {
+        let name = &self.call.ifname;
         let mut faults = Vec::new();
         if !inner.up && !self.bridge.disable_container_interface {
             faults.push(Fault::Down(name.clone()));
         }
-        faults.extend(self.interface(name, true).and_then(|expected| other_mac(expected, &inner)));
+        faults.extend(self.interface(name, true).and_then(|expected| other_mac(expected, inner)));
         faults.extend(self.missing_addresses(sandbox, inner.index)?);
         faults.extend(self.missing_routes(sandbox)?);
-        faults.extend(self.host_side(node, &inner)?);
         Ok(faults)
     }
 

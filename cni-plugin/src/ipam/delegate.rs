@@ -51,6 +51,10 @@ impl<'a> Delegate<'a> {
         let failed = |source| IpamError::Run { name: self.name.to_owned(), source };
         let mut command = Command::new(&self.program);
         command.env("CNI_COMMAND", verb.name()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if !call.ifname.is_empty() {
+            // A VLAN's interface has a name of its own in a chain.
+            command.env("CNI_IFNAME", &call.ifname);
+        }
         debug_assert!(!call.path.is_empty(), "every verb that delegates requires CNI_PATH");
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut stdin) = child.stdin.take() {

@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NlasIterator};
 use netlink_packet_route::link::{
-    InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind, InfoVeth, LinkAttribute, LinkExtentMask,
-    LinkFlags, LinkInfo, LinkMessage,
+    InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind, InfoVeth, InfoVlan, LinkAttribute,
+    LinkExtentMask, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -22,6 +22,8 @@ const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_VLAN_ID: u16 = 1;
 const IFLA_INFO_PORT_DATA: u16 = 5;
 const IFLA_BRPORT_ISOLATED: u16 = 33;
 const IFLA_BRPORT_LOCKED: u16 = 39;
@@ -54,7 +56,7 @@ pub(crate) struct Link {
     pub(crate) kind: Option<String>,
     /// The bridge that it is a port of.
     pub(crate) master: Option<u32>,
-    /// The ifindex of a veth's other end, in that end's namespace.
+    /// The ifindex of a veth's other end, in that end's namespace; of a VLAN device's master.
     pub(crate) peer: Option<u32>,
     /// Whether it is administratively up.
     pub(crate) up: bool,
@@ -66,6 +68,10 @@ pub(crate) struct Link {
     pub(crate) alias: Option<String>,
     /// How a bridge treats it as a port.
     pub(crate) port: PortFlags,
+    /// Whether it leads back to the node itself.
+    pub(crate) loopback: bool,
+    /// The VLAN that it is a device of.
+    pub(crate) vlan: Option<u16>,
 }
 
 /// What a bridge port may do less than another.
@@ -109,6 +115,8 @@ fn parse(payload: &[u8]) -> Option<Link> {
         promiscuous: flags.contains(LinkFlags::Promisc),
         alias: None,
         port: PortFlags::default(),
+        loopback: flags.contains(LinkFlags::Loopback),
+        vlan: None,
     };
     for attribute in NlasIterator::new(attributes) {
         let attribute = attribute.ok()?;
@@ -125,6 +133,10 @@ fn parse(payload: &[u8]) -> Option<Link> {
                 for info in NlasIterator::new(value).filter_map(Result::ok) {
                     match info.kind() {
                         IFLA_INFO_KIND => link.kind = Some(text(info.value())),
+                        // The kind comes first.
+                        IFLA_INFO_DATA if link.kind.as_deref() == Some("vlan") => {
+                            link.vlan = vlan_id(info.value());
+                        }
                         IFLA_INFO_PORT_DATA => link.port = port_flags(info.value()),
                         _ => {}
                     }
@@ -147,6 +159,12 @@ fn port_flags(attributes: &[u8]) -> PortFlags {
         }
     }
     flags
+}
+
+fn vlan_id(attributes: &[u8]) -> Option<u16> {
+    let mut attributes = NlasIterator::new(attributes).filter_map(Result::ok);
+    let id = attributes.find(|attribute| attribute.kind() == IFLA_VLAN_ID)?;
+    Some(u16::from_ne_bytes(id.value().try_into().ok()?))
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {
@@ -198,6 +216,40 @@ pub(crate) fn add_bridge(name: &str, mtu: Option<u32>, mac: Mac) -> Request {
     message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bridge)]));
     Request::new(
         format!("add bridge `{name}`"),
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
+}
+
+/// A VLAN device to be made.
+#[derive(Debug)]
+pub(crate) struct VlanDevice<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// The interface that it is on, where the request is made.
+    pub(crate) master: u32,
+    /// Its VLAN.
+    pub(crate) id: u16,
+    /// Its MTU.
+    pub(crate) mtu: u32,
+    /// Where it is to be, if not where the request is made.
+    pub(crate) namespace: Option<BorrowedFd<'a>>,
+}
+
+/// Makes a VLAN device, down.
+pub(crate) fn add_vlan(device: &VlanDevice<'_>) -> Request {
+    let mut message = message(Selector::Name(device.name));
+    message.attributes.push(LinkAttribute::Link(device.master));
+    message.attributes.push(LinkAttribute::Mtu(device.mtu));
+    message
+        .attributes
+        .extend(device.namespace.map(|namespace| LinkAttribute::NetNsFd(namespace.as_raw_fd())));
+    message.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::Vlan),
+        LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(device.id)])),
+    ]));
+    Request::new(
+        format!("add VLAN device `{}`", device.name),
         RouteNetlinkMessage::NewLink(message),
         NLM_F_CREATE | NLM_F_EXCL,
     )

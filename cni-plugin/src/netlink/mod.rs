@@ -11,7 +11,7 @@ mod station;
 pub(crate) use address::InterfaceAddress;
 pub(crate) use connection::Connection;
 pub(crate) use error::NetlinkError;
-pub(crate) use link::{Link, PortFlags, Selector};
+pub(crate) use link::{Link, PortFlags, Selector, VlanDevice};
 pub(crate) use request::Request;
 pub(crate) use route::InstalledRoute;
 
@@ -19,8 +19,8 @@ pub(crate) mod requests {
     //! Every request that the plugin makes, by what it is about.
     pub(crate) use super::address::{add_address, delete_address, list_addresses};
     pub(crate) use super::link::{
-        Veth, add_bridge, add_veth, delete_link, enslave, get_link, list_links, set_address, set_alias,
-        set_port_flags, set_promiscuous, set_up,
+        Veth, add_bridge, add_veth, add_vlan, delete_link, enslave, get_link, list_links, set_address,
+        set_alias, set_port_flags, set_promiscuous, set_up,
     };
     pub(crate) use super::route::{add_route, list_routes};
     pub(crate) use super::station::add_station;

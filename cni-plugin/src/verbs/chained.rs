@@ -32,7 +32,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
             }
             Ok(Some(previous.to_json(config.version)?))
         }
-        Verb::Check if config.personality != Personality::Vlan => {
+        Verb::Check => {
             let missing = ConfigError::NoPrevResult("CHECK compares with the result of the ADD");
             let previous = config.prev_result()?.ok_or(missing)?;
             match config.personality {
@@ -49,11 +49,9 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
 }
 
 fn refuse(config: &Config) -> Result<(), Error> {
-    let key = match config.personality {
-        Personality::Portmap => return Ok(config.host_ports(&[]).map(drop)?),
-        Personality::Bandwidth => return Ok(config.limits().map(drop)?),
-        Personality::Vlan => "type",
-        _ => return Ok(()),
-    };
-    Err(ConfigError::NotBuilt { key }.into())
+    match config.personality {
+        Personality::Portmap => Ok(config.host_ports(&[]).map(drop)?),
+        Personality::Bandwidth => Ok(config.limits().map(drop)?),
+        _ => Ok(()),
+    }
 }

@@ -58,7 +58,9 @@ fn collect_links(network: &str, valid: &[AttachmentKey]) -> Result<(), Error> {
     let links = Link::all(&node.netlink.ask(requests::list_links(None))?);
     let stale = links.iter().filter(|link| {
         let owner = link.alias.as_deref().and_then(Alias::read);
-        owner.is_some_and(|owner| owner.network == network && !valid.contains(&owner))
+        owner.is_some_and(|owner| {
+            owner.network == network && !valid.iter().any(|parent| owner.belongs_to(parent))
+        })
     });
     let mut failures = Vec::new();
     for link in stale {

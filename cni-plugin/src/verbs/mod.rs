@@ -22,11 +22,14 @@ use serde_json::{Value, json};
 
 pub(crate) use capacity::CapacityError;
 pub(crate) use check::CheckError;
-pub(crate) use status::StatusError;
+pub(crate) use del::del;
+pub(crate) use gc::gc;
+pub(crate) use status::{StatusError, serves};
 
 use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb, Version};
+use crate::vlan;
 
 /// Does what was asked; answers what is to be printed, if anything.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
@@ -41,6 +44,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
         return capacity::capacity(config).map(Some);
     }
     match config.personality {
+        _ if config.is_vlan() => vlan::run(config, call),
         Personality::Shunt | Personality::Bridge => port(config, call),
         Personality::Portmap | Personality::Bandwidth | Personality::Vlan => chained::run(config, call),
         Personality::Ipam => ipam_only::run(config, call),
@@ -50,9 +54,9 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
 fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
     match call.verb {
         Verb::Add => Ok(Some(add::add(config, call)?.to_json(config.version)?)),
-        Verb::Del => del::del(config, call).map(|()| None),
+        Verb::Del => del(config, call).map(|()| None),
         Verb::Check => check::check(config, call).map(|()| None),
-        Verb::Gc => gc::gc(config, call).map(|()| None),
+        Verb::Gc => gc(config, call).map(|()| None),
         Verb::Status => status::status(config, call).map(|()| None),
         Verb::Init => init::init(config).map(|()| None),
         Verb::Deinit => deinit::deinit(config).map(|()| None),

@@ -28,6 +28,11 @@ pub(crate) enum StatusError {
 /// Asks the agent and the IPAM.
 pub(crate) fn status(config: &Config, call: &Call) -> Result<(), Error> {
     config.bridge()?;
+    serves(config, call)
+}
+
+/// The same, for a configuration that has been judged.
+pub(crate) fn serves(config: &Config, call: &Call) -> Result<(), Error> {
     of_agent(config)?;
     Ok(Ipam::of(config, call).and_then(|ipam| ipam.status()).map_err(StatusError::Ipam)?)
 }

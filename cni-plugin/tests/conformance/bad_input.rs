@@ -16,9 +16,8 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 3] = [
+    let cases: [(&str, Value); 2] = [
         ("uplink", json!("eth9")),
-        ("mode", json!("vlan")),
         (
             "runtimeConfig",
             json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "sctp" }] }),

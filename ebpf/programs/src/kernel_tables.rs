@@ -168,7 +168,7 @@ impl Tables for KernelTables {
         let mine = FLOWS.get_ptr_mut(mine)?;
         // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
         other.destination_port = unsafe { (*mine).becomes.source_port };
-        let other = FLOWS.get_ptr(&*other)?;
+        let other = FLOWS.get_ptr(*other)?;
         // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
         // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
         unsafe {

@@ -1,0 +1,116 @@
+//! What VLAN interfaces are joined to: a master in the node's namespace, or the host end of the interface that they are on.
+//!
+//! It is not the agent's: all that it has of it is one program there while a VLAN interface needs it. An interface whose
+//! master is gone goes too, as the kernel's own VLAN devices do.
+
+use dataplane::address::Mac;
+use shunt_agent_api::BridgePort;
+
+use super::reap::reap;
+use super::{Agent, Refusal};
+use crate::kernel::{Finding, KernelError};
+use crate::registry::{Attachment, Trunk};
+
+impl Agent {
+    /// Has the program on an attachment's trunk, unless it is there already.
+    pub(super) fn build_trunk(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        let Some(trunk) = Trunk::of(&attachment.port) else { return Ok(()) };
+        if !trunk.within {
+            self.kernel.listen(trunk.link.index, attachment.mac)?;
+        }
+        if self.registry.insert_trunk(trunk.clone()) {
+            self.kernel.attach(&trunk.hook())?;
+        }
+        self.tell_parent(&trunk)
+    }
+
+    /// Frames for the parent of VLAN interfaces have to come by its host end.
+    fn tell_parent(&mut self, trunk: &Trunk) -> Result<(), KernelError> {
+        let is_parent = self.registry.has_trunk(trunk);
+        match self.registry.by_host_mut(trunk.link.index).filter(|_| trunk.within) {
+            Some(parent) if parent.is_parent != is_parent => {
+                parent.is_parent = is_parent;
+                let parent = parent.clone();
+                self.kernel.write_station(&parent)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether VLAN interfaces are on the interface with this host end.
+    pub(super) fn is_parent(&self, host: &shunt_agent_api::Interface) -> bool {
+        self.registry.has_trunk(&Trunk { link: host.clone(), within: true })
+    }
+
+    /// Takes the program away from the trunk of an attachment that is gone, if it was the last there.
+    pub(super) fn leave_trunk(&mut self, port: &BridgePort, mac: Mac) -> Vec<KernelError> {
+        let Some(trunk) = Trunk::of(port) else { return Vec::new() };
+        let mut errors = Vec::new();
+        let others: Vec<Mac> = self.registry.of_trunk(&trunk).map(|other| other.mac).collect();
+        if !trunk.within && !others.contains(&mac) {
+            errors.extend(self.kernel.stop_listening(trunk.link.index, mac).err());
+        }
+        if others.is_empty() && self.registry.remove_trunk(&trunk) {
+            errors.extend(self.kernel.detach(&trunk.hook()).err());
+            errors.extend(self.tell_parent(&trunk).err());
+        }
+        errors
+    }
+
+    /// Takes over the programs of an earlier agent.
+    pub(super) fn adopt_trunks(&mut self) {
+        for trunk in self.registry.trunks().cloned().collect::<Vec<_>>() {
+            let hook = trunk.hook();
+            let adopted = self.kernel.adopt(&hook).and_then(|is_there| match is_there {
+                true => Ok(()),
+                false => self.kernel.attach(&hook),
+            });
+            if let Err(error) = adopted.and_then(|()| self.tell_parent(&trunk)) {
+                self.warn(format!("VLANs of {} were not taken over: {error}", trunk.link.name));
+            }
+        }
+    }
+
+    /// Puts the programs back where somebody has taken them away.
+    pub(super) fn mend_trunks(&mut self) {
+        for trunk in self.registry.trunks().cloned().collect::<Vec<_>>() {
+            let name = format!("VLANs of {}", trunk.link.name);
+            let findings = self.audit_trunk(&trunk);
+            if self.healing.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+                continue;
+            }
+            self.treat(&name, None, &trunk.link.name, findings, |agent, _| {
+                agent.kernel.attach(&trunk.hook())?;
+                agent.audit_trunk(&trunk)
+            });
+        }
+    }
+
+    /// What is wrong with a trunk.
+    pub(super) fn audit_trunk(&mut self, trunk: &Trunk) -> Result<Vec<Finding>, Refusal> {
+        let link = &trunk.link;
+        if self.kernel.link(link.index)?.is_none_or(|found| found.name != link.name) {
+            return Ok(vec![Finding::Link(link.name.clone())]);
+        }
+        Ok(self.kernel.audit_program(&trunk.hook())?)
+    }
+
+    /// A link is gone: the VLAN interfaces that were joined to it go as well.
+    pub(super) fn lose_trunks(&mut self, index: u32) {
+        let lost: Vec<_> =
+            self.registry.trunks().filter(|trunk| trunk.link.index == index).cloned().collect();
+        for trunk in lost {
+            let ports: Vec<_> = self.registry.of_trunk(&trunk).map(|lost| lost.port.clone()).collect();
+            for port in ports {
+                self.forget(&port.key, "its master is gone");
+                self.lose_interface(port);
+            }
+        }
+    }
+
+    /// Deletes an interface that has nothing to be joined to any more.
+    pub(super) fn lose_interface(&mut self, port: BridgePort) {
+        tracing::info!(key = %port.key, "deleted: its master is gone");
+        reap(port.host, Vec::new(), self.kernel.expedite());
+    }
+}

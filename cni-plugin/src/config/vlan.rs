@@ -1,0 +1,130 @@
+//! The keys of `vlan` and of `shunt` with `mode: vlan`: those of the reference vlan plugin, and `dataplane`.
+
+use serde::Deserialize;
+use shunt_agent_api::interface_name;
+
+use super::rules::{MTU, invalid, one_of};
+use super::{Config, ConfigError, Personality, decode};
+
+/// See the reference plugin's documentation; `dataplane` is shunt's own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Vlan {
+    /// The interface that the VLAN is on. Empty, with `linkInContainer`: the one that the chain's first plugin made.
+    pub master: String,
+    /// The VLAN.
+    #[cfg_attr(test, schemars(range(max = 4094)))]
+    pub vlan_id: u16,
+    /// MTU of the interface; 0 means the master's.
+    pub mtu: u32,
+    /// Whether the master is in the container, not on the node.
+    pub link_in_container: bool,
+    /// `auto`, `kernel` or `ebpf`: who takes tags off and puts them on.
+    pub dataplane: Option<String>,
+}
+
+/// Who takes tags off and puts them on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dataplane {
+    /// The kernel where it has VLAN devices, else the agent's programs.
+    Auto,
+    /// A VLAN device of the kernel's.
+    Kernel,
+    /// The agent's programs, with a veth.
+    Ebpf,
+}
+
+impl Vlan {
+    /// Whether the master is the interface that an earlier plugin of the chain made.
+    pub fn is_chained(&self) -> bool {
+        self.master.is_empty()
+    }
+
+    /// The name of the interface where the runtime says `ifname`.
+    pub fn interface(&self, ifname: &str) -> String {
+        if self.is_chained() { interface_name(ifname, self.vlan_id) } else { ifname.to_owned() }
+    }
+
+    /// Who takes tags off and puts them on.
+    pub fn dataplane(&self) -> Dataplane {
+        match self.dataplane.as_deref() {
+            Some("kernel") => Dataplane::Kernel,
+            Some("ebpf") => Dataplane::Ebpf,
+            _ => Dataplane::Auto,
+        }
+    }
+}
+
+/// Keys of a bridge's port that mean nothing on a VLAN's interface, and must not be taken to be in force.
+const OF_BRIDGES: [&str; 16] = [
+    "isGateway",
+    "isDefaultGateway",
+    "ipMasq",
+    "hairpinMode",
+    "promiscMode",
+    "vlan",
+    "vlanTrunk",
+    "preserveDefaultVlan",
+    "vlans",
+    "macspoofchk",
+    "ipspoofchk",
+    "portIsolation",
+    "ingressPolicy",
+    "stormControl",
+    "uplink",
+    "disableContainerInterface",
+];
+
+impl Config {
+    /// Whether the attachment is a VLAN's interface.
+    pub fn is_vlan(&self) -> bool {
+        let mode = || self.value.get("mode").and_then(serde_json::Value::as_str);
+        match self.personality {
+            Personality::Vlan => true,
+            Personality::Shunt => mode() == Some("vlan"),
+            _ => false,
+        }
+    }
+
+    /// The keys of a VLAN's interface, checked.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    pub fn vlan(&self) -> Result<Vlan, ConfigError> {
+        let vlan = self.vlan_unchecked()?;
+        if vlan.vlan_id > 4094 {
+            return Err(invalid("vlanId", format!("{} is not between 0 and 4094", vlan.vlan_id)));
+        }
+        if vlan.mtu != 0 && !MTU.contains(&vlan.mtu) {
+            return Err(invalid("mtu", format!("{} is not between 68 and 65535", vlan.mtu)));
+        }
+        if vlan.master.is_empty() && !vlan.link_in_container {
+            return Err(invalid("master", "names no interface"));
+        }
+        one_of("dataplane", vlan.dataplane.as_deref(), &["auto", "kernel", "ebpf", ""])?;
+        if vlan.vlan_id == 0 && vlan.dataplane() == Dataplane::Ebpf {
+            return Err(invalid("vlanId", "0 is the kernel's only: `dataplane: ebpf` tags with 1 to 4094"));
+        }
+        let is_set = |key: &&str| match self.value.get(*key) {
+            None | Some(serde_json::Value::Bool(false)) => false,
+            Some(value) => *value != 0 && *value != "",
+        };
+        if let Some(key) = OF_BRIDGES.iter().copied().find(is_set) {
+            return Err(invalid(key, "means nothing on a VLAN's interface"));
+        }
+        self.limits()?;
+        if !self.host_ports(&[])?.is_empty() {
+            return Err(ConfigError::NotBuilt { key: "portMappings" });
+        }
+        Ok(vlan)
+    }
+
+    /// The keys of a VLAN's interface as they are: what ADD would refuse must not keep a DEL from its work.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`].
+    pub fn vlan_unchecked(&self) -> Result<Vlan, ConfigError> {
+        decode(&self.value)
+    }
+}

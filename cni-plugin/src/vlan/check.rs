@@ -1,0 +1,78 @@
+//! CHECK: the interface as the result of the ADD says it, and what the agent has for it.
+
+use std::path::Path;
+
+use shunt_agent_api::Request;
+
+use super::master::Master;
+use super::{joined, share};
+use crate::agent;
+use crate::attach::{Node, Sandbox};
+use crate::config::{Bridge, Config, ConfigError, Vlan};
+use crate::error::Error;
+use crate::inspect::{Fault, Inspection};
+use crate::ipam::Ipam;
+use crate::netlink::{Link, Selector};
+use crate::protocol::Call;
+use crate::result::{AddResult, Ip};
+use crate::verbs::CheckError;
+
+/// Compares. `ifname` is the runtime's, which differs from `call.ifname` in a chain.
+pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<(), Error> {
+    let missing = ConfigError::NoPrevResult("CHECK compares with the result of the ADD");
+    let result = config.prev_result()?.ok_or(missing)?;
+    let mut node = Node::open()?;
+    let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
+    let link = sandbox.link(Selector::Name(&call.ifname))?;
+    let Some(link) = link.filter(|link| matches!(link.kind.as_deref(), Some("vlan" | "veth"))) else {
+        return Err(CheckError(vec![Fault::NoInterface(call.ifname.clone())]).into());
+    };
+    let bridge = Bridge::default();
+    let inspection = Inspection { config, call, bridge: &bridge, result: &result };
+    let mut faults = inspection.inside(&mut sandbox, &link)?;
+    let master = Master::find(vlan, ifname, &mut node, &mut sandbox)?;
+    if link.kind.as_deref() == Some("vlan") {
+        if link.vlan != Some(vlan.vlan_id) || link.peer != Some(master.link.index) {
+            let name = link.name.clone();
+            faults.push(Fault::OtherVlan { link: name, id: vlan.vlan_id, master: master.link.name });
+        }
+    } else if faults.is_empty() {
+        return host_side(config, vlan, call, &master, &mut node, &mut sandbox, &link, &result);
+    }
+    if !faults.is_empty() {
+        return Err(CheckError(faults).into());
+    }
+    Ok(Ipam::of(config, call)?.check()?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "both places, and what is to be where")]
+fn host_side(
+    config: &Config,
+    vlan: &Vlan,
+    call: &Call,
+    master: &Master,
+    node: &mut Node,
+    _sandbox: &mut Sandbox,
+    inner: &Link,
+    result: &AddResult,
+) -> Result<(), Error> {
+    let host = match inner.peer {
+        Some(peer) => node.link(Selector::Index(peer))?.filter(|host| host.peer == Some(inner.index)),
+        None => None,
+    };
+    let Some(host) = host else {
+        return Err(CheckError(vec![Fault::NoHostEnd(call.ifname.clone())]).into());
+    };
+    if !host.up {
+        return Err(CheckError(vec![Fault::HostDown { link: host.name, index: host.index }]).into());
+    }
+    let (trunk, joins) = master.trunk(vlan, node)?;
+    let mac = inner.mac.unwrap_or_else(crate::mac::Mac::random);
+    let plan = share::plan(config, call, host.mtu, mac, None)?;
+    let position = result.interfaces.iter().position(|interface| interface.name == call.ifname);
+    let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
+    let ips = result.ips.iter().filter(own).map(|ip| ip.address.address()).collect();
+    let port = joined::port(&plan, &trunk, joins, &host, ips);
+    agent::connect(config)?.ask(Request::Check { port })?;
+    Ok(Ipam::of(config, call)?.check()?)
+}

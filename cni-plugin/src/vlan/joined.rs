@@ -1,0 +1,115 @@
+//! A veth whose host end the agent joins to the master: it puts the VLAN's tag on and takes it off.
+
+use std::net::IpAddr;
+
+use shunt_agent_api::{
+    AgentError, BridgePort, Client, ClientError, ErrorKind, Interface, Request, Restrictions, Service,
+    VlanInterface,
+};
+
+use super::master::Master;
+use super::share;
+use crate::agent;
+use crate::attach::{
+    self, AttachError, Journal, Node, Plan, Sandbox, Step, make_veth, wait_for_addresses, wait_for_carrier,
+};
+use crate::config::{Config, Vlan};
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::mac::Mac;
+use crate::netlink::{Link, Selector, requests};
+use crate::protocol::Call;
+use crate::result::AddResult;
+use crate::sysctl;
+
+/// Makes the interface, or leaves nothing behind.
+pub(super) fn add(
+    config: &Config,
+    vlan: &Vlan,
+    master: &Master,
+    call: &Call,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    previous: AddResult,
+) -> Result<AddResult, Error> {
+    let (trunk, joins) = master.trunk(vlan, node)?;
+    let ipam = Ipam::of(config, call)?;
+    let mut agent = agent::connect(config)?;
+    let mut journal = Journal::default();
+    let made = addresses(&ipam, &mut journal)
+        .and_then(|addresses| share::plan(config, call, master.mtu(vlan), address(master), addresses))
+        .and_then(|plan| {
+            let inner = join(&plan, &trunk, joins, node, sandbox, &mut agent, &mut journal)?;
+            Ok(share::result(&plan, &inner, previous))
+        });
+    made.map_err(|error| error.after_undo(journal.undo(node, &mut agent, &ipam)))
+}
+
+/// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
+fn address(master: &Master) -> Mac {
+    master.link.mac.filter(|_| master.within).unwrap_or_else(Mac::random)
+}
+
+fn addresses(ipam: &Ipam<'_>, journal: &mut Journal) -> Result<Option<AddResult>, Error> {
+    if !ipam.exists() {
+        return Ok(None);
+    }
+    journal.push(Step::Addresses);
+    Ok(Some(ipam.add()?))
+}
+
+fn join(
+    plan: &Plan,
+    trunk: &Interface,
+    joins: VlanInterface,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    agent: &mut Client,
+    journal: &mut Journal,
+) -> Result<Link, Error> {
+    let host = make_veth(node, sandbox, plan, journal)?;
+    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    // The node has no part in it: it must not announce itself there. A kernel without IPv6 has no such setting.
+    let _ = sysctl::write(&format!("net/ipv6/conf/{}/disable_ipv6", host.name), "1");
+    journal.push(Step::Attached(plan.key.clone()));
+    let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
+    let request = Request::Attach { port: port(plan, trunk, joins, &host, ips) };
+    agent.ask(request).inspect_err(|error| {
+        if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
+            // What is attached under this key is not this ADD's to detach.
+            journal.withdraw();
+        }
+    })?;
+    attach::configure(node, sandbox, plan, inner)?;
+    node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
+    wait_for_carrier(sandbox, plan, inner)?;
+    wait_for_addresses(sandbox, plan, inner)?;
+    let link = sandbox.link(Selector::Index(inner))?;
+    Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
+}
+
+/// The interface as the agent is told of it.
+pub(super) fn port(
+    plan: &Plan,
+    trunk: &Interface,
+    joins: VlanInterface,
+    host: &Link,
+    ips: Vec<IpAddr>,
+) -> BridgePort {
+    BridgePort {
+        key: plan.key.clone(),
+        bridge: trunk.clone(),
+        host: Interface { name: host.name.clone(), index: host.index },
+        mac: plan.mac.to_string(),
+        ips,
+        mtu: host.mtu,
+        netns: Some(plan.netns.clone()),
+        peer_up: plan.up,
+        masquerade: Vec::new(),
+        restrictions: Restrictions::default(),
+        mappings: plan.mappings.clone(),
+        bandwidth: plan.limits.clone(),
+        service: Service::default(),
+        vlan: Some(joins),
+    }
+}

@@ -1,0 +1,61 @@
+//! What both forms have in common: the plan for the container's side, and the result.
+
+use crate::attach::Plan;
+use crate::config::{Bridge, Config, ConfigError};
+use crate::error::Error;
+use crate::mac::Mac;
+use crate::netlink::Link;
+use crate::protocol::Call;
+use crate::result::{AddResult, Interface};
+
+/// The container's side as it should be. Of a bridge it has nothing.
+pub(super) fn plan(
+    config: &Config,
+    call: &Call,
+    mtu: u32,
+    mac: Mac,
+    addresses: Option<AddResult>,
+) -> Result<Plan, Error> {
+    let bridge = Bridge { mtu, ..Bridge::default() };
+    let mut plan = Plan::new(config, call, &bridge, mac, addresses)?;
+    for ip in &mut plan.result.ips {
+        ip.interface = Some(0);
+    }
+    plan.result.can_be_said_in(config.version)?;
+    Ok(plan)
+}
+
+/// The result of the plugins before this one; in a chain there has to be one.
+pub(super) fn previous(config: &Config, is_chained: bool) -> Result<AddResult, Error> {
+    match config.prev_result()? {
+        Some(previous) => Ok(previous),
+        None if is_chained => {
+            let why = "with no `master` the VLAN is on the interface of the plugin before";
+            Err(ConfigError::NoPrevResult(why).into())
+        }
+        None => Ok(AddResult::default()),
+    }
+}
+
+/// The earlier plugins' result, and behind it what was made here.
+pub(super) fn result(plan: &Plan, inner: &Link, previous: AddResult) -> AddResult {
+    let before = previous.interfaces.len();
+    let own = Interface {
+        name: plan.key.ifname.clone(),
+        mac: inner.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        mtu: Some(inner.mtu),
+        sandbox: plan.netns.clone(),
+        ..Interface::default()
+    };
+    let mut result = previous;
+    result.interfaces.push(own);
+    result.ips.extend(plan.result.ips.iter().cloned().map(|mut ip| {
+        ip.interface = Some(before);
+        ip
+    }));
+    result.routes.extend(plan.result.routes.iter().cloned());
+    if result.dns.is_empty() {
+        result.dns = plan.result.dns.clone();
+    }
+    result
+}
