@@ -11,8 +11,9 @@ use crate::comparison::{Better, Comparison, Row};
 use crate::rounds::Rounds;
 use crate::screen::Screen;
 
-/// How long what the last one left behind takes the kernel.
+/// How long what the last one left behind takes the kernel; the rules and queues of a whole chain take it longer.
 const SETTLED: Duration = Duration::from_millis(50);
+const CHAIN_SETTLED: Duration = Duration::from_millis(500);
 
 /// The host ports of the container that stays, and of the one that comes and goes.
 const HOST_PORTS: [u16; 2] = [8080, 8081];
@@ -131,6 +132,7 @@ pub(crate) fn compare(
 struct Side {
     network: Network,
     container: Container,
+    settled: Duration,
     _resident: Sandbox,
     node: Node,
 }
@@ -145,12 +147,13 @@ impl Side {
         let network = setup.dress(maker, bare, HOST_PORTS[1]);
         let resident = Sandbox::start(lab, &node, &theirs, &format!("{}-resident", node.name()))?;
         let container = Container::create(lab, &format!("{}-guest", node.name()))?;
-        Ok(Self { network, container, _resident: resident, node })
+        let settled = if setup == Setup::Chain { CHAIN_SETTLED } else { SETTLED };
+        Ok(Self { network, container, settled, _resident: resident, node })
     }
 
     fn once(&self) -> Result<(Duration, Duration)> {
         // A link that is gone leaves the kernel work for a while, some of it under the lock that the next ADD wants.
-        std::thread::sleep(SETTLED);
+        std::thread::sleep(self.settled);
         let added = self.network.add(self.node.namespace(), &self.container)?;
         let deleted = self.network.del(self.node.namespace(), &self.container, &added.result)?;
         Ok((added.took, deleted))
