@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A port's packets by lane, and the drops, all by name.
 type Counts = BTreeMap<String, u64>;
 
+/// How often a frame is sent again because something else was counted with it.
+const STRAYS: u32 = 5;
+
 struct Asker {
     client: Client,
 }
@@ -89,26 +92,36 @@ fn assert_explained(manner: &Manner) {
         *verdicts.entry(explanation.verdict.clone()).or_default() += 1;
         let sender = &host_ifnames[frame.from];
         let wanted = expected(&explanation, sender);
-        let before = asker.counts();
-        ours.side.wires[frame.from].send(&frame.bytes);
-        let begun = Instant::now();
-        loop {
-            let after = asker.counts();
-            let more = |name: &String| {
-                after.get(name).copied().unwrap_or_default() - before.get(name).copied().unwrap_or_default()
-            };
-            if wanted.iter().all(|name| more(name) == 1) {
-                // The sender's counters say one thing of one frame.
-                let others = ["fast", "kernel", "dropped"].map(|lane| more(&format!("{sender} from {lane}")));
-                assert_eq!(others.iter().sum::<u64>(), 1, "{}: {explanation:#?}", frame.name);
-                break;
+        let mut strays = 0;
+        'sent: loop {
+            let before = asker.counts();
+            ours.side.wires[frame.from].send(&frame.bytes);
+            let begun = Instant::now();
+            loop {
+                let after = asker.counts();
+                let more = |name: &String| {
+                    after.get(name).copied().unwrap_or_default()
+                        - before.get(name).copied().unwrap_or_default()
+                };
+                if wanted.iter().all(|name| more(name) == 1) {
+                    // The sender's counters say one thing of one frame.
+                    let others =
+                        ["fast", "kernel", "dropped"].map(|lane| more(&format!("{sender} from {lane}")));
+                    assert_eq!(others.iter().sum::<u64>(), 1, "{}: {explanation:#?}", frame.name);
+                    break 'sent;
+                }
+                // The kernel's own groups (MLD) are flooded to everybody now and then: not at every try.
+                if wanted.iter().any(|name| more(name) > 1) && strays < STRAYS {
+                    strays += 1;
+                    continue 'sent;
+                }
+                let moved: Vec<_> = after.keys().filter(|name| more(name) != 0).collect();
+                assert!(
+                    begun.elapsed() < PATIENCE,
+                    "{}: counted {moved:?}, explained {wanted:?}\n{explanation:#?}",
+                    frame.name
+                );
             }
-            let moved: Vec<_> = after.keys().filter(|name| more(name) != 0).collect();
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "{}: counted {moved:?}, explained {wanted:?}\n{explanation:#?}",
-                frame.name
-            );
         }
     }
     assert!(verdicts.len() >= 2, "{verdicts:?}");
