@@ -46,6 +46,7 @@ impl Agent {
             self.store.remove(&port.key)?;
         }
         built?;
+        self.tell_shadowed(&port);
         self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
         Ok(self.programs_of(&port))
     }
@@ -118,7 +119,6 @@ impl Agent {
             self.kernel.attach(&hook)?;
         }
         if !port.mappings.is_empty() {
-            self.tell_shadowed(port);
             self.kernel.write_mappings(&attachment)?;
             self.watch_wires();
         }

@@ -1,6 +1,7 @@
 //! Host ports of attachments: nobody gets one that another has.
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 
@@ -88,14 +89,21 @@ impl Agent {
 
     /// Says which of the node's own sockets get no more connections because a host port is theirs, too.
     pub(super) fn tell_shadowed(&self, port: &BridgePort) {
+        let mut listening = BTreeMap::new();
         for mapping in &port.mappings {
-            let found = listener::listeners(number(mapping.protocol), mapping.host_port);
-            let shadows = |ip: &IpAddr| {
-                ip.is_unspecified() || mapping.host_ip.is_none_or(|host| host == ip.to_canonical())
+            let protocol = number(mapping.protocol);
+            // Nobody is told where the kernel cannot say.
+            let all = listening
+                .entry(protocol)
+                .or_insert_with(|| listener::listeners(protocol).unwrap_or_default());
+            let shadows = |at: &&SocketAddr| {
+                let (ip, host) = (at.ip(), mapping.host_ip);
+                at.port() == mapping.host_port
+                    && (ip.is_unspecified() || host.is_none_or(|host| host == ip.to_canonical()))
             };
-            if let Some(ip) = found.unwrap_or_default().iter().find(|ip| shadows(ip)) {
+            if let Some(at) = all.iter().find(shadows) {
                 tracing::warn!(
-                    key = %port.key, %mapping, listener = %ip,
+                    key = %port.key, %mapping, listener = %at.ip(),
                     "a socket of the node listens on this host port: the container gets its connections from now on"
                 );
             }
