@@ -193,10 +193,6 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn measure(&mut self, part: Part, results: &mut Results) -> Result<()> {
-        if part == Part::Crowd {
-            let attachments = self.options.crowds().iter().sum();
-            memory::ensure_room_for(attachments)?;
-        }
         if let Some(workload) = part.workload() {
             return self.path(workload, results);
         }
@@ -251,6 +247,7 @@ impl Bench<'_> {
 
     fn crowd(&mut self, results: &mut Results) -> Result<()> {
         let sizes = self.options.crowds();
+        memory::ensure_room_for(sizes.iter().sum())?;
         let crowd = crowd::measure(self.screen, self.interrupt, self.lab, sizes, ROUNDS)?;
         table::facts(self.screen, &crowd.facts)?;
         results.facts.extend(crowd.facts);

@@ -11,12 +11,9 @@ use shunt_lab::{Container, Interrupt, Lab, Namespace, Network, Node, Path, Sandb
 
 use crate::add_del::milliseconds;
 use crate::comparison::{Better, Comparison, Row};
+use crate::outside::{NODE, join};
 use crate::rounds::Rounds;
 use crate::screen::Screen;
-
-/// The node's address on its uplink, and the client's.
-const NODE: &str = "192.0.2.1";
-const OUTSIDE: &str = "192.0.2.9";
 
 /// The container's port.
 const PORT: u16 = 8080;
@@ -216,7 +213,7 @@ impl Side {
 
     /// To the last of its mappings: where a list is searched, that is its end.
     fn path(&self) -> Result<Path<'_>> {
-        let node: IpAddr = NODE.parse().context("the node's address")?;
+        let node = IpAddr::from(NODE);
         let Some(last) = self.sandboxes.last() else {
             return Ok(Path::direct(&self.outside, self.node.namespace(), node));
         };
@@ -233,13 +230,4 @@ impl Side {
         network.del(self.node.namespace(), guest, &added.result)?;
         Ok(added.took)
     }
-}
-
-/// A pair of Ethernet ends between a node and a host outside, with addresses.
-fn join(node: &Node, outside: &Namespace) -> Result<()> {
-    node.namespace().pair("up0", outside, "eth0")?;
-    for (namespace, ifname, address) in [(node.namespace(), "up0", NODE), (outside, "eth0", OUTSIDE)] {
-        namespace.command("ip", &["address", "add", &format!("{address}/24"), "dev", ifname])?;
-    }
-    Ok(())
 }

@@ -6,7 +6,6 @@ mod flows;
 mod neighbour;
 mod part;
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use shunt_lab::{Interrupt, Lab, Namespace, Network, Node, Sandbox};
 
+use crate::outside::{NODE, OUTSIDE, join};
 use crate::screen::Screen;
 use flows::{End, Flows, Load};
 pub(crate) use part::{Plan, compare};
@@ -42,10 +42,6 @@ const BESIDE: u64 = 100;
 
 /// How much may pass at once: 10 ms of the rate, as both arms are told.
 const BURST_SHARE: u64 = 100;
-
-/// The node's address on the way out, and that of the host there.
-const NODE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
-const OUTSIDE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
 const FLOWS: [usize; 2] = [1, 8];
 
@@ -134,10 +130,7 @@ impl Stage {
         let limited = Sandbox::start(&lab, &node, &limited, "limited")?;
         let free = Sandbox::start(&lab, &node, &plain, "free")?;
         let outside = lab.namespace("outside")?;
-        node.namespace().pair("uplink", &outside, "eth0")?;
-        for (namespace, link, address) in [(node.namespace(), "uplink", NODE), (&outside, "eth0", OUTSIDE)] {
-            namespace.command("ip", &["address", "add", &format!("{address}/24"), "dev", link])?;
-        }
+        join(&node, &outside)?;
         outside.command("ip", &["route", "add", "default", "via", &NODE.to_string()])?;
         Ok(Self { peer: Peer::Neighbour, limited, free, outside, _node: node, _lab: lab })
     }

@@ -13,6 +13,7 @@ mod header;
 mod host_port;
 mod limits;
 mod memory;
+mod outside;
 mod paths;
 mod ratio;
 mod report;
