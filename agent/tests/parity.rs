@@ -49,6 +49,11 @@ fn can_run(packet: &BytesPacket) -> bool {
     packet.tag.is_none() && packet.readable == packet.bytes.len() && packet.bytes.len() >= least
 }
 
+/// How many random packets are sent; `SHUNT_RANDOM_PACKETS` says how many, where it is to be more.
+fn random_packets() -> u32 {
+    std::env::var("SHUNT_RANDOM_PACKETS").ok().and_then(|number| number.parse().ok()).unwrap_or(1500)
+}
+
 /// As `Decision::tag` has it.
 fn present(tag: Tag) -> u32 {
     u32::from(tag.tci()) | 1 << 16
@@ -132,8 +137,11 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
         let places = (0..everywhere.len(), prop::option::of(0..everywhere.len()));
         let changes = prop::collection::vec(change, 0..4);
         let input = (0..cases.len(), program, places, changes, 15usize..2000);
-        let mut runner =
-            TestRunner::new(Config { cases: 1500, failure_persistence: None, ..Config::default() });
+        let mut runner = TestRunner::new(Config {
+            cases: random_packets(),
+            failure_persistence: None,
+            ..Config::default()
+        });
         let outcome = runner.run(&input, |(which, (entry, missing), (place, origin), changes, length)| {
             let (entry, missing) = (Entry::ALL[entry], BOTH[missing]);
             let here = match everywhere[place].ifindex {

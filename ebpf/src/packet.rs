@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::translate::checksum::Change;
+use crate::translate::checksum::{Change, updated, updated_udp};
 
 /// A header, or a piece of one, as it stands in a frame: any bytes make one. Made of bytes and half words only,
 /// because a frame starts at an even address and nothing more is known of its alignment.
@@ -14,6 +14,13 @@ pub trait Header: FromBytes + Immutable + KnownLayout + Copy {
 }
 
 impl<T: FromBytes + Immutable + KnownLayout + Copy> Header for T {}
+
+/// The least bytes of a frame that the kernel takes a tag out of (`VLAN_ETH_HLEN`).
+const TAGGED: usize = 18;
+
+/// The frame ends inside the tag, or right behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
 
 /// A frame's tag. Verifier: one number, and one that is never zero, so that no tag is a number too; of an `Option` with more in
 /// it the compiler may store what nobody has written.
@@ -33,6 +40,25 @@ impl Tag {
     #[inline(always)]
     pub fn service(tci: u16) -> Self {
         Self(Self::customer(tci).0 | Self::SERVICE)
+    }
+
+    /// The tag that stands among a frame's own bytes.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where the kernel would not take it out.
+    pub fn among(frame: &[u8]) -> Result<Option<Self>, NoRoom> {
+        let tag = match frame.get(12..16) {
+            Some(&[0x81, 0x00, high, low]) => Self::customer(u16::from_be_bytes([high, low])),
+            Some(&[0x88, 0xa8, high, low]) => Self::service(u16::from_be_bytes([high, low])),
+            _ => return Ok(None),
+        };
+        if frame.len() < TAGGED { Err(NoRoom) } else { Ok(Some(tag)) }
+    }
+
+    /// As it stands in a frame.
+    pub fn bytes(self) -> [u8; 4] {
+        let [high, low] = self.tci().to_be_bytes();
+        if self.is_service() { [0x88, 0xa8, high, low] } else { [0x81, 0x00, high, low] }
     }
 
     /// Its control information.
@@ -65,6 +91,14 @@ pub struct Mending {
     pub header: Change,
 }
 
+impl Mending {
+    /// What becomes of a checksum that is complete.
+    pub fn mended(&self, checksum: u16) -> u16 {
+        let update = if self.optional { updated_udp } else { updated };
+        update(update(checksum, self.addresses), self.ports)
+    }
+}
+
 /// One frame, from its Ethernet header on.
 pub trait Packet {
     /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
@@ -94,7 +128,8 @@ pub trait Packet {
     /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
     fn mend(&mut self, mending: Mending);
 
-    /// Takes the outermost tag off. False if the kernel cannot.
+    /// Takes the outermost tag off; the next one, if there is one, moves into the metadata (`skb_vlan_pop`). False if
+    /// the kernel cannot.
     fn pop_tag(&mut self) -> bool;
 
     /// Puts a customer tag on a frame that has none. False if the kernel cannot.

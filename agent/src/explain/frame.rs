@@ -1,8 +1,7 @@
 //! A frame in memory as a [`Packet`], as the kernel would hand it to a program.
 
 use dataplane::address::Mac;
-use dataplane::packet::{Header, Mending, Packet, Tag};
-use dataplane::translate::checksum::{updated, updated_udp};
+use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
 use zerocopy::IntoBytes;
 
 /// Where the first tag is in a frame's bytes.
@@ -24,27 +23,26 @@ pub struct Frame {
 impl Frame {
     /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
     /// out of its bytes (`skb_vlan_untag`).
-    pub fn new(mut bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
-        let tag = match bytes.get(TAG) {
-            Some(&[first, second, high, low]) if [[0x81, 0], [0x88, 0xa8]].contains(&[first, second]) => {
-                let tci = u16::from_be_bytes([high, low]);
-                Some(if first == 0x81 { Tag::customer(tci) } else { Tag::service(tci) })
-            }
-            _ => None,
-        };
+    pub fn new(bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
+        let mut frame = Self { bytes, tag: None, origin, host, judged: false, copies: Vec::new() };
+        frame.tag = frame.take_out().ok().flatten();
+        frame
+    }
+
+    /// Takes the first tag out of the bytes.
+    fn take_out(&mut self) -> Result<Option<Tag>, NoRoom> {
+        let tag = Tag::among(&self.bytes)?;
         if tag.is_some() {
-            bytes.drain(TAG);
+            self.bytes.drain(TAG);
         }
-        Self { bytes, tag, origin, host, judged: false, copies: Vec::new() }
+        Ok(tag)
     }
 
     /// All of it, the tag where it is on the wire.
     pub fn on_the_wire(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         if let (Some(tag), true) = (self.tag, bytes.len() >= TAG.start) {
-            let [high, low] = tag.tci().to_be_bytes();
-            let [first, second] = if tag.is_service() { [0x88, 0xa8] } else { [0x81, 0] };
-            bytes.splice(TAG.start..TAG.start, [first, second, high, low]);
+            bytes.splice(TAG.start..TAG.start, tag.bytes());
         }
         bytes
     }
@@ -89,20 +87,20 @@ impl Packet for Frame {
 
     /// As for a packet with a complete checksum, which is what comes by a wire.
     fn mend(&mut self, mending: Mending) {
-        let Mending { field, optional, addresses, ports, .. } = mending;
-        let update = if optional { updated_udp } else { updated };
-        self.edit(field, |sum: &mut u16| *sum = update(update(*sum, addresses), ports));
+        self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
     }
 
     fn pop_tag(&mut self) -> bool {
-        if self.tag.take().is_none() {
-            self.bytes.drain(TAG);
+        if self.tag.take().is_none() && self.take_out().is_err() {
+            return false;
         }
-        true
+        self.take_out().map(|next| self.tag = next).is_ok()
     }
 
     fn push_tag(&mut self, tci: u16) -> bool {
-        self.tag = Some(Tag::customer(tci));
+        if let Some(inner) = self.tag.replace(Tag::customer(tci)) {
+            self.bytes.splice(TAG.start..TAG.start, inner.bytes());
+        }
         true
     }
 

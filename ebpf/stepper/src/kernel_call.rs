@@ -30,6 +30,9 @@ const BPF_F_INGRESS: u64 = 1;
 /// What the redirecting helpers return.
 const TC_ACT_REDIRECT: i64 = 7;
 
+/// `-ENOMEM`.
+const NO_MEMORY: i64 = -12;
+
 /// Says of a checksum that 0 stands for none.
 const MARK_MANGLED_0: u64 = 1 << 5;
 
@@ -81,8 +84,11 @@ pub(crate) fn call(
             0
         }
         VLAN_POP => {
-            socket_buffer::pop_tag(&mut machine.memory);
-            0
+            if socket_buffer::pop_tag(&mut machine.memory) {
+                0
+            } else {
+                NO_MEMORY
+            }
         }
         CHANGE_TYPE => {
             socket_buffer::change_type(&mut machine.memory, two as u32);

@@ -18,6 +18,9 @@ const SEGMENT_SIZE: usize = 176;
 /// Where a tag that is in the frame itself stands.
 const TAG: std::ops::Range<usize> = 12..16;
 
+/// The least bytes of a frame that a tag is taken out of (`VLAN_ETH_HLEN`).
+const TAGGED: usize = 18;
+
 /// A frame, and what the kernel keeps beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketBuffer {
@@ -96,15 +99,34 @@ pub(crate) fn push_tag(memory: &mut Memory, protocol: u16, tci: u16) {
     refresh(memory);
 }
 
-/// `bpf_skb_vlan_pop`: the tag beside the frame, or else the one in it.
-pub(crate) fn pop_tag(memory: &mut Memory) {
-    if tag(memory).is_some() {
-        set_tag(memory, None);
-    } else if memory.frame.len() >= TAG.end {
-        memory.frame.drain(TAG);
-        memory.linear = memory.linear.saturating_sub(TAG.len());
-    }
+/// `bpf_skb_vlan_pop`: the tag beside the frame, or else the one in it; the next one in it moves beside it.
+/// False where the frame is too short.
+pub(crate) fn pop_tag(memory: &mut Memory) -> bool {
+    let first = if tag(memory).is_some() { Ok(None) } else { take_out(memory) };
+    set_tag(memory, None);
+    let next = first.and_then(|_| take_out(memory));
+    let is_done = next.is_ok();
+    set_tag(memory, next.unwrap_or_default());
     refresh(memory);
+    is_done
+}
+
+/// The frame ends too soon behind a tag.
+#[derive(Debug)]
+struct TooShort;
+
+/// Takes the first tag out of the frame itself.
+fn take_out(memory: &mut Memory) -> Result<Option<(u16, u16)>, TooShort> {
+    let Some(&[first, second, high, low]) = memory.frame.get(TAG) else { return Ok(None) };
+    if ![[0x81, 0x00], [0x88, 0xa8]].contains(&[first, second]) {
+        return Ok(None);
+    }
+    if memory.frame.len() < TAGGED {
+        return Err(TooShort);
+    }
+    memory.frame.drain(TAG);
+    memory.linear = memory.linear.saturating_sub(TAG.len());
+    Ok(Some((u16::from_ne_bytes([first, second]), u16::from_be_bytes([high, low]))))
 }
 
 /// The tag beside the frame.

@@ -18,7 +18,7 @@ use dataplane::packet::Tag;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use record::{Cost, Record};
+use record::Cost;
 use stepper::{Outcome, Redirect};
 use world_machine::Programs;
 
@@ -66,7 +66,7 @@ fn golden_packets_fare_as_their_files_say_and_cost_no_more_than_they_did() {
         assert_fares_as_its_file_says(&case, &outcome);
         costs.insert(case.name, Cost::of(&outcome));
     }
-    Record::check(costs);
+    record::check(costs);
 }
 
 #[test]

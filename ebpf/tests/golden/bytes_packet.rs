@@ -1,7 +1,6 @@
 //! A frame in memory as a [`Packet`].
 
-use dataplane::packet::{Header, Mending, Packet, Tag};
-use dataplane::translate::checksum::{updated, updated_udp};
+use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
 use zerocopy::IntoBytes;
 
 #[derive(Clone, Debug, Default)]
@@ -26,6 +25,16 @@ pub struct BytesPacket {
 impl BytesPacket {
     pub fn new(bytes: &[u8]) -> Self {
         Self { bytes: bytes.to_vec(), readable: bytes.len(), ..Self::default() }
+    }
+
+    /// Takes the first tag out of the bytes.
+    fn take_out(&mut self) -> Result<Option<Tag>, NoRoom> {
+        let tag = Tag::among(&self.bytes)?;
+        if tag.is_some() {
+            self.bytes.drain(12..16);
+            self.readable = self.readable.min(self.bytes.len());
+        }
+        Ok(tag)
     }
 }
 
@@ -71,22 +80,21 @@ impl Packet for BytesPacket {
 
     /// As for a packet with a complete checksum.
     fn mend(&mut self, mending: Mending) {
-        let Mending { field, optional, addresses, ports, .. } = mending;
-        let update = if optional { updated_udp } else { updated };
-        self.edit(field, |sum: &mut u16| *sum = update(update(*sum, addresses), ports));
+        self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
     }
 
     fn pop_tag(&mut self) -> bool {
-        if self.tag.take().is_none() {
-            self.bytes.drain(12..16);
-            self.readable = self.readable.min(self.bytes.len());
+        if self.tag.take().is_none() && self.take_out().is_err() {
+            return false;
         }
-        true
+        self.take_out().map(|next| self.tag = next).is_ok()
     }
 
     fn push_tag(&mut self, tci: u16) -> bool {
-        assert!(self.tag.is_none(), "a frame has one tag at a time");
-        self.tag = Some(Tag::customer(tci));
+        if let Some(inner) = self.tag.replace(Tag::customer(tci)) {
+            self.bytes.splice(12..12, inner.bytes());
+            self.readable += 4;
+        }
         true
     }
 

@@ -42,33 +42,28 @@ impl Cost {
     }
 }
 
-/// The record.
-pub(crate) struct Record;
-
-impl Record {
-    /// Holds today's costs against the record's; each packet must be in it.
-    pub(crate) fn check(costs: BTreeMap<String, Cost>) {
-        if std::env::var_os(RENEW).is_some() {
-            std::fs::write(path(), written(&costs)).expect("the record can be written");
-            return;
-        }
-        let text = std::fs::read_to_string(path()).unwrap_or_default();
-        let record: BTreeMap<&str, Cost> = text.lines().filter_map(read).collect();
-        let worse: Vec<String> = costs
-            .iter()
-            .filter_map(|(name, now)| match record.get(name.as_str()) {
-                None => Some(format!("{name}: not in the record")),
-                Some(before) if now.exceeds(*before) => Some(format!("{name}: {now:?}, was {before:?}")),
-                Some(_) => None,
-            })
-            .collect();
-        assert!(
-            worse.is_empty(),
-            "packets cost more than they did; where that is meant, {RENEW}=1 writes {}:\n{}",
-            path().display(),
-            worse.join("\n")
-        );
+/// Holds today's costs against the record's; each packet must be in it.
+pub(crate) fn check(costs: BTreeMap<String, Cost>) {
+    if std::env::var_os(RENEW).is_some() {
+        std::fs::write(path(), written(&costs)).expect("the record can be written");
+        return;
     }
+    let text = std::fs::read_to_string(path()).unwrap_or_default();
+    let record: BTreeMap<&str, Cost> = text.lines().filter_map(read).collect();
+    let worse: Vec<String> = costs
+        .iter()
+        .filter_map(|(name, now)| match record.get(name.as_str()) {
+            None => Some(format!("{name}: not in the record")),
+            Some(before) if now.exceeds(*before) => Some(format!("{name}: {now:?}, was {before:?}")),
+            Some(_) => None,
+        })
+        .collect();
+    assert!(
+        worse.is_empty(),
+        "packets cost more than they did; where that is meant, {RENEW}=1 writes {}:\n{}",
+        path().display(),
+        worse.join("\n")
+    );
 }
 
 fn path() -> PathBuf {
