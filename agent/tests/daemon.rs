@@ -27,6 +27,8 @@ mod attach;
 mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
+#[path = "daemon/damages.rs"]
+mod damages;
 #[path = "daemon/events.rs"]
 mod events;
 #[path = "daemon/follow.rs"]

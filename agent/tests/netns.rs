@@ -43,6 +43,8 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[path = "netns/unwritable.rs"]
+mod unwritable;
 #[path = "netns/vlans.rs"]
 mod vlans;
 #[path = "netns/wire.rs"]

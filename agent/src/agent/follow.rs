@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dataplane::abi::StationKey;
 use shunt_agent_api::EventKind;
 
 use super::reconcile::Entries;
@@ -9,6 +10,7 @@ use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::netlink::link::Link;
 use crate::netlink::monitor::LinkEvent;
+use crate::netlink::station::Placement;
 use crate::registry::Bridge;
 
 impl Agent {
@@ -26,12 +28,37 @@ impl Agent {
                     }
                     self.unaddressed(*address).map_err(Refusal::from)
                 }
+                LinkEvent::Told(ifindex) => self.port_was_told(*ifindex),
+                LinkEvent::Stationed(placement) => self.stationed(placement),
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
                 tracing::warn!(?event, %error, "could not follow a change of links");
             }
         }
+        self.learn_unsure();
+    }
+
+    fn port_was_told(&mut self, ifindex: u32) -> Result<(), Refusal> {
+        if self.healing.is_in_service(ifindex)
+            && let Some(link) = self.kernel.link(ifindex)?
+        {
+            self.moved(&link);
+        }
+        Ok(())
+    }
+
+    /// A bridge that was told where a container is, by whoever makes its port, is to know it from then on.
+    fn stationed(&mut self, placement: &Placement) -> Result<(), Refusal> {
+        let &Placement { bridge, port, mac, sticky } = placement;
+        let Some(station) = self.kernel.station(&StationKey { bridge, vid: 0, mac })? else { return Ok(()) };
+        // It may have come or gone: what counts is what the bridge says now.
+        if !(sticky && port == station.ifindex && !self.healing.stationed.contains(&port)) {
+            self.look_at(station.ifindex);
+        } else if self.kernel.knows_station(bridge, port, mac)? {
+            self.healing.stationed.insert(port);
+        }
+        Ok(())
     }
 
     fn changed(&mut self, link: &Link) -> Result<(), Refusal> {
@@ -92,8 +119,7 @@ impl Agent {
         };
         let mut others = self.kernel.others(ifindex)?;
         if port.bandwidth.ingress.is_some() && !others.queue {
-            tracing::warn!(key = %port.key, "its limit was taken away, and is set again");
-            self.kernel.limit_ingress(&port)?;
+            self.mend(&port.key);
             others = self.kernel.others(ifindex)?;
         }
         if others != known

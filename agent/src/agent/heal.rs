@@ -1,14 +1,13 @@
 //! Making good what somebody has done to attachments and bridges: entries, programs, ports, state files.
 //!
-//! Netlink tells at once of a port that was taken off its bridge and of a queueing discipline that was deleted with a filter of
-//! ours. Of a link that was detached or an entry that was removed nobody tells: once a second the agent looks, for
-//! [`BUDGET`] at most, and goes on where it stopped. What an operator may mean is left alone: a link that is down
+//! Netlink tells at once of a port that was taken off its bridge or made another kind of port, of a station that a bridge was told
+//! of, and of a queueing discipline that was deleted with a filter of ours. Of a tcx link that was detached or an entry that was
+//! removed nobody tells: once a second the agent looks, for [`BUDGET`] at most, and goes on where it stopped. What an operator may mean is left alone: a link that is down
 //! stays down, and a bridge is the plugin's to make.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::{AttachmentKey, EventKind};
+use shunt_agent_api::{AttachmentKey, EventKind, Interface};
 
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
@@ -32,13 +31,27 @@ impl Agent {
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);
         }
+        for key in std::mem::take(&mut self.healing.deferred) {
+            self.mend(&key);
+        }
         for _ in 0..self.registry.len() {
-            let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { return };
+            let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { break };
             self.mend(&key);
             self.healing.last = Some(key);
             if begun.elapsed() > BUDGET {
-                return;
+                break;
             }
+        }
+        self.learn_unsure();
+    }
+
+    /// The kernel may have begun flows of ports that were put back, or the programs have failed to notice some. Asked
+    /// once for all of them: until then they leave to the kernel what they do not know.
+    pub(super) fn learn_unsure(&mut self) {
+        let mut unsure = std::mem::take(&mut self.healing.unsure);
+        unsure.retain(|ifindex| self.registry.by_host(*ifindex).is_some());
+        if !unsure.is_empty() {
+            self.learn(&unsure);
         }
     }
 
@@ -92,11 +105,10 @@ impl Agent {
                     agent.kernel.add_address(bridge.link.index, *address)?;
                 }
             }
-            let entries = agent.port_entries()?;
+            let entries = agent.entry_of(bridge.link.index)?;
             if !agent.adopt_bridge(bridge, &entries)? {
                 let ports = agent.registry.of_bridge(bridge.link.index);
-                let unsure = ports.map(|attachment| attachment.port.host.index).collect();
-                agent.learn(&unsure);
+                agent.healing.unsure.extend(ports.map(|attachment| attachment.port.host.index));
             }
             agent.audit_bridge(bridge)
         };
@@ -134,6 +146,10 @@ impl Agent {
                 None => self.notice_service(attachment)?,
             }
         }
+        if self.has_lost_its_station(attachment, &findings)? {
+            let Interface { name: host, .. } = attachment.port.host.clone();
+            findings.push(Finding::Station { host, bridge: attachment.port.bridge.name.clone() });
+        }
         // A container whose namespace is gone sends nothing any more.
         let limits = self.kernel.audit_limits(attachment).unwrap_or_default();
         findings.extend(limits.into_iter().map(Finding::Limit));
@@ -141,6 +157,28 @@ impl Agent {
             findings.push(Finding::StateFile);
         }
         Ok(findings)
+    }
+
+    /// Whether its bridge was told of the container, and knows it no more. A port that is off its bridge has lost more.
+    fn has_lost_its_station(
+        &mut self,
+        attachment: &Attachment,
+        findings: &[Finding],
+    ) -> Result<bool, Refusal> {
+        let (host, bridge) = (attachment.port.host.index, attachment.port.bridge.index);
+        let Some(mac) = attachment.known_station().filter(|_| attachment.port.vlan.is_none()) else {
+            return Ok(false);
+        };
+        if !self.healing.in_service.contains_key(&host)
+            || findings.iter().any(|finding| matches!(finding, Finding::Master { .. }))
+        {
+            return Ok(false);
+        }
+        if self.kernel.knows_station(bridge, host, mac)? {
+            self.healing.stationed.insert(host);
+            return Ok(false);
+        }
+        Ok(self.healing.stationed.contains(&host) || attachment.port.restrictions.mac_check)
     }
 
     fn notice_service(&mut self, attachment: &Attachment) -> Result<(), Refusal> {
@@ -168,6 +206,7 @@ impl Agent {
             Err(error) => error.to_string(),
         };
         if !self.healing.may_repair(name) {
+            self.healing.deferred.extend(key.cloned());
             return;
         }
         for finding in findings.iter().flatten().filter(|finding| matches!(finding, Finding::Program(_))) {
@@ -206,6 +245,10 @@ impl Agent {
                     let flags = self.healing.flags_of(attachment);
                     self.kernel.set_port_flags(port.host.index, flags, attachment.known_station())?;
                 }
+                Finding::Station { .. } => {
+                    let Some(mac) = attachment.known_station() else { continue };
+                    self.kernel.tell_station(port.host.index, mac)?;
+                }
                 Finding::Limit(_) => self.kernel.limit(port)?,
                 Finding::StateFile => self.store.write(port)?,
                 Finding::Entry { .. }
@@ -216,10 +259,9 @@ impl Agent {
             }
         }
         if findings.iter().any(|finding| matches!(finding, Finding::Entry { .. } | Finding::Program(_))) {
-            let entries = self.port_entries()?;
+            let entries = self.entry_of(port.host.index)?;
             self.adopt_port(attachment, &entries)?;
-            // The kernel may have begun flows meanwhile, or the programs have failed to notice some.
-            self.learn(&HashSet::from([port.host.index]));
+            self.healing.unsure.insert(port.host.index);
         }
         Ok(())
     }

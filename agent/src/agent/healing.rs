@@ -1,6 +1,6 @@
 //! What the agent remembers from one look at its attachments to the next: what it repaired, and what it could not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::AttachmentKey;
@@ -10,8 +10,9 @@ use crate::netlink::link::Link;
 use crate::registry::Attachment;
 use crate::seams;
 
-/// How long a repair is given before the next one of the same: somebody else may be at it too.
+/// How long a few repairs are given before the next one of the same: somebody else may be at it too.
 const RESPITE: Duration = Duration::from_millis(900);
+const FEW: u32 = 3;
 
 /// How long a bridge may lack an address: one that is replaced is first removed.
 const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
@@ -27,7 +28,14 @@ pub(super) struct Healing {
     pub(super) ailments: BTreeMap<String, Vec<String>>,
     /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
     pub(super) in_service: HashMap<u32, PortFlags>,
-    repaired: HashMap<String, Instant>,
+    /// The host ends behind which their bridges were told of the container. Whoever makes the port does that.
+    pub(super) stationed: HashSet<u32>,
+    /// The host ends whose programs or entries were put back: the kernel may have begun flows meanwhile.
+    pub(super) unsure: HashSet<u32>,
+    /// What was too early to be repaired again.
+    pub(super) deferred: BTreeSet<AttachmentKey>,
+    /// Since when how often.
+    repaired: HashMap<String, (Instant, u32)>,
     /// Since when bridges lack an address, by their indexes.
     pub(super) unaddressed: HashMap<u32, Instant>,
     /// The last that was looked at.
@@ -42,6 +50,11 @@ impl Healing {
     /// Notes how a host end is a port of its bridge.
     pub(super) fn serves(&mut self, link: &Link) {
         self.in_service.insert(link.index, link.port_flags);
+    }
+
+    /// Whether a host end was a port of its bridge. One that was not is still being made.
+    pub(super) fn is_in_service(&self, ifindex: u32) -> bool {
+        self.in_service.contains_key(&ifindex)
     }
 
     /// Whether nothing is to be repaired.
@@ -64,6 +77,7 @@ impl Healing {
     /// Forgets an attachment.
     pub(super) fn forget(&mut self, attachment: &Attachment) {
         self.in_service.remove(&attachment.port.host.index);
+        self.stationed.remove(&attachment.port.host.index);
         self.settle(&attachment.port.key.to_string());
     }
 
@@ -81,10 +95,13 @@ impl Healing {
     /// Whether it may be repaired now.
     pub(super) fn may_repair(&mut self, name: &str) -> bool {
         let now = seams::now();
-        let is_due = self.repaired.get(name).is_none_or(|last| now.duration_since(*last) > RESPITE);
-        if is_due {
-            self.repaired.insert(name.to_owned(), now);
+        let (since, times) = match self.repaired.get(name) {
+            Some((since, times)) if now.duration_since(*since) <= RESPITE => (*since, *times),
+            _ => (now, 0),
+        };
+        if times < FEW {
+            self.repaired.insert(name.to_owned(), (since, times + 1));
         }
-        is_due
+        times < FEW
     }
 }

@@ -3,9 +3,10 @@
 //! place, an entry that is right is not written.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dataplane::abi::Port;
+use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{BridgePort, Interface};
 
 use super::{Agent, OpenError, admit};
@@ -25,7 +26,7 @@ type Heirlooms = HashMap<u32, u32>;
 
 impl Agent {
     pub(super) fn reconcile(&mut self) -> Result<(), OpenError> {
-        let begun = Instant::now();
+        let (begun, worked) = (Instant::now(), processor_time());
         let loaded = self.store.load()?;
         for aside in loaded.aside {
             tracing::warn!(path = %aside.path.display(), reason = %aside.reason, "a state file was set aside");
@@ -59,7 +60,9 @@ impl Agent {
             self.registry.slots.give_back(slot);
         }
         for port in &lost {
-            self.store.remove(&port.key)?;
+            if let Err(error) = self.store.remove(&port.key) {
+                self.warn(format!("the state file of {} stays behind: {error}", port.key));
+            }
         }
         let is_upgrade = self.migrate()?;
         let entries = if is_upgrade { self.port_entries()? } else { entries };
@@ -84,13 +87,19 @@ impl Agent {
             self.warnings.push(format!("masquerade rules could not be set: {error}"));
         }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
-        tracing::info!(adopted, lost, repaired, took = ?begun.elapsed(), "reconciled");
+        let worked = processor_time().saturating_sub(worked);
+        tracing::info!(adopted, lost, repaired, processor = ?worked, took = ?begun.elapsed(), "reconciled");
         Ok(())
     }
 
     pub(super) fn port_entries(&self) -> Result<Entries, KernelError> {
         let entries = self.kernel.maps.ports.iter().map(|entry| entry.map(|(key, port)| (key.ifindex, port)));
         entries.collect::<Result<_, _>>().map_err(|source| KernelError::Map { map: "PORTS", source })
+    }
+
+    /// The same of one interface.
+    pub(super) fn entry_of(&self, ifindex: u32) -> Result<Entries, KernelError> {
+        Ok(self.kernel.port(ifindex)?.map(|entry| (ifindex, entry)).into_iter().collect())
     }
 
     /// Notes a record's attachment and its bridge, if both links are still the ones that it names.
@@ -153,4 +162,9 @@ fn has_lost_its_bridge(port: &BridgePort, links: &Links) -> bool {
     let is_there =
         |interface: &Interface| links.get(&interface.index).is_some_and(|link| link.name == interface.name);
     is_there(&port.host) && !is_there(&port.bridge)
+}
+
+/// What this thread has taken of the processor, whatever else the machine does.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -25,6 +25,13 @@ pub enum Finding {
         /// The bridge.
         bridge: String,
     },
+    /// The bridge does not know any more that the container is behind its port, or takes it to be elsewhere.
+    Station {
+        /// The host end.
+        host: String,
+        /// The bridge.
+        bridge: String,
+    },
     /// The bridge has lost an address.
     Address {
         /// The bridge.
@@ -64,6 +71,9 @@ impl fmt::Display for Finding {
             Self::Link(name) => write!(f, "the link {name} is gone"),
             Self::Master { host, bridge } => write!(f, "{host} is not a port of {bridge}"),
             Self::Flags { host, bridge } => write!(f, "{bridge} was told something else of {host}"),
+            Self::Station { host, bridge } => {
+                write!(f, "{bridge} does not know any more who is behind {host}")
+            }
             Self::Address { bridge, address } => write!(f, "{bridge} has lost its address {address}"),
             Self::Entry { map, of, altered } => {
                 let state = if *altered { "altered" } else { "missing" };

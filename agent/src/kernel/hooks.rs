@@ -18,7 +18,7 @@ use crate::config::AttachMode;
 use crate::registry::{Attachment, Bridge, Trunk};
 
 /// How long a link that was unpinned may take to go: milliseconds, but the kernel does it when it finds the time.
-const LINGERING: Duration = Duration::from_secs(3);
+const LINGERING: Duration = Duration::from_secs(10);
 
 /// How programs are to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

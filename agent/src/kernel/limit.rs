@@ -47,7 +47,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
+    fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
         let Some(limit) = port.bandwidth.ingress else { return Ok(()) };
         let set = shape(&mut self.route, port.host.index, limit, port, End::Source);
         Ok(set.map_err(shaped(&port.host.name))?)

@@ -267,6 +267,23 @@ impl Kernel {
         Ok(bridge::set_flags(&mut self.route, index, flags)?)
     }
 
+    /// Tells a port's bridge again who is behind it for good.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn tell_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(station::add(&mut self.route, index, mac)?)
+    }
+
+    /// Whether a bridge was told that the station is behind this port for good.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn knows_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
+        let placement = station::find(&mut self.route, bridge, mac)?;
+        Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
+    }
+
     /// Makes a master take frames for the address of a VLAN interface, as the kernel's own VLAN devices do.
     ///
     /// # Errors

@@ -104,6 +104,14 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
     Some(link)
 }
 
+/// The port of which a bridge speaks in the payload of `RTM_NEWLINK`: it was told what kind of port it is, or has changed its state.
+/// That is no link's message, and is the only one about it.
+pub fn parse_port(payload: &[u8]) -> Option<u32> {
+    let (header, _) = payload.split_first_chunk::<IFINFOMSG>()?;
+    let [family, _, _, _, index @ ..] = *header;
+    (i32::from(family) == libc::AF_BRIDGE).then(|| socket::number(&index)).flatten()
+}
+
 /// The link with this index; none if there is none.
 ///
 /// # Errors
@@ -242,7 +250,9 @@ mod tests {
 
     #[test]
     fn the_bridges_messages_about_its_ports_are_not_links() {
-        assert_eq!(parse(&loopback(libc::AF_BRIDGE as u8)), None);
+        let payload = loopback(libc::AF_BRIDGE as u8);
+        assert_eq!((parse(&payload), parse_port(&payload)), (None, Some(1)));
+        assert_eq!(parse_port(&loopback(0)), None);
     }
 
     #[test]

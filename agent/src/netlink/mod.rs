@@ -14,12 +14,13 @@ pub mod gateway;
 pub mod link;
 pub mod listener;
 pub mod monitor;
+mod quiet;
 pub mod route;
 pub mod sandbox;
 pub mod selective;
 pub mod shaper;
 pub(crate) mod socket;
-pub(crate) mod station;
+pub mod station;
 pub(crate) mod traffic_control;
 
 pub use socket::{NetlinkError, RequestSocket};

@@ -1,5 +1,5 @@
-//! Changes of links, of their addresses, and of what others put onto them, as the kernel tells them to everybody
-//! (`RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV6_IFADDR`, `RTNLGRP_TC`).
+//! Changes of links, of their addresses, of what others put onto them, and of what bridges were told of stations, as the kernel
+//! tells them to everybody (`RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV6_IFADDR`, `RTNLGRP_TC`, `RTNLGRP_NEIGH`).
 
 use std::io;
 
@@ -10,7 +10,8 @@ use nix::sys::socket::sockopt::RcvBufForce;
 
 use super::address::{self, InterfaceAddress};
 use super::link::{self, Link};
-use super::{filter, socket, traffic_control};
+use super::station::{self, Placement};
+use super::{filter, quiet, socket, traffic_control};
 use crate::bpf::clsact;
 
 /// Bytes that may wait in the kernel. A churn of 1,000 containers at once says some 4 MB.
@@ -32,6 +33,10 @@ pub enum LinkEvent {
     Addressed(InterfaceAddress),
     /// An interface has lost an address.
     Unaddressed(InterfaceAddress),
+    /// A bridge was told what kind of port this is.
+    Told(u32),
+    /// A bridge was told, or is told no more, where a station is.
+    Stationed(Placement),
     /// The kernel dropped messages (`ENOBUFS`): ask for everything again.
     Missed,
 }
@@ -49,8 +54,9 @@ impl Monitor {
     /// The kernel's.
     pub fn open() -> io::Result<Self> {
         let mut socket = TokioSocket::new(libc::NETLINK_ROUTE as isize)?;
-        let groups =
-            libc::RTMGRP_LINK | libc::RTMGRP_TC | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
+        let links = libc::RTMGRP_LINK | libc::RTMGRP_TC | libc::RTMGRP_NEIGH;
+        let groups = links | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
+        quiet::keep_out_learned_stations(socket.socket_ref())?;
         socket.socket_mut().bind(&SocketAddr::new(0, groups as u32))?;
         setsockopt(socket.socket_ref(), RcvBufForce, &BACKLOG)?;
         Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
@@ -81,10 +87,15 @@ fn events(datagram: &[u8]) -> Vec<LinkEvent> {
         .filter_map(|message| {
             let Ok(message) = message else { return Some(LinkEvent::Missed) };
             match message.message_type() {
-                libc::RTM_NEWLINK => link::parse(message.payload()).map(LinkEvent::Changed),
+                libc::RTM_NEWLINK => link::parse(message.payload())
+                    .map(LinkEvent::Changed)
+                    .or_else(|| link::parse_port(message.payload()).map(LinkEvent::Told)),
                 libc::RTM_DELLINK => link::parse(message.payload()).map(LinkEvent::Gone),
                 libc::RTM_NEWADDR => address::parse(message.payload()).map(LinkEvent::Addressed),
                 libc::RTM_DELADDR => address::parse(message.payload()).map(LinkEvent::Unaddressed),
+                libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => {
+                    station::parse(message.payload()).map(LinkEvent::Stationed)
+                }
                 kind => shaped(kind, message.payload()).map(LinkEvent::Shaped),
             }
         })

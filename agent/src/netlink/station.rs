@@ -3,10 +3,18 @@
 use dataplane::address::Mac;
 use nix::libc;
 
-use super::socket::{NetlinkError, RequestSocket};
+use super::attribute::attribute;
+use super::socket::{self, NetlinkError, RequestSocket};
+
+/// Bytes of `struct ndmsg`.
+const NDMSG: usize = 12;
+
+/// Which bridge an entry is of (`NDA_MASTER`, linux/neighbour.h).
+const NDA_MASTER: u16 = 9;
 
 /// `NTF_MASTER | NTF_STICKY` of `linux/neighbour.h`: the bridge's own entry, which never moves to another port.
-const STICKY: u8 = 1 << 2 | 1 << 6;
+const STICKY: u8 = MASTER | 1 << 6;
+const MASTER: u8 = 1 << 2;
 
 /// `NTF_SELF`: the interface's own list, not that of the bridge that it is a port of.
 const SELF: u8 = 1 << 1;
@@ -17,6 +25,60 @@ const SELF: u8 = 1 << 1;
 /// Netlink's.
 pub(crate) fn add(socket: &mut RequestSocket, index: u32, mac: Mac) -> Result<(), NetlinkError> {
     socket.create(libc::RTM_NEWNEIGH, &entry(index, libc::NUD_NOARP, STICKY, mac))
+}
+
+/// Where a bridge takes a station to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The bridge.
+    pub bridge: u32,
+    /// The port by which it reaches the station; the bridge itself where the address is its own.
+    pub port: u32,
+    /// The station.
+    pub mac: Mac,
+    /// Whether it stays there, as a container does: told, and never to move.
+    pub sticky: bool,
+}
+
+/// Reads the payload of `RTM_NEWNEIGH` or `RTM_DELNEIGH`. None for what is no bridge's entry, and for one in a VLAN.
+pub fn parse(payload: &[u8]) -> Option<Placement> {
+    let (header, rest) = payload.split_first_chunk::<NDMSG>()?;
+    let [family, _, _, _, i0, i1, i2, i3, s0, s1, flags, _] = *header;
+    if i32::from(family) != libc::AF_BRIDGE {
+        return None;
+    }
+    let told = u16::from_ne_bytes([s0, s1]) & libc::NUD_NOARP != 0;
+    let (mut mac, mut bridge, mut vlan) = (None, None, false);
+    socket::attributes(rest, |kind, value| match kind {
+        libc::NDA_LLADDR => mac = <[u8; 6]>::try_from(value).ok().map(Mac::new),
+        NDA_MASTER => bridge = socket::number(value),
+        libc::NDA_VLAN => vlan = true,
+        _ => {}
+    });
+    let port = u32::from_ne_bytes([i0, i1, i2, i3]);
+    let sticky = told && flags & STICKY & !MASTER != 0;
+    (!vlan).then_some(Placement { bridge: bridge?, port, mac: mac?, sticky })
+}
+
+/// Where a bridge takes a station to be; none if it does not know it.
+///
+/// # Errors
+/// Netlink's, other than that there is no such entry.
+pub(crate) fn find(
+    socket: &mut RequestSocket,
+    bridge: u32,
+    mac: Mac,
+) -> Result<Option<Placement>, NetlinkError> {
+    let mut payload = vec![0; NDMSG];
+    payload[0] = libc::AF_BRIDGE as u8;
+    payload.extend(attribute(libc::NDA_LLADDR, &mac.octets()));
+    payload.extend(attribute(NDA_MASTER, &bridge.to_ne_bytes()));
+    let mut found = None;
+    match socket.get(libc::RTM_GETNEIGH, &payload, |payload| found = parse(payload)) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => Ok(found),
+    }
 }
 
 /// Makes an interface take frames for `mac` too. It may do so already.

@@ -81,13 +81,12 @@ impl Store {
             DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed("create", path))?;
         }
         let path = directory.join("lock");
-        let file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed("open", &path))?;
+        let file = match OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&path) {
+            // What is written down there can be read, and looked after. Nothing can be added.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => File::open(&path),
+            opened => opened,
+        };
+        let file = file.map_err(failed("open", &path))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|_| StoreError::Taken(directory.to_path_buf()))?;
         let boot = Path::new("/proc/sys/kernel/random/boot_id");
@@ -150,7 +149,8 @@ impl Store {
             .is_some_and(|record| record.port == *port)
     }
 
-    /// Reads every file. What is no record is set aside, what was never finished is removed.
+    /// Reads every file. What is no record is set aside, what was never finished is removed. What cannot be moved or removed
+    /// stays where it is, and means nothing all the same.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -159,16 +159,16 @@ impl Store {
         for entry in fs::read_dir(&self.attachments).map_err(failed("read", &self.attachments))? {
             let path = entry.map_err(failed("read", &self.attachments))?.path();
             if path.to_string_lossy().ends_with(UNFINISHED) {
-                fs::remove_file(&path).map_err(failed("remove", &path))?;
+                remove_useless(&path);
                 continue;
             }
             match self.read(&path) {
                 Ok(record) if record.boot == self.boot => loaded.records.push(record),
                 Ok(record) => {
-                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                    remove_useless(&path);
                     loaded.outlived.push(record.port);
                 }
-                Err(reason) => loaded.aside.push(self.set_aside(&path, reason)?),
+                Err(reason) => loaded.aside.push(self.set_aside(path, reason)),
             }
         }
         Ok(loaded)
@@ -184,14 +184,27 @@ impl Store {
         }
     }
 
-    fn set_aside(&self, path: &Path, reason: RecordError) -> Result<SetAside, StoreError> {
+    fn set_aside(&self, path: PathBuf, reason: RecordError) -> SetAside {
         let aside = self.quarantine.join(path.file_name().unwrap_or_default());
-        fs::rename(path, &aside).map_err(failed("set aside", path))?;
-        Ok(SetAside { path: aside, reason })
+        let moved = fs::rename(&path, &aside).map_err(failed("set aside", &path));
+        match moved {
+            Ok(()) => SetAside { path: aside, reason },
+            Err(error) => {
+                tracing::warn!(%error, "stays where it is");
+                SetAside { path, reason }
+            }
+        }
     }
 
     fn path(&self, key: &AttachmentKey) -> PathBuf {
         self.attachments.join(name::of(key))
+    }
+}
+
+/// A file that means nothing any more may stay, where nothing can be removed.
+fn remove_useless(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "stays behind");
     }
 }
 

@@ -98,14 +98,14 @@ fn a_thousand_attachments_that_come_and_go_for_five_minutes_leave_the_agent_as_l
     churn(1000, Duration::from_secs(300));
 }
 
-/// Processor time of a start, and how much of it was reconciling by the agent's own clock, the least of three.
+/// The processor time that reconciling took, by the agent's own word, the least of three starts.
 fn start(rig: &mut Rig) -> Duration {
     let took = |rig: &mut Rig| {
         rig.kill();
         rig.run("auto");
         let log = rig.log();
         let line = log.lines().rfind(|line| line.contains("reconciled")).unwrap().to_owned();
-        let took = line.rsplit_once("took=").unwrap().1.to_owned();
+        let took = line.rsplit_once("processor=").unwrap().1.split(' ').next().unwrap().to_owned();
         let at = took.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
         let unit = if took[at..].starts_with("ms") {
             1e-3
@@ -120,7 +120,7 @@ fn start(rig: &mut Rig) -> Duration {
 }
 
 #[test]
-#[ignore = "wants a machine to itself: --ignored"]
+#[ignore = "a thousand links take a minute: --ignored"]
 fn a_start_costs_each_of_a_thousand_attachments_no_more_than_each_of_ten() {
     let mut each = Vec::new();
     for count in [10, 1000] {
@@ -128,7 +128,10 @@ fn a_start_costs_each_of_a_thousand_attachments_no_more_than_each_of_ten() {
         let ports = ports(&rig, count);
         ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
         let took = start(&mut rig);
-        println!("{count} attachments: reconciled in {took:?}, {:?} each", took / count as u32);
+        println!(
+            "{count} attachments: reconciled with {took:?} of a processor, {:?} each",
+            took / count as u32
+        );
         each.push(took / count as u32);
     }
     assert!(each[1] <= each[0].mul_f64(1.2), "{each:?}");
