@@ -31,6 +31,11 @@ impl Subnets {
         (!prefixes.is_empty()).then_some(Self { prefixes, limited })
     }
 
+    /// As [`Self::of`], where there is a limit of what the container sends.
+    pub fn of_sent(bandwidth: &Bandwidth) -> Option<Self> {
+        bandwidth.egress.and_then(|_| Self::of(bandwidth))
+    }
+
     /// The program that answers `limited` for a packet that is limited, and `free` for one that is not. A packet that cannot
     /// be read is answered 0.
     pub fn program(&self, end: End, limited: u32, free: u32) -> Vec<Instruction> {

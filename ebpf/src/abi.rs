@@ -109,6 +109,9 @@ pub const PORT_STORM: u32 = 0x800;
 /// host end, which takes what is sent for its container's.
 pub const PORT_WITHIN: u32 = 0x8000;
 
+/// [`Port::flags`]: its limit is of some subnets only: `SUBNETS` says of which. It has [`PORT_POLICED`] too.
+pub const PORT_SUBNETS: u32 = 0x1_0000;
+
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
 /// [`Port::asks`]: some flows are the kernel's; each packet is looked up in `KERNEL_FLOWS`.
@@ -279,7 +282,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
-    use super::policer::Policer;
+    use super::policer::{Policer, SubnetKey};
     use super::translation::{Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey};
     use super::vlan::{Member, MemberKey, TaggedVlans};
     use super::*;
@@ -307,6 +310,7 @@ mod pod {
         LocalKey,
         Local,
         Policer,
+        SubnetKey,
         MappingKey,
         Mapping,
         PeerKey,

@@ -123,7 +123,7 @@ fn onwards<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
     // Whatever becomes of it, it was sent.
-    police::rate(port, packet.length(), tables)?;
+    police::rate(packet, &frame, port, tables)?;
     // Before admit: what passes as another station's frame must not pass for another's address. Only in the programs for
     // restricted ports: it costs the verifier more than all the rest.
     if missing == Missing::Drop {

@@ -9,20 +9,38 @@
 //! one of them is free.
 
 use crate::Tables;
-use crate::abi::policer::{PRICED, Policer, Storm, storm_slot};
-use crate::abi::{PORT_POLICED, PORT_STORM, Port};
-use crate::parse::Frame;
+use crate::abi::policer::{PRICED, Policer, Storm, SubnetKey, storm_slot};
+use crate::abi::{PORT_POLICED, PORT_STORM, PORT_SUBNETS, Port};
+use crate::packet::Packet;
+use crate::parse::{self, Frame};
 use crate::verdict::{DropReason, Stop};
 
-/// Charges a packet of `bytes` bytes to its port. Nothing is looked up for a port without a limit.
+/// Bytes of the longer of both IP headers.
+const IP_BYTES: u32 = 40;
+
+/// Charges a packet to its port. Nothing is looked up for a port without a limit.
 ///
 /// # Errors
 /// Drops what does not conform, which then costs nothing.
 #[inline(always)]
-pub fn rate<T: Tables>(port: &Port, bytes: u32, tables: &T) -> Result<(), Stop> {
-    if port.flags & PORT_POLICED == 0 {
+pub fn rate<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    tables: &T,
+) -> Result<(), Stop> {
+    if port.flags & PORT_POLICED == 0 || !is_limited(packet, frame, port, tables) {
         return Ok(());
     }
+    conforming(port, packet.length(), tables)
+}
+
+/// Charges `bytes` bytes to a limited port.
+///
+/// # Errors
+/// Drops what does not conform, which then costs nothing.
+#[inline(always)]
+pub fn conforming<T: Tables>(port: &Port, bytes: u32, tables: &T) -> Result<(), Stop> {
     let Some(policer) = tables.policer(port.slot) else { return Ok(()) };
     if conforms(port.slot, &policer, cost(&policer, bytes), tables) {
         return Ok(());
@@ -46,6 +64,20 @@ pub fn flood<T: Tables>(frame: &Frame, port: &Port, tables: &T) -> Result<(), St
         return Ok(());
     }
     Err(Stop::Drop(DropReason::StormControl))
+}
+
+/// Whether a limit is one of what goes where this packet does. What cannot be read goes nowhere that is free.
+#[inline(always)]
+fn is_limited<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, port: &Port, tables: &T) -> bool {
+    if port.flags & PORT_SUBNETS == 0 {
+        return true;
+    }
+    // Verifier: always, because a second attempt would be one more state of all that comes behind.
+    if !packet.linearize(frame.payload + IP_BYTES) {
+        return true;
+    }
+    parse::destination(packet, frame)
+        .map_or(true, |address| tables.is_limited(&SubnetKey { slot: port.slot, address }))
 }
 
 /// Whether what costs `cost` conforms; then it is charged.

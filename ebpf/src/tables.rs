@@ -1,6 +1,6 @@
 //! Every question that a stage may ask of a map.
 
-use crate::abi::policer::Policer;
+use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
@@ -122,6 +122,9 @@ pub trait Tables {
     fn route(&self, query: &RouteQuery) -> Option<Route>;
     /// How what a port sends is limited, by its counter slot.
     fn policer(&self, slot: u32) -> Option<Policer>;
+
+    /// Whether a port's limit is one of what goes there, too.
+    fn is_limited(&self, key: &SubnetKey) -> bool;
 
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     fn now(&self) -> u64;

@@ -23,7 +23,7 @@ fn passes(packets: &[(u64, u32)]) -> Vec<bool> {
     tables.policers.borrow_mut().insert(port.slot, LIMITED);
     let send = |(pause, bytes): &(u64, u32)| {
         tables.now.set(tables.now.get() + pause);
-        police::rate(&port, *bytes, &tables).is_ok()
+        police::conforming(&port, *bytes, &tables).is_ok()
     };
     packets.iter().map(send).collect()
 }

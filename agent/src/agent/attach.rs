@@ -7,7 +7,7 @@ use super::change::Change;
 use super::reconcile::Entries;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
-use crate::kernel::{Asks, KernelError};
+use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge, Trunk};
 
@@ -38,7 +38,10 @@ impl Agent {
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.store.write(&port)?;
-        let built = self.build(&port, mac, &host, bridge).and_then(|()| Ok(self.masquerade()?));
+        let built = limit_egress_beside(&port, || {
+            self.build(&port, mac, &host, bridge)?;
+            self.masquerade().map_err(Refusal::from)
+        });
         if built.is_err() {
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
@@ -99,7 +102,7 @@ impl Agent {
     }
 
     fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
-        self.kernel.limit(port)?;
+        self.kernel.limit_ingress(port)?;
         let slot = self.take_slot()?;
         let peer_up = port.peer_up || host.carrier;
         let others = self.kernel.others(host.index)?;

@@ -5,6 +5,7 @@ use shunt_agent_api::{AttachmentKey, Bandwidth};
 use super::change::Change;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
+use crate::kernel::subnets;
 
 impl Agent {
     /// Gives an attachment other limits, if what is left of the uplink allows. What waits in a queue whose limit is changed
@@ -47,7 +48,11 @@ impl Agent {
         }
         changed.others = self.kernel.others(changed.port.host.index)?;
         self.registry.insert(changed.clone());
-        Ok(self.kernel.rewrite_port(&changed)?)
+        self.kernel.rewrite_port(&changed)?;
+        for error in self.kernel.erase_subnets(&known, &subnets::entries(&changed)) {
+            tracing::warn!(%key, %error, "a subnet of the old limits could not be taken away");
+        }
+        Ok(())
     }
 
     /// Compares an attachment's limits with what is written down and what is in the kernel.

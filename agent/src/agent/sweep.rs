@@ -21,6 +21,7 @@ impl Agent {
             ("ADDRESSES", self.sweep_addresses()),
             ("MAPPINGS", self.sweep_mappings()),
             ("MEMBERS", self.sweep_members()),
+            ("SUBNETS", self.kernel.sweep_subnets(self.registry.attachments())),
         ];
         for (what, swept) in swept {
             if let Err(error) = swept {

@@ -38,11 +38,14 @@ impl fmt::Display for Shape {
     }
 }
 
+/// A key of `SUBNETS`: `struct bpf_lpm_trie_key` (linux/bpf.h).
+type SubnetPrefix = (u32, abi::policer::SubnetKey);
+
 /// [`Shape::entries`] of a map that is as large as the machine that it was made on wanted it.
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 13] = [
+pub const MAPS: [(&str, Shape); 14] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -55,6 +58,7 @@ pub const MAPS: [(&str, Shape); 13] = [
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
+    ("SUBNETS", Shape::new::<SubnetPrefix, u32>(MapType::LpmTrie, abi::policer::MAX_SUBNETS)),
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
 ];
 

@@ -1,8 +1,9 @@
 //! The maps, each under its type.
 
+use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
@@ -49,6 +50,8 @@ pub struct Maps {
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// What limited ports may send, by counter slot.
     pub policers: Array<MapData, Policer>,
+    /// Whom limits of some subnets are for, by counter slot.
+    pub subnets: LpmTrie<MapData, SubnetKey, u32>,
     counters: PerCpuArray<MapData, PortCounters>,
     drops: PerCpuHashMap<MapData, DropKey, Count>,
     cpus: usize,
@@ -74,6 +77,7 @@ impl Maps {
             locals: take(ebpf, "LOCALS")?,
             flows: take(ebpf, "FLOWS")?,
             policers: take(ebpf, "POLICERS")?,
+            subnets: take(ebpf, "SUBNETS")?,
             drops: take(ebpf, "DROPS")?,
             counters,
             cpus,
@@ -165,8 +169,16 @@ pub fn insert<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: K, value: V
 pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Result<(), MapError> {
     seams::pass(Seam::Bpf)?;
     match map.remove(key) {
-        Err(MapError::SyscallError(error)) if error.io_error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(MapError::KeyNotFound) | Ok(()) => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if !is_absent(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it says no more than that there is no such entry.
+pub fn is_absent(error: &MapError) -> bool {
+    match error {
+        MapError::KeyNotFound => true,
+        MapError::SyscallError(error) => error.io_error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
     }
 }

@@ -6,9 +6,10 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 
 use aya::Pod;
+use aya::maps::lpm_trie::Key;
 use aya::maps::{HashMap as BpfHashMap, MapData, MapError};
 use dataplane::Tables;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
@@ -274,6 +275,14 @@ impl Tables for LiveTables<'_> {
         let allowed = policer.tolerance / 1000;
         self.note(Asked::Policer, format!("{ahead} µs of {allowed} µs are not paid for yet"));
         Some(policer)
+    }
+
+    fn is_limited(&self, key: &SubnetKey) -> bool {
+        let limited =
+            self.maps.subnets.get(&Key::new(SUBNET_BITS, *key), 0).map_or(true, |limited| limited != 0);
+        let what = if limited { "limited" } else { "not limited" };
+        self.note(Asked::Policer, format!("what goes to {} is {what}", ip(key.address)));
+        limited
     }
 
     fn now(&self) -> u64 {

@@ -1,12 +1,14 @@
 //! Map entries of ports and bridges.
 
+use std::collections::BTreeMap;
+
 use aya::maps::MapError;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
-    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED,
+    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
@@ -14,6 +16,7 @@ use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
 use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::{Attachment, Bridge};
+use crate::subnets::Subnets;
 
 /// How a port's packets choose their path, as [`Port::asks`] has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +69,8 @@ impl Attachment {
             | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
             | flag(storm.is_some(), PORT_STORM)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
-            | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED);
+            | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED)
+            | flag(Subnets::of_sent(&self.port.bandwidth).is_some(), PORT_SUBNETS);
         let (vid, membership) = match self.port.vlan {
             Some(vlan) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
             None => members::of_port(self.port.restrictions.vlans.as_ref()),
@@ -139,6 +143,7 @@ impl Kernel {
     /// The kernel's; some entries may have been written.
     pub fn write_port(&mut self, attachment: &Attachment, asks: Asks) -> Result<(), KernelError> {
         self.write_policer(attachment)?;
+        self.write_subnets(attachment)?;
         let entry = attachment.port_entry(asks as u32);
         insert(&mut self.maps.ports, attachment.port_key(), entry).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
@@ -223,6 +228,7 @@ impl Kernel {
             errors.extend(erased.map_err(in_map("ADDRESSES")).err());
         }
         errors.extend(self.erase_station(attachment.station_key(), ifindex).map_err(in_map("FDB")).err());
+        errors.extend(self.erase_subnets(attachment, &BTreeMap::new()));
         let erased = remove(&mut self.maps.ports, &attachment.port_key());
         errors.extend(erased.map_err(in_map("PORTS")).err());
         self.maps.clear_drops(ifindex);

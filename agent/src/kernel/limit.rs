@@ -40,6 +40,9 @@ pub enum LimitError {
     /// The container's end is not where the runtime said.
     #[error("the limit of what {0} sends: the interface is not in the container's namespace")]
     NoPeer(String),
+    /// The thread for it panicked.
+    #[error("the limit of what {0} sends: the thread for it panicked")]
+    Panicked(String),
 }
 
 impl Kernel {
@@ -47,7 +50,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel refuses.
-    fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
+    pub fn limit_ingress(&mut self, port: &BridgePort) -> Result<(), KernelError> {
         let Some(limit) = port.bandwidth.ingress else { return Ok(()) };
         let set = shape(&mut self.route, port.host.index, limit, port, End::Source);
         Ok(set.map_err(shaped(&port.host.name))?)
@@ -59,12 +62,7 @@ impl Kernel {
     /// The kernel refuses; one direction may be limited.
     pub fn limit(&mut self, port: &BridgePort) -> Result<(), KernelError> {
         self.limit_ingress(port)?;
-        if let Some(limit) = port.bandwidth.egress {
-            let (mut socket, index) = inside(port)?;
-            let set = shape(&mut socket, index, limit, port, End::Destination);
-            set.map_err(shaped(&port.key.ifname))?;
-        }
-        Ok(())
+        Ok(limit_egress(port)?)
     }
 
     /// Says how a port is policed, if it is; what it has to pay it has to pay on.
@@ -131,6 +129,9 @@ impl Kernel {
             let set = is_shaped(&mut socket, index, limit, port);
             findings.extend(finding("sends", set.map_err(shaped(&port.key.ifname))?));
         }
+        if !self.has_subnets(attachment)? {
+            findings.push("an entry of its limit in SUBNETS is missing".to_owned());
+        }
         for (slot, policer) in policers(attachment) {
             if policer != self.policer(slot)? {
                 findings.push("the entry of its limit in POLICERS is altered".to_owned());
@@ -140,10 +141,39 @@ impl Kernel {
     }
 }
 
-/// What polices a port. The programs do not know subnets: a limit of some only is the queue's alone.
+/// Limits what the container sends while `work` is done: its own end is in another namespace, and is waited for.
+/// `work`'s error comes first.
+///
+/// # Errors
+/// `work`'s, or [`LimitError`]; then the other may have been done.
+pub fn limit_egress_beside<E: From<KernelError>>(
+    port: &BridgePort,
+    work: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let limited = |result: Result<(), LimitError>| result.map_err(|error| E::from(KernelError::from(error)));
+    if port.bandwidth.egress.is_none() {
+        return work();
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("limit".into());
+        let Ok(beside) = thread.spawn_scoped(scope, || limit_egress(port)) else {
+            return work().and_then(|()| limited(limit_egress(port)));
+        };
+        let worked = work();
+        let egress = beside.join().unwrap_or_else(|_| Err(LimitError::Panicked(port.key.ifname.clone())));
+        worked.and_then(|()| limited(egress))
+    })
+}
+
+fn limit_egress(port: &BridgePort) -> Result<(), LimitError> {
+    let Some(limit) = port.bandwidth.egress else { return Ok(()) };
+    let (mut socket, index) = inside(port)?;
+    shape(&mut socket, index, limit, port, End::Destination).map_err(shaped(&port.key.ifname))
+}
+
+/// What polices a port.
 pub(super) fn policer(port: &BridgePort) -> Option<Policer> {
-    let limit = port.bandwidth.egress.filter(|_| Subnets::of(&port.bandwidth).is_none());
-    limit.map(|limit| Bucket::of(limit, port.mtu).policer())
+    port.bandwidth.egress.map(|limit| Bucket::of(limit, port.mtu).policer())
 }
 
 /// Queues what leaves by an interface, all of it or what its subnets say. One kind of queue makes room for the other.

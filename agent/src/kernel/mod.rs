@@ -15,11 +15,12 @@ pub(crate) mod mappings;
 mod members;
 mod pinned;
 mod sockets;
+pub mod subnets;
 
 pub use entries::{Asks, station_key};
 pub use finding::Finding;
 pub use hooks::Way;
-pub use limit::LimitError;
+pub use limit::{LimitError, limit_egress_beside};
 
 use std::collections::HashMap;
 use std::path::Path;

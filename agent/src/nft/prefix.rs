@@ -1,7 +1,7 @@
 //! An address prefix (RFC 4632, RFC 4291 section 2.3).
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// Why a text is no prefix.
@@ -69,13 +69,30 @@ impl Prefix {
             .collect()
     }
 
+    /// The bits of a whole address.
+    pub const fn longest(&self) -> u32 {
+        if self.is_v4() { 32 } else { 128 }
+    }
+
+    /// The lowest of its addresses.
+    pub fn first(&self) -> IpAddr {
+        let kept = self.longest() - u32::from(self.bits);
+        match self.address {
+            IpAddr::V4(v4) => {
+                Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(kept).unwrap_or(0)).into()
+            }
+            IpAddr::V6(v6) => {
+                Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(kept).unwrap_or(0)).into()
+            }
+        }
+    }
+
     /// The lowest of its addresses, in network order.
     pub fn network(&self) -> Vec<u8> {
-        let address = match self.address {
+        match self.first() {
             IpAddr::V4(v4) => v4.octets().to_vec(),
             IpAddr::V6(v6) => v6.octets().to_vec(),
-        };
-        address.iter().zip(self.mask()).map(|(byte, mask)| byte & mask).collect()
+        }
     }
 }
 
@@ -90,6 +107,8 @@ mod tests {
         assert_eq!(prefix.network(), [10, 77, 128, 0]);
         let prefix: Prefix = "fd77:1::5/28".parse().unwrap();
         assert_eq!(prefix.network()[..6], [0xfd, 0x77, 0, 0, 0, 0]);
+        assert_eq!("1.2.3.4/0".parse::<Prefix>().unwrap().network(), [0; 4]);
+        assert_eq!("fd00::1/0".parse::<Prefix>().unwrap().network(), [0; 16]);
         assert_eq!("0.0.0.0/0".parse::<Prefix>().unwrap().mask(), [0; 4]);
         assert_eq!("::1/128".parse::<Prefix>().unwrap().mask(), [0xff; 16]);
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shunt_lab::{Namespace, measured, uninterrupted};
 
 use crate::stage::Stage;
@@ -25,10 +25,16 @@ const PIECE: usize = 1400;
 
 /// A container "limited", without the queue that it should wait in, and another one.
 fn stage() -> Stage {
+    stage_with(Value::Null)
+}
+
+/// The same, with `more` in what is said of the limit.
+fn stage_with(more: Value) -> Stage {
     let mut stage = Stage::empty();
     let plain = stage.network.clone();
-    let limits = json!({ "bandwidth": { "egressRate": RATE, "egressBurst": RATE / 100 } });
-    stage.network = plain.clone().with("runtimeConfig", limits);
+    let mut limits = json!({ "egressRate": RATE, "egressBurst": RATE / 100 });
+    limits.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    stage.network = plain.clone().with("runtimeConfig", json!({ "bandwidth": limits }));
     stage.add("limited");
     stage.network = plain;
     stage.add("other");
@@ -87,6 +93,27 @@ fn a_container_without_its_queue_sends_another_no_more_than_its_rate() {
     let stage = stage();
     let other = &stage.sandboxes[1];
     assert_policed(&stage, other.namespace(), other.addresses()[0]);
+}
+
+#[test]
+fn a_container_without_its_queue_is_limited_where_its_limit_is_one_of_some_subnets_too() {
+    let stage = stage_with(json!({ "shapedSubnets": ["10.77.0.0/16"] }));
+    let other = &stage.sandboxes[1];
+    assert_policed(&stage, other.namespace(), other.addresses()[0]);
+}
+
+#[test]
+fn what_a_limit_is_not_of_is_free_without_a_queue_too() {
+    let stage = stage_with(json!({ "unshapedSubnets": ["10.77.0.0/16"] }));
+    let other = &stage.sandboxes[1];
+    let free = 2.0..f64::MAX;
+    let share = measured(&free, || {
+        let (_, arrived) = flood(stage.sandboxes[0].namespace(), other.namespace(), other.addresses()[0]);
+        arrived / f64::from(RATE)
+    });
+    assert!(free.contains(&share), "{share} of the rate arrive, although it is not limited there");
+    let drops = stage.node.agent().drops().unwrap();
+    assert!(drops.iter().all(|drop| drop.reason != "rate_exceeded"), "{drops:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Limits of some subnets only, or of all but some: by whom a packet is from, and to whom it goes.
 
 use serde_json::{Value, json};
-use shunt_lab::Sandbox;
+use shunt_lab::{Sandbox, run};
 
 use crate::bandwidth::{ABSURD, RATE, assert_limited, assert_unlimited};
 use crate::stage::Stage;
@@ -22,6 +22,13 @@ fn stage(key: &str) -> Stage {
     stage.network = network.with(key, json!([format!("{there}/32"), "fd99::/16"]));
     stage.add("limited");
     stage
+}
+
+/// How many prefixes the programs know.
+fn prefixes(stage: &Stage) -> usize {
+    let pin = stage.node.agent().bpffs().join("v1/maps/SUBNETS");
+    let dump = run("bpftool", &["-j", "map", "dump", "pinned", pin.to_str().unwrap()]).unwrap();
+    serde_json::from_str::<Vec<Value>>(&dump).unwrap().len()
 }
 
 fn check(stage: &Stage, limited: &Sandbox) -> Result<(), String> {
@@ -56,13 +63,18 @@ fn only_what_goes_to_and_comes_from_a_shaped_subnet_is_limited() {
     all.add(stage.node.namespace(), limited.container()).unwrap();
     assert_limited(limited, here);
     assert_limited(here, limited);
+    assert_eq!(prefixes(&stage), 0, "of a limit of everything");
     stage.network = selective.with("updateExisting", Value::Bool(true));
     let limited = &stage.sandboxes[2];
     stage.network.add(stage.node.namespace(), limited.container()).unwrap();
     assert_unlimited(limited, &stage.sandboxes[0]);
     check(&stage, limited).unwrap();
+    assert_eq!(prefixes(&stage), 3, "two, and all the rest");
     limited.namespace().command("tc", &["filter", "delete", "dev", "eth0"]).unwrap();
     if let Err(fault) = check(&stage, limited) {
         assert!(fault.contains("the limit of what the container sends is altered"), "{fault}");
     }
+    let limited = stage.sandboxes.remove(2);
+    limited.delete(&stage.node, &stage.network).unwrap();
+    assert_eq!(prefixes(&stage), 0, "it is gone");
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
@@ -158,6 +159,10 @@ impl Kernel {
         let mut policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         for (slot, policer) in world::policers() {
             policers.set(slot, policer, 0).expect("a slot");
+        }
+        let mut subnets: LpmTrie<_, SubnetKey, u32> = self.map("SUBNETS").try_into().expect("SUBNETS");
+        for (bits, subnet, limited) in world::subnets() {
+            subnets.insert(&Key::new(bits, subnet), limited, 0).expect("a subnet");
         }
         let mut counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let zero = vec![PortCounters::default(); nr_cpus().expect("a number of CPUs")];

@@ -4,8 +4,9 @@ use core::ffi::c_void;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns, bpf_loop};
+use aya_ebpf::maps::lpm_trie::Key;
 use dataplane::Tables;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey};
 use dataplane::abi::{
@@ -18,7 +19,8 @@ use dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
 use crate::maps::{
-    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS, TAGGED,
+    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS,
+    SUBNETS, TAGGED,
 };
 use crate::neighbor;
 
@@ -116,6 +118,11 @@ impl Tables for KernelTables {
         let policer = POLICERS.get_ptr(slot)?;
         // SAFETY: as in `port`; `due` alone changes, and is one aligned word.
         Some(unsafe { *policer })
+    }
+
+    #[inline(always)]
+    fn is_limited(&self, key: &SubnetKey) -> bool {
+        SUBNETS.get(Key::new(SUBNET_BITS, *key)).is_none_or(|limited| *limited != 0)
     }
 
     #[inline(always)]

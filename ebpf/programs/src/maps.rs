@@ -2,8 +2,9 @@
 
 use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
+use aya_ebpf::maps::lpm_trie::LpmTrie;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
-use dataplane::abi::policer::{MAX_POLICERS, Policer};
+use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
 };
@@ -70,6 +71,11 @@ pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_en
 /// What limited ports may send and flood, by counter slot. The agent writes it; `police` reads it and writes `due`.
 #[map]
 pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_POLICERS, 0);
+
+/// Whom the limits of some subnets are for, by counter slot and subnet. The agent writes it; `police` reads it.
+#[map]
+pub(crate) static SUBNETS: LpmTrie<SubnetKey, u32> =
+    LpmTrie::with_max_entries(MAX_SUBNETS, BPF_F_NO_PREALLOC);
 
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]

@@ -2,6 +2,8 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::address::Address;
+
 /// `POLICERS`: what a port may send, by its counter slot. Written by the agent; the programs write `due` only. Read for
 /// ports with [`super::PORT_POLICED`].
 #[repr(C)]
@@ -37,4 +39,26 @@ pub const fn storm_slot(slot: u32, storm: Storm) -> u32 {
     slot + storm as u32 * super::MAX_SLOTS
 }
 
-const _: () = assert!(size_of::<Policer>() == 24);
+/// Data of a key of `SUBNETS`, a trie in which the longest prefix counts: where a port with [`super::PORT_SUBNETS`] sends
+/// to. Written by the agent. The value is 1 where that is limited, and 0 where it is not.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Immutable, IntoBytes)]
+pub struct SubnetKey {
+    /// The port's counter slot.
+    pub slot: u32,
+    /// To whom; unspecified for what is not IP.
+    pub address: Address,
+}
+
+/// Bits of the slot alone, for all that is in no subnet of its port's.
+pub const SLOT_BITS: u32 = 32;
+/// Bits of the slot and a whole address.
+pub const SUBNET_BITS: u32 = SLOT_BITS + 128;
+
+/// Subnets of all ports together.
+pub const MAX_SUBNETS: u32 = 1 << 16;
+
+const _: () = {
+    assert!(size_of::<Policer>() == 24);
+    assert!(size_of::<SubnetKey>() == 20);
+};

@@ -22,7 +22,7 @@ pub use ip::{Fragment, Ip, Protocol};
 pub use ipv4::ipv4;
 pub use ipv6::{MAX_EXTENSIONS, ipv6};
 pub use nd::{NeighborDiscovery, neighbor_discovery};
-pub use network::{Network, network};
+pub use network::{Network, destination, network};
 pub use transport::{Icmp, Transport, transport};
 pub use tuple::{Segment, segment};
 

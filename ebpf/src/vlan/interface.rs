@@ -56,7 +56,7 @@ fn outwards<P: Packet, T: Tables>(
         let reason = if tag.is_service() { DropReason::ServiceTag } else { DropReason::StackedTags };
         return Err(Stop::Drop(reason));
     }
-    police::rate(port, packet.length(), tables)?;
+    police::rate(packet, &frame, port, tables)?;
     if port.flags & PORT_WITHIN != 0 {
         return tagged(packet, port, Way::Into);
     }

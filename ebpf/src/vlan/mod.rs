@@ -61,7 +61,7 @@ fn across<P: Packet, T: Tables>(
     admit::member(&frame, port)?;
     let vlan = classify::classify(packet, &frame, port, here, tables)?;
     // Whatever becomes of it, it was sent.
-    police::rate(port, packet.length(), tables)?;
+    police::rate(packet, &frame, port, tables)?;
     if frame.destination.is_reserved() {
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }

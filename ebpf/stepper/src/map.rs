@@ -9,6 +9,9 @@ use crate::memory::Memory;
 const ARRAY: u32 = 2;
 const PER_CPU_ARRAY: u32 = 6;
 
+/// The one whose keys are prefixes: bits, in the machine's order, and bytes.
+const PREFIX_TRIE: u32 = 11;
+
 /// Errors as the kernel's helpers return them.
 const ENOENT: i64 = -2;
 const E2BIG: i64 = -7;
@@ -43,6 +46,7 @@ pub(crate) struct Map {
     pub(crate) value_bytes: usize,
     pub(crate) room: usize,
     pub(crate) is_array: bool,
+    pub(crate) is_trie: bool,
     /// Where the values are.
     pub(crate) entries: BTreeMap<Vec<u8>, u64>,
 }
@@ -55,6 +59,7 @@ impl Map {
             value_bytes: map.value_size() as usize,
             room: map.max_entries() as usize,
             is_array: matches!(map.map_type(), ARRAY | PER_CPU_ARRAY),
+            is_trie: map.map_type() == PREFIX_TRIE,
             entries: BTreeMap::new(),
         }
     }
@@ -64,6 +69,9 @@ impl Map {
         if let Some(&address) = self.entries.get(key) {
             return address;
         }
+        if self.is_trie {
+            return self.longest(key);
+        }
         if !self.is_array || !self.has_index(key) {
             return 0;
         }
@@ -72,12 +80,21 @@ impl Map {
         address
     }
 
+    /// Where the value of the longest prefix of `key` is, or 0.
+    fn longest(&self, key: &[u8]) -> u64 {
+        let prefixes = self.entries.iter().filter(|(prefix, _)| is_prefix(prefix, key));
+        prefixes.max_by_key(|(prefix, _)| bits(prefix)).map_or(0, |(_, &address)| address)
+    }
+
     /// 0, or the errno.
     pub(crate) fn update(&mut self, key: &[u8], value: &[u8], flags: u64, memory: &mut Memory) -> i64 {
         if key.len() != self.key_bytes || value.len() != self.value_bytes {
             return EINVAL;
         }
-        let address = self.look_up(key, memory);
+        let address = match self.is_trie {
+            true => self.entries.get(key).copied().unwrap_or_default(),
+            false => self.look_up(key, memory),
+        };
         match (address, flags) {
             (0, EXIST) => ENOENT,
             (1.., NOEXIST) => EEXIST,
@@ -109,4 +126,15 @@ impl Map {
         let Some(bytes) = key.first_chunk() else { return false };
         (u32::from_le_bytes(*bytes) as usize) < self.room
     }
+}
+
+/// The bits of a prefix.
+fn bits(prefix: &[u8]) -> u32 {
+    prefix.first_chunk().copied().map_or(0, u32::from_ne_bytes)
+}
+
+/// Whether a key begins with a prefix, and says so many bits.
+fn is_prefix(prefix: &[u8], key: &[u8]) -> bool {
+    let bit = |bytes: &[u8], at: u32| bytes[4 + at as usize / 8] >> (7 - at % 8) & 1;
+    bits(prefix) <= bits(key) && (0..bits(prefix)).all(|at| bit(prefix, at) == bit(key, at))
 }

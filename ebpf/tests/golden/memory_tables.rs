@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
-use dataplane::abi::policer::Policer;
+use dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
@@ -28,6 +28,8 @@ pub struct MemoryTables {
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
+    /// Prefixes and whether they are limited.
+    pub subnets: Vec<(u32, SubnetKey, u32)>,
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
     pub mappings: BTreeMap<MappingKey, Mapping>,
@@ -55,6 +57,7 @@ impl MemoryTables {
             flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
             boot_time: BOOT_TIME,
             policers: RefCell::new(world::policers().into_iter().collect()),
+            subnets: world::subnets(),
             ..Self::default()
         }
     }
@@ -126,6 +129,17 @@ impl Tables for MemoryTables {
         let policer = self.policers.borrow().get(&slot).copied();
         assert!(policer.is_some(), "slot {slot} is not limited, and nothing is to be looked up");
         policer
+    }
+
+    fn is_limited(&self, key: &SubnetKey) -> bool {
+        let is_in = |bits: u32, prefix: &SubnetKey| {
+            let shift = (SLOT_BITS + 128 - bits).min(127);
+            let [one, other] =
+                [prefix, key].map(|key| u128::from_be_bytes(zerocopy::transmute!(key.address)));
+            prefix.slot == key.slot && (bits == SLOT_BITS || one >> shift == other >> shift)
+        };
+        let subnets = self.subnets.iter().filter(|(bits, prefix, _)| is_in(*bits, prefix));
+        subnets.max_by_key(|(bits, ..)| *bits).is_none_or(|(.., limited)| *limited != 0)
     }
 
     fn now(&self) -> u64 {

@@ -1,13 +1,13 @@
 //! A bridge with twenty containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
 //! about them.
 
-use dataplane::abi::policer::{PRICED, Policer, Storm, storm_slot};
+use dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
-    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED,
+    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -46,7 +46,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 24] = [
+pub const PLACES: [Place; 25] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -104,6 +104,8 @@ pub const PLACES: [Place; 24] = [
     },
     // Has broadcast too much.
     Place { restrictions: PORT_STORM, ..container("phi", 1021) },
+    // Has sent too much to all but some.
+    Place { restrictions: PORT_POLICED | PORT_SUBNETS, ..container("upsilon", 1022) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces.
@@ -186,9 +188,25 @@ pub fn policers() -> Vec<(u32, Policer)> {
         (slot("xi"), policer(FAR, u64::MAX)),
         (slot("pi"), policer(FAR, 1_000)),
         (slot("rho"), policer(0, 1_000)),
+        (slot("upsilon"), policer(FAR, 1_000)),
         (storm_slot(slot("phi"), Storm::Broadcast), packets(1_000)),
         (storm_slot(slot("phi"), Storm::Multicast), packets(u64::MAX)),
     ]
+}
+
+/// Whom the limits of some subnets are for: bits of the prefix, prefix, and whether it is limited.
+pub fn subnets() -> Vec<(u32, SubnetKey, u32)> {
+    let slot = PLACES.iter().find(|place| place.name == "upsilon").expect("a place").slot();
+    let subnet = |bits, address: &str| {
+        let address: std::net::IpAddr = address.parse().expect("an address");
+        let v4 = if address.is_ipv4() { 96 } else { 0 };
+        (SLOT_BITS + v4 + bits, SubnetKey { slot, address: address.into() }, 0)
+    };
+    let rest = (SLOT_BITS, SubnetKey { slot, ..SubnetKey::default() }, 1);
+    // To beta by IPv4, and by IPv6 to it and the two beside it.
+    let subnets = vec![rest, subnet(32, "10.9.3.234"), subnet(126, "fd09::3e8")];
+    assert!(subnets.iter().all(|(bits, ..)| *bits <= SUBNET_BITS));
+    subnets
 }
 
 pub fn stations() -> Vec<(StationKey, Station)> {

@@ -7,7 +7,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "police-absent",
         file: "ebpf/src/journey.rs",
-        find: "    police::rate(port, packet.length(), tables)?;\n",
+        find: "    police::rate(packet, &frame, port, tables)?;\n",
         replace: "",
         why: "a container that takes its queue away would have no limit",
         judge: Judge::Host,
@@ -18,6 +18,22 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "port.flags & PORT_POLICED == 0",
         replace: "false",
         why: "every packet of every container would be looked up",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "police-everywhere",
+        file: "ebpf/src/police.rs",
+        find: "port.flags & PORT_SUBNETS == 0",
+        replace: "true",
+        why: "a limit of some subnets would be one of all that is sent",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "police-free-by-cut",
+        file: "ebpf/src/police.rs",
+        find: ".map_or(true, ",
+        replace: ".map_or(false, ",
+        why: "what cannot be read would be free of a limit of some subnets",
         judge: Judge::Host,
     },
     Fault {

@@ -61,6 +61,13 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "FDB", &world::stations());
     insert(machine, "ADDRESSES", &world::addresses());
     insert(machine, "POLICERS", &world::policers());
+    let subnets: Vec<_> = world::subnets()
+        .into_iter()
+        .map(|(bits, subnet, limited)| ([&bits.to_ne_bytes()[..], subnet.as_bytes()].concat(), limited))
+        .collect();
+    for (key, limited) in subnets {
+        machine.insert("SUBNETS", &key, limited.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    }
     insert(machine, "MAPPINGS", &outside::mappings());
     insert(machine, "LOCALS", &outside::locals());
     insert(machine, "FLOWS", &outside::flows(now));
