@@ -1,6 +1,7 @@
 //! Another plugin first, shunt after it.
 
 use serde_json::json;
+use shunt_lab::{Network, Sandbox};
 
 use crate::bandwidth::{BURST, RATE, assert_limited};
 use crate::stage::{BRIDGE, Stage};
@@ -41,6 +42,32 @@ fn the_port_of_a_reference_bridge_is_limited_by_a_chained_bandwidth_of_ours() {
     }
     stage.remove(&network, &limited);
     stage.remove(&plain, &free);
+    stage.assert_clean(&before);
+}
+
+/// The reference plugins know no GC, so the list that is collected is one of ours alone.
+#[test]
+fn gc_takes_what_is_ours_off_the_port_of_a_reference_bridge_and_leaves_the_port() {
+    let Some(stage) = Stage::set() else { return };
+    let plain = stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true));
+    let limits = json!({ "type": "shunt-bandwidth", "agentSocket": stage.node.agent().socket(), "ingressRate": RATE,
+        "ingressBurst": BURST, "egressRate": RATE, "egressBurst": BURST });
+    let network = plain.then(limits.clone());
+    let before = stage.before(&network);
+    let [stale, kept] = ["stale", "kept"].map(|id| stage.add(&network, id));
+    let is_queued = |sandbox: &Sandbox| {
+        sandbox.namespace().command("tc", &["qdisc", "show", "dev", "eth0"]).unwrap().contains("tbf")
+    };
+    assert!(is_queued(&stale) && is_queued(&kept));
+    let ours = Network::new("pods", stage.node.plugins(), limits);
+    ours.collect(stage.node.namespace(), &[kept.container()], kept.container()).unwrap();
+    let known: Vec<_> = stage.node.agent().ports().unwrap().into_iter().map(|port| port.container).collect();
+    assert_eq!(known, [kept.id()]);
+    assert!(!is_queued(&stale) && is_queued(&kept));
+    stage.assert_talk(&stale, &kept);
+    assert_limited(&stale, &kept);
+    stage.remove(&network, &stale);
+    stage.remove(&network, &kept);
     stage.assert_clean(&before);
 }
 
