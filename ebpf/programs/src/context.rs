@@ -22,6 +22,17 @@ const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
 /// No header is looked for further in; also what lets the verifier bound every pointer.
 const MAX_OFFSET: u32 = 1024;
 
+/// The same offset, at most [`MAX_OFFSET`], in words that the verifier understands. It believes what was compared of the register
+/// that was compared; where the compiler takes the offset from the stack once to compare it and once to add it, Linux 6.1
+/// refuses the sum.
+#[inline(always)]
+fn bounded(offset: u32) -> usize {
+    let mut bounded = u64::from(offset);
+    // SAFETY: touches one register, and changes nothing in it that is not above the bound.
+    unsafe { core::arch::asm!("{0} &= 2047", inout(reg) bounded, options(pure, nomem, nostack)) };
+    bounded as usize
+}
+
 /// A frame in the kernel.
 pub(crate) struct Skb {
     ctx: TcContext,
@@ -137,7 +148,7 @@ impl Packet for Skb {
         if offset > MAX_OFFSET {
             return;
         }
-        let start = self.ctx.data() + offset as usize;
+        let start = self.ctx.data() + bounded(offset);
         if start + size_of::<T>() > self.ctx.data_end() {
             return;
         }
