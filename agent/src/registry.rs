@@ -1,6 +1,7 @@
 //! What the agent knows of its attachments and their bridges, in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use dataplane::abi::{MAX_SLOTS, NO_SLOT};
@@ -27,6 +28,8 @@ pub struct Attachment {
     pub abandoned: bool,
     /// Whether VLAN interfaces are on the container's end.
     pub is_parent: bool,
+    /// The addresses of those: what it sends speaks for them too.
+    pub lent: Vec<IpAddr>,
 }
 
 impl Attachment {

@@ -56,6 +56,7 @@ impl Agent {
                 lost.push(record.port);
             }
         }
+        self.note_parents();
         for slot in heirlooms.into_values() {
             self.registry.slots.give_back(slot);
         }
@@ -138,8 +139,17 @@ impl Agent {
             Others { filters: true, queue: true }
         });
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
-        let (port, is_parent) = (port.clone(), false);
-        self.registry.insert(Attachment { port, mac, slot, peer_up, others, abandoned: false, is_parent });
+        let (port, is_parent, lent) = (port.clone(), false, Vec::new());
+        self.registry.insert(Attachment {
+            port,
+            mac,
+            slot,
+            peer_up,
+            others,
+            abandoned: false,
+            is_parent,
+            lent,
+        });
         Ok(())
     }
 

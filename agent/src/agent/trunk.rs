@@ -3,8 +3,10 @@
 //! It is not the agent's: all that it has of it is one program there while a VLAN interface needs it. An interface whose
 //! master is gone goes too, as the kernel's own VLAN devices do.
 
+use std::net::IpAddr;
+
 use dataplane::address::Mac;
-use shunt_agent_api::BridgePort;
+use shunt_agent_api::{BridgePort, Interface};
 
 use super::reap::reap;
 use super::{Agent, Refusal};
@@ -24,22 +26,42 @@ impl Agent {
         self.tell_parent(&trunk)
     }
 
-    /// Frames for the parent of VLAN interfaces have to come by its host end.
+    /// Frames for the parent of VLAN interfaces have to come by its host end, and what it sends speaks for theirs.
     fn tell_parent(&mut self, trunk: &Trunk) -> Result<(), KernelError> {
-        let is_parent = self.registry.has_trunk(trunk);
-        match self.registry.by_host_mut(trunk.link.index).filter(|_| trunk.within) {
-            Some(parent) if parent.is_parent != is_parent => {
-                parent.is_parent = is_parent;
-                let parent = parent.clone();
-                self.kernel.write_station(&parent)
-            }
-            _ => Ok(()),
+        let (is_parent, lent) = self.parenthood(&trunk.link);
+        let Some(parent) = self.registry.by_host_mut(trunk.link.index).filter(|_| trunk.within) else {
+            return Ok(());
+        };
+        if (parent.is_parent, &parent.lent) == (is_parent, &lent) {
+            return Ok(());
         }
+        let before = parent.clone();
+        (parent.is_parent, parent.lent) = (is_parent, lent);
+        let parent = parent.clone();
+        self.kernel.write_station(&parent)?;
+        self.kernel.write_addresses(&parent)?;
+        let kept: Vec<_> = parent.address_keys().collect();
+        before
+            .address_keys()
+            .filter(|key| !kept.contains(key))
+            .try_for_each(|key| self.kernel.erase_address(key, parent.port.host.index))
     }
 
-    /// Whether VLAN interfaces are on the interface with this host end.
-    pub(super) fn is_parent(&self, host: &shunt_agent_api::Interface) -> bool {
-        self.registry.has_trunk(&Trunk { link: host.clone(), within: true })
+    /// Whether VLAN interfaces are on the interface with this host end, and their addresses.
+    pub(super) fn parenthood(&self, host: &Interface) -> (bool, Vec<IpAddr>) {
+        let trunk = Trunk { link: host.clone(), within: true };
+        let ips = self.registry.of_trunk(&trunk).flat_map(|attachment| attachment.port.ips.clone());
+        (self.registry.has_trunk(&trunk), ips.collect())
+    }
+
+    /// Which of an earlier agent's ports are parents, before anything that is known of them is taken over.
+    pub(super) fn note_parents(&mut self) {
+        for trunk in self.registry.trunks().filter(|trunk| trunk.within).cloned().collect::<Vec<_>>() {
+            let (is_parent, lent) = self.parenthood(&trunk.link);
+            if let Some(parent) = self.registry.by_host_mut(trunk.link.index) {
+                (parent.is_parent, parent.lent) = (is_parent, lent);
+            }
+        }
     }
 
     /// Takes the program away from the trunk of an attachment that is gone, if it was the last there.
@@ -52,8 +74,8 @@ impl Agent {
         }
         if others.is_empty() && self.registry.remove_trunk(&trunk) {
             errors.extend(self.kernel.detach(&trunk.hook()).err());
-            errors.extend(self.tell_parent(&trunk).err());
         }
+        errors.extend(self.tell_parent(&trunk).err());
         errors
     }
 

@@ -38,7 +38,7 @@ impl Kernel {
         if station != Some(attachment.station()) {
             findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
         }
-        for (key, ip) in attachment.address_keys().zip(&attachment.port.ips) {
+        for (key, ip) in attachment.address_keys().zip(attachment.addresses()) {
             let owner = lookup(&self.maps.addresses, &key).map_err(in_map("ADDRESSES"))?;
             if owner.is_none_or(|owner| owner.ifindex != host.index) {
                 findings.push(Finding::entry("ADDRESSES", ip, owner.as_ref()));

@@ -1,6 +1,7 @@
 //! Map entries of ports and bridges.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use aya::maps::MapError;
 use dataplane::abi::vlan::VID_ANY;
@@ -96,12 +97,18 @@ impl Attachment {
     }
 
     /// The addresses that programs look up. Two VLANs of a bridge may use the same ones, and only a check needs them there.
-    pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
-        let bridge = self.port.bridge.index;
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &IpAddr> {
         let Restrictions { vlans, ip_check, .. } = &self.port.restrictions;
         let is_asked_for = self.port.vlan.is_none() && (vlans.is_none() || *ip_check);
         let ips = if is_asked_for { &self.port.ips[..] } else { &[] };
-        ips.iter().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
+        let lent = if *ip_check { &self.lent[..] } else { &[] };
+        ips.iter().chain(lent)
+    }
+
+    /// The same, as `ADDRESSES` has them.
+    pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
+        let bridge = self.port.bridge.index;
+        self.addresses().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
     }
 }
 
@@ -221,11 +228,7 @@ impl Kernel {
             false => Vec::new(),
         };
         for key in attachment.address_keys() {
-            let erased = lookup(&self.maps.addresses, &key).and_then(|owner| match owner {
-                Some(owner) if owner.ifindex == ifindex => remove(&mut self.maps.addresses, &key),
-                _ => Ok(()),
-            });
-            errors.extend(erased.map_err(in_map("ADDRESSES")).err());
+            errors.extend(self.erase_address(key, ifindex).err());
         }
         errors.extend(self.erase_station(attachment.station_key(), ifindex).map_err(in_map("FDB")).err());
         errors.extend(self.erase_subnets(attachment, &BTreeMap::new()));
@@ -233,6 +236,18 @@ impl Kernel {
         errors.extend(erased.map_err(in_map("PORTS")).err());
         self.maps.clear_drops(ifindex);
         errors
+    }
+
+    /// Takes an address away from a port, unless another has taken it over.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_address(&mut self, key: AddressKey, ifindex: u32) -> Result<(), KernelError> {
+        let erased = lookup(&self.maps.addresses, &key).and_then(|owner| match owner {
+            Some(owner) if owner.ifindex == ifindex => remove(&mut self.maps.addresses, &key),
+            _ => Ok(()),
+        });
+        erased.map_err(in_map("ADDRESSES"))
     }
 
     /// Takes the entries of a bridge away. Goes on past errors.

@@ -1,12 +1,14 @@
 //! VLANs on the interface that the chain's first plugin made.
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 use shunt_agent_api::interface_name;
-use shunt_lab::cni::Call;
+use shunt_lab::cni::{Call, Refusal};
 use shunt_lab::{Container, Network, Sandbox};
 
 use crate::stage::{By, Stage, until};
-use crate::wire::{BROADCAST, Wire, frame, says};
+use crate::wire::{BROADCAST, Wire, arp, frame, says};
 
 /// The chain of the plugins' own example: a main plugin, and two VLANs on its interface.
 fn chain(stage: &Stage, by: By) -> Network {
@@ -159,4 +161,57 @@ fn a_name_that_is_too_long_is_shortened_and_found_again() {
         call("DEL", config);
     }
     stage.assert_clean();
+}
+
+#[test]
+fn a_parent_that_is_held_to_its_addresses_speaks_for_its_vlans_too() {
+    let stage = Stage::set();
+    let main = stage.here.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);
+    let checked = main.with("ipspoofchk", json!(true)).with("isDefaultGateway", json!(false));
+    let ten = Network::new("pods", stage.here.plugins(), vlan(&stage, 10, By::Programs));
+    // As the kernel's devices would not tell the agent, `auto` takes programs where the kernel has devices as well.
+    let mut second = vlan(&stage, 10, By::Programs);
+    second["dataplane"] = json!("auto");
+    let network = checked.clone().with("vlans", json!({ "untagged": 5, "tagged": [10] })).then(second);
+    let [one, two] = ["one", "two"].map(|id| stage.start(&stage.here, &network, id));
+    stage.assert_talk(&one, &two, &[0, 1, 2, 3]);
+    let checks = |mac: [u8; 6], address: [u8; 4]| {
+        let tap = Wire::tap(two.namespace(), "eth0.10");
+        let from = Wire::tap(one.namespace(), "eth0.10");
+        from.send(&arp(BROADCAST, mac, 1, address, [10, 10, 1, 99]));
+        from.send(&frame(BROADCAST, from.mac(), "the last"));
+        let heard = tap.until(|frame| says(frame, "the last"));
+        heard.iter().any(|frame| frame.get(28..32) == Some(&address[..]) && frame[6..12] == mac)
+    };
+    let mac = Wire::tap(one.namespace(), "eth0.10").mac();
+    let IpAddr::V4(own) = one.addresses()[2] else { panic!("{:?}", one.addresses()) };
+    let IpAddr::V4(others) = two.addresses()[2] else { panic!("{:?}", two.addresses()) };
+    assert!(checks(mac, own.octets()), "its own address on the VLAN");
+    assert!(!checks(mac, others.octets()), "the neighbour's address on the VLAN");
+
+    // A new agent knows them as well, and no longer than the interface is there.
+    let mut stage = stage;
+    stage.here.agent_mut().kill().unwrap();
+    stage.here.restart_agent().unwrap();
+    stage.assert_talk(&one, &two, &[0, 2]);
+    one.delete(&stage.here, &ten).unwrap();
+    let status = stage.here.agent().status().unwrap();
+    assert_eq!((status.attachments, status.repairs), (3, 0));
+    for sandbox in [&one, &two] {
+        sandbox.delete(&stage.here, &network).unwrap();
+    }
+    stage.assert_clean();
+}
+
+#[test]
+fn a_device_of_the_kernels_on_a_parent_that_is_held_to_its_addresses_is_refused() {
+    let stage = Stage::set();
+    let main = stage.here.network("pods", "cni0", &["10.77.0.0/24"]).with("ipspoofchk", json!(true));
+    let container = Container::create(&stage.lab, "one").unwrap();
+    let network = main.then(vlan(&stage, 10, By::Kernel));
+    let error = network.add(stage.here.namespace(), &container).unwrap_err();
+    let refusal = error.downcast_ref::<Refusal>().unwrap();
+    let text = format!("{} {}", refusal.message, refusal.details);
+    assert!(refusal.code == 7 && text.contains("ipspoofchk"), "{refusal}");
+    assert_eq!(stage.left(), Vec::<String>::new());
 }

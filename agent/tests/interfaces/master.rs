@@ -34,6 +34,19 @@ fn a_vlan_reaches_the_next_node(by: By) {
 }
 
 #[test]
+fn shunt_in_the_mode_vlan_makes_the_same_interface() {
+    let stage = Stage::set();
+    let network = stage.network(&stage.here, 10, By::Programs);
+    let as_shunt = network.clone().with("type", json!("shunt")).with("mode", json!("vlan"));
+    let one = stage.start(&stage.here, &as_shunt, "one");
+    let two = stage.start(&stage.here, &network, "two");
+    stage.assert_talk(&one, &two, &[0, 1]);
+    one.delete(&stage.here, &as_shunt).unwrap();
+    two.delete(&stage.here, &network).unwrap();
+    stage.assert_clean();
+}
+
+#[test]
 fn containers_by_programs_and_by_the_kernel_are_in_one_vlan() {
     let Some(stage) = Stage::set_by(By::Kernel) else { return };
     let one = stage.start(&stage.here, &stage.network(&stage.here, 10, By::Programs), "one");

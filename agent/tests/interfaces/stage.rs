@@ -138,8 +138,8 @@ impl Stage {
         let begun = Instant::now();
         loop {
             let left = self.here.inventory().unwrap().since(&self.empty);
-            // The bridge stays, and programs for VLANs are loaded when they are first needed.
-            let stays = ["cni0", "pin v1/interfaces/", "pin v1/members/"];
+            // The bridge stays, and programs that are not every port's are loaded when they are first needed.
+            let stays = ["cni0", "pin v1/interfaces/", "pin v1/members/", "pin v1/restricted/"];
             let left: Vec<_> =
                 left.into_iter().filter(|line| !stays.iter().any(|name| line.contains(name))).collect();
             if left.is_empty() || begun.elapsed() > PATIENCE {

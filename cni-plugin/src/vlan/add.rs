@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use shunt_agent_api::{Reply, Request};
+
 use super::master::Master;
 use super::{device, joined, share};
+use crate::agent;
 use crate::attach::{Alias, AttachError, Node, Sandbox, key};
 use crate::config::{Config, ConfigError, Dataplane, Vlan};
 use crate::error::Error;
@@ -20,7 +23,7 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
     if let Some(existing) = sandbox.link(Selector::Name(&call.ifname))? {
         return Err(in_the_way(config, call, &mut node, &existing)?.into());
     }
-    if wants_device(config, vlan)? {
+    if wants_device(config, vlan, &master, &mut node)? {
         match device::make(vlan, &master, call, &mut node, &mut sandbox) {
             Err(Error::Attach(AttachError::NoVlanDevices)) if vlan.dataplane() == Dataplane::Auto => {}
             Err(error) => return Err(error),
@@ -32,16 +35,36 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
     joined::add(config, vlan, &master, call, &mut node, &mut sandbox, previous)
 }
 
-/// Whether a device of the kernel's is to be tried. It has no place for limits, which are the agent's.
-fn wants_device(config: &Config, vlan: &Vlan) -> Result<bool, ConfigError> {
+/// Whether a device of the kernel's is to be tried. The agent knows nothing of one: it has no place for limits, and its
+/// addresses cannot be told from those of others.
+fn wants_device(config: &Config, vlan: &Vlan, master: &Master, node: &mut Node) -> Result<bool, Error> {
     let limited = config.limits()? != shunt_agent_api::Bandwidth::default();
-    match vlan.dataplane() {
-        Dataplane::Kernel if limited => {
-            let why = "`kernel` cannot limit an interface: `ebpf` can".to_owned();
-            Err(ConfigError::Invalid { key: "dataplane", why })
+    let why = match vlan.dataplane() {
+        Dataplane::Ebpf => return Ok(false),
+        _ if limited => "`kernel` cannot limit an interface: `ebpf` can",
+        _ if is_checked(config, master, node)? => {
+            "`kernel` gives an interface addresses that its parent's `ipspoofchk` does not know: `ebpf` tells it"
         }
-        dataplane => Ok(dataplane != Dataplane::Ebpf && !limited),
+        _ => return Ok(true),
+    };
+    match vlan.dataplane() {
+        Dataplane::Kernel => Err(ConfigError::Invalid { key: "dataplane", why: why.to_owned() }.into()),
+        _ => Ok(false),
     }
+}
+
+/// Whether the master is a container's interface that the agent holds to its addresses.
+fn is_checked(config: &Config, master: &Master, node: &mut Node) -> Result<bool, Error> {
+    let Some(host) = master.host(node)? else { return Ok(false) };
+    if host.alias.as_deref().and_then(Alias::read).is_none() {
+        return Ok(false);
+    }
+    let ports = match agent::connect(config)?.ask(Request::Ports)? {
+        Reply::Ports(ports) => ports,
+        _ => Vec::new(),
+    };
+    let port = ports.iter().find(|port| port.host_ifindex == host.index);
+    Ok(port.is_some_and(|port| port.restrictions.iter().any(|name| name == "ipspoofchk")))
 }
 
 /// What an interface that has the name already is.

@@ -43,6 +43,16 @@ impl Master {
         if vlan.mtu == 0 { self.link.mtu } else { vlan.mtu }
     }
 
+    /// The end on the node of a veth in the container.
+    pub(super) fn host(&self, node: &mut Node) -> Result<Option<Link>, Error> {
+        let is_veth = |link: &Link| link.kind.as_deref() == Some("veth");
+        let Some(peer) = self.link.peer.filter(|_| self.within && is_veth(&self.link)) else {
+            return Ok(None);
+        };
+        let host = node.link(Selector::Index(peer))?;
+        Ok(host.filter(|host| is_veth(host) && host.peer == Some(self.link.index)))
+    }
+
     /// What the agent is to join a VLAN to: a master on the node, or the host's end of one in the container.
     ///
     /// # Errors
@@ -61,10 +71,8 @@ impl Master {
                 return Err(unjoinable("it is not an Ethernet interface").into());
             }
             _ if !self.within => self.link.clone(),
-            Some(peer) if is("veth") => {
-                let host = node.link(Selector::Index(peer))?;
-                host.filter(|host| host.kind.as_deref() == Some("veth") && host.peer == Some(self.link.index))
-                    .ok_or_else(|| unjoinable("its other end is not on this node"))?
+            Some(_) if is("veth") => {
+                self.host(node)?.ok_or_else(|| unjoinable("its other end is not on this node"))?
             }
             _ => return Err(unjoinable("it is no veth, whose other end could be joined").into()),
         };
