@@ -17,6 +17,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 
+use crate::vm;
+
 pub(crate) use toolchain::Toolchain;
 
 /// What the kernel programs are built with.
@@ -32,9 +34,15 @@ pub(crate) fn run() -> Result<()> {
     let tools = for_build()?;
     for_tests()?;
     for_vm()?;
+    let kernels = vm::fetch();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
     println!("packages       {}", packages::names().join(" "));
+    match kernels {
+        Ok(kernels) => println!("kernels        {}", kernels.join(" ")),
+        // Nothing but `vm` needs them, and it says so.
+        Err(error) => println!("kernels        {error:#}"),
+    }
     println!("cache          {}", cache::directory()?.display());
     Ok(())
 }

@@ -12,10 +12,11 @@ mod modules;
 mod outcome;
 mod suites;
 
-use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
+use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -31,6 +32,12 @@ pub(crate) struct Arguments {
     /// The kernel to boot
     #[arg(long, value_enum, default_value_t = Choice::All)]
     kernel: Choice,
+    /// Run what CI runs: one test at least of each thing that depends on the kernel
+    #[arg(long)]
+    quick: bool,
+    /// Run only this suite; more than one may be named
+    #[arg(long)]
+    suite: Vec<String>,
     /// Run only the tests whose name contains this; further words go to the test harness as they are
     #[arg(last = true)]
     filter: Vec<String>,
@@ -60,10 +67,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let series = arguments.kernel.series();
     let kernels =
         series.iter().map(|series| kernel::find_or_download(*series)).collect::<Result<Vec<_>>>()?;
-    build::run()?;
-    let suites = suites::build()?;
+    let programs = programs()?;
+    let choice =
+        suites::Choice { quick: arguments.quick, suites: &arguments.suite, filter: &arguments.filter };
+    let suites = suites::build(&choice)?;
     let boot = |series: Series, kernel: &Kernel| -> Result<Outcome> {
-        let archive = guest::initramfs(kernel, &busybox, &suites, &arguments.filter)?;
+        let archive = guest::initramfs(kernel, &busybox, &programs, &suites)?;
         boot(series, kernel, &archive)
     };
     let begun = Instant::now();
@@ -79,20 +88,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     report(series, outcomes, begun)
 }
 
+/// Sees to it that there are kernels to boot. Returns their releases.
+pub(crate) fn fetch() -> Result<Vec<String>> {
+    let series = Choice::All.series().iter();
+    series.map(|series| Ok(kernel::find_or_download(*series)?.release())).collect()
+}
+
+/// Where the plugin and the agent are: where the tests are told to look for them, or in what is built here and now.
+fn programs() -> Result<PathBuf> {
+    match env::var_os("SHUNT_BIN_DIR") {
+        Some(directory) => Ok(directory.into()),
+        None => build::run().map(|()| workspace::target().join("release")),
+    }
+}
+
 /// Runs one machine and shows its lines, each with the kernel it comes from.
 fn boot(series: Series, kernel: &Kernel, archive: &[u8]) -> Result<Outcome> {
     let directory = workspace::target().join("vm").join(series.name());
     fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let (initramfs, report) = (directory.join("initramfs"), directory.join("report"));
     fs::write(&initramfs, archive).with_context(|| format!("cannot write {}", initramfs.display()))?;
-    let mut tally = Tally::default();
     let machine = Machine { image: &kernel.image, initramfs: &initramfs, report: &report };
-    let report = machine.run(|line| {
-        tally.read(line);
-        // Who has closed our output does not want to read it.
-        writeln!(std::io::stdout(), "{:<4} | {line}", series.name()).ok();
-    })?;
-    Ok(Outcome::new(&report, tally))
+    let attempt = || -> Result<Outcome> {
+        let mut tally = Tally::default();
+        let report = machine.run(|line| {
+            tally.read(line);
+            // Who has closed our output does not want to read it.
+            writeln!(std::io::stdout(), "{:<4} | {line}", series.name()).ok();
+        })?;
+        Ok(Outcome::new(&report, tally))
+    };
+    let outcome = attempt()?;
+    if outcome.has_begun() {
+        return Ok(outcome);
+    }
+    // An emulator on a busy machine may fail to boot. A test is never tried again.
+    eprintln!("vm: Linux {} has not come up: once more", series.name());
+    attempt()
 }
 
 /// What matters stands last, one line for each kernel.

@@ -10,17 +10,16 @@ use super::initramfs::Archive;
 use super::kernel::Kernel;
 use super::modules;
 use super::suites::Suite;
-use crate::workspace;
 
 const INIT: &str = include_str!("init.sh");
 const GUEST: &str = include_str!("guest.sh");
 
-/// The archive for one kernel. The suites get `arguments`, which the test harness understands.
+/// The archive for one kernel. `programs` is the folder of the plugin and the agent.
 pub(super) fn initramfs(
     kernel: &Kernel,
     busybox: &Path,
+    programs: &Path,
     suites: &[Suite],
-    arguments: &[String],
 ) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     for directory in ["bin", "proc", "sys", "dev", "lower", "memory", "top", "modules"] {
@@ -35,28 +34,26 @@ pub(super) fn initramfs(
         archive.file(&format!("modules/{name}"), &read(&module)?);
         to_load.push(name);
     }
-    archive.file("settings", settings(kernel, busybox, &to_load).as_bytes());
-    archive.file("tests", tests(suites, arguments).as_bytes());
+    archive.file("settings", settings(kernel, busybox, programs, &to_load).as_bytes());
+    archive.file("tests", tests(suites).as_bytes());
     Ok(archive.finish())
 }
 
-fn settings(kernel: &Kernel, busybox: &Path, to_load: &[String]) -> String {
+fn settings(kernel: &Kernel, busybox: &Path, programs: &Path, to_load: &[String]) -> String {
     let values = [
         ("MODULES_TO_LOAD", to_load.join(" ")),
         ("MODULES", kernel.modules.display().to_string()),
         ("BUSYBOX", busybox.display().to_string()),
-        ("SHUNT_BIN_DIR", workspace::target().join("release").display().to_string()),
+        ("SHUNT_BIN_DIR", programs.display().to_string()),
     ];
     values.map(|(name, value)| format!("{name}={}\n", quoted(value.as_ref()))).concat()
 }
 
-fn tests(suites: &[Suite], arguments: &[String]) -> String {
+fn tests(suites: &[Suite]) -> String {
     let mut script = String::new();
     for suite in suites {
         let words = [suite.folder.as_os_str(), suite.binary.as_os_str()].into_iter();
-        let options = suite.options.iter().chain(&["--color", "never"]).map(OsStr::new);
-        let words = words.chain(arguments.iter().map(OsStr::new)).chain(options);
-        let words: Vec<_> = words.map(quoted).collect();
+        let words: Vec<_> = words.chain(suite.words.iter().map(OsStr::new)).map(quoted).collect();
         script.push_str(&format!("run {}\n", words.join(" ")));
     }
     script
@@ -77,8 +74,8 @@ mod tests {
 
     #[test]
     fn a_test_filter_reaches_the_guest_as_one_word() {
-        let suite = Suite { binary: "/target/parity".into(), folder: "/agent".into(), options: &[] };
-        let script = tests(&[suite], &["it's $HOME".to_owned()]);
-        assert_eq!(script, "run '/agent' '/target/parity' 'it'\\''s $HOME' '--color' 'never'\n");
+        let words = vec!["it's $HOME".to_owned()];
+        let suite = Suite { binary: "/target/parity".into(), folder: "/agent".into(), words };
+        assert_eq!(tests(&[suite]), "run '/agent' '/target/parity' 'it'\\''s $HOME'\n");
     }
 }

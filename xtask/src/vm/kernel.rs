@@ -35,6 +35,13 @@ pub(super) struct Kernel {
     pub(super) modules: PathBuf,
 }
 
+impl Kernel {
+    /// As `uname -r` says.
+    pub(super) fn release(&self) -> String {
+        self.modules.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
 /// The newest one that apt knows; when that cannot be had, the newest one that is in the cache.
 pub(super) fn find_or_download(series: Series) -> Result<Kernel> {
     let _guard = cache::lock()?;

@@ -20,7 +20,7 @@ const MEMORY: &str = "1G";
 const PROCESSORS: &str = "2";
 
 /// The first line comes after some seconds, a whole run takes minutes; whatever takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Debian's and the upstream project's own place.

@@ -31,6 +31,11 @@ impl Outcome {
         outcome
     }
 
+    /// Whether the guest came as far as its tests.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.kernel.is_empty()
+    }
+
     /// Why this is no success; a run without tests is none either.
     pub(super) fn fault(&self) -> Option<String> {
         match self.status {
@@ -69,6 +74,9 @@ mod tests {
     fn a_guest_that_says_nothing_at_its_end_has_failed() {
         let fault = |report, passed| Outcome::new(report, tally(passed)).fault();
         assert!(fault("kernel 6.1\n", 3).unwrap().contains("died"));
+        assert!(
+            !Outcome::new("", tally(0)).has_begun() && Outcome::new("kernel 6.1\n", tally(0)).has_begun()
+        );
         assert!(fault("kernel 6.1\nstatus 1\n", 3).is_some());
         assert!(fault("kernel 6.1\nstatus 0\n", 0).unwrap().contains("no test"));
     }

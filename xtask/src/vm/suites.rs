@@ -8,22 +8,73 @@ use serde_json::Value;
 
 use crate::{process, workspace};
 
-/// What depends on the kernel below, the quick ones first, and what each wants to be told besides the filter.
-const SUITES: [(&str, &[&str]); 2] = [
+/// One of the agent's suites, and what of it is run in a guest: every test whose name contains one of these, or all of them.
+struct Kind {
+    name: &'static str,
+    /// For the test harness.
+    options: &'static [&'static str],
+    /// With all the time in the world; a filter comes in place of it.
+    whole: &'static [&'static str],
+    /// In CI: one test at least of each way onto the ladder of kernels. None where that is not worth its time.
+    quick: Option<&'static [&'static str]>,
+}
+
+/// What depends on the kernel below, the quick ones first.
+const SUITES: [Kind; 5] = [
     // Its figures differ from kernel to kernel.
-    ("verifier", &["--show-output"]),
-    ("parity", &[]),
+    Kind { name: "verifier", options: &["--show-output"], whole: &[], quick: Some(&[]) },
+    Kind { name: "parity", options: &[], whole: &[], quick: Some(&[]) },
+    Kind { name: "interfaces", options: &[], whole: &[], quick: Some(&["by_the_kernel", "chain"]) },
+    Kind { name: "oracle", options: &[], whole: &[], quick: Some(&["open_ports_hear"]) },
+    Kind {
+        name: "netns",
+        options: &[],
+        whole: &["restrictions::", "vlans::", "fast_path::"],
+        quick: Some(&["two_vlans"]),
+    },
 ];
 
 /// A test binary, and the package's folder in which cargo would start it.
 pub(super) struct Suite {
     pub(super) binary: PathBuf,
     pub(super) folder: PathBuf,
-    /// For the test harness.
-    pub(super) options: &'static [&'static str],
+    /// For the test harness: parts of names, and what it wants to be told besides.
+    pub(super) words: Vec<String>,
 }
 
-pub(super) fn build() -> Result<Vec<Suite>> {
+/// What is to be run.
+pub(super) struct Choice<'a> {
+    pub(super) quick: bool,
+    /// Suites by name; none are all.
+    pub(super) suites: &'a [String],
+    /// Words for the test harness in place of the selection.
+    pub(super) filter: &'a [String],
+}
+
+impl Choice<'_> {
+    /// The words for a suite's test harness, unless it is not to be run.
+    fn words(&self, kind: &Kind) -> Option<Vec<String>> {
+        let is_wanted = self.suites.is_empty() || self.suites.iter().any(|name| name == kind.name);
+        let selection = match (self.filter, self.quick) {
+            ([], true) => kind.quick.filter(|_| is_wanted)?.iter().map(ToString::to_string).collect(),
+            ([], false) => kind.whole.iter().map(ToString::to_string).collect(),
+            (filter, _) => filter.to_vec(),
+        };
+        let options = kind.options.iter().chain(&["--color", "never"]).map(ToString::to_string);
+        is_wanted.then(|| selection.into_iter().chain(options).collect())
+    }
+}
+
+/// Builds those that are to be run.
+///
+/// # Errors
+/// A suite that nobody knows, and what cargo says.
+pub(super) fn build(choice: &Choice<'_>) -> Result<Vec<Suite>> {
+    if let Some(unknown) = choice.suites.iter().find(|name| SUITES.iter().all(|kind| kind.name != **name)) {
+        bail!("there is no suite {unknown} for other kernels, but {:?}", SUITES.map(|kind| kind.name));
+    }
+    let wanted: Vec<_> =
+        SUITES.iter().filter_map(|kind| choice.words(kind).map(|words| (kind.name, words))).collect();
     let mut cargo = workspace::cargo();
     cargo.args([
         "test",
@@ -33,11 +84,11 @@ pub(super) fn build() -> Result<Vec<Suite>> {
         "--message-format",
         "json-render-diagnostics",
     ]);
-    for (suite, _) in SUITES {
+    for (suite, _) in &wanted {
         cargo.args(["--test", suite]);
     }
     let messages = messages(&mut cargo)?;
-    SUITES.iter().map(|(name, options)| find(name, options, &messages)).collect()
+    wanted.into_iter().map(|(name, words)| find(name, words, &messages)).collect()
 }
 
 fn messages(cargo: &mut Command) -> Result<Vec<Value>> {
@@ -45,12 +96,12 @@ fn messages(cargo: &mut Command) -> Result<Vec<Value>> {
     output.lines().map(|line| serde_json::from_str(line).context("cargo's messages are JSON")).collect()
 }
 
-fn find(name: &str, options: &'static [&'static str], messages: &[Value]) -> Result<Suite> {
+fn find(name: &str, words: Vec<String>, messages: &[Value]) -> Result<Suite> {
     for message in messages.iter().filter(|message| message["target"]["name"] == name) {
         let Some(binary) = message["executable"].as_str() else { continue };
         let manifest = PathBuf::from(message["manifest_path"].as_str().unwrap_or_default());
         let folder = manifest.parent().context("a manifest lies in a folder")?.to_path_buf();
-        return Ok(Suite { binary: binary.into(), folder, options });
+        return Ok(Suite { binary: binary.into(), folder, words });
     }
     bail!("cargo has built no test binary {name}")
 }
@@ -67,8 +118,23 @@ mod tests {
             json!({"target": {"name": "parity"}, "executable": null, "manifest_path": "/a/Cargo.toml"});
         let test =
             json!({"target": {"name": "parity"}, "executable": "/t/p", "manifest_path": "/a/Cargo.toml"});
-        let suite = find("parity", &[], &[library.clone(), test]).unwrap();
+        let suite = find("parity", Vec::new(), &[library.clone(), test]).unwrap();
         assert_eq!((suite.binary, suite.folder), ("/t/p".into(), "/a".into()));
-        assert!(find("parity", &[], &[library]).is_err());
+        assert!(find("parity", Vec::new(), &[library]).is_err());
+    }
+
+    #[test]
+    fn a_filter_comes_in_place_of_the_selection_and_a_suite_by_name_leaves_the_others_out() {
+        let kind = Kind { name: "netns", options: &["--quiet"], whole: &["vlans::"], quick: None };
+        let words = |quick, suites: &[&str], filter: &[&str]| {
+            let [suites, filter] =
+                [suites, filter].map(|words| words.iter().map(ToString::to_string).collect());
+            let (suites, filter): (Vec<_>, Vec<_>) = (suites, filter);
+            Choice { quick, suites: &suites, filter: &filter }.words(&kind)
+        };
+        assert_eq!(words(false, &[], &[]).unwrap(), ["vlans::", "--quiet", "--color", "never"]);
+        assert_eq!(words(true, &[], &["one"]).unwrap(), ["one", "--quiet", "--color", "never"]);
+        assert_eq!(words(true, &[], &[]), None);
+        assert_eq!(words(false, &["parity"], &["one"]), None);
     }
 }
