@@ -6,6 +6,8 @@
 mod bad_input;
 #[path = "portmap/chained.rs"]
 mod chained;
+#[path = "portmap/errors.rs"]
+mod errors;
 #[path = "portmap/from_node.rs"]
 mod from_node;
 #[path = "portmap/inside.rs"]

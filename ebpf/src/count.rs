@@ -29,6 +29,19 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
     }
 }
 
+/// Counts what became of a packet that came to the node by `here`: at its receiver, for `here` has no counters.
+#[inline(always)]
+pub fn came_in<T: Tables>(verdict: &Verdict, here: u32, bytes: u32, tables: &T) {
+    match *verdict {
+        Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
+        Verdict::Drop(reason) => {
+            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+        }
+        // Members' frames do not come this way.
+        Verdict::Pass(_) | Verdict::Flooded(_) => {}
+    }
+}
+
 /// Counts what became of a packet on its way by the kernel to the container behind `here`.
 #[inline(always)]
 pub fn received<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, tables: &T) {

@@ -4,8 +4,8 @@ use crate::Tables;
 use crate::abi::translation::TupleKey;
 use crate::abi::{NO_SLOT, STATION_ALONE, STATION_PEER_UP, STATION_QUEUED, Station};
 use crate::packet::Packet;
-use crate::parse::{Frame, Segment};
-use crate::tables::RouteQuery;
+use crate::parse::{Frame, Ip};
+use crate::tables::{Route, RouteQuery};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
@@ -62,16 +62,31 @@ pub fn from_host<P: Packet>(packet: &mut P, station: &Station) -> Result<Deliver
 pub fn routed<P: Packet, T: Tables>(
     packet: &P,
     frame: &Frame,
-    segment: &Segment,
+    ip: &Ip,
     becomes: &TupleKey,
     bridge: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    survives(segment)?;
-    let bytes = if packet.segment_size() == 0 { (packet.length() - frame.payload) as u16 } else { 0 };
-    let query = RouteQuery { from: bridge, source: becomes.source, destination: becomes.destination, bytes };
-    let route = tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))?;
+    survives(ip)?;
+    let route = route(packet, frame.payload, becomes, bridge, tables)?;
     Ok(Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) })
+}
+
+/// The kernel's route from `bridge` for the packet whose IP header is at `header`, and what it becomes.
+///
+/// # Errors
+/// Passes what has none, or does not fit.
+#[inline(always)]
+pub fn route<P: Packet, T: Tables>(
+    packet: &P,
+    header: u32,
+    becomes: &TupleKey,
+    bridge: u32,
+    tables: &T,
+) -> Result<Route, Stop> {
+    let bytes = if packet.segment_size() == 0 { (packet.length() - header) as u16 } else { 0 };
+    let query = RouteQuery { from: bridge, source: becomes.source, destination: becomes.destination, bytes };
+    tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))
 }
 
 /// Whether a packet may be routed on.
@@ -79,8 +94,8 @@ pub fn routed<P: Packet, T: Tables>(
 /// # Errors
 /// Passes what has come to its last hop: the kernel tells its sender.
 #[inline(always)]
-pub fn survives(segment: &Segment) -> Result<(), Stop> {
-    if segment.ip.hop_limit <= 1 {
+pub fn survives(ip: &Ip) -> Result<(), Stop> {
+    if ip.hop_limit <= 1 {
         return Err(Stop::Pass(PassReason::Expiring));
     }
     Ok(())

@@ -5,15 +5,15 @@
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
 //! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
+//! | [`crate::errors`] | behind the one in front and the one that follows | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
-use crate::abi::{DropKey, PORT_SHARED, Port};
+use crate::abi::{PORT_SHARED, Port};
 use crate::notice::Sender;
 use crate::packet::Packet;
 use crate::parse::{Frame, Unreadable};
 use crate::port::Missing;
-use crate::tables::Lane;
 use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
@@ -44,20 +44,13 @@ pub fn from_container<P: Packet, T: Tables>(
 /// the kernel's route; everything else stays the kernel's, and is counted here only where it was not counted there.
 #[inline(always)]
 pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let port = match port::entry(here, Missing::Pass, tables) {
-        Ok(port) => port,
+    let (frame, port) = match mapped::arrival(packet, here, tables) {
+        Ok(arrival) => arrival,
         Err(stop) => return Err(stop).into(),
     };
-    let frame = match parse::frame(packet) {
-        Ok(frame) => frame,
-        Err(unreadable) => return Err(truncated(unreadable)).into(),
-    };
-    if let Err(stop) = mapped::may_answer(&frame, &port, here, tables) {
-        return Err(stop).into();
-    }
     let bytes = packet.length();
     let verdict = answer(packet, &frame, &port, bytes, tables).into();
-    if port.flags & PORT_SHARED == 0 {
+    if port.flags & PORT_SHARED == 0 && !matches!(verdict, Verdict::Pass(PassReason::MayQuote)) {
         count::sent(&verdict, &port, here, bytes, tables);
     }
     verdict
@@ -71,9 +64,9 @@ fn answer<P: Packet, T: Tables>(
     bytes: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::ToHost))?;
+    let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::MayQuote))?;
     let becomes = translate::answer::becomes(&segment, bytes, tables)?;
-    let delivery = deliver::routed(packet, frame, &segment, &becomes, port.bridge, tables)?;
+    let delivery = deliver::routed(packet, frame, &segment.ip, &becomes, port.bridge, tables)?;
     rewrite(packet, frame, &segment, &becomes, None);
     Ok(delivery)
 }
@@ -83,14 +76,7 @@ fn answer<P: Packet, T: Tables>(
 pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let bytes = packet.length();
     let verdict = request(packet, here, tables).into();
-    match verdict {
-        Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
-        Verdict::Drop(reason) => {
-            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
-        }
-        // Members' frames do not come this way.
-        Verdict::Pass(_) | Verdict::Flooded(_) => {}
-    }
+    count::came_in(&verdict, here, bytes, tables);
     verdict
 }
 
@@ -100,13 +86,13 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
         return Err(Stop::Pass(PassReason::NotLocal));
     }
     let frame = parse::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
-    let mut segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::Unmapped))?;
-    let mapping = translate::request::mapping(&segment, tables)?;
+    let mut segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::MayQuote))?;
+    let mapping = translate::request::mapping(&segment.key, tables)?;
     segment.key.domain = translate::request::domain(here, tables);
-    let mut becomes = translate::request::becomes(&segment, &mapping)?;
+    let mut becomes = translate::request::becomes(&segment.key, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
-    deliver::survives(&segment)?;
+    deliver::survives(&segment.ip)?;
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     rewrite(packet, &frame, &segment, &becomes, Some(macs));
@@ -213,6 +199,6 @@ fn to_station<P: Packet, T: Tables>(
 }
 
 #[inline(always)]
-fn truncated(_: Unreadable) -> Stop {
+pub(crate) fn truncated(_: Unreadable) -> Stop {
     Stop::Drop(DropReason::Truncated)
 }

@@ -12,6 +12,7 @@ pub mod address;
 pub mod admit;
 pub mod count;
 pub mod deliver;
+pub mod errors;
 pub mod find;
 pub mod flow;
 pub mod isolate;

@@ -5,9 +5,11 @@
 //! neither program is too much for the verifier.
 
 use crate::abi::{PORT_MAPPED, PORT_SHARED, Port, Station};
+use crate::packet::Packet;
 use crate::parse::Frame;
+use crate::port::Missing;
 use crate::verdict::{PassReason, Stop};
-use crate::{Tables, admit, find};
+use crate::{Tables, admit, find, journey, parse, port};
 
 /// What `find` said, but for a frame that may be an answer.
 ///
@@ -23,13 +25,25 @@ pub fn unless_answer(found: Result<Station, Stop>, port: &Port) -> Result<Statio
     }
 }
 
+/// A frame that may be an answer, and its port's entry.
+///
+/// # Errors
+/// Passes everything else; drops what has no Ethernet header.
+#[inline(always)]
+pub fn arrival<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> Result<(Frame, Port), Stop> {
+    let port = port::entry(here, Missing::Pass, tables)?;
+    let frame = parse::frame(packet).map_err(journey::truncated)?;
+    may_answer(&frame, &port, here, tables)?;
+    Ok((frame, port))
+}
+
 /// Whether this is a frame that [`unless_answer`] left, or one on a shared port that it would have left: other people's
 /// filters cannot translate an answer.
 ///
 /// # Errors
 /// Passes everything else.
 #[inline(always)]
-pub fn may_answer<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> Result<(), Stop> {
+fn may_answer<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> Result<(), Stop> {
     admit::source(frame, port)?;
     match unless_answer(find::station(frame, port, here, tables), port) {
         Err(Stop::Pass(PassReason::MayAnswer)) => Ok(()),

@@ -128,6 +128,10 @@ pub trait Packet {
     /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
     fn mend(&mut self, mending: Mending);
 
+    /// Says what has changed in the frame that no checksum in it makes up for: the device may have summed it
+    /// (`CHECKSUM_COMPLETE`).
+    fn tell_sum(&mut self, change: Change);
+
     /// Takes the outermost tag off; the next one, if there is one, moves into the metadata (`skb_vlan_pop`). False if
     /// the kernel cannot.
     fn pop_tag(&mut self) -> bool;

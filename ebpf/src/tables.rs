@@ -49,7 +49,7 @@ pub struct RouteQuery {
 }
 
 /// Where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// Out of this interface.
     pub ifindex: u32,

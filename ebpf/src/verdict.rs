@@ -137,6 +137,8 @@ reasons! {
         MayAnswer = 30, "find", "may_answer";
         /// To a port of the node that leads nowhere.
         Unmapped = 31, "translate", "unmapped";
+        /// Neither TCP nor UDP, and it may quote such a packet: the second half of the program says.
+        MayQuote = 37, "translate", "may_quote";
         /// To an address that is not the node's.
         NotLocal = 32, "translate", "not_local";
         /// No connection has its tuple, and it begins none.

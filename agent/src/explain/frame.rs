@@ -2,6 +2,7 @@
 
 use dataplane::address::Mac;
 use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
+use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
 /// Where the first tag is in a frame's bytes.
@@ -89,6 +90,9 @@ impl Packet for Frame {
     fn mend(&mut self, mending: Mending) {
         self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
     }
+
+    /// No device has summed it.
+    fn tell_sum(&mut self, _change: Change) {}
 
     fn pop_tag(&mut self) -> bool {
         if self.tag.take().is_none() && self.take_out().is_err() {

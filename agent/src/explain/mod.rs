@@ -12,7 +12,7 @@ pub mod sketch;
 use dataplane::packet::Packet;
 use dataplane::parse::{self, Network};
 use dataplane::port::Missing;
-use dataplane::{Delivery, Verdict, Way, journey, vlan};
+use dataplane::{Delivery, Verdict, Way, errors, journey, vlan};
 use shunt_agent_api::StageReport;
 
 use self::frame::Frame;
@@ -43,8 +43,8 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::FromContainer, _) => journey::from_container(packet, here, missing, &tables),
         (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
         (Program::FromHost, _) => journey::from_host(packet, here, &tables),
-        (Program::FromMapped, _) => journey::from_mapped(packet, here, &tables),
-        (Program::FromWire, _) => journey::from_wire(packet, here, &tables),
+        (Program::FromMapped, _) => errors::whole_from_mapped(packet, here, &tables),
+        (Program::FromWire, _) => errors::whole_from_wire(packet, here, &tables),
         (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
         (Program::FromTrunk, _) => vlan::from_trunk(packet, here, &tables),
         (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),

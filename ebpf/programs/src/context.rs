@@ -6,6 +6,7 @@ use aya_ebpf::helpers::generated::{
 };
 use aya_ebpf::programs::TcContext;
 use dataplane::packet::{Header, Mending, Packet, Tag};
+use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
 /// `PACKET_HOST` of `linux/if_packet.h`.
@@ -172,6 +173,12 @@ impl Packet for Skb {
                 bpf_csum_update(skb, addresses.and(header).difference());
             }
         }
+    }
+
+    #[inline(always)]
+    fn tell_sum(&mut self, change: Change) {
+        // SAFETY: the context is the program's own.
+        unsafe { bpf_csum_update(self.ctx.skb.skb, change.difference()) };
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@ mod action;
 mod context;
 #[cfg(feature = "decisions")]
 mod decisions;
+mod halves;
 mod kernel_tables;
 mod maps;
 mod neighbor;
@@ -53,10 +54,7 @@ pub(crate) fn from_container(ctx: TcContext) -> i32 {
 /// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container.
 #[classifier]
 pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = journey::from_mapped(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    halves::from_mapped(ctx.skb.skb)
 }
 
 /// tc egress of a host veth end.
@@ -84,10 +82,7 @@ pub(crate) fn from_host(ctx: TcContext) -> i32 {
 /// tc ingress of an uplink, or of a bridge device.
 #[classifier]
 pub(crate) fn from_wire(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = journey::from_wire(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    halves::from_wire(ctx.skb.skb)
 }
 
 /// tc ingress of the host end of a VLAN interface.

@@ -14,6 +14,7 @@ use dataplane::abi::{
     MAX_LOCALS, MAX_MAPPINGS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters,
     PortKey, Station, StationKey,
 };
+use dataplane::errors::Plan;
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes only `asks`.
@@ -80,3 +81,7 @@ pub(crate) static SUBNETS: LpmTrie<SubnetKey, u32> =
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]
 pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::with_max_entries(MAX_DROPS, 0);
+
+/// What one half of a program has planned for the other, on this CPU and for this packet. Nobody else's, and not pinned.
+#[map]
+pub(crate) static PLANS: PerCpuArray<Plan> = PerCpuArray::with_max_entries(1, 0);

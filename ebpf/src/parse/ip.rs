@@ -3,7 +3,7 @@
 use crate::address::Address;
 
 /// An IP protocol number (IANA "Assigned Internet Protocol Numbers").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protocol(pub u8);
 
 impl Protocol {
@@ -20,9 +20,10 @@ impl Protocol {
 }
 
 /// Which part of a datagram a packet holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fragment {
     /// All of it.
+    #[default]
     Whole,
     /// The first part: the transport header is there, the payload's end is not.
     First,
@@ -31,7 +32,7 @@ pub enum Fragment {
 }
 
 /// An IP header, with everything in front of the transport header behind us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip {
     /// From whom.
     pub source: Address,

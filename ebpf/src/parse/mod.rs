@@ -12,6 +12,7 @@ mod ipv4;
 mod ipv6;
 mod nd;
 mod network;
+mod quote;
 mod transport;
 mod tuple;
 
@@ -23,6 +24,7 @@ pub use ipv4::ipv4;
 pub use ipv6::{MAX_EXTENSIONS, ipv6};
 pub use nd::{NeighborDiscovery, neighbor_discovery};
 pub use network::{Network, destination, network};
+pub use quote::{Quote, UNQUOTED, quote};
 pub use transport::{Icmp, Transport, transport};
 pub use tuple::{Segment, segment};
 

@@ -9,13 +9,13 @@ use crate::abi::translation::TupleKey;
 use crate::packet::Packet;
 
 /// As in `flow`.
-const HEADERS_BYTES: u32 = 192;
+pub(super) const HEADERS_BYTES: u32 = 192;
 
 /// Where the checksum is in a TCP header.
-const TCP_CHECKSUM: u32 = 16;
+pub(super) const TCP_CHECKSUM: u32 = 16;
 
 /// Where the checksum is in a UDP header.
-const UDP_CHECKSUM: u32 = 6;
+pub(super) const UDP_CHECKSUM: u32 = 6;
 
 /// A whole TCP or UDP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

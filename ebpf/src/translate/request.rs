@@ -23,15 +23,15 @@ const ATTEMPTS: u32 = 4;
 /// # Errors
 /// Passes what goes to any other port.
 #[inline(always)]
-pub fn mapping<T: Tables>(segment: &Segment, tables: &T) -> Result<Mapping, Stop> {
+pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop> {
     let mut key = MappingKey {
         address: Address::default(),
-        port: segment.key.destination_port,
-        protocol: segment.key.protocol,
+        port: asked.destination_port,
+        protocol: asked.protocol,
         pad: 0,
     };
     let any = tables.mapping(&key);
-    key.address = segment.key.destination;
+    key.address = asked.destination;
     tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
 }
 
@@ -52,18 +52,18 @@ pub fn domain<T: Tables>(here: u32, tables: &T) -> u32 {
 /// # Errors
 /// Passes a family that the container has no address of.
 #[inline(always)]
-pub fn becomes(segment: &Segment, mapping: &Mapping) -> Result<TupleKey, Stop> {
-    let is_neighbor = segment.key.domain == mapping.bridge;
-    let destination = if segment.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
+pub fn becomes(asked: &TupleKey, mapping: &Mapping) -> Result<TupleKey, Stop> {
+    let is_neighbor = asked.domain == mapping.bridge;
+    let destination = if asked.source.is_v4() { mapping.v4 } else { mapping.v6 };
     if destination.is_unspecified() {
         return Err(Stop::Pass(PassReason::Unmapped));
     }
     Ok(TupleKey {
         domain: mapping.bridge,
-        source: if is_neighbor { segment.key.destination } else { segment.key.source },
+        source: if is_neighbor { asked.destination } else { asked.source },
         destination,
         destination_port: mapping.port,
-        ..segment.key
+        ..*asked
     })
 }
 

@@ -4,13 +4,13 @@
 //! receiver's.
 
 use crate::abi::translation::TupleKey;
-use crate::address::{L4Port, Mac};
+use crate::address::{Address, L4Port, Mac};
 use crate::packet::{Mending, Packet};
 use crate::parse::{Frame, Protocol, Segment};
 use crate::translate::checksum::{Change, updated};
 
 /// The two addresses that an Ethernet header begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Macs {
     /// To whom.
     pub destination: Mac,
@@ -19,9 +19,9 @@ pub struct Macs {
 }
 
 /// Half words of an IPv4 header without options, and places in it.
-type V4 = [u16; 10];
+pub(super) type V4 = [u16; 10];
 /// Half words of an IPv6 header.
-type V6 = [u16; 20];
+pub(super) type V6 = [u16; 20];
 
 /// Gives the packet the addresses and ports of `becomes`, one hop less, and `macs`; none where whoever sends it on
 /// writes them.
@@ -48,12 +48,7 @@ pub fn rewrite<P: Packet>(
         packet.edit(frame.payload, |header: &mut V6| {
             let [next, _] = header[3].to_ne_bytes();
             header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
-            [header[4], header[5], header[6], header[7], header[8], header[9], header[10], header[11]] =
-                becomes.source.v6();
-            [
-                header[12], header[13], header[14], header[15], header[16], header[17], header[18],
-                header[19],
-            ] = becomes.destination.v6();
+            write_v6(header, becomes.source, becomes.destination);
         });
         hop
     } else {
@@ -79,16 +74,24 @@ pub fn rewrite<P: Packet>(
     });
 }
 
+/// Writes an IPv6 header's addresses.
+#[inline(always)]
+pub(super) fn write_v6(header: &mut V6, source: Address, destination: Address) {
+    [header[4], header[5], header[6], header[7], header[8], header[9], header[10], header[11]] = source.v6();
+    [header[12], header[13], header[14], header[15], header[16], header[17], header[18], header[19]] =
+        destination.v6();
+}
+
 /// The half word with the hop limit in it, before and after.
 #[derive(Clone, Copy)]
-struct Hop {
-    old: [u8; 2],
-    new: [u8; 2],
+pub(super) struct Hop {
+    pub(super) old: [u8; 2],
+    pub(super) new: [u8; 2],
 }
 
 impl Hop {
     #[inline(always)]
-    const fn change(self, and: Change) -> Change {
+    pub(super) const fn change(self, and: Change) -> Change {
         and.half(u16::from_ne_bytes(self.old), u16::from_ne_bytes(self.new))
     }
 }

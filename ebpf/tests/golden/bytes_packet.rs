@@ -1,6 +1,7 @@
 //! A frame in memory as a [`Packet`].
 
 use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
+use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
 #[derive(Clone, Debug, Default)]
@@ -82,6 +83,8 @@ impl Packet for BytesPacket {
     fn mend(&mut self, mending: Mending) {
         self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
     }
+
+    fn tell_sum(&mut self, _change: Change) {}
 
     fn pop_tag(&mut self) -> bool {
         if self.tag.take().is_none() && self.take_out().is_err() {

@@ -24,7 +24,7 @@ use std::path::Path;
 
 use dataplane::packet::Tag;
 use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict, journey, vlan};
+use dataplane::{DropReason, PassReason, Verdict, errors, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -105,8 +105,8 @@ impl Entry {
             Self::FromContainer => journey::from_container(packet, here, missing, tables),
             Self::ToContainer => journey::to_container(packet, here, missing, tables),
             Self::FromHost => journey::from_host(packet, here, tables),
-            Self::FromMapped => journey::from_mapped(packet, here, tables),
-            Self::FromWire => journey::from_wire(packet, here, tables),
+            Self::FromMapped => errors::whole_from_mapped(packet, here, tables),
+            Self::FromWire => errors::whole_from_wire(packet, here, tables),
             Self::FromMember => vlan::from_member(packet, here, tables),
             Self::ToMember => vlan::to_member(packet, here, tables),
             Self::FromVlan => vlan::from_interface(packet, here, tables),

@@ -1,0 +1,107 @@
+//! Programs that are functions, one after the other: each alone nearly fills the stack.
+//!
+//! Verifier: all frames of a chain of calls are 512 bytes at most, each rounded up to 32. Whoever calls these keeps nothing.
+//! What one plans for the next is in `PLANS`: both run on one CPU, and no other classifier interrupts them there.
+
+use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
+use aya_ebpf::programs::TcContext;
+use dataplane::errors::{self, Plan};
+use dataplane::{PassReason, Verdict, journey};
+
+use crate::action;
+use crate::context::Skb;
+use crate::kernel_tables::KernelTables;
+use crate::maps::PLANS;
+
+/// The action of a function that leaves it to the next one: none of the kernel's.
+const ON: i32 = i32::MIN;
+
+/// `from_wire`.
+#[inline(always)]
+pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
+    match request(skb) {
+        ON => match plan_inwards(skb) {
+            ON => error_inwards(skb),
+            action => action,
+        },
+        action => action,
+    }
+}
+
+/// `from_mapped`.
+#[inline(always)]
+pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
+    match answer(skb) {
+        ON => match plan_outwards(skb) {
+            ON => error_outwards(skb),
+            action => action,
+        },
+        action => action,
+    }
+}
+
+#[inline(never)]
+fn request(skb: *mut __sk_buff) -> i32 {
+    first(skb, journey::from_wire)
+}
+
+#[inline(never)]
+fn answer(skb: *mut __sk_buff) -> i32 {
+    first(skb, journey::from_mapped)
+}
+
+#[inline(never)]
+fn plan_inwards(skb: *mut __sk_buff) -> i32 {
+    planned(skb, errors::plan_from_wire)
+}
+
+#[inline(never)]
+fn plan_outwards(skb: *mut __sk_buff) -> i32 {
+    planned(skb, errors::plan_from_mapped)
+}
+
+#[inline(never)]
+fn error_inwards(skb: *mut __sk_buff) -> i32 {
+    done(skb, errors::from_wire)
+}
+
+#[inline(never)]
+fn error_outwards(skb: *mut __sk_buff) -> i32 {
+    done(skb, |packet, _, tables, plan| errors::from_mapped(packet, tables, plan))
+}
+
+#[inline(always)]
+fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables) -> Verdict) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    match journey(&mut packet, here, &tables) {
+        Verdict::Pass(PassReason::MayQuote) => ON,
+        verdict => action::take(&packet, verdict),
+    }
+}
+
+#[inline(always)]
+fn planned(
+    skb: *mut __sk_buff,
+    journey: impl FnOnce(&mut Skb, u32, &KernelTables, &mut Plan) -> Option<Verdict>,
+) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    // An array has the entry; the verifier wants to see it.
+    let Some(plan) = PLANS.get_ptr_mut(0) else { return TC_ACT_UNSPEC };
+    // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make a `Plan`.
+    match journey(&mut packet, here, &tables, unsafe { &mut *plan }) {
+        None => ON,
+        Some(verdict) => action::take(&packet, verdict),
+    }
+}
+
+#[inline(always)]
+fn done(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables, &Plan) -> Verdict) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let Some(plan) = PLANS.get_ptr(0) else { return TC_ACT_UNSPEC };
+    // SAFETY: as in `planned`, which has written it.
+    let verdict = journey(&mut packet, here, &tables, unsafe { &*plan });
+    action::take(&packet, verdict)
+}

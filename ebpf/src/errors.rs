@@ -1,0 +1,162 @@
+//! errors: the journeys of ICMP errors about translated packets. A router's word on the way to a client, such as "too big",
+//! reaches the container that sent the packet, and the container's, such as "port unreachable", the client.
+//!
+//! Each goes on where the journey of the same name has found neither TCP nor UDP. First it is decided and planned, then
+//! done: as programs the two are functions, with stacks of their own, and the [`Plan`] is what one hands to the other.
+
+use crate::abi::translation::TupleKey;
+use crate::abi::{NO_SLOT, PORT_SHARED, Port, Station};
+use crate::address::{Address, Mac};
+use crate::packet::Packet;
+use crate::parse::{Frame, Quote};
+use crate::tables::{Lane, Route};
+use crate::translate::request::OUTSIDE;
+use crate::translate::requote::requote;
+use crate::translate::rewrite::Macs;
+use crate::translate::{quote, request};
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
+use crate::{Tables, count, deliver, find, isolate, journey, mapped, parse};
+
+/// What is to become of an error, and where it goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plan {
+    /// The error.
+    pub quote: Quote,
+    /// What a packet that goes where it goes becomes.
+    pub becomes: TupleKey,
+    /// Whom it will be from.
+    pub source: Address,
+    /// Inwards: to whom, and the Ethernet addresses.
+    pub station: Station,
+    /// See `station`.
+    pub macs: Macs,
+    /// Outwards: by which way.
+    pub route: Route,
+    /// Outwards: from whom.
+    pub slot: u32,
+}
+
+/// Plans an error about an answer that left by a port of the node. A verdict where nothing is to be done.
+#[inline(always)]
+pub fn plan_from_wire<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: &mut Plan,
+) -> Option<Verdict> {
+    let stop = inwards(packet, here, tables, plan).err()?;
+    let verdict = Err(stop).into();
+    count::came_in(&verdict, here, packet.length(), tables);
+    Some(verdict)
+}
+
+#[inline(always)]
+fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &mut Plan) -> Result<(), Stop> {
+    let unmapped = Stop::Pass(PassReason::Unmapped);
+    if !packet.is_for_this_host() {
+        return Err(Stop::Pass(PassReason::NotLocal));
+    }
+    let frame = parse::frame(packet).map_err(|_| unmapped)?;
+    plan.quote = parse::quote(packet, &frame, OUTSIDE).ok_or(unmapped)?;
+    let quote = &mut plan.quote;
+    let mapping = request::mapping(&quote.key, tables)?;
+    quote.key.domain = request::domain(here, tables);
+    plan.becomes = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
+    // The connection may be that of a container which had the port before.
+    let container = if quote.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
+    if plan.becomes.domain != mapping.bridge || !plan.becomes.destination.is(container) {
+        return Err(Stop::Pass(PassReason::Stray));
+    }
+    (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
+    isolate::routed(quote.key.domain, mapping.bridge, &plan.station, tables)?;
+    deliver::survives(&quote.ip)?;
+    deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    plan.source = quote::sender(quote, &plan.becomes);
+    Ok(())
+}
+
+/// Does what [`plan_from_wire`] has planned.
+#[inline(always)]
+pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &Plan) -> Verdict {
+    let bytes = packet.length();
+    requote(packet, &plan.quote, plan.source, &plan.becomes);
+    let Macs { destination, source } = plan.macs;
+    packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+    let verdict = Verdict::Deliver(deliver::into_container(packet, &plan.station));
+    count::came_in(&verdict, here, bytes, tables);
+    verdict
+}
+
+/// Plans an error about a request that came in by a port of the node, which the container behind `here` has sent.
+#[inline(always)]
+pub fn plan_from_mapped<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: &mut Plan,
+) -> Option<Verdict> {
+    let (frame, port) = match mapped::arrival(packet, here, tables) {
+        Ok(arrival) => arrival,
+        Err(stop) => return Some(Err(stop).into()),
+    };
+    let stop = outwards(packet, &frame, &port, tables, plan).err()?;
+    let verdict = Err(stop).into();
+    if port.flags & PORT_SHARED == 0 {
+        count::sent(&verdict, &port, here, packet.length(), tables);
+    }
+    Some(verdict)
+}
+
+#[inline(always)]
+fn outwards<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    tables: &T,
+    plan: &mut Plan,
+) -> Result<(), Stop> {
+    let no_answer = Stop::Pass(PassReason::ToHost);
+    plan.quote = parse::quote(packet, frame, port.bridge).ok_or(no_answer)?;
+    plan.becomes = quote::becomes(&plan.quote, tables).ok_or(no_answer)?;
+    // Nobody outside knows of anyone behind the container.
+    if !plan.quote.ip.source.is(plan.quote.key.source) {
+        return Err(no_answer);
+    }
+    deliver::survives(&plan.quote.ip)?;
+    plan.source = plan.becomes.source;
+    plan.route = deliver::route(packet, frame.payload, &plan.becomes, port.bridge, tables)?;
+    plan.slot = if port.flags & PORT_SHARED == 0 { port.slot } else { NO_SLOT };
+    Ok(())
+}
+
+/// Does what [`plan_from_mapped`] has planned.
+#[inline(always)]
+pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Plan) -> Verdict {
+    let bytes = packet.length();
+    requote(packet, &plan.quote, plan.source, &plan.becomes);
+    if plan.slot != NO_SLOT {
+        tables.count(plan.slot, Lane::FromFast, bytes);
+    }
+    let Route { ifindex, next_hop } = plan.route;
+    Verdict::Deliver(Delivery { ifindex, slot: NO_SLOT, way: Way::Neighbor(next_hop) })
+}
+
+/// The whole of the program `from_wire`: the journey of that name, and this one.
+pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let mut plan = Plan::default();
+    match journey::from_wire(packet, here, tables) {
+        Verdict::Pass(PassReason::MayQuote) => plan_from_wire(packet, here, tables, &mut plan)
+            .unwrap_or_else(|| from_wire(packet, here, tables, &plan)),
+        verdict => verdict,
+    }
+}
+
+/// The same of `from_mapped`.
+pub fn whole_from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let mut plan = Plan::default();
+    match journey::from_mapped(packet, here, tables) {
+        Verdict::Pass(PassReason::MayQuote) => plan_from_mapped(packet, here, tables, &mut plan)
+            .unwrap_or_else(|| from_mapped(packet, tables, &plan)),
+        verdict => verdict,
+    }
+}

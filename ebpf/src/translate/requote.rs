@@ -1,0 +1,66 @@
+//! requote: an ICMP error becomes another one, and so does what it quotes.
+
+use crate::abi::translation::TupleKey;
+use crate::address::{Address, L4Port};
+use crate::packet::Packet;
+use crate::parse::{Protocol, Quote, UNQUOTED};
+use crate::translate::checksum::{Change, updated, updated_udp};
+use crate::translate::rewrite::{Hop, V4, V6, write_v6};
+
+/// Where the checksum is in an ICMP header.
+const ICMP_CHECKSUM: u32 = 2;
+
+/// Gives the error in a frame `source`, the destination of `becomes` and one hop less. What it quotes gets the tuple that
+/// `becomes` is when it is turned round.
+#[inline(always)]
+pub fn requote<P: Packet>(packet: &mut P, quote: &Quote, source: Address, becomes: &TupleKey) {
+    let Quote { ip, key, .. } = quote;
+    let addresses =
+        Change::NONE.address(key.source, becomes.source).address(key.destination, becomes.destination);
+    let ports = Change::NONE
+        .port(key.source_port, becomes.source_port)
+        .port(key.destination_port, becomes.destination_port);
+    // The error's own checksum covers all of the quotation, checksums included.
+    let mut covered = addresses.and(ports);
+    packet.edit(quote.ports, |ends: &mut [L4Port; 2]| {
+        *ends = [becomes.destination_port, becomes.source_port];
+    });
+    if quote.checksum != UNQUOTED {
+        packet.edit(quote.checksum, |sum: &mut u16| {
+            let change = addresses.and(ports);
+            let is_udp = key.protocol == Protocol::UDP.0;
+            let new = if is_udp { updated_udp(*sum, change) } else { updated(*sum, change) };
+            covered = covered.half(*sum, new);
+            *sum = new;
+        });
+    }
+    let outer = Change::NONE.address(ip.source, source).address(ip.destination, becomes.destination);
+    if ip.source.is_v4() {
+        packet.edit(quote.header, |header: &mut V4| {
+            let sum = updated(header[5], addresses);
+            covered = covered.half(header[5], sum);
+            header[5] = sum;
+            [header[6], header[7]] = becomes.destination.v4();
+            [header[8], header[9]] = becomes.source.v4();
+        });
+        packet.edit(ip.payload + ICMP_CHECKSUM, |sum: &mut u16| *sum = updated(*sum, covered));
+        let hop = Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] };
+        packet.edit(quote.at, |header: &mut V4| {
+            header[4] = u16::from_ne_bytes(hop.new);
+            header[5] = updated(header[5], hop.change(outer));
+            [header[6], header[7]] = source.v4();
+            [header[8], header[9]] = becomes.destination.v4();
+        });
+    } else {
+        packet.edit(quote.header, |header: &mut V6| write_v6(header, becomes.destination, becomes.source));
+        let covered = covered.and(outer);
+        packet.edit(ip.payload + ICMP_CHECKSUM, |sum: &mut u16| *sum = updated(*sum, covered));
+        let hop = Hop { old: [0, ip.hop_limit], new: [0, ip.hop_limit - 1] };
+        packet.edit(quote.at, |header: &mut V6| {
+            let [next, _] = header[3].to_ne_bytes();
+            header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
+            write_v6(header, source, becomes.destination);
+        });
+        packet.tell_sum(hop.change(Change::NONE));
+    }
+}
