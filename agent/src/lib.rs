@@ -25,5 +25,6 @@ pub mod shape;
 pub mod state;
 pub mod subnets;
 pub mod upgrade;
+pub mod uplink;
 
 pub use agent::{Agent, OpenError, Refusal};

@@ -10,6 +10,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
 
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;
+use crate::uplink::Uplink;
 
 /// One container interface, attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct Registry {
     hosts: HashMap<u32, AttachmentKey>,
     bridges: BTreeMap<u32, Bridge>,
     trunks: BTreeSet<Trunk>,
+    /// Bridges' uplinks, by their ifindexes.
+    pub uplinks: BTreeMap<u32, Uplink>,
     /// Counter slots.
     pub slots: Slots,
 }

@@ -45,6 +45,8 @@ mod stream;
 mod subnets;
 #[path = "netns/unwritable.rs"]
 mod unwritable;
+#[path = "netns/uplinks.rs"]
+mod uplinks;
 #[path = "netns/vlans.rs"]
 mod vlans;
 #[path = "netns/wire.rs"]

@@ -160,7 +160,8 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             packet.readable = packet.bytes.len();
             packet.origin = origin.map_or(0, |origin| everywhere[origin].ifindex);
             // A copy really leaves by a device, which cannot cut what a test run only says is to be cut.
-            let copies = matches!(entry, Entry::FromMember | Entry::FromVlan | Entry::FromTrunk);
+            let copies =
+                matches!(entry, Entry::FromMember | Entry::FromVlan | Entry::FromTrunk | Entry::FromUplink);
             let is_cut = copies && packet.segment_size != 0;
             if is_cut || !can_run(&packet) {
                 return Err(TestCaseError::reject("a packet that no test run takes"));

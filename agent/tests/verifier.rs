@@ -16,8 +16,8 @@ use aya::programs::Program;
 /// The verifier gives up after a million instructions.
 const LIMIT: u32 = 1_000_000;
 
-/// For open ports, and of VLAN interfaces: program, instructions that the verifier may walk, bytes of machine code on x86-64.
-const OPEN: [(&str, u32, u32); 8] = [
+/// For open ports, of VLAN interfaces and of uplinks: program, instructions that the verifier may walk, bytes of machine code on x86-64.
+const OPEN: [(&str, u32, u32); 10] = [
     ("from_container", 28_000, 6_000),
     ("to_container", 50_000, 6_000),
     ("from_host", 20_000, 6_000),
@@ -26,6 +26,8 @@ const OPEN: [(&str, u32, u32); 8] = [
     ("from_vlan", 5_000, 4_000),
     ("from_trunk", 3_000, 3_000),
     ("to_trunk", 2_000, 2_000),
+    ("from_uplink", 60_000, 9_000),
+    ("to_uplink", 2_000, 2_000),
 ];
 
 /// On sockets of the node.

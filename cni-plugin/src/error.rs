@@ -63,6 +63,7 @@ mod codes {
     pub(super) const CAPACITY: u32 = 101;
     pub(super) const PORT_TAKEN: u32 = 102;
     pub(super) const BRIDGE_FULL: u32 = 103;
+    pub(super) const UPLINK: u32 = 104;
     pub(super) const KERNEL_LACKS: u32 = 105;
     pub(super) const EXISTS: u32 = 106;
     pub(super) const OTHER: u32 = 999;
@@ -140,6 +141,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Kernel | ErrorKind::State | ErrorKind::Forbidden => codes::IO,
             ErrorKind::Capacity => codes::CAPACITY,
             ErrorKind::PortTaken => codes::PORT_TAKEN,
+            ErrorKind::Uplink => codes::UPLINK,
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },

@@ -64,3 +64,15 @@ pub fn unknown<T: Tables>(stop: Stop, here: u32, bytes: u32, tables: &T) -> Verd
     }
     Err(stop).into()
 }
+
+/// Counts what became of a packet on an interface that is nobody's port and has no counters but its drops'.
+#[inline(always)]
+pub fn arrived<T: Tables>(verdict: &Verdict, here: u32, bytes: u32, tables: &T) {
+    match *verdict {
+        Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
+        Verdict::Drop(reason) => {
+            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
+        }
+        Verdict::Pass(_) | Verdict::Flooded(_) => {}
+    }
+}

@@ -33,5 +33,5 @@ pub use report::{
     PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
-pub use service::Service;
+pub use service::{BridgeUplink, Service};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};

@@ -246,6 +246,8 @@ pub enum ErrorKind {
     Capacity,
     /// Another attachment has the host port. Code 102.
     PortTaken,
+    /// The bridge's uplink is missing, in use, or in another bridge. Code 104.
+    Uplink,
     /// The user may ask, and change nothing. Code 5.
     Forbidden,
     /// The agent cannot serve now (starting, stopping). Code 11.

@@ -27,7 +27,7 @@ impl Agent {
         attached
     }
 
-    fn attach_unlogged(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+    fn attach_unlogged(&mut self, mut port: BridgePort) -> Result<Attached, Refusal> {
         let mac = admit::port(&port)?;
         let host = self.find(&port.host)?;
         let bridge = self.find(&port.bridge)?;
@@ -37,6 +37,7 @@ impl Agent {
         self.refuse_what_is_taken(&port, mac)?;
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
+        self.admit_uplink(&mut port)?;
         self.store.write(&port)?;
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, &host, bridge)?;
@@ -115,6 +116,7 @@ impl Agent {
         if port.vlan.is_none() {
             self.build_bridge(bridge)?;
         }
+        self.build_uplink(port)?;
         self.kernel.write_port(&attachment, Asks::Fast)?;
         let _both_at_once = self.kernel.expedite();
         self.build_trunk(&attachment)?;

@@ -24,6 +24,7 @@ use crate::explain::{self, Travelled};
 use crate::kernel::KernelError;
 use crate::netlink::RequestSocket;
 use crate::registry::Attachment;
+use crate::uplink::Uplink;
 
 /// Who asks from outside, where only the receiver was said: addresses for documentation (RFC 5737, RFC 3849).
 const OUTSIDE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -153,8 +154,10 @@ impl Agent {
                 Ok((hook.ok_or_else(|| nowhere("has no program"))?, bytes, Mac::default()))
             }
             Origin::Uplink(name) => {
-                let wire = self.outside.wires.values().find(|hook| hook.ifname == *name).cloned();
-                let wire = wire.ok_or_else(|| {
+                let of_bridges = self.registry.uplinks.values().flat_map(Uplink::hooks);
+                let of_bridges = of_bridges.filter(|hook| hook.program == Program::FromUplink);
+                let mut hooks = of_bridges.chain(self.outside.wires.values().cloned());
+                let wire = hooks.find(|hook| hook.ifname == *name).ok_or_else(|| {
                     nowhere("has no program: it is no uplink, or no host port leads anywhere")
                 })?;
                 let link = self.kernel.link(wire.ifindex)?;

@@ -162,6 +162,7 @@ impl Agent {
             self.forget(&key, "its link is gone");
         }
         if now.is_none() {
+            self.lose_uplink(index);
             self.lose_trunks(index);
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());

@@ -27,6 +27,7 @@ impl Agent {
         self.mend_wires();
         self.mend_sockets();
         self.mend_trunks();
+        self.mend_uplinks();
         self.sweep_flows();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);

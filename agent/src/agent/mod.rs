@@ -33,6 +33,7 @@ mod strangers;
 mod sweep;
 mod trunk;
 mod update;
+mod uplink;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -73,6 +73,7 @@ impl Agent {
             unsure.extend(self.registry.attachments().map(|attachment| attachment.port.host.index));
         }
         self.adopt_trunks();
+        self.adopt_uplinks();
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
@@ -130,6 +131,7 @@ impl Agent {
             tracing::warn!(key = %port.key, %error, "not limited");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
         }
+        self.place_uplink(port, links);
         if host.master == Some(bridge.index) {
             self.healing.serves(host);
         }
@@ -163,7 +165,9 @@ impl Agent {
     }
 
     pub(super) fn is_known(&self, ifindex: u32) -> bool {
-        self.registry.by_host(ifindex).is_some() || self.registry.bridge(ifindex).is_some()
+        self.registry.by_host(ifindex).is_some()
+            || self.registry.bridge(ifindex).is_some()
+            || self.registry.uplinks.contains_key(&ifindex)
     }
 }
 

@@ -69,6 +69,14 @@ pub enum Refusal {
         /// Whose.
         owner: AttachmentKey,
     },
+    /// The bridge's uplink cannot be one.
+    #[error("uplink {name} {why}")]
+    Uplink {
+        /// The interface.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -91,6 +99,7 @@ impl Refusal {
             Self::Altered { .. } => ErrorKind::Altered,
             Self::PortTaken { .. } => ErrorKind::PortTaken,
             Self::Capacity { .. } => ErrorKind::Capacity,
+            Self::Uplink { .. } => ErrorKind::Uplink,
             Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,
         }

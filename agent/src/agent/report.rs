@@ -17,6 +17,7 @@ use crate::bpf::hook::Hook;
 use crate::kernel::KernelError;
 use crate::mac;
 use crate::registry::{Attachment, Bridge, Trunk};
+use crate::uplink::Uplink;
 
 impl Agent {
     /// [`AgentStatus`]. Healthy means that an ADD would work.
@@ -25,6 +26,7 @@ impl Agent {
         let hooks = self.registry.attachments().flat_map(Attachment::hooks);
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
         let hooks = hooks.chain(self.registry.trunks().map(Trunk::hook));
+        let hooks = hooks.chain(self.registry.uplinks.values().flat_map(Uplink::hooks));
         let hooks = hooks.chain(self.outside.wires.values().cloned());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
@@ -154,7 +156,9 @@ impl Agent {
         let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
         let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
         let wires = self.outside.wires.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
-        hosts.map(|host| (host.index, host.name.clone())).chain(bridges).chain(wires).collect()
+        let uplinks = self.registry.uplinks.values().map(|uplink| &uplink.link);
+        let links = hosts.chain(uplinks).map(|link| (link.index, link.name.clone()));
+        links.chain(bridges).chain(wires).collect()
     }
 }
 

@@ -102,7 +102,7 @@ impl Agent {
         self.kernel.sweep_members(|bridge, ifindex| {
             registry.by_host(ifindex).is_some_and(|attachment| {
                 attachment.port.bridge.index == bridge && attachment.is_flooded_to()
-            })
+            }) || registry.uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
         })
     }
 

@@ -24,11 +24,15 @@ pub enum Program {
     FromTrunk,
     /// What comes to a container that has VLAN interfaces on its interface: tc egress of that one's host veth end.
     ToTrunk,
+    /// What comes in by a bridge's uplink: tc ingress of it.
+    FromUplink,
+    /// What goes out by a bridge's uplink: tc egress of it.
+    ToUplink,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
@@ -37,6 +41,8 @@ impl Program {
         Self::FromVlan,
         Self::FromTrunk,
         Self::ToTrunk,
+        Self::FromUplink,
+        Self::ToUplink,
     ];
 
     /// Those of open ports, bridges and uplinks, which every node needs.
@@ -45,6 +51,9 @@ impl Program {
 
     /// Those of VLAN interfaces.
     pub const OF_VLANS: [Self; 3] = [Self::FromVlan, Self::FromTrunk, Self::ToTrunk];
+
+    /// Those of a bridge's uplink.
+    pub const OF_UPLINKS: [Self; 2] = [Self::FromUplink, Self::ToUplink];
 
     /// Those of a container's port.
     pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
@@ -60,6 +69,8 @@ impl Program {
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
+            Self::FromUplink => "from_uplink",
+            Self::ToUplink => "to_uplink",
         }
     }
 
@@ -71,10 +82,13 @@ impl Program {
     /// The direction that it is attached in, as seen from its interface.
     pub const fn direction(self) -> TcAttachType {
         match self {
-            Self::FromContainer | Self::FromMapped | Self::FromWire | Self::FromVlan | Self::FromTrunk => {
-                TcAttachType::Ingress
-            }
-            Self::ToContainer | Self::FromHost | Self::ToTrunk => TcAttachType::Egress,
+            Self::FromContainer
+            | Self::FromMapped
+            | Self::FromWire
+            | Self::FromVlan
+            | Self::FromTrunk
+            | Self::FromUplink => TcAttachType::Ingress,
+            Self::ToContainer | Self::FromHost | Self::ToTrunk | Self::ToUplink => TcAttachType::Egress,
         }
     }
 }
@@ -91,11 +105,13 @@ pub enum ProgramSet {
     Members,
     /// VLAN interfaces and what they are joined to.
     Interfaces,
+    /// Bridges' uplinks: shut as those are.
+    Uplinks,
 }
 
 impl ProgramSet {
     /// Every set.
-    pub const ALL: [Self; 4] = [Self::Open, Self::Restricted, Self::Members, Self::Interfaces];
+    pub const ALL: [Self; 5] = [Self::Open, Self::Restricted, Self::Members, Self::Interfaces, Self::Uplinks];
 }
 
 /// One program on one interface.

@@ -73,6 +73,7 @@ pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
     let wanted: &[Program] = match set {
         ProgramSet::Open | ProgramSet::Restricted | ProgramSet::Members => &Program::OF_PORTS,
         ProgramSet::Interfaces => &Program::OF_VLANS,
+        ProgramSet::Uplinks => &Program::OF_UPLINKS,
     };
     Programs::load(ebpf, pins, set, wanted)
 }
@@ -83,7 +84,7 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
         loader.map_pin_path(name, pins.map(name));
     }
     let restricted = match set {
-        ProgramSet::Open | ProgramSet::Interfaces => 0u32,
+        ProgramSet::Open | ProgramSet::Interfaces | ProgramSet::Uplinks => 0u32,
         ProgramSet::Restricted => 1,
         ProgramSet::Members => 2,
     };

@@ -1,5 +1,6 @@
 //! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
-//! `…/members/<program>`, `…/interfaces/<program>`, `…/links/<program>-<ifindex>` and `…/sockets/<program>` (links, too).
+//! `…/members/<program>`, `…/interfaces/<program>`, `…/uplinks/<program>`, `…/links/<program>-<ifindex>` and
+//! `…/sockets/<program>` (links, too).
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -52,7 +53,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "members", "interfaces", "links", "sockets"]
+        ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "sockets"]
             .into_iter()
             .try_for_each(|name| make(&self.root.join(name)))
     }
@@ -74,6 +75,7 @@ impl Pins {
             ProgramSet::Restricted => "restricted",
             ProgramSet::Members => "members",
             ProgramSet::Interfaces => "interfaces",
+            ProgramSet::Uplinks => "uplinks",
         };
         self.root.join(folder).join(program.name())
     }

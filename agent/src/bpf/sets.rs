@@ -17,13 +17,14 @@ pub struct ProgramSets {
     restricted: Option<Programs>,
     members: Option<Programs>,
     interfaces: Option<Programs>,
+    uplinks: Option<Programs>,
     pins: Pins,
 }
 
 impl ProgramSets {
     /// With the programs for open ports, which are loaded already.
     pub fn new(open: Programs, pins: Pins) -> Self {
-        Self { open, restricted: None, members: None, interfaces: None, pins }
+        Self { open, restricted: None, members: None, interfaces: None, uplinks: None, pins }
     }
 
     /// A program, loaded now if it is not yet.
@@ -36,6 +37,7 @@ impl ProgramSets {
             ProgramSet::Restricted => &mut self.restricted,
             ProgramSet::Members => &mut self.members,
             ProgramSet::Interfaces => &mut self.interfaces,
+            ProgramSet::Uplinks => &mut self.uplinks,
         };
         match programs {
             Some(programs) => programs.get(program),
@@ -58,6 +60,7 @@ impl ProgramSets {
             ProgramSet::Restricted => self.restricted.as_ref(),
             ProgramSet::Members => self.members.as_ref(),
             ProgramSet::Interfaces => self.interfaces.as_ref(),
+            ProgramSet::Uplinks => self.uplinks.as_ref(),
         };
         programs.map_or(0, |programs| programs.id(program))
     }

@@ -24,6 +24,10 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
             &["port", "parse", "admit", "classify", "police", "find", "form", "deliver"]
         }
         (Program::FromTrunk | Program::ToTrunk, _) => &["parse", "find", "form", "deliver"],
+        (Program::FromUplink, _) => {
+            &["port", "parse", "admit", "classify", "find", "path", "form", "deliver"]
+        }
+        (Program::ToUplink, _) => &["port", "parse", "reach", "deliver"],
     }
 }
 
@@ -32,7 +36,7 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
     match (asked, program) {
         (Asked::Here, Program::FromWire) | (Asked::Translation, _) => "translate",
         (Asked::Here, _) => "port",
-        (Asked::Port | Asked::Station, Program::ToContainer) => "reach",
+        (Asked::Port | Asked::Station, Program::ToContainer | Program::ToUplink) => "reach",
         (Asked::Port, Program::FromHost) => "isolate",
         (Asked::Owner | Asked::KernelFlow, Program::ToContainer | Program::FromHost) => "notice",
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
@@ -52,6 +56,8 @@ pub fn decider(program: Program, stage: &'static str) -> &'static str {
         (Program::FromHost, "path") => "notice",
         (Program::ToContainer, "isolate") => "reach",
         (Program::ToContainer, "path") => "notice",
+        // What says that its sender is no container is the FDB.
+        (Program::FromUplink, "reach") => "find",
         (Program::FromMapped, "path") | (Program::FromWire, "port") => "find",
         _ => stage,
     }

@@ -48,6 +48,8 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
         (Program::FromTrunk, _) => vlan::from_trunk(packet, here, &tables),
         (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),
+        (Program::FromUplink, _) => vlan::from_uplink(packet, here, &tables),
+        (Program::ToUplink, _) => vlan::to_uplink(packet, here, &tables),
     };
     let end = end(&verdict, &packet.copies, &tables);
     let asked = tables.into_asked()?;

@@ -30,6 +30,11 @@ impl Kernel {
             let tagged = TaggedVlans::of(&vlans.tagged);
             insert(&mut self.maps.tagged, PortKey { ifindex }, tagged).map_err(in_map("TAGGED"))?;
         }
+        self.join(bridge, ifindex)
+    }
+
+    /// Makes a port one that the programs of its bridge flood to.
+    pub(super) fn join(&mut self, bridge: u32, ifindex: u32) -> Result<(), KernelError> {
         let members = self.members(bridge).map_err(in_map("MEMBERS"))?;
         if members.contains(&ifindex) {
             return Ok(());
@@ -94,7 +99,7 @@ impl Kernel {
     }
 
     /// A bridge's members by their positions; 0 where one has left.
-    fn members(&self, bridge: u32) -> Result<Vec<u32>, MapError> {
+    pub(super) fn members(&self, bridge: u32) -> Result<Vec<u32>, MapError> {
         let mut members = Vec::new();
         for position in 0..MAX_BRIDGE_PORTS {
             match lookup(&self.maps.members, &MemberKey { bridge, position })? {

@@ -16,6 +16,7 @@ mod members;
 mod pinned;
 mod sockets;
 pub mod subnets;
+mod uplinks;
 
 pub use entries::{Asks, station_key};
 pub use finding::Finding;

@@ -123,3 +123,15 @@ pub fn make(socket: &mut RequestSocket, like: &Link) -> Result<(), NetlinkError>
         other => other,
     }
 }
+
+/// Sets a link up.
+///
+/// # Errors
+/// Netlink's.
+pub fn set_up(socket: &mut RequestSocket, index: u32) -> Result<(), NetlinkError> {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+    header[12..16].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+    socket.get(libc::RTM_NEWLINK, &header, |_| {})
+}

@@ -37,7 +37,7 @@ fn three() -> (Rig, BridgePort) {
     let [mut full, mut bare, mut tagged] = [2, 3, 4].map(|number| rig.container(number));
     full.restrictions = Restrictions { isolated: true, mac_check: true, ..Restrictions::default() };
     full.bandwidth.ingress = Some(Rate { rate: 100_000_000, burst: 5_000_000 });
-    full.service = Service { hairpin: true, gateways: vec!["10.88.0.1/24".to_owned()] };
+    full.service = Service { hairpin: true, gateways: vec!["10.88.0.1/24".to_owned()], ..Service::default() };
     bare.bandwidth = Bandwidth::default();
     tagged.restrictions.vlans = Some(Vlans { untagged: Some(7), tagged: Vec::new(), default: false });
     for port in [&full, &bare, &tagged] {

@@ -15,7 +15,7 @@ use crate::rig::{BRIDGE, Rig, eventually};
 const GATEWAY: &str = "10.88.0.1/24";
 
 fn gateway() -> Service {
-    Service { hairpin: false, gateways: vec![GATEWAY.to_owned()] }
+    Service { gateways: vec![GATEWAY.to_owned()], ..Service::default() }
 }
 
 /// Two ports of a bridge with a gateway.

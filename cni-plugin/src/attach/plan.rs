@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Service, Vlans};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgeUplink, PortMapping, Restrictions, Service, Vlans};
 
 use super::AttachError;
 use crate::config::{Bridge, Config, ingress_policy, membership, storm_control};
@@ -34,7 +34,8 @@ pub(crate) struct Plan {
     pub(crate) bridge: BridgePlan,
     pub(crate) mac: Mac,
     pub(crate) mtu: Option<u32>,
-    pub(crate) hairpin: bool,
+    /// What the bridge is told for the port.
+    pub(crate) service: Service,
     /// What the port may do less than an open one.
     pub(crate) restrictions: Restrictions,
     /// Whether the container's end is set up.
@@ -80,6 +81,7 @@ impl Plan {
         }
         let ips: Vec<_> = result.ips.iter().map(|ip| ip.address.address()).collect();
         let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
+        let service = service(bridge, &gateways);
         Ok(Self {
             key: key(config, call),
             netns: call.netns.clone(),
@@ -92,7 +94,7 @@ impl Plan {
             },
             mac,
             mtu,
-            hairpin: bridge.hairpin_mode,
+            service,
             restrictions: restrictions(bridge),
             up: !bridge.disable_container_interface,
             detect_duplicates: bridge.enabledad,
@@ -130,7 +132,12 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
 /// What the bridge is told for the port.
 pub(crate) fn service(bridge: &Bridge, gateways: &[Prefix]) -> Service {
     let gateways = gateways.iter().map(ToString::to_string).collect();
-    Service { hairpin: bridge.hairpin_mode, gateways }
+    let uplink = bridge.uplink().map(|name| BridgeUplink {
+        name: name.to_owned(),
+        move_address: bridge.uplink_move_address,
+        kept: false,
+    });
+    Service { hairpin: bridge.hairpin_mode, gateways, uplink }
 }
 
 /// The attachment's key.

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use shunt_agent_api::{BridgePort, Interface, Service};
+use shunt_agent_api::{BridgePort, Interface};
 
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, enlist};
 use crate::error::Error;
@@ -30,10 +30,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         restrictions: plan.restrictions.clone(),
         mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),
-        service: Service {
-            hairpin: plan.hairpin,
-            gateways: plan.bridge.gateways.iter().map(ToString::to_string).collect(),
-        },
+        service: plan.service.clone(),
         vlan: None,
     }
 }
@@ -45,7 +42,7 @@ pub(crate) fn put_into_service(
     bridge: &Link,
     host: &Link,
 ) -> Result<Link, Error> {
-    let settings = PortSettings::new(plan.hairpin, &plan.restrictions);
+    let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
     let changes = enlist(host.index, bridge.index, settings, Some(plan.mac));
     node.netlink.ask_all(changes).map_err(|error| match error.errno() {
         Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),

@@ -111,6 +111,13 @@ impl Default for Bridge {
     }
 }
 
+impl Bridge {
+    /// The interface that becomes a port of the bridge, if one is named.
+    pub fn uplink(&self) -> Option<&str> {
+        self.uplink.as_deref().filter(|name| !name.is_empty())
+    }
+}
+
 /// One VLAN, or a range of them with both ends; 1 to 4094.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

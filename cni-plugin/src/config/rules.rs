@@ -26,6 +26,12 @@ pub(super) fn check_bridge(network: &Network, bridge: &Bridge) -> Result<(), Con
 
 fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     check_interface(&bridge.bridge).map_err(|error| invalid("bridge", error.to_string()))?;
+    if let Some(uplink) = bridge.uplink() {
+        check_interface(uplink).map_err(|error| invalid("uplink", error.to_string()))?;
+        if uplink == bridge.bridge {
+            return Err(invalid("uplink", "is the bridge itself"));
+        }
+    }
     if bridge.mtu != 0 && !MTU.contains(&bridge.mtu) {
         return Err(invalid("mtu", format!("{} is not between 68 and 65535", bridge.mtu)));
     }
@@ -68,7 +74,7 @@ fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
         // The node itself is in no VLAN yet.
         ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
-        ("uplink", bridge.uplink.as_deref().is_some_and(|uplink| !uplink.is_empty())),
+        ("uplinkMoveAddress", bridge.uplink_move_address),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {
         Some((key, _)) => Err(ConfigError::NotBuilt { key }),

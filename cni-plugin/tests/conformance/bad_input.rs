@@ -17,7 +17,7 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let _container = runtime.container("c1");
     let before = runtime.inventory();
     let cases: [(&str, Value); 2] = [
-        ("uplink", json!("eth9")),
+        ("uplinkMoveAddress", json!(true)),
         (
             "runtimeConfig",
             json!({ "portMappings": [{ "HostPort": 80, "ContainerPort": 80, "Protocol": "sctp" }] }),
@@ -140,6 +140,7 @@ fn every_refusal_of_the_agent_is_undone_and_has_its_code() {
         (ErrorKind::Kernel, 5),
         (ErrorKind::Unsupported, 105),
         (ErrorKind::NoLink, 11),
+        (ErrorKind::Uplink, 104),
         (ErrorKind::Malformed, 6),
     ] {
         runtime.agent.with(|books| books.refuse_attach = Some(kind));

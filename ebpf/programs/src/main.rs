@@ -112,6 +112,24 @@ pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
     action::take(&packet, verdict)
 }
 
+/// tc ingress of a bridge's uplink.
+#[classifier]
+pub(crate) fn from_uplink(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = vlan::from_uplink(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc egress of a bridge's uplink.
+#[classifier]
+pub(crate) fn to_uplink(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = vlan::to_uplink(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
 /// On the host the programs are only linted.
 #[cfg(not(target_arch = "bpf"))]
 fn main() {}

@@ -4,7 +4,7 @@ use super::Vlan;
 use super::form::{self, Form};
 use crate::Tables;
 use crate::abi::vlan::{MAX_BRIDGE_PORTS, MemberKey};
-use crate::abi::{PORT_ALONE, PORT_ISOLATED, Port, PortKey};
+use crate::abi::{PORT_ALONE, PORT_ISOLATED, PORT_WIRE, Port, PortKey};
 use crate::packet::{Packet, Tag};
 use crate::tables::Lane;
 
@@ -34,7 +34,7 @@ pub(super) fn everywhere<P: Packet, T: Tables>(
         // A hole in the list has no port either.
         if let Some(receiver) = tables.port(&PortKey { ifindex: there })
             && port.flags & receiver.flags & PORT_ISOLATED == 0
-            && (port.flags | receiver.flags) & PORT_ALONE == 0
+            && (port.flags | receiver.flags) & (PORT_ALONE | PORT_WIRE) != PORT_ALONE
             && let Some(form) = form::at(vlan.vid, &receiver, there, tables)
             && copy(packet, vlan, &mut now, form, there)
         {

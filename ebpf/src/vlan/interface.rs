@@ -12,7 +12,7 @@
 //! parent, where a VLAN has one interface only, that interface under [`Mac::default`].
 
 use crate::abi::vlan::{MAX_BRIDGE_PORTS, MemberKey};
-use crate::abi::{DropKey, NO_SLOT, PORT_WITHIN, Port, PortKey, Station, StationKey};
+use crate::abi::{NO_SLOT, PORT_WITHIN, Port, PortKey, Station, StationKey};
 use crate::address::Mac;
 use crate::packet::Packet;
 use crate::parse::{self, Frame};
@@ -86,7 +86,7 @@ fn tagged<P: Packet>(packet: &mut P, port: &Port, way: Way) -> Result<Delivery, 
 pub fn from_trunk<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let bytes = packet.length();
     let verdict = inwards(packet, here, tables).into();
-    arrived(&verdict, here, bytes, tables);
+    count::arrived(&verdict, here, bytes, tables);
     verdict
 }
 
@@ -112,7 +112,7 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
 pub fn to_trunk<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let bytes = packet.length();
     let verdict = within(packet, here, tables).into();
-    arrived(&verdict, here, bytes, tables);
+    count::arrived(&verdict, here, bytes, tables);
     verdict
 }
 
@@ -162,15 +162,4 @@ fn copies<P: Packet, T: Tables>(packet: &mut P, master: u32, vid: u16, came_by: 
         }
         true
     });
-}
-
-#[inline(always)]
-fn arrived<T: Tables>(verdict: &Verdict, here: u32, bytes: u32, tables: &T) {
-    match *verdict {
-        Verdict::Deliver(delivery) => tables.count(delivery.slot, Lane::ToFast, bytes),
-        Verdict::Drop(reason) => {
-            tables.count_drop(&DropKey { ifindex: here, reason: reason as u32 }, bytes);
-        }
-        Verdict::Pass(_) | Verdict::Flooded(_) => {}
-    }
 }

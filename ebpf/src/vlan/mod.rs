@@ -10,13 +10,15 @@ mod classify;
 mod flood;
 mod form;
 mod interface;
+mod uplink;
 
 pub use classify::Vlan;
 pub use form::Form;
 pub use interface::{from_interface, from_trunk, to_trunk};
+pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{Port, PortKey, StationKey};
+use crate::abi::{Port, PortKey, Station, StationKey};
 use crate::packet::Packet;
 use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, Stop, Verdict};
@@ -74,12 +76,23 @@ fn across<P: Packet, T: Tables>(
         return Err(Stop::Drop(DropReason::Hairpin));
     }
     isolate::apart(port, &station)?;
+    formed(packet, vlan, &station, tables)?;
+    deliver::from_container(packet, &station).map(Destination::One)
+}
+
+/// Brings a frame into the form that its VLAN has at `station`.
+#[inline(always)]
+fn formed<P: Packet, T: Tables>(
+    packet: &mut P,
+    vlan: Vlan,
+    station: &Station,
+    tables: &T,
+) -> Result<(), Stop> {
     let receiver = tables.port(&PortKey { ifindex: station.ifindex });
     let form = receiver.and_then(|receiver| form::at(vlan.vid, &receiver, station.ifindex, tables));
     let form = form.ok_or(Stop::Drop(DropReason::OtherVlan))?;
-    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    form::bring(packet, vlan, vlan.came, form)?;
-    deliver::from_container(packet, &station).map(Destination::One)
+    deliver::fits(packet, station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    form::bring(packet, vlan, vlan.came, form).map(|_| ())
 }
 
 /// A frame on its way to the container behind the host end `here`, which is in VLANs.

@@ -46,10 +46,12 @@ pub enum Entry {
     FromVlan,
     FromTrunk,
     ToTrunk,
+    FromUplink,
+    ToUplink,
 }
 
 impl Entry {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
@@ -60,6 +62,8 @@ impl Entry {
         Self::FromVlan,
         Self::FromTrunk,
         Self::ToTrunk,
+        Self::FromUplink,
+        Self::ToUplink,
     ];
 
     pub const fn program(self) -> &'static str {
@@ -72,6 +76,8 @@ impl Entry {
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
+            Self::FromUplink => "from_uplink",
+            Self::ToUplink => "to_uplink",
         }
     }
 
@@ -79,7 +85,7 @@ impl Entry {
     pub const fn set(self, missing: Missing) -> u32 {
         match (self, missing) {
             (Self::FromMember | Self::ToMember, _) => 2,
-            (Self::FromVlan | Self::FromTrunk | Self::ToTrunk, _) => 0,
+            (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
         }
@@ -112,6 +118,8 @@ impl Entry {
             Self::FromVlan => vlan::from_interface(packet, here, tables),
             Self::FromTrunk => vlan::from_trunk(packet, here, tables),
             Self::ToTrunk => vlan::to_trunk(packet, here, tables),
+            Self::FromUplink => vlan::from_uplink(packet, here, tables),
+            Self::ToUplink => vlan::to_uplink(packet, here, tables),
         }
     }
 }

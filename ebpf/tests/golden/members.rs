@@ -3,8 +3,8 @@
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
 
-use super::interfaces;
 use super::world::{Place, container};
+use super::{interfaces, uplinks};
 
 pub const BRIDGE: u32 = 4000;
 
@@ -48,11 +48,14 @@ pub fn members() -> Vec<(MemberKey, Member)> {
             (MemberKey { bridge: BRIDGE, position: position as u32 }, Member { ifindex })
         })
         .chain(interfaces::members())
+        .chain(uplinks::members())
         .collect()
 }
 
 pub fn tagged() -> Vec<(PortKey, TaggedVlans)> {
     [(4004, &[10, 20, 30][..]), (4005, &[10]), (4007, &[10])]
+        .into_iter()
         .map(|(ifindex, vids)| (PortKey { ifindex }, TaggedVlans::of(vids)))
-        .to_vec()
+        .chain([uplinks::tagged()])
+        .collect()
 }

@@ -11,4 +11,5 @@ pub mod interfaces;
 pub mod members;
 pub mod memory_tables;
 pub mod outside;
+pub mod uplinks;
 pub mod world;

@@ -12,7 +12,7 @@ use dataplane::abi::{
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
 
-use super::{interfaces, members};
+use super::{interfaces, members, uplinks};
 
 /// An interface of the world: the host end of a container's veth, or a bridge.
 pub struct Place {
@@ -108,9 +108,9 @@ pub const PLACES: [Place; 25] = [
     Place { restrictions: PORT_POLICED | PORT_SUBNETS, ..container("upsilon", 1022) },
 ];
 
-/// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces.
+/// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.
 pub fn places() -> impl Iterator<Item = &'static Place> + Clone {
-    PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES)
+    PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES).chain(&uplinks::PLACES)
 }
 
 /// The place with this name; `stranger` is an interface that no map knows, and so is `uplink`.
@@ -211,9 +211,11 @@ pub fn subnets() -> Vec<(u32, SubnetKey, u32)> {
 
 pub fn stations() -> Vec<(StationKey, Station)> {
     places()
-        .filter(|place| place.restrictions & PORT_STRANGER == 0)
+        .filter(|place| place.restrictions & (PORT_STRANGER | PORT_WIRE) == 0)
         .map(|place| {
-            let vid = if place.bridge == members::BRIDGE { VID_ANY } else { place.vid };
+            let in_vlans =
+                place.bridge == members::BRIDGE || place.bridge == uplinks::BRIDGE && place.vid != 0;
+            let vid = if in_vlans { VID_ANY } else { place.vid };
             let is_within = place.restrictions & PORT_WITHIN != 0;
             let mac = if is_within { Mac::default() } else { place.mac() };
             let key = StationKey { bridge: place.bridge, vid, mac };

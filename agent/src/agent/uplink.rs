@@ -1,0 +1,221 @@
+//! Uplinks of bridges: who may be one, how it becomes a port, and when it is let go.
+//!
+//! An uplink is its bridge's as long as an attachment's configuration names it. Programs are attached before it is a port,
+//! and taken away after: without them the kernel's bridge would take VLANs of the wire for its own.
+
+use shunt_agent_api::{BridgePort, BridgeUplink};
+
+use super::reconcile::{Entries, Links};
+use super::{Agent, Refusal};
+use crate::kernel::{Finding, KernelError};
+use crate::netlink::link::Link;
+use crate::uplink::Uplink;
+
+/// What people put on an interface, which then hears frames before its bridge would.
+const ON_TOP: [&str; 4] = ["vlan", "macvlan", "macvtap", "ipvlan"];
+
+impl Agent {
+    /// Judges the uplink that a port's configuration names, and notes whether it is a port of the bridge already.
+    ///
+    /// # Errors
+    /// [`Refusal::Uplink`].
+    pub(super) fn admit_uplink(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
+        let Some(wanted) = &port.service.uplink else { return Ok(()) };
+        if wanted.move_address {
+            return Err(Refusal::NotBuilt("uplinks whose address moves to the bridge"));
+        }
+        let link = self.uplink_named(&wanted.name)?;
+        let known = self.registry.uplinks.get(&link.index);
+        let kept = match known {
+            Some(known) if known.bridge == port.bridge => known.kept,
+            Some(known) => {
+                return Err(unusable(&link.name, format!("is the uplink of {}", known.bridge.name)));
+            }
+            None => {
+                self.judge_uplink(&link, port)?;
+                link.master == Some(port.bridge.index)
+            }
+        };
+        port.service.uplink = Some(BridgeUplink { kept, ..wanted.clone() });
+        Ok(())
+    }
+
+    fn uplink_named(&mut self, name: &str) -> Result<Link, Refusal> {
+        self.kernel.link_named(name)?.ok_or_else(|| unusable(name, "is not there"))
+    }
+
+    fn judge_uplink(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
+        let refuse = |why: String| Err(unusable(&link.name, why));
+        let kinds = self.kernel.kinds()?;
+        let kind = |index| kinds.iter().find(|kind| kind.index == index).map(|kind| kind.kind.as_str());
+        if link.index == port.bridge.index || kind(link.index) == Some("bridge") {
+            return refuse("is a bridge itself".to_owned());
+        }
+        if link.mac.is_none() || link.name == "lo" {
+            return refuse("is no Ethernet interface".to_owned());
+        }
+        if self.is_known(link.index) {
+            return refuse("is a container's".to_owned());
+        }
+        if self.registry.trunks().any(|trunk| trunk.link.index == link.index) {
+            return refuse("is busy: VLAN interfaces are joined to it".to_owned());
+        }
+        let links = self.kernel.links()?;
+        let is_on_top = |other: &&Link| {
+            other.peer == Some(link.index) && kind(other.index).is_some_and(|kind| ON_TOP.contains(&kind))
+        };
+        if let Some(other) = links.iter().find(is_on_top) {
+            return refuse(format!("is busy: {} is on it", other.name));
+        }
+        if let Some(master) = link.master.filter(|master| *master != port.bridge.index) {
+            let name = links.iter().find(|other| other.index == master).map(|other| other.name.as_str());
+            return refuse(format!("is in {} already", name.unwrap_or("another bridge")));
+        }
+        if let Some(address) = self.kernel.subnets(link.index)?.first() {
+            return refuse(format!("carries the node's own address {address}"));
+        }
+        Ok(())
+    }
+
+    /// Has the uplink that an attachment names serve its bridge, unless it does already.
+    pub(super) fn build_uplink(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        let Some(wanted) = &port.service.uplink else { return Ok(()) };
+        let link = self.uplink_named(&wanted.name)?;
+        if self.registry.uplinks.contains_key(&link.index) {
+            return Ok(());
+        }
+        let uplink = uplink_of(port, wanted, &link);
+        self.strangers.remove(&link.index);
+        self.registry.uplinks.insert(link.index, uplink.clone());
+        let _both_at_once = self.kernel.expedite();
+        self.serve_uplink(&uplink)
+    }
+
+    /// Everything that it needs, whatever is there already.
+    fn serve_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+        let master = self.kernel.link(uplink.link.index)?.and_then(|link| link.master);
+        if master.is_some_and(|master| master != uplink.bridge.index) {
+            return Err(unusable(&uplink.link.name, "is in another bridge by now"));
+        }
+        self.kernel.write_uplink(uplink)?;
+        for hook in uplink.hooks() {
+            if !self.kernel.adopt(&hook)? {
+                self.kernel.attach(&hook)?;
+            }
+        }
+        Ok(self.kernel.enslave_uplink(uplink)?)
+    }
+
+    /// Lets the uplink go that an attachment named, which is gone, if no other on its bridge does.
+    pub(super) fn leave_uplink(&mut self, port: &BridgePort) -> Vec<KernelError> {
+        let Some(wanted) = &port.service.uplink else { return Vec::new() };
+        if self.registry.of_bridge(port.bridge.index).any(|other| names(&other.port, &wanted.name)) {
+            return Vec::new();
+        }
+        self.healing.settle_ailment(&format!("uplink {}", wanted.name));
+        let is_it = |uplink: &&Uplink| uplink.link.name == wanted.name && uplink.bridge == port.bridge;
+        let Some(uplink) = self.registry.uplinks.values().find(is_it).cloned() else { return Vec::new() };
+        self.registry.uplinks.remove(&uplink.link.index);
+        let mut errors = Vec::new();
+        if !uplink.kept {
+            errors.extend(self.kernel.release_uplink(&uplink).err());
+        }
+        errors.extend(self.take_uplink(&uplink));
+        // It may be a port like any other now.
+        errors.extend(self.find_strangers(&Entries::new()).err());
+        errors
+    }
+
+    fn take_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
+        let _both_at_once = self.kernel.expedite();
+        let mut errors: Vec<_> =
+            uplink.hooks().iter().filter_map(|hook| self.kernel.detach(hook).err()).collect();
+        errors.extend(self.kernel.erase_uplink(uplink));
+        errors
+    }
+
+    /// The link is gone.
+    pub(super) fn lose_uplink(&mut self, index: u32) {
+        let Some(uplink) = self.registry.uplinks.remove(&index) else { return };
+        tracing::warn!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, "is gone");
+        for error in self.take_uplink(&uplink) {
+            tracing::warn!(uplink = %uplink.link.name, %error, "could not be taken away");
+        }
+    }
+
+    /// Notes the uplink of an attachment that an earlier agent made.
+    pub(super) fn place_uplink(&mut self, port: &BridgePort, links: &Links) {
+        let Some(wanted) = &port.service.uplink else { return };
+        if let Some(link) = links.values().find(|link| link.name == wanted.name) {
+            let uplink = uplink_of(port, wanted, link);
+            self.registry.uplinks.entry(link.index).or_insert(uplink);
+        }
+    }
+
+    /// Takes over the programs of an earlier agent.
+    pub(super) fn adopt_uplinks(&mut self) {
+        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
+            if let Err(error) = self.serve_uplink(&uplink) {
+                self.warn(format!("the uplink {} was not taken over: {error}", uplink.link.name));
+            }
+        }
+    }
+
+    /// Makes good what somebody has done to uplinks, and takes back those that have come back.
+    pub(super) fn mend_uplinks(&mut self) {
+        if self.healing.is_off() {
+            return;
+        }
+        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
+            let name = format!("uplink {}", uplink.link.name);
+            let findings = self.kernel.audit_uplink(&uplink).map_err(Refusal::from);
+            if matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+                self.lose_uplink(uplink.link.index);
+                continue;
+            }
+            self.treat(&name, None, &uplink.link.name, findings, |agent, _| {
+                agent.serve_uplink(&uplink)?;
+                Ok(agent.kernel.audit_uplink(&uplink)?)
+            });
+        }
+        for mut port in self.ports_without_uplink() {
+            let Some(name) = port.service.uplink.as_ref().map(|wanted| wanted.name.clone()) else { continue };
+            let findings = Ok(vec![Finding::Link(name.clone())]);
+            self.treat(&format!("uplink {name}"), None, &name, findings, |agent, _| {
+                agent.admit_uplink(&mut port)?;
+                agent.build_uplink(&port)?;
+                Ok(Vec::new())
+            });
+        }
+    }
+
+    /// One port for each uplink that is named and not there.
+    fn ports_without_uplink(&self) -> Vec<BridgePort> {
+        let mut lacking: Vec<BridgePort> = Vec::new();
+        for port in self.registry.attachments().map(|attachment| &attachment.port) {
+            let Some(wanted) = &port.service.uplink else { continue };
+            let serves = self.registry.uplinks.values().any(|uplink| uplink.link.name == wanted.name);
+            if !serves && !lacking.iter().any(|other| names(other, &wanted.name)) {
+                lacking.push(port.clone());
+            }
+        }
+        lacking
+    }
+}
+
+fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link) -> Uplink {
+    Uplink {
+        link: shunt_agent_api::Interface { name: link.name.clone(), index: link.index },
+        mac: link.mac.unwrap_or_default(),
+        bridge: port.bridge.clone(),
+        kept: wanted.kept,
+    }
+}
+
+fn names(port: &BridgePort, uplink: &str) -> bool {
+    port.service.uplink.as_ref().is_some_and(|wanted| wanted.name == uplink)
+}
+
+fn unusable(name: &str, why: impl Into<String>) -> Refusal {
+    Refusal::Uplink { name: name.to_owned(), why: why.into() }
+}

@@ -1,0 +1,80 @@
+//! Map entries of bridges' uplinks, and their place in the bridge.
+
+use dataplane::abi::Port;
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::maps::{insert, lookup, remove};
+use crate::netlink::bridge;
+use crate::netlink::bridge::PortFlags;
+use crate::uplink::Uplink;
+
+impl Kernel {
+    /// Writes the entries of an uplink.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        insert(&mut self.maps.tagged, uplink.port_key(), Uplink::tagged()).map_err(in_map("TAGGED"))?;
+        insert(&mut self.maps.ports, uplink.port_key(), uplink.port_entry()).map_err(in_map("PORTS"))?;
+        self.join(uplink.bridge.index, uplink.link.index)
+    }
+
+    /// Takes them away. Goes on past errors.
+    pub fn erase_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
+        let mut errors = self.erase_membership(uplink.bridge.index, uplink.link.index);
+        errors.extend(remove(&mut self.maps.ports, &uplink.port_key()).map_err(in_map("PORTS")).err());
+        self.maps.clear_drops(uplink.link.index);
+        errors
+    }
+
+    /// Makes it a port of its bridge, and sets it up.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn enslave_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        self.enslave(uplink.link.index, uplink.bridge.index, PortFlags::default(), None)?;
+        Ok(bridge::set_up(&mut self.route, uplink.link.index)?)
+    }
+
+    /// Takes it off its bridge, if it is that one's still.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn release_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let link = self.link(uplink.link.index)?.filter(|link| link.name == uplink.link.name);
+        if link.is_none_or(|link| link.master != Some(uplink.bridge.index)) {
+            return Ok(());
+        }
+        Ok(bridge::enslave(&mut self.route, uplink.link.index, 0)?)
+    }
+
+    /// What of an uplink is missing or altered.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_uplink(&mut self, uplink: &Uplink) -> Result<Vec<Finding>, KernelError> {
+        let (name, index) = (&uplink.link.name, uplink.link.index);
+        let Some(link) = self.link(index)?.filter(|link| link.name == *name) else {
+            return Ok(vec![Finding::Link(name.clone())]);
+        };
+        let mut findings = Vec::new();
+        if link.master != Some(uplink.bridge.index) {
+            findings.push(Finding::Master { host: name.clone(), bridge: uplink.bridge.name.clone() });
+        }
+        let entry = self.port(index)?;
+        if entry.map(|entry| Port { asks: 0, ..entry }) != Some(uplink.port_entry()) {
+            findings.push(Finding::entry("PORTS", name, entry.as_ref()));
+        }
+        let tagged = lookup(&self.maps.tagged, &uplink.port_key()).map_err(in_map("TAGGED"))?;
+        if tagged != Some(Uplink::tagged()) {
+            findings.push(Finding::entry("TAGGED", name, tagged.as_ref()));
+        }
+        if !self.members(uplink.bridge.index).map_err(in_map("MEMBERS"))?.contains(&index) {
+            findings.push(Finding::entry("MEMBERS", name, None::<&u32>));
+        }
+        for hook in uplink.hooks() {
+            findings.extend(self.audit_program(&hook)?);
+        }
+        Ok(findings)
+    }
+}

@@ -1,0 +1,64 @@
+//! What the agent knows of a bridge's uplink: an interface of the node that is a trunk port of the bridge.
+
+use dataplane::abi::vlan::TaggedVlans;
+use dataplane::abi::{NO_SLOT, PATH_FAST, PORT_WIRE, Port, PortKey};
+use dataplane::address::Mac;
+use shunt_agent_api::Interface;
+
+use crate::bpf::hook::{Hook, Program, ProgramSet};
+
+/// The VLANs that there are (IEEE 802.1Q).
+const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
+
+/// A bridge's way out of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uplink {
+    /// The interface.
+    pub link: Interface,
+    /// Its Ethernet address.
+    pub mac: Mac,
+    /// The bridge.
+    pub bridge: Interface,
+    /// Whether it was a port of the bridge before, and stays one.
+    pub kept: bool,
+}
+
+impl Uplink {
+    /// Its programs.
+    pub fn hooks(&self) -> [Hook; 2] {
+        Program::OF_UPLINKS.map(|program| Hook {
+            program,
+            set: ProgramSet::Uplinks,
+            ifindex: self.link.index,
+            ifname: self.link.name.clone(),
+        })
+    }
+
+    /// Its key in `PORTS` and `TAGGED`.
+    pub fn port_key(&self) -> PortKey {
+        PortKey { ifindex: self.link.index }
+    }
+
+    /// What the programs know of it. Its untagged frames are in no VLAN, but the kernel's bridge's.
+    pub fn port_entry(&self) -> Port {
+        let bridge = self.bridge.index;
+        Port { bridge, slot: NO_SLOT, asks: PATH_FAST, flags: PORT_WIRE, vid: 0, mac: self.mac }
+    }
+
+    /// It carries every VLAN, with its tag.
+    pub fn tagged() -> TaggedVlans {
+        TaggedVlans::of(&VIDS.collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_uplink_carries_every_vlan_that_there_is() {
+        let tagged = Uplink::tagged();
+        assert!(VIDS.into_iter().all(|vid| tagged.has(vid)));
+        assert!(!tagged.has(0) && !tagged.has(4095));
+    }
+}

@@ -1,0 +1,202 @@
+//! A bridge with an uplink: the wire comes into containers, tagged and untagged, and who may be an uplink.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use shunt_lab::cni::Refusal;
+use shunt_lab::{Container, Conversation, Echo, Namespace, Protocol};
+
+use crate::restrictions::tap;
+use crate::stage::Stage;
+use crate::wire::{BROADCAST, Mac, Wire, frame, says, tag, tagged};
+
+/// How long the agent may take to put something back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
+
+/// A node whose interface `up0` leads to somebody outside, and a network of layer 2 with it as its uplink.
+fn stage() -> (Stage, Namespace) {
+    let mut stage = Stage::empty();
+    let outside = stage.lab.namespace("outside").unwrap();
+    stage.node.namespace().pair("up0", &outside, "eth0").unwrap();
+    stage.empty = stage.node.inventory().unwrap();
+    let network = stage.network.clone().with("isDefaultGateway", json!(false));
+    stage.network = network.with("uplink", json!("up0"));
+    (stage, outside)
+}
+
+fn add_in(stage: &mut Stage, id: &str, key: &str, value: Value) {
+    let network = stage.network.clone();
+    stage.network = network.clone().with(key, value);
+    stage.add(id);
+    stage.network = network;
+}
+
+/// The interface that a link is a port of.
+fn master(stage: &Stage, link: &str) -> Option<String> {
+    let shown = stage.node.namespace().command("ip", &["-j", "link", "show", "dev", link]).unwrap();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    shown[0]["master"].as_str().map(str::to_owned)
+}
+
+fn lost_at(stage: &Stage, port: &str, reason: &str) -> u64 {
+    let drops = stage.node.agent().drops().unwrap();
+    drops.iter().filter(|drop| drop.port == port && drop.reason == reason).map(|drop| drop.packets).sum()
+}
+
+#[test]
+fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
+    let (mut stage, outside) = stage();
+    stage.add("open");
+    add_in(&mut stage, "ten", "vlan", json!(10));
+    add_in(&mut stage, "trunk", "vlanTrunk", json!([{ "id": 10 }, { "id": 20 }]));
+    add_in(&mut stage, "alone", "ingressPolicy", json!("isolated"));
+    let wire = Wire::tap(&outside, "eth0");
+    let [open, ten, trunk, alone] = &stage.sandboxes[..] else { unreachable!("four were added") };
+    let (open, ten, trunk, alone) = (tap(open), tap(ten), tap(trunk), tap(alone));
+
+    // In: who hears it, and with which tag.
+    let ways: [(Option<u16>, &Wire, Option<u16>); 5] = [
+        (None, &open, None),
+        (None, &alone, None),
+        (Some(10), &ten, None),
+        (Some(10), &trunk, Some(10)),
+        (Some(0xe014), &trunk, Some(0xe014)),
+    ];
+    for (number, (with, to, comes)) in ways.into_iter().enumerate() {
+        for (kind, destination) in [("unicast", to.mac()), ("broadcast", BROADCAST), ("unknown", NOBODY)] {
+            let text = format!("in {number} {kind}");
+            let sent = frame(destination, wire.mac(), &text);
+            wire.send(&with.map_or(sent.clone(), |tci| tagged(tci, sent.clone())));
+            let came = std::cell::Cell::new(None);
+            to.until(|frame| {
+                came.set(tag(frame));
+                says(frame, &text)
+            });
+            assert_eq!(came.get(), comes, "{text}");
+        }
+    }
+    // Out: with which tag it comes to the wire.
+    let ways: [(&Wire, Option<u16>, Option<u16>); 4] =
+        [(&open, None, None), (&ten, None, Some(10)), (&trunk, Some(20), Some(20)), (&alone, None, None)];
+    for (number, (from, with, comes)) in ways.into_iter().enumerate() {
+        for (kind, destination) in [("unicast", wire.mac()), ("broadcast", BROADCAST)] {
+            let text = format!("out {number} {kind}");
+            let sent = frame(destination, from.mac(), &text);
+            from.send(&with.map_or(sent.clone(), |tci| tagged(tci, sent.clone())));
+            let came = std::cell::Cell::new(None);
+            wire.until(|frame| {
+                came.set(tag(frame));
+                says(frame, &text)
+            });
+            assert_eq!(came.get(), comes, "{text}");
+        }
+    }
+    // What nobody may hear: another VLAN's, a tag of one in none, and a container's name from the wire.
+    wire.send(&tagged(20, frame(ten.mac(), wire.mac(), "a leak")));
+    wire.send(&tagged(10, frame(open.mac(), wire.mac(), "not for open")));
+    wire.send(&tagged(20, frame(BROADCAST, wire.mac(), "not for ten")));
+    wire.send(&frame(BROADCAST, open.mac(), "a leak"));
+    open.send(&tagged(10, frame(BROADCAST, open.mac(), "a leak")));
+    wire.send(&frame(BROADCAST, wire.mac(), "the last"));
+    wire.send(&tagged(10, frame(BROADCAST, wire.mac(), "the last")));
+    open.send(&frame(BROADCAST, open.mac(), "the last"));
+    for (who, tap) in [("open", &open), ("ten", &ten), ("wire", &wire)] {
+        let seen = tap.until(|frame| says(frame, "the last"));
+        assert!(!seen.iter().any(|frame| says(frame, "a leak")), "{who}: {seen:02x?}");
+        assert!(!seen.iter().any(|frame| says(frame, &format!("not for {who}"))), "{who}: {seen:02x?}");
+    }
+    for reason in ["other_vlan", "impostor", "kernels_way"] {
+        assert!(lost_at(&stage, "up0", reason) > 0, "{reason}: {:?}", stage.node.agent().drops());
+    }
+}
+
+#[test]
+fn a_conversation_with_the_wire_comes_in_by_the_fast_path_and_is_explained_so() {
+    let (mut stage, outside) = stage();
+    stage.add("open");
+    outside.command("ip", &["address", "add", "10.77.0.200/24", "dev", "eth0"]).unwrap();
+    let echo = Echo::listen(&outside, "10.77.0.200".parse().unwrap(), 7300).unwrap();
+    let namespace = stage.sandboxes[0].namespace();
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        Conversation::open(namespace, protocol, echo.address())
+            .and_then(|mut talk| talk.chat(20, 1200))
+            .unwrap();
+    }
+    let port = stage.node.agent().port("open").unwrap();
+    assert!(port.to.fast > 40, "{port:?}");
+    let wire = Wire::tap(&outside, "eth0");
+    let bytes = frame(tap(&stage.sandboxes[0]).mac(), wire.mac(), "explain this");
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let arguments = ["--from", "uplink:up0", "--packet", &hex];
+    let explained = stage.node.agent().ask_with("explain", &arguments).unwrap();
+    assert_eq!(explained["verdict"], "deliver", "{explained}");
+    assert_eq!(explained["to"][0], port.host_ifname.as_str(), "{explained}");
+}
+
+#[test]
+fn an_uplink_is_given_back_by_its_last_container_and_kept_by_a_new_agent() {
+    let (mut stage, outside) = stage();
+    stage.add("open");
+    add_in(&mut stage, "ten", "vlan", json!(10));
+    assert_eq!(master(&stage, "up0").as_deref(), Some("cni0"));
+    let programs = |stage: &Stage| stage.node.agent().status().unwrap().programs.len();
+    let before = programs(&stage);
+    stage.node.agent_mut().kill().unwrap();
+    stage.node.restart_agent().unwrap();
+    assert_eq!(programs(&stage), before);
+
+    // Somebody takes it off the bridge: it is put back.
+    stage.node.namespace().command("ip", &["link", "set", "up0", "nomaster"]).unwrap();
+    let begun = Instant::now();
+    while master(&stage, "up0").is_none() {
+        assert!(begun.elapsed() < PATIENCE, "up0 is not put back: {}", stage.node.agent().log_tail());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (wire, ten) = (Wire::tap(&outside, "eth0"), tap(&stage.sandboxes[1]));
+    wire.send(&tagged(10, frame(ten.mac(), wire.mac(), "still here?")));
+    ten.until(|frame| says(frame, "still here?"));
+
+    let network = stage.network.clone();
+    let mut sandboxes = stage.sandboxes.drain(..).collect::<Vec<_>>();
+    sandboxes.remove(0).delete(&stage.node, &network).unwrap();
+    assert_eq!(master(&stage, "up0").as_deref(), Some("cni0"), "the other still needs it");
+    sandboxes.remove(0).delete(&stage.node, &network).unwrap();
+    assert_eq!(master(&stage, "up0"), None);
+    // Programs stay loaded for the next ones.
+    let loaded = |line: &String| line.contains("v1/members/") || line.contains("v1/uplinks/");
+    let left: Vec<_> = stage.left().into_iter().filter(|line| !loaded(line)).collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn what_can_be_no_uplink_is_refused_with_its_own_code_and_nothing_stays() {
+    let (mut stage, _outside) = stage();
+    let run =
+        |stage: &Stage, arguments: &[&str]| drop(stage.node.namespace().command("ip", arguments).unwrap());
+    run(&stage, &["link", "add", "other", "type", "bridge"]);
+    for (name, changes) in [("in-other", &["master", "other"][..]), ("addressed", &[])] {
+        run(&stage, &["link", "add", name, "type", "veth", "peer", "name", &format!("{name}-p")]);
+        run(&stage, &[&["link", "set", name, "up"], changes].concat());
+    }
+    run(&stage, &["address", "add", "192.0.2.9/24", "dev", "addressed"]);
+    stage.empty = stage.node.inventory().unwrap();
+    let container = Container::create(&stage.lab, "victim").unwrap();
+    let cases = [
+        ("nowhere", "is not there"),
+        ("other", "is a bridge"),
+        ("in-other", "is in other already"),
+        ("addressed", "192.0.2.9/24"),
+        ("lo", "no Ethernet"),
+    ];
+    for (uplink, why) in cases {
+        let network = stage.network.clone().with("uplink", json!(uplink));
+        let error = network.add(stage.node.namespace(), &container).unwrap_err();
+        let refusal = error.downcast_ref::<Refusal>().unwrap_or_else(|| panic!("{uplink}: {error:#}"));
+        assert_eq!(refusal.code, 104, "{uplink}: {refusal}");
+        assert!(refusal.to_string().contains(why), "{uplink}: {refusal}");
+        assert_eq!(stage.left(), Vec::<String>::new(), "{uplink}");
+    }
+    assert_eq!(master(&stage, "in-other").as_deref(), Some("other"));
+}

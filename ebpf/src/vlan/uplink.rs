@@ -1,0 +1,140 @@
+//! The journeys of an uplink, a trunk port of a bridge that leads out of the node. What comes untagged is the kernel's
+//! bridge's, but for what is for a known container. What comes with a tag is for ports in VLANs, of which the kernel's bridge
+//! knows nothing: it is delivered, flooded or dropped here.
+//!
+//! | journey | hook | stages |
+//! |---|---|---|
+//! | [`from_uplink`] | tc ingress of the uplink | port → parse → admit → classify → find, or flood → path → form → deliver |
+//! | [`to_uplink`] | tc egress of the uplink | port → parse → drop what was tagged and not judged |
+
+use super::{Destination, classify, flood, formed};
+use crate::abi::vlan::VID_ANY;
+use crate::abi::{Port, PortKey, StationKey};
+use crate::packet::Packet;
+use crate::parse::{self, Frame};
+use crate::port::Missing;
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::{Tables, count, deliver, find, path, port};
+
+/// The bits of a tag that are the VLAN.
+const VID: u16 = 0x0fff;
+
+/// A frame that came in by an uplink, the interface `here`.
+#[inline(always)]
+pub fn from_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let bytes = packet.length();
+    let port = match port::entry(here, Missing::Drop, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, bytes, tables),
+    };
+    let verdict = match inwards(packet, here, &port, tables) {
+        Ok(Destination::One(delivery)) => Verdict::Deliver(delivery),
+        Ok(Destination::Everybody(vlan)) => {
+            Verdict::Flooded(flood::everywhere(packet, vlan, &port, here, tables))
+        }
+        Err(stop) => Err(stop).into(),
+    };
+    count::arrived(&verdict, here, bytes, tables);
+    verdict
+}
+
+#[inline(always)]
+fn inwards<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Destination, Stop> {
+    let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    if !frame.source.is_valid_source() {
+        return Err(Stop::Drop(DropReason::SourceInvalid));
+    }
+    match parse::outermost(packet, &frame) {
+        None => into_bridge(packet, &frame, here, port, tables).map(Destination::One),
+        // A priority and no VLAN: whoever gets it takes that off.
+        Some(tag) if !tag.is_service() && tag.tci() & VID == 0 => Err(Stop::Pass(PassReason::Tagged)),
+        Some(_) => into_vlan(packet, &frame, here, port, tables),
+    }
+}
+
+/// An untagged frame: a known container's is delivered, everything else is the kernel's bridge's.
+#[inline(always)]
+fn into_bridge<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, tables)?;
+    let station = find::station(frame, port, here, tables)?;
+    let receiver =
+        tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
+    path::ours(packet, frame, &receiver, tables)?;
+    deliver::fits(packet, &station)?;
+    Ok(deliver::into_container(packet, &station))
+}
+
+#[inline(always)]
+fn into_vlan<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Destination, Stop> {
+    let vlan = classify::classify(packet, frame, port, here, tables)?;
+    if frame.destination.is_reserved() {
+        return Err(Stop::Drop(DropReason::ReservedGroup));
+    }
+    from_outside(&StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.source }, tables)?;
+    let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
+    let Some(station) = tables.station(&key).filter(|_| !frame.destination.is_group()) else {
+        return Ok(Destination::Everybody(vlan));
+    };
+    formed(packet, vlan, &station, tables)?;
+    Ok(Destination::One(deliver::into_container(packet, &station)))
+}
+
+/// Lets a frame in unless its sender's place is on this node: a container is nowhere else, whatever a wire says.
+#[inline(always)]
+fn from_outside<T: Tables>(sender: &StationKey, tables: &T) -> Result<(), Stop> {
+    if tables.station(sender).is_some() {
+        return Err(Stop::Drop(DropReason::Impostor));
+    }
+    Ok(())
+}
+
+/// A frame on its way out by an uplink, the interface `here`. What the kernel's bridge forwards there may not choose a VLAN;
+/// the node itself may, and what it routes.
+#[inline(always)]
+pub fn to_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    if packet.take_judged() {
+        return Verdict::Pass(PassReason::Judged);
+    }
+    let bytes = packet.length();
+    let port = match port::entry(here, Missing::Drop, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, bytes, tables),
+    };
+    let verdict = Err(outwards(packet, &port, tables)).into();
+    count::arrived(&verdict, here, bytes, tables);
+    verdict
+}
+
+#[inline(always)]
+fn outwards<P: Packet, T: Tables>(packet: &P, port: &Port, tables: &T) -> Stop {
+    let Ok(frame) = parse::frame(packet) else { return Stop::Drop(DropReason::Truncated) };
+    if frame.is_tagged() && is_bridged(packet.origin(), port, tables) {
+        return Stop::Drop(DropReason::KernelsWay);
+    }
+    Stop::Pass(PassReason::ByKernel)
+}
+
+/// Whether what came into the node by `origin` came by a port of the uplink's bridge.
+#[inline(always)]
+fn is_bridged<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
+    origin != 0
+        && origin != port.bridge
+        && tables.port(&PortKey { ifindex: origin }).is_some_and(|sender| sender.bridge == port.bridge)
+}
