@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// The kernel to boot
     #[arg(long, value_enum, default_value_t = Choice::All)]
     kernel: Choice,
-    /// Run what CI runs: one test at least of each thing that depends on the kernel
+    /// Run one test at least of each thing that depends on the kernel
     #[arg(long)]
     quick: bool,
     /// Run only this suite; more than one may be named

@@ -15,7 +15,7 @@ struct Kind {
     options: &'static [&'static str],
     /// With all the time in the world; a filter comes in place of it.
     whole: &'static [&'static str],
-    /// In CI: one test at least of each way onto the ladder of kernels. None where that is not worth its time.
+    /// With `--quick`: one test at least of each way onto the ladder of kernels. None where that is not worth its time.
     quick: Option<&'static [&'static str]>,
 }
 
