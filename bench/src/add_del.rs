@@ -28,6 +28,8 @@ pub(crate) enum Setup {
     Plain,
     /// `ipMasq`, as in the configurations that podman and containerd come with.
     Masquerade,
+    /// A limit each way, and nothing else.
+    Limited,
     /// All that the reference has plugins for: `ipMasq`, a host port, and a limit each way.
     Chain,
 }
@@ -37,6 +39,7 @@ impl Setup {
         match self {
             Self::Plain => "",
             Self::Masquerade => "-masquerade",
+            Self::Limited => "-limited",
             Self::Chain => "-chain",
         }
     }
@@ -45,6 +48,7 @@ impl Setup {
     fn reference(self) -> &'static str {
         match self {
             Self::Plain | Self::Masquerade => "bridge + host-local",
+            Self::Limited => "bridge + host-local + bandwidth",
             Self::Chain => "bridge + host-local + portmap + bandwidth",
         }
     }
@@ -53,32 +57,34 @@ impl Setup {
         match self {
             Self::Plain => "",
             Self::Masquerade => " with ipMasq",
+            Self::Limited => " with limits",
             Self::Chain => " with ipMasq, a host port and limits",
         }
     }
 
     /// The network as a runtime asks for it, which wants this host port where it wants any.
     fn dress(self, maker: Maker, network: Network, host_port: u16) -> Network {
-        if self == Self::Plain {
-            return network;
-        }
-        let network = network.with("ipMasq", json!(true));
-        if self == Self::Masquerade {
-            return network;
-        }
+        let network = match self {
+            Self::Plain | Self::Limited => network,
+            Self::Masquerade | Self::Chain => network.with("ipMasq", json!(true)),
+        };
         let mappings = json!([{ "hostPort": host_port, "containerPort": 80, "protocol": "tcp" }]);
         let limits = json!({
             "ingressRate": RATE, "ingressBurst": RATE / 100, "egressRate": RATE, "egressBurst": RATE / 100,
         });
-        match maker {
-            Maker::Shunt => {
+        let bandwidth = json!({ "type": "bandwidth", "runtimeConfig": { "bandwidth": limits } });
+        match (self, maker) {
+            (Self::Plain | Self::Masquerade, _) => network,
+            (Self::Limited, Maker::Shunt) => network.with("runtimeConfig", json!({ "bandwidth": limits })),
+            (Self::Limited, Maker::Reference) => network.then(bandwidth),
+            (Self::Chain, Maker::Shunt) => {
                 network.with("runtimeConfig", json!({ "portMappings": mappings, "bandwidth": limits }))
             }
-            Maker::Reference => network
+            (Self::Chain, Maker::Reference) => network
                 .then(
                     json!({ "type": "portmap", "snat": true, "runtimeConfig": { "portMappings": mappings } }),
                 )
-                .then(json!({ "type": "bandwidth", "runtimeConfig": { "bandwidth": limits } })),
+                .then(bandwidth),
         }
     }
 }
@@ -103,9 +109,32 @@ pub(crate) fn compare(
     let name = |side: &str| format!("adds-{side}{}", setup.suffix());
     let theirs = Side::prepare(lab, Node::bare(lab, &name("reference"))?, setup, Maker::Reference)?;
     let ours = Side::prepare(lab, Node::start(lab, &name("shunt"))?, setup, Maker::Shunt)?;
-    let sides = [theirs, ours];
-    let rows = || vec![Row::new("reference", setup.reference()), Row::new("shunt", "shunt")];
-    let (mut adds, mut dels) = (rows(), rows());
+    let rows = [Row::new("reference", setup.reference()), Row::new("shunt", "shunt")];
+    interleave(screen, interrupt, [theirs, ours], rows, setup, rounds)
+}
+
+/// The same, of our plugin without limits and with them.
+pub(crate) fn compare_limits(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    lab: &Lab,
+    rounds: usize,
+) -> Result<[Comparison; 2]> {
+    let side = |name: &str, setup: Setup| Side::prepare(lab, Node::start(lab, name)?, setup, Maker::Shunt);
+    let sides = [side("adds-unlimited", Setup::Plain)?, side("adds-limited", Setup::Limited)?];
+    let rows = [Row::new("unlimited", "without limits"), Row::new("limited", "with a limit each way")];
+    interleave(screen, interrupt, sides, rows, Setup::Limited, rounds)
+}
+
+fn interleave(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    sides: [Side; 2],
+    rows: [Row; 2],
+    setup: Setup,
+    rounds: usize,
+) -> Result<[Comparison; 2]> {
+    let (mut adds, mut dels) = (rows.to_vec(), rows.to_vec());
     let rounds = Rounds { title: "ADD and DEL", count: rounds, warm_up: 1, contestants: sides.len() };
     rounds.run(screen, interrupt, |turn| {
         let (add, del) = sides[turn.contestant].once()?;

@@ -65,6 +65,8 @@ enum Part {
     AddDelMasquerade,
     /// The plugins' times with all that they do: ipMasq, a host port, limits
     AddDelChain,
+    /// What limits add to our plugin's times
+    AddDelLimited,
     /// Connections from outside to host ports, and what another mapping costs
     HostPort,
     /// How limits are kept, and how long a datagram waits under one
@@ -91,6 +93,7 @@ impl Part {
             Self::AddDel
             | Self::AddDelMasquerade
             | Self::AddDelChain
+            | Self::AddDelLimited
             | Self::HostPort
             | Self::Limits
             | Self::Crowd
@@ -200,6 +203,7 @@ impl Bench<'_> {
             Part::AddDel => self.plugins(Setup::Plain, results),
             Part::AddDelMasquerade => self.plugins(Setup::Masquerade, results),
             Part::AddDelChain => self.plugins(Setup::Chain, results),
+            Part::AddDelLimited => self.limited_plugins(results),
             Part::HostPort => self.host_ports(results),
             Part::Limits => self.limits(results),
             Part::Programs => self.programs(results),
@@ -222,6 +226,11 @@ impl Bench<'_> {
 
     fn plugins(&mut self, setup: Setup, results: &mut Results) -> Result<()> {
         let both = add_del::compare(self.screen, self.interrupt, self.lab, setup, ROUNDS)?;
+        both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
+    }
+
+    fn limited_plugins(&mut self, results: &mut Results) -> Result<()> {
+        let both = add_del::compare_limits(self.screen, self.interrupt, self.lab, ROUNDS)?;
         both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 

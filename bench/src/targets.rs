@@ -40,10 +40,12 @@ const EXEC: &str = "exec, veth pair, bridge port and programs are the kernel's o
 const MAPPED: &str = "translation is a look-up for each direction and a new entry for each connection; the rest of the path is \
     the same";
 const QUEUES: &str = "both are token buckets of the kernel's, told the same burst";
+const LIMITS: &str =
+    "a queue on each end, one of them in the container's namespace, and the capacity's books";
 const CHAIN: &str = "one exec, one request to the agent, no rules";
 
 /// All of them.
-const TARGETS: [Target; 20] = [
+const TARGETS: [Target; 21] = [
     target("rr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
     target("rr", ["shunt", "bridge-iptables"], AtMost(0.84), LOOK_UPS),
     target("crr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
@@ -61,6 +63,7 @@ const TARGETS: [Target; 20] = [
     target("add-masquerade", ["shunt", "reference"], AtMost(0.20), EXEC),
     target("add-chain", ["shunt", "reference"], AtMost(0.12), CHAIN),
     target("del-chain", ["shunt", "reference"], AtMost(0.20), CHAIN),
+    target("add-limited", ["limited", "unlimited"], AtMost(1.2), LIMITS),
     target("limits", ["shunt", "reference"], AtLeast(0.99), QUEUES),
     target("limits-delay", ["shunt", "reference"], AtMost(1.0), QUEUES),
     target("add-crowded", ["shunt-1000", "shunt-0"], AtMost(1.2), CHAIN),
