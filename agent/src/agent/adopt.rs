@@ -65,7 +65,6 @@ impl Agent {
         intact &= missing.is_empty();
         if intact {
             self.kernel.write_policer(attachment)?;
-            self.kernel.write_subnets(attachment)?;
             self.kernel.write_station(attachment)?;
             self.kernel.write_addresses(attachment)?;
             self.kernel.write_membership(attachment)?;

@@ -150,7 +150,6 @@ impl Kernel {
     /// The kernel's; some entries may have been written.
     pub fn write_port(&mut self, attachment: &Attachment, asks: Asks) -> Result<(), KernelError> {
         self.write_policer(attachment)?;
-        self.write_subnets(attachment)?;
         let entry = attachment.port_entry(asks as u32);
         insert(&mut self.maps.ports, attachment.port_key(), entry).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;

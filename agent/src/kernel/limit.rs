@@ -75,7 +75,7 @@ impl Kernel {
                 self.maps.policers.set(slot, policer, 0).map_err(in_map("POLICERS"))?;
             }
         }
-        Ok(())
+        self.write_subnets(attachment)
     }
 
     /// Whatever an earlier port counted and had to pay, the next one does not.

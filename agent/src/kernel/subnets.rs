@@ -32,7 +32,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn write_subnets(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+    pub(super) fn write_subnets(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         for ((bits, subnet), limited) in entries(attachment) {
             let written = self.maps.subnets.insert(&Key::new(bits, subnet), limited, 0);
             written.map_err(in_map("SUBNETS"))?;
@@ -44,7 +44,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn has_subnets(&self, attachment: &Attachment) -> Result<bool, KernelError> {
+    pub(super) fn has_subnets(&self, attachment: &Attachment) -> Result<bool, KernelError> {
         for ((bits, subnet), limited) in entries(attachment) {
             // A prefix that is missing is answered by the shorter one, which says otherwise.
             match self.maps.subnets.get(&Key::new(bits, subnet), 0) {
