@@ -1,16 +1,25 @@
 //! Another plugin first, shunt after it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shunt_lab::{Network, Sandbox};
 
 use crate::bandwidth::{BURST, RATE, assert_limited};
 use crate::stage::{BRIDGE, Stage};
 
+fn reference_bridge(stage: &Stage) -> Network {
+    stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true))
+}
+
+/// Our own plugin for limits, both ways.
+fn limits(stage: &Stage) -> Value {
+    json!({ "type": "shunt-bandwidth", "agentSocket": stage.node.agent().socket(), "ingressRate": RATE,
+        "ingressBurst": BURST, "egressRate": RATE, "egressBurst": BURST })
+}
+
 #[test]
 fn the_port_of_a_reference_bridge_is_made_fast_and_left_to_its_maker() {
     let Some(stage) = Stage::set() else { return };
-    let bridge = stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true));
-    let network = bridge.then(stage.shunt_second());
+    let network = reference_bridge(&stage).then(stage.shunt_second());
     let before = stage.before(&network);
     let [one, two] = ["one", "two"].map(|id| stage.add(&network, id));
     stage.assert_talk(&one, &two);
@@ -23,10 +32,8 @@ fn the_port_of_a_reference_bridge_is_made_fast_and_left_to_its_maker() {
 #[test]
 fn the_port_of_a_reference_bridge_is_limited_by_a_chained_bandwidth_of_ours() {
     let Some(stage) = Stage::set() else { return };
-    let plain = stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true));
-    let limits = json!({ "type": "shunt-bandwidth", "agentSocket": stage.node.agent().socket(), "ingressRate": RATE,
-        "ingressBurst": BURST, "egressRate": RATE, "egressBurst": BURST });
-    let network = plain.clone().then(limits);
+    let plain = reference_bridge(&stage);
+    let network = plain.clone().then(limits(&stage));
     let before = stage.before(&network);
     let [limited, free] = [stage.add(&network, "limited"), stage.add(&plain, "free")];
     let limits = stage.port(&limited).limits;
@@ -49,17 +56,14 @@ fn the_port_of_a_reference_bridge_is_limited_by_a_chained_bandwidth_of_ours() {
 #[test]
 fn gc_takes_what_is_ours_off_the_port_of_a_reference_bridge_and_leaves_the_port() {
     let Some(stage) = Stage::set() else { return };
-    let plain = stage.reference("bridge").with("bridge", json!(BRIDGE)).with("isGateway", json!(true));
-    let limits = json!({ "type": "shunt-bandwidth", "agentSocket": stage.node.agent().socket(), "ingressRate": RATE,
-        "ingressBurst": BURST, "egressRate": RATE, "egressBurst": BURST });
-    let network = plain.then(limits.clone());
+    let network = reference_bridge(&stage).then(limits(&stage));
     let before = stage.before(&network);
     let [stale, kept] = ["stale", "kept"].map(|id| stage.add(&network, id));
     let is_queued = |sandbox: &Sandbox| {
         sandbox.namespace().command("tc", &["qdisc", "show", "dev", "eth0"]).unwrap().contains("tbf")
     };
     assert!(is_queued(&stale) && is_queued(&kept));
-    let ours = Network::new("pods", stage.node.plugins(), limits);
+    let ours = Network::new("pods", stage.node.plugins(), limits(&stage));
     ours.collect(stage.node.namespace(), &[kept.container()], kept.container()).unwrap();
     let known: Vec<_> = stage.node.agent().ports().unwrap().into_iter().map(|port| port.container).collect();
     assert_eq!(known, [kept.id()]);

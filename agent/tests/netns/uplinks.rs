@@ -45,6 +45,24 @@ fn lost_at(stage: &Stage, port: &str, reason: &str) -> u64 {
     drops.iter().filter(|drop| drop.port == port && drop.reason == reason).map(|drop| drop.packets).sum()
 }
 
+/// A frame that is sent with one tag, or none, comes with the other.
+fn assert_comes(
+    from: &Wire,
+    to: &Wire,
+    (with, comes): (Option<u16>, Option<u16>),
+    destination: Mac,
+    text: &str,
+) {
+    let sent = frame(destination, from.mac(), text);
+    from.send(&with.map_or(sent.clone(), |tci| tagged(tci, sent.clone())));
+    let came = std::cell::Cell::new(None);
+    to.until(|frame| {
+        came.set(tag(frame));
+        says(frame, text)
+    });
+    assert_eq!(came.get(), comes, "{text}");
+}
+
 #[test]
 fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
     let (mut stage, outside) = stage();
@@ -66,15 +84,7 @@ fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
     ];
     for (number, (with, to, comes)) in ways.into_iter().enumerate() {
         for (kind, destination) in [("unicast", to.mac()), ("broadcast", BROADCAST), ("unknown", NOBODY)] {
-            let text = format!("in {number} {kind}");
-            let sent = frame(destination, wire.mac(), &text);
-            wire.send(&with.map_or(sent.clone(), |tci| tagged(tci, sent.clone())));
-            let came = std::cell::Cell::new(None);
-            to.until(|frame| {
-                came.set(tag(frame));
-                says(frame, &text)
-            });
-            assert_eq!(came.get(), comes, "{text}");
+            assert_comes(&wire, to, (with, comes), destination, &format!("in {number} {kind}"));
         }
     }
     // Out: with which tag it comes to the wire.
@@ -82,15 +92,7 @@ fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
         [(&open, None, None), (&ten, None, Some(10)), (&trunk, Some(20), Some(20)), (&alone, None, None)];
     for (number, (from, with, comes)) in ways.into_iter().enumerate() {
         for (kind, destination) in [("unicast", wire.mac()), ("broadcast", BROADCAST)] {
-            let text = format!("out {number} {kind}");
-            let sent = frame(destination, from.mac(), &text);
-            from.send(&with.map_or(sent.clone(), |tci| tagged(tci, sent.clone())));
-            let came = std::cell::Cell::new(None);
-            wire.until(|frame| {
-                came.set(tag(frame));
-                says(frame, &text)
-            });
-            assert_eq!(came.get(), comes, "{text}");
+            assert_comes(from, &wire, (with, comes), destination, &format!("out {number} {kind}"));
         }
     }
     // What nobody may hear: another VLAN's, a tag of one in none, and a container's name from the wire.
