@@ -55,16 +55,17 @@ pub fn connections(flows: &Flows) -> impl Iterator<Item = Connection<'_>> {
 
 /// The entries that are to go: of connections that are over or have lost their mapping, and halves that are left over.
 pub fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection<'_>) -> bool) -> Vec<TupleKey> {
-    let alive: Vec<_> = connections(flows)
-        .filter(|connection| !connection.is_over(now) && is_mapped(connection))
+    // Whether the connection goes, by the keys of both of its entries.
+    let whole: HashMap<_, _> = connections(flows)
         .flat_map(|connection| {
             let becomes = connection.opener.becomes;
-            [*connection.request, becomes.reversed(becomes.domain)]
+            let goes = connection.is_over(now) || !is_mapped(&connection);
+            [(*connection.request, goes), (becomes.reversed(becomes.domain), goes)]
         })
         .collect();
-    let alive: std::collections::HashSet<_> = alive.into_iter().collect();
     let is_old = |flow: &Translation| now.saturating_sub(flow.begun) > YOUNG;
-    flows.iter().filter(|(key, flow)| is_old(flow) && !alive.contains(key)).map(|(key, _)| *key).collect()
+    let goes = |(key, flow): &(&TupleKey, &Translation)| *whole.get(*key).unwrap_or(&is_old(flow));
+    flows.iter().filter(goes).map(|(key, _)| *key).collect()
 }
 
 #[cfg(test)]
@@ -103,8 +104,10 @@ mod tests {
     #[test]
     fn without_its_mapping_a_connection_goes() {
         let now = 1_000 * SECOND;
-        let flows: Flows = pair(1, 0, now).into();
-        assert_eq!(stale(&flows, now, |_| false).len(), 2);
+        for begun in [0, now - SECOND] {
+            let flows: Flows = pair(1, begun, now).into();
+            assert_eq!(stale(&flows, now, |_| false).len(), 2, "however young it is");
+        }
     }
 
     #[test]

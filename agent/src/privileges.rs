@@ -13,7 +13,8 @@ use nix::errno::Errno;
 pub const KEPT: [(Capability, &str); 3] = [
     (
         Capability::CAP_NET_ADMIN,
-        "links, addresses, qdiscs, filters, nf_tables, conntrack; tcx links; receive buffers beyond the limit",
+        "links, addresses, qdiscs, filters, nf_tables, conntrack; tcx links; aborting sockets; receive buffers beyond the \
+         limit",
     ),
     (
         Capability::CAP_SYS_ADMIN,

@@ -22,6 +22,8 @@ mod outside;
 mod reports;
 #[path = "portmap/stage.rs"]
 mod stage;
+#[path = "portmap/stranded.rs"]
+mod stranded;
 #[path = "portmap/unmapped.rs"]
 mod unmapped;
 #[path = "portmap/updated.rs"]

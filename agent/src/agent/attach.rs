@@ -126,6 +126,7 @@ impl Agent {
         if !port.mappings.is_empty() {
             self.kernel.write_mappings(&attachment)?;
             self.watch_wires();
+            self.follow_mappings(&[], &port.mappings);
         }
         Ok(())
     }

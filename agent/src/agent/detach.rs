@@ -84,6 +84,7 @@ impl Agent {
         errors.extend(self.take_away(&attachment));
         if !attachment.port.mappings.is_empty() {
             self.watch_wires();
+            self.follow_mappings(&attachment.port.mappings, &[]);
         }
         errors.extend(self.leave_trunk(&attachment.port, attachment.mac));
         errors.extend(self.leave_uplink(&attachment.port));

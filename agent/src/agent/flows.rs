@@ -40,11 +40,16 @@ pub(super) struct Sweeping {
 }
 
 impl Agent {
+    /// A mapping has gone: its connections are swept at the next look.
+    pub(super) fn sweep_flows_soon(&mut self) {
+        (self.sweeping.last, self.sweeping.leftovers) = (None, true);
+    }
+
     /// Begins to sweep, if it is time, and the last sweep is over.
     pub(super) fn sweep_flows(&mut self) {
         let is_due = self.sweeping.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
         let is_mapped = self.is_mapped();
-        if !is_due || !(is_mapped || self.sweeping.leftovers) {
+        if !(is_due && (is_mapped || self.sweeping.leftovers)) {
             return;
         }
         if self.sweeping.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -155,8 +160,15 @@ fn sweep(flows: &Path, mappings: &Path, in_use: &AtomicU32) -> Result<usize, Map
         keys_of(connection.request).iter().any(leads_there)
     };
     let stale = flows::stale(&found, boot_time(), is_mapped);
-    // One may have been evicted meanwhile; one that has been made anew is made anew once more.
-    Ok(stale.iter().filter(|key| map.remove(key).is_ok()).count())
+    // One may have been evicted meanwhile, or have begun anew; one that begins between the look and the removal is made
+    // anew once more.
+    let mut swept = 0;
+    for key in &stale {
+        let is_same =
+            map.get(key, 0).is_ok_and(|flow| found.get(key).is_some_and(|old| old.begun == flow.begun));
+        swept += usize::from(is_same && map.remove(key).is_ok());
+    }
+    Ok(swept)
 }
 
 fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {

@@ -127,6 +127,7 @@ impl Agent {
             self.kernel.detach(&from.behind())?;
         }
         self.watch_wires();
+        self.follow_mappings(&from.port.mappings, &to.port.mappings);
         Ok(())
     }
 }

@@ -29,6 +29,7 @@ mod reconcile;
 mod refusal;
 mod report;
 mod sockets;
+mod stranded;
 mod strangers;
 mod sweep;
 mod trunk;

@@ -82,6 +82,7 @@ impl Agent {
         }
         self.read_addresses()?;
         self.watch_wires();
+        self.abort_stranded(&[]);
         self.sweep_wires();
         self.kernel.remove_older();
         if let Err(error) = self.masquerade() {

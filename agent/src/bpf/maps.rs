@@ -4,7 +4,9 @@ use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
 use dataplane::abi::policer::{Policer, SubnetKey};
-use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
@@ -46,6 +48,8 @@ pub struct Maps {
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
     pub locals: HashMap<MapData, LocalKey, Local>,
+    /// Sockets of the node that were led to containers.
+    pub peers: HashMap<MapData, PeerKey, Peer>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// What limited ports may send, by counter slot.
@@ -75,6 +79,7 @@ impl Maps {
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
+            peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
             policers: take(ebpf, "POLICERS")?,
             subnets: take(ebpf, "SUBNETS")?,

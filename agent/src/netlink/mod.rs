@@ -7,6 +7,7 @@
 pub mod address;
 pub(crate) mod attribute;
 pub mod bridge;
+pub mod connected;
 pub mod conntrack;
 pub mod ethtool;
 pub mod filter;

@@ -68,6 +68,6 @@ fn the_connections_of_a_deleted_container_are_swept() {
     drop(echo);
     stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
     assert_eq!(ask(&stage, "mappings"), Vec::<Value>::new());
-    // The sweep comes every ten seconds, and leaves what is younger than five alone.
+    // The sweep comes at the next look, and not with the next of every ten seconds.
     stage.wait_until("nothing is remembered", |agent| agent.ask("flows").unwrap() == json!([]));
 }

@@ -1,0 +1,100 @@
+//! Connected UDP sockets of the node that go past the host ports there are now: they are aborted, so that their owners
+//! connect anew.
+//!
+//! Where a socket goes is decided when it connects. One that was led to a container goes on to its address after the
+//! container's end, also when another has the address; one that had connected to the node before there was a mapping never
+//! comes by one. TCP notices by itself, and a socket that names its peer with each datagram is led each time.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use dataplane::abi::translation::PeerKey;
+use dataplane::address::Address;
+use dataplane::translate::connect::{Target, leads_to};
+use nix::libc;
+use shunt_agent_api::{PortMapping, Protocol};
+
+use super::{Agent, Refusal};
+use crate::bpf::maps::lookup;
+use crate::explain::live_tables::{LiveTables, LookupError, Times};
+use crate::kernel::KernelError;
+use crate::netlink::RequestSocket;
+use crate::netlink::connected::{Connected, Sockets};
+
+impl Agent {
+    /// Takes away what an attachment's host ports were for and are no more: to be called when `MAPPINGS` has changed.
+    pub(super) fn follow_mappings(&mut self, had: &[PortMapping], has: &[PortMapping]) {
+        let lacks = |others: &[PortMapping], mapping: &&PortMapping| !others.contains(*mapping);
+        let begun: Vec<_> = has.iter().filter(|mapping| lacks(had, mapping)).copied().collect();
+        let ended = had.iter().filter(|mapping| lacks(has, mapping));
+        if ended.clone().count() > 0 {
+            self.sweep_flows_soon();
+        }
+        if begun.iter().chain(ended).any(|mapping| mapping.protocol == Protocol::Udp) {
+            self.abort_stranded(&begun);
+        }
+    }
+
+    /// Aborts what was led elsewhere than its host port leads to now, and what goes past the mappings in `begun`. What
+    /// cannot be done is logged.
+    pub(super) fn abort_stranded(&mut self, begun: &[PortMapping]) {
+        match self.abort_stranded_sockets(begun) {
+            Ok(0) => {}
+            Ok(aborted) => {
+                tracing::info!(
+                    aborted,
+                    "connected UDP sockets of the node's, whose host port leads elsewhere"
+                );
+            }
+            Err(error) => {
+                tracing::warn!(%error, "connected UDP sockets of the node's may go past host ports");
+            }
+        }
+    }
+
+    fn abort_stranded_sockets(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
+        let mut sockets = Sockets::open().map_err(KernelError::from)?;
+        let mut routes = RequestSocket::open(libc::NETLINK_ROUTE).map_err(KernelError::from)?;
+        let mut aborted = 0;
+        for socket in sockets.udp().map_err(KernelError::from)? {
+            if self.is_stranded(&socket, begun, &mut routes)? {
+                sockets.abort(&socket).map_err(KernelError::from)?;
+                aborted += 1;
+            }
+        }
+        Ok(aborted)
+    }
+
+    fn is_stranded(
+        &self,
+        socket: &Connected,
+        begun: &[PortMapping],
+        routes: &mut RequestSocket,
+    ) -> Result<bool, Refusal> {
+        let in_map = |map| move |source| KernelError::Map { map, source };
+        let (address, port) = (Address::from(socket.remote.ip()), socket.remote.port().into());
+        let key = PeerKey { socket: socket.cookie, address, port, pad: [0; 6] };
+        let asked = lookup(&self.kernel.maps.peers, &key).map_err(in_map("PEERS"))?;
+        let asks = |mapping: &PortMapping| is_for(mapping, socket.remote.ip(), socket.remote.port());
+        if asked.is_none() && !begun.iter().any(asks) {
+            return Ok(false);
+        }
+        let now = Target { address, port, protocol: libc::IPPROTO_UDP as u8 };
+        let asked = asked.map_or(now, |peer| Target { address: peer.address, port: peer.port, ..now });
+        let (names, times) = (HashMap::new(), Times { boot: 0, monotonic: 0 });
+        let tables = LiveTables::new(&self.kernel.maps, &names, 0, times, routes);
+        let leads = leads_to(&asked, Address::default(), &tables);
+        tables.into_asked().map_err(|error| match error {
+            LookupError::Map { map, source } => KernelError::Map { map, source },
+            LookupError::Route(source) => source.into(),
+        })?;
+        Ok(leads.unwrap_or(asked) != now)
+    }
+}
+
+/// Whether somebody who sends there asks for a mapping, if the address is the node's.
+fn is_for(mapping: &PortMapping, ip: IpAddr, port: u16) -> bool {
+    mapping.protocol == Protocol::Udp
+        && mapping.host_port == port
+        && mapping.host_ip.is_none_or(|host| host == ip)
+}
