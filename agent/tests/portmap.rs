@@ -18,6 +18,8 @@ mod lifetime;
 mod many;
 #[path = "portmap/outside.rs"]
 mod outside;
+#[path = "portmap/reference.rs"]
+mod reference;
 #[path = "portmap/reports.rs"]
 mod reports;
 #[path = "portmap/stage.rs"]

@@ -1,0 +1,251 @@
+//! The same questions to a node of ours and to one of the reference `bridge` and `portmap` with iptables: who answers on
+//! which address and port, and whom does the container see? Not asked is for `[::1]`, where the reference answers nobody.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shunt_lab::{
+    Attachment, Container, Lab, Lacking, Namespace, Network, Node, Protocol, skip, uninterrupted,
+};
+
+use crate::stage::{NODE, OUTSIDE, address, give, join, mapping};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(20);
+
+/// The gateways of the server's network, which are addresses of the node, too.
+const GATEWAYS: [&str; 2] = ["10.77.0.1", "fd77::1"];
+
+/// Host ports of every address, of the node's IPv4 and of its IPv6 address only, and one that leads nowhere.
+const PORTS: [u16; 4] = [8080, 8081, 8082, 8083];
+
+/// Whom the server saw, if it was asked at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Client,
+    Node,
+    Somebody(IpAddr),
+    Nobody,
+}
+
+/// Who asks.
+const CLIENTS: [&str; 5] = ["outside", "node", "itself", "neighbour", "other bridge"];
+
+/// One question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Question {
+    client: usize,
+    to: SocketAddr,
+    protocol: Protocol,
+}
+
+/// A node with an uplink, a server that host ports lead to, a neighbour of its, and a container on another bridge.
+struct Side {
+    _server: Server,
+    containers: [(Container, Attachment); 3],
+    node: Node,
+    outside: Namespace,
+    _lab: Lab,
+}
+
+impl Side {
+    fn new(is_reference: bool) -> Self {
+        let lab = Lab::new().unwrap();
+        let node = if is_reference { Node::bare(&lab, "node") } else { Node::start(&lab, "node") }.unwrap();
+        let outside = lab.namespace("outside").unwrap();
+        join(&node, "up0", &outside, "eth0");
+        for (namespace, ifname, addresses) in [(node.namespace(), "up0", NODE), (&outside, "eth0", OUTSIDE)] {
+            for (address, length) in addresses.into_iter().zip(["24", "64"]) {
+                give(namespace, ifname, &format!("{address}/{length}"));
+            }
+        }
+        // A refusal that is not sent would be waited for, and so would an address that is probed.
+        for (name, value) in [
+            ("net/ipv4/icmp_ratelimit", "0"),
+            ("net/ipv6/icmp/ratelimit", "0"),
+            ("net/ipv6/conf/default/accept_dad", "0"),
+        ] {
+            node.namespace().sysctl(name, value).unwrap();
+        }
+        let network = |name, bridge, subnets: [&str; 2]| {
+            if is_reference {
+                node.reference_network(name, bridge, &subnets)
+            } else {
+                node.network(name, bridge, &subnets)
+            }
+        };
+        // The reference sends what a container asks of itself back to the port that it came from.
+        let pods = network("pods", "cni0", ["10.77.0.0/24", "fd77::/64"]).with("hairpinMode", json!(true));
+        let others = network("others", "cni1", ["10.78.0.0/24", "fd78::/64"]);
+        let wanted = json!({ "portMappings": mappings() });
+        let mapped = if is_reference {
+            let portmap = json!({ "type": "portmap", "capabilities": { "portMappings": true },
+                "runtimeConfig": wanted });
+            pods.clone().then(portmap)
+        } else {
+            pods.clone().with("runtimeConfig", wanted)
+        };
+        let containers = [("server", &mapped), ("neighbour", &pods), ("other", &others)]
+            .map(|(id, network)| start(&lab, &node, network, id));
+        node.settle().unwrap();
+        let server = Server::start(containers[0].0.namespace(), &containers[0].1.addresses());
+        Self { _server: server, containers, node, outside, _lab: lab }
+    }
+
+    fn ask(&self, question: &Question) -> Seen {
+        let container = |at: usize| (self.containers[at].0.namespace(), self.containers[at].1.addresses());
+        let (namespace, own) = match question.client {
+            0 => (&self.outside, OUTSIDE.map(address).to_vec()),
+            1 => (self.node.namespace(), Vec::new()),
+            itself => container(itself - 2),
+        };
+        let asked = || match question.protocol {
+            Protocol::Tcp => ask_tcp(question.to),
+            Protocol::Udp => ask_udp(question.to),
+        };
+        match namespace.enter(asked).unwrap() {
+            None => Seen::Nobody,
+            Some(seen) if own.contains(&seen) => Seen::Client,
+            Some(seen) if NODE.into_iter().chain(GATEWAYS).any(|node| address(node) == seen) => Seen::Node,
+            Some(seen) => Seen::Somebody(seen),
+        }
+    }
+}
+
+fn start(lab: &Lab, node: &Node, network: &Network, id: &str) -> (Container, Attachment) {
+    let container = Container::create(lab, id).unwrap();
+    container.namespace().sysctl("net/ipv6/conf/default/accept_dad", "0").unwrap();
+    let attachment =
+        network.add(node.namespace(), &container).unwrap_or_else(|error| panic!("{id}: {error:#}"));
+    (container, attachment)
+}
+
+fn mappings() -> Vec<Value> {
+    let mut mappings = Vec::new();
+    for protocol in ["tcp", "udp"] {
+        for (port, host) in PORTS.into_iter().zip([None, Some(NODE[0]), Some(NODE[1])]) {
+            let mut mapping = mapping(port, 7000, protocol);
+            if let Some(host) = host {
+                mapping["hostIP"] = host.into();
+            }
+            mappings.push(mapping);
+        }
+    }
+    mappings
+}
+
+fn questions() -> impl Iterator<Item = Question> {
+    let of_node = [NODE[0], NODE[1], GATEWAYS[0], GATEWAYS[1]];
+    let by_client = CLIENTS.into_iter().enumerate().map(move |(client, name)| {
+        let addresses = match name {
+            "outside" => of_node[..2].to_vec(),
+            "node" => of_node.into_iter().chain(["127.0.0.1"]).collect(),
+            _ => of_node.to_vec(),
+        };
+        (client, addresses)
+    });
+    by_client.flat_map(|(client, addresses)| {
+        addresses.into_iter().flat_map(move |to| {
+            PORTS.into_iter().flat_map(move |port| {
+                let to = SocketAddr::new(address(to), port);
+                [Protocol::Tcp, Protocol::Udp].map(|protocol| Question { client, to, protocol })
+            })
+        })
+    })
+}
+
+/// Tells everybody who asks which address that came from.
+struct Server {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(inside: &Namespace, addresses: &[IpAddr]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for own in addresses {
+            let at = SocketAddr::new(*own, 7000);
+            let (tcp, udp) =
+                inside.enter(|| (TcpListener::bind(at).unwrap(), UdpSocket::bind(at).unwrap())).unwrap();
+            tcp.set_nonblocking(true).unwrap();
+            udp.set_read_timeout(Some(TICK)).unwrap();
+            let [for_tcp, for_udp] = [Arc::clone(&stop), Arc::clone(&stop)];
+            threads.push(thread::spawn(move || {
+                while !for_tcp.load(Ordering::Relaxed) {
+                    match tcp.accept() {
+                        Ok((mut stream, from)) => drop(stream.write_all(from.ip().to_string().as_bytes())),
+                        Err(_) => thread::sleep(Duration::from_millis(1)),
+                    }
+                }
+            }));
+            threads.push(thread::spawn(move || {
+                while !for_udp.load(Ordering::Relaxed) {
+                    if let Ok((_, from)) = udp.recv_from(&mut [0; 16]) {
+                        drop(udp.send_to(from.ip().to_string().as_bytes(), from));
+                    }
+                }
+            }));
+        }
+        Self { stop, threads }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+fn ask_tcp(to: SocketAddr) -> Option<IpAddr> {
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut told = String::new();
+    uninterrupted(|| stream.read_to_string(&mut told)).unwrap();
+    Some(told.parse().unwrap())
+}
+
+fn ask_udp(to: SocketAddr) -> Option<IpAddr> {
+    let any = if to.is_ipv4() { "0.0.0.0" } else { "::" };
+    let socket = UdpSocket::bind((address(any), 0)).unwrap();
+    socket.connect(to).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut told = [0; 64];
+    match socket.send(b"who?").and_then(|_| uninterrupted(|| socket.recv(&mut told))) {
+        Ok(length) => Some(std::str::from_utf8(&told[..length]).unwrap().parse().unwrap()),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
+        Err(error) => panic!("neither an answer of {to} nor a refusal: {error}"),
+    }
+}
+
+#[test]
+fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client() {
+    if !Path::new("/usr/lib/cni/portmap").is_file() {
+        skip(Lacking::Package("containernetworking-plugins"));
+        return;
+    }
+    let [ours, reference] = [false, true].map(Side::new);
+    let (mut differ, mut counts) = (Vec::new(), [0; 3]);
+    for question in questions() {
+        let [own, other] = [&ours, &reference].map(|side| side.ask(&question));
+        if own != other {
+            differ.push(format!("{} {question:?}: {own:?}, reference {other:?}", CLIENTS[question.client]));
+        }
+        counts[match own {
+            Seen::Client => 0,
+            Seen::Node => 1,
+            _ => 2,
+        }] += 1;
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    // Outside and from the other bridge, each address of the node by its two ports and each gateway by one, over both
+    // protocols: the client itself. From the node, the server and its neighbour: the node.
+    assert_eq!(counts, [8 + 12, 14 + 12 + 12, 152 - 58]);
+}
