@@ -1,7 +1,7 @@
 //! Parity: the golden packets, and random ones made of them, through the pure code and through the loaded programs.
 //! Decision, bytes, counters and what the maps remember must agree.
 //!
-//! `BPF_PROG_TEST_RUN` cannot see where a redirect goes (a redirect to nowhere returns 7 as well), so the test build of
+//! `BPF_PROG_TEST_RUN` cannot see where a redirect goes (a redirect to nowhere returns 7 as well), so the debug build of
 //! the programs writes its decisions down. It cannot put a tag into the metadata or make a frame non-linear either:
 //! those golden packets are left to the journey's tests and to namespaces.
 
@@ -13,6 +13,8 @@ mod explained;
 mod golden;
 #[path = "parity/kernel.rs"]
 mod kernel;
+#[path = "parity/said.rs"]
+mod said;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Making good what somebody has done to attachments and bridges: entries, programs, ports, state files.
 //!
 //! Netlink tells at once of a port that was taken off its bridge or made another kind of port, of a station that a bridge was told
-//! of, and of a queueing discipline that was deleted with a filter of ours. Of a tcx link that was detached or an entry that was
-//! removed nobody tells: once a second the agent looks, for [`BUDGET`] at most, and goes on where it stopped. What an operator may mean is left alone: a link that is down
-//! stays down, and a bridge is the plugin's to make.
+//! of, and of a queueing discipline that was deleted with a filter of ours. Of an entry or a file that was removed nobody tells: once a
+//! second the agent looks, for [`BUDGET`] at most, and goes on where it stopped; at programs in any case (`programs.rs`). What an
+//! operator may mean is left alone: a link that is down stays down, and a bridge is the plugin's to make.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,6 @@ const BUDGET: Duration = Duration::from_millis(10);
 impl Agent {
     /// Looks after uplinks, bridges and attachments, as many as there is time for.
     pub fn tick(&mut self) {
-        let begun = Instant::now();
         self.read_speeds();
         self.tell_capacity();
         self.reunite();
@@ -35,6 +34,8 @@ impl Agent {
         for key in std::mem::take(&mut self.healing.deferred) {
             self.mend(&key);
         }
+        self.mend_programs();
+        let begun = Instant::now();
         for _ in 0..self.registry.len() {
             let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { break };
             self.mend(&key);

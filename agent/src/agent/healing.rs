@@ -38,6 +38,8 @@ pub(super) struct Healing {
     repaired: HashMap<String, (Instant, u32)>,
     /// Since when bridges lack an address, by their indexes.
     pub(super) unaddressed: HashMap<u32, Instant>,
+    /// The last whose programs were looked for.
+    pub(super) watched: Option<AttachmentKey>,
     /// The last that was looked at.
     pub(super) last: Option<AttachmentKey>,
 }

@@ -24,6 +24,7 @@ mod masquerade;
 mod migrate;
 mod orphan;
 mod outside;
+mod programs;
 mod reap;
 mod reconcile;
 mod refusal;

@@ -4,6 +4,7 @@
 //! place. So an agent that starts finds its predecessor's work and takes it over without a packet noticing.
 
 pub mod clsact;
+pub mod decisions;
 pub mod expedite;
 pub mod hook;
 pub mod layout;

@@ -8,6 +8,7 @@ use std::{fs, io};
 use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
+use super::decisions;
 use super::hook::{Program, ProgramSet};
 use super::layout::{self, LayoutError};
 use super::maps::{Maps, MapsError};
@@ -61,6 +62,7 @@ pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectE
     layout::check(pins)?;
     let mut ebpf = open(pins, ProgramSet::Open, flows)?;
     let maps = Maps::take(&mut ebpf)?;
+    decisions::follow(&mut ebpf);
     Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::OF_NODES)?, maps))
 }
 
@@ -83,6 +85,8 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
     }
+    // Every set of the debug build writes to one, and so do those of an agent before this one.
+    loader.map_pin_path(decisions::MAP, pins.map(decisions::MAP));
     let restricted = match set {
         ProgramSet::Open | ProgramSet::Interfaces | ProgramSet::Uplinks => 0u32,
         ProgramSet::Restricted => 1,

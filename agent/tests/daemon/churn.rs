@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::{AttachmentKey, BridgePort};
 
-use crate::rig::{BRIDGE, Rig};
+use crate::rig::{BRIDGE, Rig, eventually};
 
 /// What an agent may take, in KiB.
 const AT_MOST: u64 = 30 << 10;
+
+/// How long a container may be without a program: 2 s on a machine that has the time.
+const AT_MOST_AWAY: Duration = Duration::from_secs(10);
 
 /// Resident memory in KiB, and open files.
 fn size(rig: &Rig) -> (u64, usize) {
@@ -135,4 +138,34 @@ fn a_start_costs_each_of_a_thousand_attachments_no_more_than_each_of_ten() {
         each.push(took / count as u32);
     }
     assert!(each[1] <= each[0].mul_f64(1.2), "{each:?}");
+}
+
+/// Detaches programs behind the agent's back, and waits for each to be there again.
+fn detach_and_wait(count: usize) {
+    let rig = Rig::start("tcx");
+    let ports = ports(&rig, count);
+    ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
+    let mut longest = Duration::ZERO;
+    for port in [&ports[0], &ports[count / 2], &ports[count - 1]] {
+        let pin = rig.pin(&format!("links/to_container-{}", port.host.index));
+        let before = rig.status().repairs;
+        let begun = Instant::now();
+        shunt_lab::run("bpftool", &["link", "detach", "pinned", pin.to_str().unwrap()]).unwrap();
+        eventually("it is attached again", || rig.status().repairs > before);
+        longest = longest.max(begun.elapsed());
+        rig.check(port).unwrap();
+    }
+    println!("{count} attachments: a program is back after {longest:?} at most");
+    assert!(longest < AT_MOST_AWAY, "{longest:?}");
+}
+
+#[test]
+fn a_program_that_is_detached_from_one_of_a_hundred_is_back_soon() {
+    detach_and_wait(100);
+}
+
+#[test]
+#[ignore = "a thousand links take a minute: --ignored"]
+fn a_program_that_is_detached_from_one_of_a_thousand_is_back_as_soon() {
+    detach_and_wait(1000);
 }

@@ -1,4 +1,4 @@
-//! The test build of the programs, loaded, with the golden world in its maps and under its feet.
+//! The debug build of the programs, loaded, with the golden world in its maps and under its feet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValue
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
+use aya_log::EbpfLogger;
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
@@ -16,8 +17,10 @@ use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
 };
+use log::Log;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
+use shunt_agent::bpf::decisions;
 use shunt_agent::bpf::maps::Maps;
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -130,14 +133,30 @@ fn object() -> PathBuf {
 }
 
 impl Kernel {
+    /// One that only writes its decisions down.
     pub(crate) fn load(restricted: u32) -> Self {
+        Self::load_at_level(restricted, 0)
+    }
+
+    /// One that says them, too.
+    pub(crate) fn talkative(restricted: u32) -> Self {
+        Self::load_at_level(restricted, u8::MAX)
+    }
+
+    fn load_at_level(restricted: u32, level: u8) -> Self {
         let mut loader = EbpfLoader::new();
         loader.override_global("RESTRICTED", &restricted, true);
-        let mut ebpf = loader.load_file(object()).expect("the test build loads");
+        loader.override_global(aya_log::LEVEL, &level, true);
+        let mut ebpf = loader.load_file(object()).expect("the debug build loads");
         for name in BTreeSet::from(Entry::ALL.map(Entry::program)) {
             classifier(&mut ebpf, name).load().unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }
         Self { ebpf }
+    }
+
+    /// Hears what the programs say.
+    pub(crate) fn listen<T: Log>(&mut self, logger: T) -> EbpfLogger<T> {
+        decisions::listen(&mut self.ebpf, logger).expect("a ring buffer").expect("the debug build")
     }
 
     /// Puts the world into the maps and forgets what earlier packets left there.

@@ -1,13 +1,15 @@
-//! The test build writes down what each program decided: `BPF_PROG_TEST_RUN` cannot see where a redirect goes.
+//! The debug build writes down what each program decided, for `BPF_PROG_TEST_RUN` cannot see where a redirect goes, and says it
+//! through aya-log to whoever looks for a mistake. With an `AYA_LOG_LEVEL` of 0 the verifier leaves the saying out.
 
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::Array;
+use aya_log_ebpf::debug;
 use dataplane::abi::Decision;
 use dataplane::{Packet, Verdict};
 
 use crate::context::Skb;
 
-/// The last decision. The test build's programs write it, parity tests read it.
+/// The last decision. The debug build's programs write it, parity tests read it.
 #[map]
 static DECISIONS: Array<Decision> = Array::with_max_entries(1, 0);
 
@@ -31,4 +33,11 @@ pub(crate) fn record(packet: &Skb, verdict: &Verdict) {
             serial,
         };
     }
+    say(packet.ifindex(), code, target, reason);
+}
+
+/// The interface's index, then the decision as [`Decision`] has it, in decimal. A subprogram: its stack is not the program's.
+#[inline(never)]
+fn say(ifindex: u32, verdict: u32, target: u32, reason: u32) {
+    debug!((), "{} {} {} {}", ifindex, verdict, target, reason);
 }

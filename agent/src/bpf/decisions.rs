@@ -1,0 +1,113 @@
+//! What the debug build of the programs says through aya-log: each decision, in the agent's log.
+//!
+//! The shipped programs say nothing and have no map for it. An agent that carries the debug build instead is built with
+//! `SHUNT_BPF_OBJECT=target/bpf/shunt-decisions.o`, and told to log with `RUST_LOG=debug`.
+
+use std::os::fd::AsFd as _;
+use std::{io, thread};
+
+use aya::Ebpf;
+use aya_log::{EbpfLogger, Error};
+use dataplane::{DropReason, PassReason};
+use log::{Log, Metadata, Record};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// aya-log's map.
+pub const MAP: &str = "AYA_LOGS";
+
+/// One program's word on one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The interface that the program runs on.
+    pub ifindex: u32,
+    /// What becomes of the packet: `pass`, `drop`, `flood`, or a way of delivery.
+    pub verdict: &'static str,
+    /// The interface that it goes to, or how many copies of it there are; 0 where it goes nowhere.
+    pub target: u32,
+    /// The stage that decided, where one did.
+    pub stage: &'static str,
+    /// Why, by its name in reports.
+    pub reason: &'static str,
+}
+
+impl Said {
+    /// Reads the interface's index, then the decision as [`dataplane::abi::Decision`] has it, in decimal.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut numbers = text.split(' ').map(|number| number.parse::<u32>().ok());
+        let mut next = || numbers.next().flatten();
+        let (ifindex, code, target, number) = (next()?, next()?, next()?, next()?);
+        let (verdict, stage, reason) = match code {
+            0 => {
+                let reason = PassReason::ALL.iter().find(|reason| **reason as u32 == number)?;
+                ("pass", reason.stage(), reason.name())
+            }
+            1 => {
+                let reason = DropReason::ALL.iter().find(|reason| **reason as u32 == number)?;
+                ("drop", reason.stage(), reason.name())
+            }
+            2 => ("peer", "", ""),
+            3 => ("port", "", ""),
+            4 => ("neighbor", "", ""),
+            5 => ("flood", "", ""),
+            6 => ("wire", "", ""),
+            7 => ("into", "", ""),
+            _ => return None,
+        };
+        Some(Self { ifindex, verdict, target, stage, reason })
+    }
+}
+
+/// Logs what the programs say, at level `debug`, from a thread of its own. The shipped programs are left alone.
+pub fn follow(ebpf: &mut Ebpf) {
+    let begun = match listen(ebpf, Teller) {
+        Ok(None) => return,
+        Ok(Some(logger)) => thread::Builder::new().name("decisions".into()).spawn(|| tell(logger)),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    if let Err(error) = begun {
+        tracing::warn!(%error, "the programs' decisions are not logged");
+    }
+}
+
+/// What reads for `logger`; `None` for the shipped programs.
+///
+/// # Errors
+/// aya's word: there is a map of the name, and it is no ring buffer.
+pub fn listen<T: Log>(ebpf: &mut Ebpf, logger: T) -> Result<Option<EbpfLogger<T>>, Error> {
+    match EbpfLogger::init_with_logger(ebpf, logger) {
+        Err(Error::MapNotFound) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+fn tell(mut logger: EbpfLogger<Teller>) {
+    loop {
+        logger.flush();
+        let mut readable = [PollFd::new(logger.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut readable, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return tracing::warn!(%error, "the programs' decisions are no longer logged"),
+        }
+    }
+}
+
+struct Teller;
+
+impl Log for Teller {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let text = record.args().to_string();
+        match Said::read(&text) {
+            Some(Said { ifindex, verdict, target, stage, reason }) => {
+                tracing::debug!(ifindex, verdict, target, stage, reason, "decided");
+            }
+            None => tracing::debug!(text, "said by a program"),
+        }
+    }
+
+    fn flush(&self) {}
+}
