@@ -206,3 +206,23 @@ fn an_upgrade_to_another_abi_under_traffic_costs_no_packet_and_no_connection() {
     let pins = stage.node.agent().bpffs();
     assert!(!pins.join("v0").exists() && pins.join("v1").exists());
 }
+
+/// Two builds in earnest, there and, if the other's ABI is the same, back.
+#[test]
+#[ignore = "another build's shunt-agent is named by SHUNT_OTHER_AGENT: --ignored"]
+fn an_upgrade_to_another_build_under_traffic_costs_no_packet_and_no_connection() {
+    let other = std::env::var_os("SHUNT_OTHER_AGENT").expect("SHUNT_OTHER_AGENT names a shunt-agent");
+    let mut stage = Stage::set();
+    let (before, abi) = (ids(&stage), stage.node.agent().status().unwrap().abi);
+    let ours = stage.node.agent_mut().replace_program(other.into());
+    kill_under_traffic(&mut stage, 1, |_| {});
+    let after = stage.node.agent().status().unwrap();
+    println!("ABI {abi} was followed by ABI {}", after.abi);
+    assert!(ids(&stage).is_disjoint(&before), "every program is another one");
+    if after.abi == abi {
+        let between = ids(&stage);
+        stage.node.agent_mut().replace_program(ours);
+        kill_under_traffic(&mut stage, 1, |_| {});
+        assert!(ids(&stage).is_disjoint(&between), "every program is another one");
+    }
+}

@@ -48,6 +48,11 @@ impl Agent {
         self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
     }
 
+    /// Has it started from another build from now on, and says from which it was.
+    pub fn replace_program(&mut self, program: PathBuf) -> PathBuf {
+        std::mem::replace(&mut self.program, program)
+    }
+
     /// Where it listens.
     pub fn socket(&self) -> &Path {
         &self.socket
