@@ -14,6 +14,7 @@ pub mod explain;
 pub mod flows;
 pub mod kernel;
 pub mod kubernetes;
+pub mod learned;
 mod mac;
 pub mod metrics;
 pub mod netlink;

@@ -26,6 +26,8 @@ mod ingress;
 mod intruder;
 #[path = "netns/killed.rs"]
 mod killed;
+#[path = "netns/learned.rs"]
+mod learned;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
 #[path = "netns/masses.rs"]

@@ -20,6 +20,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use dataplane::Verdict;
+use dataplane::abi::StationKey;
+use dataplane::abi::learning::Learned;
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Translation, TupleKey};
 use dataplane::packet::Tag;
@@ -27,7 +29,7 @@ use dataplane::port::Missing;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::{interfaces, outside, world};
+use golden::{interfaces, outside, uplinks, world};
 use kernel::{Kernel, in_world_namespace};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -69,6 +71,7 @@ fn assert_parity(
     name: &str,
 ) {
     let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
+    *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
     *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
     let mut pure = packet.clone();
     let verdict = entry.travel(&mut pure, here, missing, &tables);
@@ -102,6 +105,11 @@ fn assert_parity(
         flows.into_iter().map(|(key, flow)| (key, Translation { touched: 0, begun: 0, ..flow })).collect()
     };
     assert_eq!(timeless(remembered.flows), timeless(tables.flows.into_inner()), "{name}: flows");
+    assert_eq!(remembered.uplinks, *tables.uplinks.borrow(), "{name}: uplinks");
+    let whenever = |learned: BTreeMap<StationKey, Learned>| -> BTreeMap<StationKey, Learned> {
+        learned.into_iter().map(|(key, value)| (key, Learned { seen: 0, ..value })).collect()
+    };
+    assert_eq!(whenever(remembered.learned), whenever(tables.learned.into_inner()), "{name}: learned");
     assert_eq!(comparable(&remembered.policers), comparable(&tables.policers.borrow()), "{name}: policers");
 }
 

@@ -27,7 +27,7 @@ const OPEN: [(&str, u32, u32); 10] = [
     ("from_trunk", 3_000, 3_000),
     ("to_trunk", 2_000, 2_000),
     ("from_uplink", 60_000, 9_000),
-    ("to_uplink", 2_000, 2_000),
+    ("to_uplink", 15_000, 5_000),
 ];
 
 /// On sockets of the node.

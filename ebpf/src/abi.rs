@@ -6,6 +6,7 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+pub mod learning;
 pub mod policer;
 pub mod translation;
 pub mod vlan;
@@ -159,6 +160,8 @@ pub const STATION_QUEUED: u32 = 8;
 pub const STATION_SAME_BRIDGE: u32 = 16;
 /// [`Station::flags`]: its port has [`PORT_ALONE`].
 pub const STATION_ALONE: u32 = 32;
+/// [`Station::flags`]: no container, but beyond an uplink.
+pub const STATION_WIRE: u32 = 64;
 
 /// Key of `ADDRESSES`.
 #[repr(C)]
@@ -282,6 +285,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
+    use super::learning::{Learned, Learning};
     use super::policer::{Policer, SubnetKey};
     use super::translation::{Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey};
     use super::vlan::{Member, MemberKey, TaggedVlans};
@@ -320,5 +324,7 @@ mod pod {
         MemberKey,
         Member,
         TaggedVlans,
+        Learned,
+        Learning,
     );
 }

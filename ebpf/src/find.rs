@@ -1,11 +1,11 @@
 //! find: where does a frame go? Asks the FDB by (L2 domain, VLAN, MAC).
 
-use crate::Tables;
 use crate::abi::translation::Mapping;
 use crate::abi::{Port, PortKey, STATION_HOST, Station, StationKey};
 use crate::parse::Frame;
 use crate::translate::rewrite::Macs;
 use crate::verdict::{PassReason, Stop};
+use crate::{Tables, learn};
 
 /// The container that a mapping leads to, and how a frame gets to it: from the bridge, as everything that is routed.
 ///
@@ -33,7 +33,10 @@ pub fn station<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> 
         return Err(Stop::Pass(PassReason::Group));
     }
     let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.destination };
-    let station = tables.station(&key).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    let station = match tables.station(&key) {
+        Some(station) => station,
+        None => learn::beyond(&key, tables).ok_or(Stop::Pass(PassReason::UnknownStation))?,
+    };
     if station.flags & STATION_HOST != 0 {
         return Err(Stop::Pass(PassReason::ToHost));
     }

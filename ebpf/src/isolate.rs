@@ -5,7 +5,8 @@
 
 use crate::Tables;
 use crate::abi::{
-    PORT_ALONE, PORT_ISOLATED, Port, PortKey, STATION_ALONE, STATION_ISOLATED, STATION_SAME_BRIDGE, Station,
+    PORT_ALONE, PORT_ISOLATED, Port, PortKey, STATION_ALONE, STATION_ISOLATED, STATION_SAME_BRIDGE,
+    STATION_WIRE, Station,
 };
 use crate::verdict::{DropReason, Stop};
 
@@ -19,7 +20,9 @@ use crate::verdict::{DropReason, Stop};
 pub fn apart(port: &Port, station: &Station) -> Result<(), Stop> {
     // One test for both, so that it costs nothing where neither is.
     if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 {
-        sociable(port)?;
+        if station.flags & STATION_WIRE == 0 {
+            sociable(port)?;
+        }
         if port.flags & PORT_ISOLATED != 0 && station.flags & STATION_ISOLATED != 0 {
             return Err(Stop::Drop(DropReason::Isolated));
         }

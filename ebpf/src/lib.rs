@@ -17,6 +17,7 @@ pub mod find;
 pub mod flow;
 pub mod isolate;
 pub mod journey;
+pub mod learn;
 pub mod mapped;
 pub mod notice;
 pub mod packet;

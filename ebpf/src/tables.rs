@@ -1,10 +1,12 @@
 //! Every question that a stage may ask of a map.
 
+use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use crate::address::Address;
+use crate::learn::Heard;
 use crate::translate::connection::Direction;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
@@ -64,6 +66,21 @@ pub trait Tables {
 
     /// Where a station is.
     fn station(&self, key: &StationKey) -> Option<Station>;
+
+    /// Where a station was heard beyond an uplink.
+    fn learned(&self, key: &StationKey) -> Option<Learned>;
+
+    /// Writes that down; false if there is no room.
+    fn learn(&self, key: &StationKey, value: &Learned) -> bool;
+
+    /// Forgets it.
+    fn unlearn(&self, key: &StationKey);
+
+    /// What has been learned by an uplink.
+    fn uplink(&self, key: &PortKey) -> Option<Learning>;
+
+    /// Counts there what came of hearing a station.
+    fn note_heard(&self, key: &PortKey, heard: Heard);
 
     /// Which container has an address.
     fn owner(&self, key: &AddressKey) -> Option<Owner>;

@@ -233,7 +233,7 @@ fn ip(address: Address) -> IpAddr {
 }
 
 /// The programs' clock.
-fn boot_time() -> u64 {
+pub(super) fn boot_time() -> u64 {
     clock_gettime(ClockId::CLOCK_BOOTTIME)
         .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
         .unwrap_or_default()

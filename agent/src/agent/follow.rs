@@ -78,6 +78,8 @@ impl Agent {
             && bridge.link != *link
         {
             self.bridge_changed(&bridge, link)?;
+        } else if let Some(uplink) = self.registry.uplinks.get(&link.index).cloned() {
+            self.uplink_changed(&uplink, link)?;
         } else {
             self.stranger_changed(link)?;
         }
@@ -185,7 +187,8 @@ impl Agent {
         let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);
         let bridges = self.registry.bridges().map(|bridge| bridge.link.index);
         let trunks = self.registry.trunks().map(|trunk| trunk.link.index);
-        for index in hosts.chain(bridges).chain(trunks).collect::<Vec<_>>() {
+        let uplinks = self.registry.uplinks.keys().copied();
+        for index in hosts.chain(bridges).chain(trunks).chain(uplinks).collect::<Vec<_>>() {
             match links.get(&index) {
                 Some(link) => self.changed(link).and_then(|()| self.shaped(index))?,
                 None => self.gone(index)?,

@@ -28,6 +28,7 @@ impl Agent {
         self.mend_trunks();
         self.mend_uplinks();
         self.sweep_flows();
+        self.sweep_learned();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             self.mend_bridge(&bridge);
         }

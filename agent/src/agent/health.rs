@@ -18,7 +18,8 @@ impl Agent {
     /// What an operator should know although an ADD would work.
     pub(super) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
-        self.warnings.iter().chain(&self.remark).cloned().chain(aside).chain(self.flows_are_full()).collect()
+        let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
+        self.warnings.iter().chain(&self.remark).cloned().chain(aside).chain(full).collect()
     }
 
     /// Has the status say this, instead of what it was last told to.

@@ -18,6 +18,7 @@ mod heal;
 mod healing;
 mod health;
 mod learn;
+mod learned;
 mod limit;
 mod mappings;
 mod masquerade;
@@ -48,6 +49,7 @@ use outside::Outside;
 pub use refusal::Refusal;
 
 use self::healing::Healing;
+use self::learned::Learning;
 use self::orphan::Orphan;
 use self::sockets::Sockets;
 use crate::bpf::expedite::Expedited;
@@ -96,6 +98,8 @@ pub struct Agent {
     /// Where the node's own processes are led to host ports.
     sockets: Sockets,
     sweeping: Sweeping,
+    /// What is known of stations beyond uplinks.
+    learning: Learning,
     events: Events,
     /// What was last told of the uplinks' capacity.
     told: Vec<(String, PoolReport, PoolReport)>,
@@ -129,6 +133,7 @@ impl Agent {
             outside: Outside::default(),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping: Sweeping::default(),
+            learning: Learning::default(),
             events: Events::default(),
             told: Vec::new(),
             healing: Healing::new(config.repairs),

@@ -108,6 +108,7 @@ impl Agent {
                 })
             })
             .collect::<Result<_, Refusal>>()?;
+        entries.extend(self.learned_reports(name)?);
         entries.sort_by(|one, other| {
             (&one.bridge, one.vid, &one.mac).cmp(&(&other.bridge, other.vid, &other.mac))
         });

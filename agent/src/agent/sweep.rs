@@ -21,6 +21,7 @@ impl Agent {
             ("ADDRESSES", self.sweep_addresses()),
             ("MAPPINGS", self.sweep_mappings()),
             ("MEMBERS", self.sweep_members()),
+            ("LEARNED", self.sweep_beyond()),
             ("SUBNETS", self.kernel.sweep_subnets(self.registry.attachments())),
         ];
         for (what, swept) in swept {
@@ -103,6 +104,14 @@ impl Agent {
             registry.by_host(ifindex).is_some_and(|attachment| {
                 attachment.port.bridge.index == bridge && attachment.is_flooded_to()
             }) || registry.uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
+        })
+    }
+
+    fn sweep_beyond(&mut self) -> Result<(), KernelError> {
+        let uplinks = &self.registry.uplinks;
+        self.kernel.sweep_uplinks(|ifindex| uplinks.contains_key(&ifindex))?;
+        self.kernel.sweep_learned(|bridge, ifindex| {
+            uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
         })
     }
 

@@ -8,7 +8,7 @@ use aya::maps::{MapError, MapInfo, MapType};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
 };
-use dataplane::abi::{self, vlan};
+use dataplane::abi::{self, learning, vlan};
 
 use super::pins::Pins;
 
@@ -45,12 +45,14 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 14] = [
+pub const MAPS: [(&str, Shape); 16] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
     ("MEMBERS", Shape::new::<vlan::MemberKey, vlan::Member>(MapType::Hash, vlan::MAX_MEMBERS)),
     ("TAGGED", Shape::new::<abi::PortKey, vlan::TaggedVlans>(MapType::Hash, vlan::MAX_MEMBERS)),
+    ("LEARNED", Shape::new::<abi::StationKey, learning::Learned>(MapType::Hash, learning::MAX_LEARNED)),
+    ("UPLINKS", Shape::new::<abi::PortKey, learning::Learning>(MapType::Hash, learning::MAX_UPLINKS)),
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),

@@ -3,6 +3,7 @@
 use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
+use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
@@ -42,6 +43,10 @@ pub struct Maps {
     pub members: HashMap<MapData, MemberKey, Member>,
     /// The VLANs that ports have tagged.
     pub tagged: HashMap<MapData, PortKey, TaggedVlans>,
+    /// Stations beyond uplinks.
+    pub learned: HashMap<MapData, StationKey, Learned>,
+    /// What has been learned by each uplink.
+    pub uplinks: HashMap<MapData, PortKey, Learning>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Which of the node's ports lead to containers.
@@ -76,6 +81,8 @@ impl Maps {
             addresses: take(ebpf, "ADDRESSES")?,
             members: take(ebpf, "MEMBERS")?,
             tagged: take(ebpf, "TAGGED")?,
+            learned: take(ebpf, "LEARNED")?,
+            uplinks: take(ebpf, "UPLINKS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,

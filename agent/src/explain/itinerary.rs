@@ -27,7 +27,7 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
         (Program::FromUplink, _) => {
             &["port", "parse", "admit", "classify", "find", "path", "form", "deliver"]
         }
-        (Program::ToUplink, _) => &["port", "parse", "reach", "deliver"],
+        (Program::ToUplink, _) => &["port", "parse", "reach", "notice", "deliver"],
     }
 }
 
@@ -36,11 +36,14 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
     match (asked, program) {
         (Asked::Here, Program::FromWire) | (Asked::Translation, _) => "translate",
         (Asked::Here, _) => "port",
-        (Asked::Port | Asked::Station, Program::ToContainer | Program::ToUplink) => "reach",
+        (Asked::Port | Asked::Station, Program::ToContainer | Program::ToUplink)
+        | (Asked::Learned, Program::ToUplink) => "reach",
         (Asked::Port, Program::FromHost) => "isolate",
-        (Asked::Owner | Asked::KernelFlow, Program::ToContainer | Program::FromHost) => "notice",
+        (Asked::Owner | Asked::KernelFlow, Program::ToContainer | Program::FromHost | Program::ToUplink) => {
+            "notice"
+        }
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
-        (Asked::Port | Asked::Station, _) => "find",
+        (Asked::Port | Asked::Station | Asked::Learned, _) => "find",
         (Asked::Owner, _) => "vouch",
         (Asked::TaggedHere, _) => "classify",
         (Asked::Tagged, _) => "form",

@@ -9,11 +9,13 @@ use aya::Pod;
 use aya::maps::lpm_trie::Key;
 use aya::maps::{HashMap as BpfHashMap, MapData, MapError};
 use dataplane::Tables;
+use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use dataplane::address::Address;
+use dataplane::learn::Heard;
 use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
@@ -31,6 +33,8 @@ pub enum Asked {
     Port,
     /// `FDB`.
     Station,
+    /// `LEARNED`, of a frame's sender or destination, and `UPLINKS`.
+    Learned,
     /// `ADDRESSES`.
     Owner,
     /// `TAGGED`, of the interface that the program runs on.
@@ -157,6 +161,38 @@ impl Tables for LiveTables<'_> {
         };
         self.look((Asked::Station, "FDB"), &self.maps.stations, (key, called), found)
     }
+
+    fn learned(&self, key: &StationKey) -> Option<Learned> {
+        let found = |known: &Learned| {
+            let seconds = self.times.boot.saturating_sub(known.seen) / 1_000_000_000;
+            format!("beyond {}, heard {seconds} s ago", self.name(known.station.ifindex))
+        };
+        self.look((Asked::Learned, "LEARNED"), &self.maps.learned, (key, mac::format(key.mac)), found)
+    }
+
+    fn learn(&self, key: &StationKey, value: &Learned) -> bool {
+        let beyond = self.name(value.station.ifindex);
+        self.note(
+            Asked::Learned,
+            format!("LEARNED[{}] would be written: beyond {beyond}", mac::format(key.mac)),
+        );
+        true
+    }
+
+    fn unlearn(&self, key: &StationKey) {
+        self.note(
+            Asked::Learned,
+            format!("LEARNED[{}] would be removed: it has moved", mac::format(key.mac)),
+        );
+    }
+
+    fn uplink(&self, key: &PortKey) -> Option<Learning> {
+        let found = |known: &Learning| format!("{} stations known", known.held);
+        let asked = (Asked::Learned, "UPLINKS");
+        self.look(asked, &self.maps.uplinks, (key, self.name(key.ifindex)), found)
+    }
+
+    fn note_heard(&self, _: &PortKey, _: Heard) {}
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         let called = format!("{}, {}", self.name(key.bridge), ip(key.address));

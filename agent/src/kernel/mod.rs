@@ -9,6 +9,7 @@ mod audit;
 mod entries;
 mod finding;
 mod hooks;
+mod learned;
 mod limit;
 mod locals;
 pub(crate) mod mappings;

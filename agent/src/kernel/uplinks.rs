@@ -16,6 +16,7 @@ impl Kernel {
     pub fn write_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         insert(&mut self.maps.tagged, uplink.port_key(), Uplink::tagged()).map_err(in_map("TAGGED"))?;
         insert(&mut self.maps.ports, uplink.port_key(), uplink.port_entry()).map_err(in_map("PORTS"))?;
+        self.write_learning(uplink)?;
         self.join(uplink.bridge.index, uplink.link.index)
     }
 
@@ -23,6 +24,7 @@ impl Kernel {
     pub fn erase_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
         let mut errors = self.erase_membership(uplink.bridge.index, uplink.link.index);
         errors.extend(remove(&mut self.maps.ports, &uplink.port_key()).map_err(in_map("PORTS")).err());
+        errors.extend(self.erase_learning(uplink));
         self.maps.clear_drops(uplink.link.index);
         errors
     }
@@ -71,6 +73,10 @@ impl Kernel {
         }
         if !self.members(uplink.bridge.index).map_err(in_map("MEMBERS"))?.contains(&index) {
             findings.push(Finding::entry("MEMBERS", name, None::<&u32>));
+        }
+        let learning = self.learning(uplink)?;
+        if learning.is_none_or(|learning| learning.mtu != link.mtu) {
+            findings.push(Finding::entry("UPLINKS", name, learning.as_ref()));
         }
         for hook in uplink.hooks() {
             findings.extend(self.audit_program(&hook)?);

@@ -16,6 +16,9 @@ const NDA_MASTER: u16 = 9;
 const STICKY: u8 = MASTER | 1 << 6;
 const MASTER: u8 = 1 << 2;
 
+/// `NTF_USE | NTF_MASTER`.
+const HEARD: u8 = 1 | 1 << 2;
+
 /// `NTF_SELF`: the interface's own list, not that of the bridge that it is a port of.
 const SELF: u8 = 1 << 1;
 
@@ -101,6 +104,14 @@ pub(crate) fn stop_listening(socket: &mut RequestSocket, index: u32, mac: Mac) -
         Err(error) if error.is_absent() => Ok(()),
         other => other,
     }
+}
+
+/// Has a bridge believe that it has just heard `mac` by its port `index`, as if a frame had come in there.
+///
+/// # Errors
+/// Netlink's.
+pub(crate) fn hear(socket: &mut RequestSocket, index: u32, mac: Mac) -> Result<(), NetlinkError> {
+    socket.create(libc::RTM_NEWNEIGH, &entry(index, libc::NUD_REACHABLE, HEARD, mac))
 }
 
 /// `struct ndmsg`, then one attribute.

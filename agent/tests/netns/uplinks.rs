@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
 
 /// A node whose interface `up0` leads to somebody outside, and a network of layer 2 with it as its uplink.
-fn stage() -> (Stage, Namespace) {
+pub(crate) fn stage() -> (Stage, Namespace) {
     let mut stage = Stage::empty();
     let outside = stage.lab.namespace("outside").unwrap();
     stage.node.namespace().pair("up0", &outside, "eth0").unwrap();
@@ -26,7 +26,7 @@ fn stage() -> (Stage, Namespace) {
     (stage, outside)
 }
 
-fn add_in(stage: &mut Stage, id: &str, key: &str, value: Value) {
+pub(crate) fn add_in(stage: &mut Stage, id: &str, key: &str, value: Value) {
     let network = stage.network.clone();
     stage.network = network.clone().with(key, value);
     stage.add(id);

@@ -10,6 +10,7 @@ use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
 use aya_log::EbpfLogger;
+use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
@@ -25,7 +26,7 @@ use shunt_agent::bpf::maps::Maps;
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Entry;
-use crate::golden::{members, outside, world};
+use crate::golden::{members, outside, uplinks, world};
 
 /// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
 const CONTEXT_BYTES: usize = 192;
@@ -58,6 +59,8 @@ pub(crate) struct Remembered {
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
     pub(crate) policers: BTreeMap<u32, Policer>,
+    pub(crate) learned: BTreeMap<StationKey, Learned>,
+    pub(crate) uplinks: BTreeMap<PortKey, Learning>,
 }
 
 /// Runs `test` in a network namespace of its own that has an interface for each ifindex of the world. It goes with the
@@ -169,6 +172,8 @@ impl Kernel {
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
         self.replace::<MemberKey, Member>("MEMBERS", members::members());
         self.replace::<PortKey, TaggedVlans>("TAGGED", members::tagged());
+        self.replace::<StationKey, Learned>("LEARNED", uplinks::learned(now));
+        self.replace::<PortKey, Learning>("UPLINKS", uplinks::learning());
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
@@ -246,7 +251,9 @@ impl Kernel {
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
         let policers = world::policers().into_iter().map(read).collect();
-        Remembered { counters, drops, kernel_flows, ports, flows, policers }
+        let learned = self.entries::<StationKey, Learned>("LEARNED").into_iter().collect();
+        let uplinks = self.entries::<PortKey, Learning>("UPLINKS").into_iter().collect();
+        Remembered { counters, drops, kernel_flows, ports, flows, policers, learned, uplinks }
     }
 
     fn decision(&mut self) -> Decision {

@@ -6,6 +6,7 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns, bpf_loop};
 use aya_ebpf::maps::lpm_trie::Key;
 use dataplane::Tables;
+use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey};
@@ -14,13 +15,14 @@ use dataplane::abi::{
     StationKey,
 };
 use dataplane::address::Address;
+use dataplane::learn::Heard;
 use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
 use crate::maps::{
-    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS,
-    SUBNETS, TAGGED,
+    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, KERNEL_FLOWS, LEARNED, LOCALS, MAPPINGS, MEMBERS, POLICERS,
+    PORTS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::neighbor;
 
@@ -63,6 +65,43 @@ impl Tables for KernelTables {
     fn station(&self, key: &StationKey) -> Option<Station> {
         // SAFETY: as in `port`.
         unsafe { FDB.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn learned(&self, key: &StationKey) -> Option<Learned> {
+        // SAFETY: as in `port`.
+        unsafe { LEARNED.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn learn(&self, key: &StationKey, value: &Learned) -> bool {
+        LEARNED.insert(key, value, ANY).is_ok()
+    }
+
+    #[inline(always)]
+    fn unlearn(&self, key: &StationKey) {
+        // The agent may have been first.
+        let _ = LEARNED.remove(key);
+    }
+
+    #[inline(always)]
+    fn uplink(&self, key: &PortKey) -> Option<Learning> {
+        // SAFETY: as in `port`.
+        unsafe { UPLINKS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn note_heard(&self, key: &PortKey, heard: Heard) {
+        let Some(uplink) = UPLINKS.get_ptr_mut(key) else { return };
+        // SAFETY: the pointer is to a live map value, whose counts are aligned words.
+        unsafe {
+            match heard {
+                Heard::New => add_atomically(&raw mut (*uplink).held, 1),
+                Heard::Refused => add_atomically(&raw mut (*uplink).refused, 1),
+                Heard::Moved => add_atomically(&raw mut (*uplink).moved, 1),
+                Heard::Again | Heard::Still => {}
+            }
+        }
     }
 
     #[inline(always)]

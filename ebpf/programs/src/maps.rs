@@ -4,6 +4,7 @@ use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::LpmTrie;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
@@ -39,6 +40,15 @@ pub(crate) static MEMBERS: HashMap<MemberKey, Member> =
 #[map]
 pub(crate) static TAGGED: HashMap<PortKey, TaggedVlans> =
     HashMap::with_max_entries(MAX_MEMBERS, BPF_F_NO_PREALLOC);
+
+/// Stations beyond uplinks. `learn` writes and reads it; what has not been heard for long the agent takes away.
+#[map]
+pub(crate) static LEARNED: HashMap<StationKey, Learned> =
+    HashMap::with_max_entries(MAX_LEARNED, BPF_F_NO_PREALLOC);
+
+/// What has been learned by each uplink. The agent makes and clears an entry with the uplink, `learn` counts in it.
+#[map]
+pub(crate) static UPLINKS: HashMap<PortKey, Learning> = HashMap::with_max_entries(MAX_UPLINKS, 0);
 
 /// Flows that are the kernel's for life. `notice`, `path` and the agent write it, `path` reads it; the least recently
 /// used go when it is full.

@@ -22,7 +22,7 @@ use crate::abi::{Port, PortKey, Station, StationKey};
 use crate::packet::Packet;
 use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, Stop, Verdict};
-use crate::{Tables, admit, count, deliver, isolate, parse, police, port, vouch};
+use crate::{Tables, admit, count, deliver, isolate, learn, parse, police, port, vouch};
 
 /// Where a member's frame goes.
 enum Destination {
@@ -69,7 +69,10 @@ fn across<P: Packet, T: Tables>(
     }
     police::flood(&frame, port, tables)?;
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
-    let Some(station) = tables.station(&key).filter(|_| !frame.destination.is_group()) else {
+    if frame.destination.is_group() {
+        return Ok(Destination::Everybody(vlan));
+    }
+    let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
         return Ok(Destination::Everybody(vlan));
     };
     if station.ifindex == here {

@@ -4,8 +4,8 @@
 //!
 //! | journey | hook | stages |
 //! |---|---|---|
-//! | [`from_uplink`] | tc ingress of the uplink | port → parse → admit → classify → find, or flood → path → form → deliver |
-//! | [`to_uplink`] | tc egress of the uplink | port → parse → drop what was tagged and not judged |
+//! | [`from_uplink`] | tc ingress of the uplink | port → parse → admit → classify → learn → find, or flood → path → form → deliver |
+//! | [`to_uplink`] | tc egress of the uplink | port → parse → drop what was tagged and not judged → notice |
 
 use super::{Destination, classify, flood, formed};
 use crate::abi::vlan::VID_ANY;
@@ -14,7 +14,7 @@ use crate::packet::Packet;
 use crate::parse::{self, Frame};
 use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, count, deliver, find, path, port};
+use crate::{Tables, count, deliver, find, learn, notice, path, port};
 
 /// The bits of a tag that are the VLAN.
 const VID: u16 = 0x0fff;
@@ -66,7 +66,7 @@ fn into_bridge<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, tables)?;
+    from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, 0, here, tables)?;
     let station = find::station(frame, port, here, tables)?;
     let receiver =
         tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
@@ -87,21 +87,34 @@ fn into_vlan<P: Packet, T: Tables>(
     if frame.destination.is_reserved() {
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }
-    from_outside(&StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.source }, tables)?;
+    from_outside(
+        &StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.source },
+        vlan.vid,
+        here,
+        tables,
+    )?;
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
-    let Some(station) = tables.station(&key).filter(|_| !frame.destination.is_group()) else {
+    if frame.destination.is_group() {
+        return Ok(Destination::Everybody(vlan));
+    }
+    let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
         return Ok(Destination::Everybody(vlan));
     };
+    if station.ifindex == here {
+        return Err(Stop::Drop(DropReason::Hairpin));
+    }
     formed(packet, vlan, &station, tables)?;
     Ok(Destination::One(deliver::into_container(packet, &station)))
 }
 
-/// Lets a frame in unless its sender's place is on this node: a container is nowhere else, whatever a wire says.
+/// Lets a frame in unless its sender's place is on this node: a container is nowhere else, whatever a wire says. Anybody else is
+/// where the frame came in.
 #[inline(always)]
-fn from_outside<T: Tables>(sender: &StationKey, tables: &T) -> Result<(), Stop> {
+fn from_outside<T: Tables>(sender: &StationKey, vid: u16, here: u32, tables: &T) -> Result<(), Stop> {
     if tables.station(sender).is_some() {
         return Err(Stop::Drop(DropReason::Impostor));
     }
+    learn::heard(sender, vid, here, tables);
     Ok(())
 }
 
@@ -117,16 +130,24 @@ pub fn to_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) ->
         Ok(port) => port,
         Err(stop) => return count::unknown(stop, here, bytes, tables),
     };
-    let verdict = Err(outwards(packet, &port, tables)).into();
+    let verdict = Err(outwards(packet, here, &port, tables)).into();
     count::arrived(&verdict, here, bytes, tables);
     verdict
 }
 
 #[inline(always)]
-fn outwards<P: Packet, T: Tables>(packet: &P, port: &Port, tables: &T) -> Stop {
+fn outwards<P: Packet, T: Tables>(packet: &mut P, here: u32, port: &Port, tables: &T) -> Stop {
     let Ok(frame) = parse::frame(packet) else { return Stop::Drop(DropReason::Truncated) };
     if frame.is_tagged() && is_bridged(packet.origin(), port, tables) {
         return Stop::Drop(DropReason::KernelsWay);
+    }
+    if !frame.is_tagged() {
+        let station = |mac| StationKey { bridge: port.bridge, vid: 0, mac };
+        learn::sent_from_within(&station(frame.source), here, tables);
+        // To a station that is known the programs would have taken it: that the kernel has it, is for a reason.
+        if learn::beyond(&station(frame.destination), tables).is_some() {
+            notice::kernel_flow(packet, &frame, port, here, tables);
+        }
     }
     Stop::Pass(PassReason::ByKernel)
 }

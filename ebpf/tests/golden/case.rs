@@ -11,6 +11,8 @@
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
+//! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
+//! unlearns: 1                      (optional) how many are forgotten
 //! flows: 2                         (optional) how many entries of translated connections were made
 //! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
@@ -139,6 +141,8 @@ pub struct Case {
     pub counts: BTreeSet<String>,
     pub asks: Vec<u32>,
     pub notes: usize,
+    pub learns: usize,
+    pub unlearns: usize,
     /// How many entries of translated connections were made.
     pub flows: usize,
     /// The bytes afterwards, where they are others.
@@ -176,6 +180,8 @@ fn read(path: &Path) -> Case {
         counts: BTreeSet::new(),
         asks: Vec::new(),
         notes: 0,
+        learns: 0,
+        unlearns: 0,
         flows: 0,
         becomes: Vec::new(),
         charges: None,
@@ -206,6 +212,8 @@ fn read(path: &Path) -> Case {
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
+                "learns" => case.learns = words[0].parse().expect("a number of stations"),
+                "unlearns" => case.unlearns = words[0].parse().expect("a number of stations"),
                 "flows" => case.flows = words[0].parse().expect("a number of entries"),
                 "charges" => {
                     let nanoseconds = words[1].parse().expect("a number of nanoseconds");

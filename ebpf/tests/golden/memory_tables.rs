@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
+use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
@@ -12,10 +13,11 @@ use dataplane::abi::{
     StationKey,
 };
 use dataplane::address::Address;
+use dataplane::learn::Heard;
 use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
-use super::{members, outside, world};
+use super::{members, outside, uplinks, world};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
@@ -26,6 +28,8 @@ pub struct MemoryTables {
     pub addresses: BTreeMap<AddressKey, Owner>,
     pub members: BTreeMap<MemberKey, Member>,
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
+    pub learned: RefCell<BTreeMap<StationKey, Learned>>,
+    pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     /// Prefixes and whether they are limited.
@@ -58,6 +62,8 @@ impl MemoryTables {
             boot_time: BOOT_TIME,
             policers: RefCell::new(world::policers().into_iter().collect()),
             subnets: world::subnets(),
+            learned: RefCell::new(uplinks::learned(BOOT_TIME).into_iter().collect()),
+            uplinks: RefCell::new(uplinks::learning().into_iter().collect()),
             ..Self::default()
         }
     }
@@ -91,6 +97,34 @@ impl Tables for MemoryTables {
 
     fn station(&self, key: &StationKey) -> Option<Station> {
         self.stations.get(key).copied()
+    }
+
+    fn learned(&self, key: &StationKey) -> Option<Learned> {
+        self.learned.borrow().get(key).copied()
+    }
+
+    fn learn(&self, key: &StationKey, value: &Learned) -> bool {
+        self.learned.borrow_mut().insert(*key, *value);
+        true
+    }
+
+    fn unlearn(&self, key: &StationKey) {
+        self.learned.borrow_mut().remove(key);
+    }
+
+    fn uplink(&self, key: &PortKey) -> Option<Learning> {
+        self.uplinks.borrow().get(key).copied()
+    }
+
+    fn note_heard(&self, key: &PortKey, heard: Heard) {
+        if let Some(uplink) = self.uplinks.borrow_mut().get_mut(key) {
+            match heard {
+                Heard::New => uplink.held += 1,
+                Heard::Refused => uplink.refused += 1,
+                Heard::Moved => uplink.moved += 1,
+                Heard::Again | Heard::Still => {}
+            }
+        }
     }
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {

@@ -1,16 +1,18 @@
 //! A fifth bridge with an uplink, and on it ports in VLANs and ports in none.
 
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use dataplane::abi::learning::{Learned, Learning, MAX_HELD};
+use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans, VID_ANY};
 use dataplane::abi::{
     PATH_ASK, PORT_ALONE, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST, STATION_PEER_UP,
-    STATION_SAME_BRIDGE,
+    STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
+use dataplane::address::Mac;
 
 use super::world::{Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-pub const PLACES: [Place; 6] = [
+pub const PLACES: [Place; 7] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
@@ -23,6 +25,8 @@ pub const PLACES: [Place; 6] = [
         restrictions: PORT_SAME_BRIDGE | PORT_ALONE,
         ..port("loft", 6005, 10)
     },
+    // Another uplink, from which no more is learned.
+    Place { restrictions: PORT_WIRE, ..port("rear", 6006, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {
@@ -37,4 +41,34 @@ pub fn members() -> impl Iterator<Item = (MemberKey, Member)> {
 
 pub fn tagged() -> (PortKey, TaggedVlans) {
     (PortKey { ifindex: 6001 }, TaggedVlans::of(&(1..=4094).collect::<Vec<_>>()))
+}
+
+/// Stations beyond the uplinks: one heard a while ago, one just now, one long ago, one by the other uplink, one in a VLAN.
+pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
+    const SECOND: u64 = 1_000_000_000;
+    [
+        (1, 0, 6001, now.saturating_sub(10 * SECOND)),
+        (2, 0, 6001, now + 1_000 * SECOND),
+        (3, 0, 6001, now.saturating_sub(400 * SECOND)),
+        (4, 0, 6006, now.saturating_sub(10 * SECOND)),
+        (5, VID_ANY, 6001, now.saturating_sub(10 * SECOND)),
+    ]
+    .map(|(number, vid, ifindex, seen)| {
+        let key = StationKey { bridge: BRIDGE, vid, mac: Mac::new([2, 0xfa, 0, 0, 0, number]) };
+        (
+            key,
+            Learned {
+                station: Station { ifindex, slot: 0, mtu: 1500, flags: STATION_WIRE },
+                seen,
+                ..Learned::default()
+            },
+        )
+    })
+    .to_vec()
+}
+
+pub fn learning() -> Vec<(PortKey, Learning)> {
+    [(6001, 4), (6006, MAX_HELD)]
+        .map(|(ifindex, held)| (PortKey { ifindex }, Learning { mtu: 1500, held, ..Learning::default() }))
+        .to_vec()
 }

@@ -11,7 +11,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Case;
 use crate::golden::memory_tables::MemoryTables;
-use crate::golden::{members, outside, world};
+use crate::golden::{members, outside, uplinks, world};
 
 /// The mark of a judged frame, as the programs set it.
 const JUDGED_MARK: u32 = 0x7368_6e74;
@@ -73,6 +73,8 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "FLOWS", &outside::flows(now));
     insert(machine, "MEMBERS", &members::members());
     insert(machine, "TAGGED", &members::tagged());
+    insert(machine, "LEARNED", &uplinks::learned(now));
+    insert(machine, "UPLINKS", &uplinks::learning());
     let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "KERNEL_FLOWS", &flows);
 }

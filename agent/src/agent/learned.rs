@@ -1,0 +1,130 @@
+//! What the programs have learned of stations beyond uplinks: aged, kept within its room, and told to the kernel's bridge, which
+//! does not hear what the fast path takes past it.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use dataplane::abi::StationKey;
+use dataplane::abi::learning::{Learned, MAX_HELD};
+use shunt_agent_api::{FdbEntry, FdbKind};
+
+use super::flows::boot_time;
+use super::{Agent, Refusal};
+use crate::kernel::KernelError;
+use crate::netlink::link::Link;
+use crate::uplink::Uplink;
+use crate::{learned, mac, seams};
+
+/// How often what was learned is looked through.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// How often at most the kernel's bridge is told of a station, in nanoseconds; it forgets one after five minutes.
+const RETOLD: u64 = 60_000_000_000;
+
+/// Of how many at most at each look, so that a flood of addresses does not keep the agent: whoever was told longest ago goes
+/// first, and in five minutes everybody has had a turn.
+const TOLD_AT_ONCE: usize = 512;
+
+/// What is remembered from one look to the next.
+#[derive(Debug, Default)]
+pub(super) struct Learning {
+    last: Option<Instant>,
+    /// Where and when each station had been heard when the kernel's bridge was told of it.
+    told: HashMap<StationKey, (u32, u64)>,
+}
+
+impl Agent {
+    /// Forgets stations that were not heard for long, if it is time, and makes room where there is none.
+    pub(super) fn sweep_learned(&mut self) {
+        if self.registry.uplinks.is_empty() {
+            return;
+        }
+        let is_due = self.learning.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
+        if !is_due && !self.is_crowded() {
+            return;
+        }
+        self.learning.last = Some(seams::now());
+        if let Err(error) = self.sweep_stations_beyond() {
+            tracing::warn!(%error, "stations beyond uplinks could not be swept");
+        }
+    }
+
+    fn is_crowded(&self) -> bool {
+        let held = |uplink| self.kernel.learning(uplink).ok().flatten().map_or(0, |learning| learning.held);
+        self.registry.uplinks.values().any(|uplink| held(uplink) > learned::CROWDED as u64)
+    }
+
+    fn sweep_stations_beyond(&mut self) -> Result<(), KernelError> {
+        let stations = self.kernel.learned()?;
+        let now = boot_time();
+        let gone: HashSet<_> = learned::stale(&stations, now).into_iter().collect();
+        gone.iter().try_for_each(|key| self.kernel.forget_learned(key))?;
+        let left: Vec<_> = stations.into_iter().filter(|(key, _)| !gone.contains(key)).collect();
+        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
+            let held = left.iter().filter(|(_, known)| known.station.ifindex == uplink.link.index).count();
+            self.kernel.write_held(&uplink, held as u64)?;
+        }
+        self.tell_the_bridge(&left, now);
+        Ok(())
+    }
+
+    /// Of whoever was heard since it was told last. What is in a VLAN the kernel's bridge has no part in.
+    fn tell_the_bridge(&mut self, stations: &[(StationKey, Learned)], now: u64) {
+        let known: HashSet<_> = stations.iter().map(|(key, _)| *key).collect();
+        self.learning.told.retain(|key, _| known.contains(key));
+        let told = &self.learning.told;
+        let is_due = |(key, known): &&(StationKey, Learned)| {
+            let is_news = told.get(key).is_none_or(|(ifindex, seen)| {
+                *ifindex != known.station.ifindex || known.seen.saturating_sub(*seen) >= RETOLD
+            });
+            // What was not heard lately may have moved to where only the kernel's bridge hears it.
+            key.vid == 0 && is_news && now.saturating_sub(known.seen) < RETOLD
+        };
+        let mut due: Vec<_> = stations.iter().filter(is_due).copied().collect();
+        due.sort_by_key(|(key, _)| told.get(key).map_or(0, |(_, seen)| *seen));
+        for (key, known) in due.into_iter().take(TOLD_AT_ONCE) {
+            let ifindex = known.station.ifindex;
+            self.learning.told.insert(key, (ifindex, known.seen));
+            if let Err(error) = self.kernel.let_hear(ifindex, key.mac) {
+                tracing::debug!(mac = mac::format(key.mac), %error, "the bridge was not told of a station");
+            }
+        }
+    }
+
+    /// Without a carrier nobody is beyond an uplink, so that other ways are tried; with another MTU everybody is learned anew.
+    pub(super) fn uplink_changed(&mut self, uplink: &Uplink, link: &Link) -> Result<(), Refusal> {
+        if !link.carrier {
+            self.kernel.forget_beyond(uplink)?;
+            // So has the kernel's bridge, which is to be told of them again.
+            self.learning.told.retain(|_, (ifindex, _)| *ifindex != uplink.link.index);
+        }
+        Ok(self.kernel.write_learning(uplink)?)
+    }
+
+    /// What an operator should know: stations that are not learned are flooded to.
+    pub(super) fn uplinks_are_full(&self) -> Vec<String> {
+        let refused = |uplink| self.kernel.learning(uplink).ok().flatten().map_or(0, |known| known.refused);
+        let uplinks = self.registry.uplinks.values().map(|uplink| (&uplink.link.name, refused(uplink)));
+        let full = uplinks.filter(|(_, refused)| *refused != 0);
+        full.map(|(name, refused)| {
+            format!("the uplink {name} has more stations than are learned, {MAX_HELD}: {refused} times there was no room")
+        })
+        .collect()
+    }
+
+    /// A [`FdbEntry`] for each station beyond an uplink that is not too old.
+    pub(super) fn learned_reports(&self, name: impl Fn(u32) -> String) -> Result<Vec<FdbEntry>, Refusal> {
+        let now = boot_time();
+        let known =
+            self.kernel.learned()?.into_iter().filter(|(_, known)| dataplane::learn::is_known(known, now));
+        let report = |(key, known): (StationKey, Learned)| FdbEntry {
+            bridge: name(key.bridge),
+            vid: known.vid,
+            mac: mac::format(key.mac),
+            port: name(known.station.ifindex),
+            kind: FdbKind::Learned,
+            age_seconds: now.saturating_sub(known.seen) / 1_000_000_000,
+        };
+        Ok(known.map(report).collect())
+    }
+}

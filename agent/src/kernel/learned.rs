@@ -1,0 +1,125 @@
+//! Map entries of what was learned beyond uplinks.
+
+use std::collections::BTreeMap;
+
+use dataplane::abi::learning::{Learned, Learning};
+use dataplane::abi::{PortKey, StationKey};
+use dataplane::address::Mac;
+
+use super::{Kernel, KernelError, in_map};
+use crate::bpf::maps::{insert, lookup, remove};
+use crate::netlink::station;
+use crate::uplink::Uplink;
+
+impl Kernel {
+    /// Every station that was learned.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn learned(&self) -> Result<Vec<(StationKey, Learned)>, KernelError> {
+        // A look begins again where a key goes meanwhile, and meets some twice.
+        let stations: BTreeMap<_, _> =
+            self.maps.learned.iter().collect::<Result<_, _>>().map_err(in_map("LEARNED"))?;
+        Ok(stations.into_iter().collect())
+    }
+
+    /// Forgets a station.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn forget_learned(&mut self, key: &StationKey) -> Result<(), KernelError> {
+        remove(&mut self.maps.learned, key).map_err(in_map("LEARNED"))
+    }
+
+    /// What has been learned by an uplink.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn learning(&self, uplink: &Uplink) -> Result<Option<Learning>, KernelError> {
+        lookup(&self.maps.uplinks, &uplink.port_key()).map_err(in_map("UPLINKS"))
+    }
+
+    /// Lets stations be learned by an uplink, those that are known staying so, unless they were learned with another MTU.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_learning(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let mtu = self.link(uplink.link.index)?.map_or(0, |link| link.mtu);
+        let known = self.learning(uplink)?;
+        if known.is_some_and(|known| known.mtu == mtu) {
+            return Ok(());
+        }
+        let learning = Learning { mtu, ..known.unwrap_or_default() };
+        insert(&mut self.maps.uplinks, uplink.port_key(), learning).map_err(in_map("UPLINKS"))?;
+        self.forget_beyond(uplink)
+    }
+
+    /// Writes how many stations are known beyond an uplink. The programs count on at the same time, and may be off by what they
+    /// learned meanwhile, until the next time.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_held(&mut self, uplink: &Uplink, held: u64) -> Result<(), KernelError> {
+        match self.learning(uplink)? {
+            Some(known) if known.held != held => {
+                let learning = Learning { held, ..known };
+                insert(&mut self.maps.uplinks, uplink.port_key(), learning).map_err(in_map("UPLINKS"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets an uplink, and every station beyond it. Goes on past errors.
+    pub(super) fn erase_learning(&mut self, uplink: &Uplink) -> Vec<KernelError> {
+        let mut errors = Vec::new();
+        errors.extend(remove(&mut self.maps.uplinks, &uplink.port_key()).map_err(in_map("UPLINKS")).err());
+        errors.extend(self.forget_beyond(uplink).err());
+        errors
+    }
+
+    /// Forgets every station beyond an uplink.
+    ///
+    /// # Errors
+    /// The kernel's; some may have been forgotten.
+    pub fn forget_beyond(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        self.retain_learned(|_, known| known.station.ifindex != uplink.link.index)
+    }
+
+    /// Forgets what an earlier agent's programs learned by interfaces that are no uplinks of those bridges any more:
+    /// `is_uplink` is asked with the bridge and the interface.
+    ///
+    /// # Errors
+    /// The kernel's; some may have been forgotten.
+    pub fn sweep_learned(&mut self, is_uplink: impl Fn(u32, u32) -> bool) -> Result<(), KernelError> {
+        self.retain_learned(|key, known| is_uplink(key.bridge, known.station.ifindex))
+    }
+
+    /// The same of the uplinks themselves.
+    ///
+    /// # Errors
+    /// The kernel's; some may have been forgotten.
+    pub fn sweep_uplinks(&mut self, is_uplink: impl Fn(u32) -> bool) -> Result<(), KernelError> {
+        let uplinks: Vec<PortKey> =
+            self.maps.uplinks.keys().collect::<Result<_, _>>().map_err(in_map("UPLINKS"))?;
+        for key in uplinks.iter().filter(|key| !is_uplink(key.ifindex)) {
+            remove(&mut self.maps.uplinks, key).map_err(in_map("UPLINKS"))?;
+        }
+        Ok(())
+    }
+
+    fn retain_learned(&mut self, keep: impl Fn(&StationKey, &Learned) -> bool) -> Result<(), KernelError> {
+        let stations = self.learned()?;
+        for (key, _) in stations.iter().filter(|(key, known)| !keep(key, known)) {
+            self.forget_learned(key)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel's bridge that a station was heard by a port, whose frames the fast path takes past it.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn let_hear(&mut self, ifindex: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(station::hear(&mut self.route, ifindex, mac)?)
+    }
+}

@@ -1,0 +1,84 @@
+//! Which stations beyond uplinks are to be forgotten: those that were not heard for long, and, of an uplink that has no more room,
+//! those that were not heard for longest.
+
+use std::collections::BTreeMap;
+
+use dataplane::abi::StationKey;
+use dataplane::abi::learning::{Learned, MAX_HELD};
+use dataplane::learn;
+
+/// An uplink with more than this is made room in.
+pub const CROWDED: usize = (MAX_HELD - MAX_HELD / 8) as usize;
+
+/// How many it then keeps.
+pub const KEPT: usize = (MAX_HELD - MAX_HELD / 4) as usize;
+
+/// The stations that are to go at the moment `now` (`CLOCK_BOOTTIME`, in nanoseconds).
+pub fn stale(stations: &[(StationKey, Learned)], now: u64) -> Vec<StationKey> {
+    let mut gone = Vec::new();
+    let mut held: BTreeMap<u32, Vec<(u64, StationKey)>> = BTreeMap::new();
+    for (key, learned) in stations {
+        if learn::is_known(learned, now) {
+            held.entry(learned.station.ifindex).or_default().push((learned.seen, *key));
+        } else {
+            gone.push(*key);
+        }
+    }
+    for mut stations in held.into_values().filter(|stations| stations.len() > CROWDED) {
+        stations.sort_unstable();
+        let surplus = stations.len() - KEPT;
+        gone.extend(stations.into_iter().take(surplus).map(|(_, key)| key));
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use dataplane::abi::Station;
+    use dataplane::abi::learning::AGEING;
+    use dataplane::address::Mac;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn station(number: u32, uplink: u32, seen: u64) -> (StationKey, Learned) {
+        let [a, b, c, d] = number.to_be_bytes();
+        let key = StationKey { bridge: 1, vid: 0, mac: Mac::new([2, 0, a, b, c, d]) };
+        let station = Station { ifindex: uplink, ..Station::default() };
+        (key, Learned { station, seen, ..Learned::default() })
+    }
+
+    proptest! {
+        #[test]
+        fn a_station_stays_until_it_was_not_heard_for_long(
+            ages in prop::collection::vec(0..2 * AGEING, 0..200),
+            now in 2 * AGEING..1 << 60,
+        ) {
+            let stations: Vec<_> =
+                (0..).zip(&ages).map(|(number, age)| station(number, 7, now - age)).collect();
+            let gone: HashSet<_> = stale(&stations, now).into_iter().collect();
+            for ((key, _), age) in stations.iter().zip(&ages) {
+                prop_assert_eq!(gone.contains(key), *age >= AGEING);
+            }
+        }
+
+        #[test]
+        fn the_oldest_of_a_crowded_uplink_go_and_no_other_uplinks(
+            extra in 1..2_000_usize,
+            others in 0..500_u32,
+        ) {
+            let count = CROWDED + extra;
+            let now = 2 * AGEING;
+            let seen = |number: u32| now - AGEING / 2 + u64::from(number);
+            let crowd = (0..count as u32).map(|number| station(number, 7, seen(number)));
+            let quiet = (0..others).map(|number| station(1 << 30 | number, 8, now - AGEING + 1));
+            let stations: Vec<_> = crowd.chain(quiet).collect();
+            let gone: HashSet<_> = stale(&stations, now).into_iter().collect();
+            for (number, (key, _)) in stations.iter().enumerate() {
+                prop_assert_eq!(gone.contains(key), number < count - KEPT);
+            }
+        }
+    }
+}
