@@ -253,9 +253,11 @@ impl Slots {
         (MAX_SLOTS - 1, (MAX_SLOTS - self.next) as usize + self.free.len())
     }
 
-    /// Gives a slot back.
+    /// Gives a slot back; the shared one stays what it is.
     pub fn give_back(&mut self, slot: u32) {
-        self.free.insert(slot);
+        if slot != NO_SLOT {
+            self.free.insert(slot);
+        }
     }
 }
 

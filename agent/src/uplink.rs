@@ -1,7 +1,7 @@
 //! What the agent knows of a bridge's uplink: an interface of the node that is a trunk port of the bridge.
 
 use dataplane::abi::vlan::TaggedVlans;
-use dataplane::abi::{NO_SLOT, PATH_FAST, PORT_WIRE, Port, PortKey};
+use dataplane::abi::{PATH_FAST, PORT_WIRE, Port, PortKey};
 use dataplane::address::Mac;
 use shunt_agent_api::Interface;
 
@@ -21,6 +21,8 @@ pub struct Uplink {
     pub bridge: Interface,
     /// Whether it was a port of the bridge before, and stays one.
     pub kept: bool,
+    /// Its counters.
+    pub slot: u32,
 }
 
 impl Uplink {
@@ -42,7 +44,7 @@ impl Uplink {
     /// What the programs know of it. Its untagged frames are in no VLAN, but the kernel's bridge's.
     pub fn port_entry(&self) -> Port {
         let bridge = self.bridge.index;
-        Port { bridge, slot: NO_SLOT, asks: PATH_FAST, flags: PORT_WIRE, vid: 0, mac: self.mac }
+        Port { bridge, slot: self.slot, asks: PATH_FAST, flags: PORT_WIRE, vid: 0, mac: self.mac }
     }
 
     /// It carries every VLAN, with its tag.

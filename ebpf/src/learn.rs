@@ -5,7 +5,7 @@
 
 use crate::Tables;
 use crate::abi::learning::{AGEING, Learned, MAX_HELD, REFRESH};
-use crate::abi::{NO_SLOT, PortKey, STATION_WIRE, Station, StationKey};
+use crate::abi::{PortKey, STATION_WIRE, Station, StationKey};
 
 /// What came of hearing a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub fn heard<T: Tables>(key: &StationKey, vid: u16, here: u32, tables: &T) {
     let Some(uplink) = tables.uplink(&PortKey { ifindex: here }) else { return };
     let mut heard = judge(known.as_ref(), here, uplink.held, now);
     if heard != Heard::Refused {
-        let station = Station { ifindex: here, slot: NO_SLOT, mtu: uplink.mtu, flags: STATION_WIRE };
+        let station = Station { ifindex: here, slot: uplink.slot, mtu: uplink.mtu, flags: STATION_WIRE };
         // Other uplinks may have taken all the room that there is.
         if !tables.learn(key, &Learned { station, seen: now, vid, pad: [0; 3] }) {
             heard = Heard::Refused;

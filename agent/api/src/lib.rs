@@ -29,8 +29,8 @@ pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError,
 pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
-    AgentStatus, AuditReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport, Limits, MappingReport,
-    PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
+    AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport,
+    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BridgeUplink, Service};

@@ -28,6 +28,28 @@ pub struct AgentStatus {
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.
     pub uplinks: Vec<String>,
+    /// The interfaces that are bridges' uplinks.
+    #[serde(default)]
+    pub bridge_uplinks: Vec<BridgeUplinkReport>,
+}
+
+/// An interface of the node that is a bridge's uplink.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BridgeUplinkReport {
+    /// The interface's name.
+    pub name: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// Stations that are known beyond it.
+    pub stations: u64,
+    /// How often a station was not learned, for want of room.
+    pub refused: u64,
+    /// How often a station has moved here from another uplink.
+    pub moved: u64,
+    /// What came in by it.
+    pub from: Traffic,
+    /// What went out by it.
+    pub to: Traffic,
 }
 
 /// `shunt-agent check`.

@@ -22,7 +22,7 @@ pub(super) type Links = HashMap<u32, Link>;
 pub(super) type Entries = BTreeMap<u32, Port>;
 
 /// Counter slots of an earlier agent's ports, by ifindex.
-type Heirlooms = HashMap<u32, u32>;
+pub(super) type Heirlooms = HashMap<u32, u32>;
 
 impl Agent {
     pub(super) fn reconcile(&mut self) -> Result<(), OpenError> {
@@ -132,7 +132,7 @@ impl Agent {
             tracing::warn!(key = %port.key, %error, "not limited");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
         }
-        self.place_uplink(port, links);
+        self.place_uplink(port, links, heirlooms);
         if host.master == Some(bridge.index) {
             self.healing.serves(host);
         }
@@ -157,7 +157,7 @@ impl Agent {
     }
 
     /// A counter slot. It may go on from what its last owner counted where it cannot be cleared.
-    fn take_some_slot(&mut self) -> Result<u32, String> {
+    pub(super) fn take_some_slot(&mut self) -> Result<u32, String> {
         let slot = self.registry.slots.take().ok_or_else(|| KernelError::Full.to_string())?;
         if let Err(error) = self.kernel.clear_slot(slot) {
             self.warn(format!("counters were not cleared: {error}"));

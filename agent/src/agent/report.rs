@@ -8,8 +8,8 @@ use dataplane::abi::ABI_VERSION;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{Count, PortCounters, STATION_HOST};
 use shunt_agent_api::{
-    AgentStatus, BridgePort, DropReport, FdbEntry, FdbKind, Limits, PortReport, ProgramReport, Traffic,
-    VlanReport,
+    AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
+    ProgramReport, Traffic, VlanReport,
 };
 
 use super::{Agent, Refusal};
@@ -39,6 +39,22 @@ impl Agent {
             repairs: self.healing.repairs,
             programs: hooks.map(|hook| self.program_report(&hook)).chain(self.sockets.reports()).collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
+            bridge_uplinks: self.registry.uplinks.values().map(|it| self.bridge_uplink_report(it)).collect(),
+        }
+    }
+
+    /// What cannot be read says nothing.
+    fn bridge_uplink_report(&self, uplink: &Uplink) -> BridgeUplinkReport {
+        let (from, to) = both_ways(self.kernel.maps.counters(uplink.slot).unwrap_or_default());
+        let known = self.kernel.learning(uplink).ok().flatten().unwrap_or_default();
+        BridgeUplinkReport {
+            name: uplink.link.name.clone(),
+            bridge: uplink.bridge.name.clone(),
+            stations: known.held,
+            refused: known.refused,
+            moved: known.moved,
+            from,
+            to,
         }
     }
 
@@ -61,7 +77,7 @@ impl Agent {
 
     fn port_report(&self, attachment: &Attachment) -> Result<PortReport, Refusal> {
         let counters = self.kernel.maps.counters(attachment.slot).map_err(in_map("COUNTERS"))?;
-        let PortCounters { from_fast, from_kernel, from_dropped, to_fast, to_kernel, to_dropped } = counters;
+        let (from, to) = both_ways(counters);
         let port = &attachment.port;
         Ok(PortReport {
             network: port.key.network.clone(),
@@ -77,8 +93,8 @@ impl Agent {
                 ingress: port.bandwidth.ingress.map(|limit| limit.rate),
                 egress: port.bandwidth.egress.map(|limit| limit.rate),
             },
-            from: traffic(from_fast, from_kernel, from_dropped),
-            to: traffic(to_fast, to_kernel, to_dropped),
+            from,
+            to,
         })
     }
 
@@ -161,6 +177,11 @@ impl Agent {
         let links = hosts.chain(uplinks).map(|link| (link.index, link.name.clone()));
         links.chain(bridges).chain(wires).collect()
     }
+}
+
+fn both_ways(counters: PortCounters) -> (Traffic, Traffic) {
+    let PortCounters { from_fast, from_kernel, from_dropped, to_fast, to_kernel, to_dropped } = counters;
+    (traffic(from_fast, from_kernel, from_dropped), traffic(to_fast, to_kernel, to_dropped))
 }
 
 fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {

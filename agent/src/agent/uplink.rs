@@ -3,9 +3,10 @@
 //! An uplink is its bridge's as long as an attachment's configuration names it. Programs are attached before it is a port,
 //! and taken away after: without them the kernel's bridge would take VLANs of the wire for its own.
 
+use dataplane::abi::NO_SLOT;
 use shunt_agent_api::{BridgePort, BridgeUplink};
 
-use super::reconcile::{Entries, Links};
+use super::reconcile::{Entries, Heirlooms, Links};
 use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
 use crate::netlink::link::Link;
@@ -84,7 +85,7 @@ impl Agent {
         if self.registry.uplinks.contains_key(&link.index) {
             return Ok(());
         }
-        let uplink = uplink_of(port, wanted, &link);
+        let uplink = uplink_of(port, wanted, &link, self.take_slot()?);
         self.strangers.remove(&link.index);
         self.registry.uplinks.insert(link.index, uplink.clone());
         let _both_at_once = self.kernel.expedite();
@@ -131,6 +132,7 @@ impl Agent {
         let mut errors: Vec<_> =
             uplink.hooks().iter().filter_map(|hook| self.kernel.detach(hook).err()).collect();
         errors.extend(self.kernel.erase_uplink(uplink));
+        self.registry.slots.give_back(uplink.slot);
         errors
     }
 
@@ -144,12 +146,15 @@ impl Agent {
     }
 
     /// Notes the uplink of an attachment that an earlier agent made.
-    pub(super) fn place_uplink(&mut self, port: &BridgePort, links: &Links) {
+    pub(super) fn place_uplink(&mut self, port: &BridgePort, links: &Links, heirlooms: &mut Heirlooms) {
         let Some(wanted) = &port.service.uplink else { return };
-        if let Some(link) = links.values().find(|link| link.name == wanted.name) {
-            let uplink = uplink_of(port, wanted, link);
-            self.registry.uplinks.entry(link.index).or_insert(uplink);
+        let Some(link) = links.values().find(|link| link.name == wanted.name) else { return };
+        if self.registry.uplinks.contains_key(&link.index) {
+            return;
         }
+        // Without counters of its own it serves all the same.
+        let slot = heirlooms.remove(&link.index).or_else(|| self.take_some_slot().ok()).unwrap_or(NO_SLOT);
+        self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
     }
 
     /// Takes over the programs of an earlier agent.
@@ -203,12 +208,13 @@ impl Agent {
     }
 }
 
-fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link) -> Uplink {
+fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -> Uplink {
     Uplink {
         link: shunt_agent_api::Interface { name: link.name.clone(), index: link.index },
         mac: link.mac.unwrap_or_default(),
         bridge: port.bridge.clone(),
         kept: wanted.kept,
+        slot,
     }
 }
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
-    AgentStatus, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport,
-    MappingReport, PortReport, Reply, Request, socket_path,
+    AgentStatus, BridgeUplinkReport, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind,
+    FlowEnds, FlowReport, MappingReport, PortReport, Reply, Request, socket_path,
 };
 
 use super::explain::explanation_text;
@@ -85,6 +85,9 @@ fn status_text(status: &AgentStatus) -> String {
     if !status.uplinks.is_empty() {
         text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));
     }
+    if !status.bridge_uplinks.is_empty() {
+        text.push_str(&format!("\n{}", bridge_uplinks_table(&status.bridge_uplinks)));
+    }
     if !status.programs.is_empty() {
         let mut table = Table::new([("PROGRAM", Left), ("INTERFACE", Left), ("MODE", Left), ("ID", Right)]);
         for program in &status.programs {
@@ -94,6 +97,36 @@ fn status_text(status: &AgentStatus) -> String {
         text.push_str(&format!("\n{table}"));
     }
     text
+}
+
+fn bridge_uplinks_table(uplinks: &[BridgeUplinkReport]) -> Table<10> {
+    let mut table = Table::new([
+        ("BRIDGE UPLINK", Left),
+        ("OF", Left),
+        ("STATIONS", Right),
+        ("CAME IN", Right),
+        ("FAST", Right),
+        ("KERNEL", Right),
+        ("DROPPED", Right),
+        ("WENT OUT", Right),
+        ("FAST", Right),
+        ("KERNEL", Right),
+    ]);
+    for uplink in uplinks {
+        table.row([
+            uplink.name.clone(),
+            uplink.bridge.clone(),
+            grouped(uplink.stations),
+            bytes(uplink.from.bytes),
+            grouped(uplink.from.fast),
+            grouped(uplink.from.kernel),
+            grouped(uplink.from.dropped),
+            bytes(uplink.to.bytes),
+            grouped(uplink.to.fast),
+            grouped(uplink.to.kernel),
+        ]);
+    }
+    table
 }
 
 fn ports_text(ports: &[PortReport]) -> String {

@@ -39,17 +39,18 @@ impl Kernel {
         lookup(&self.maps.uplinks, &uplink.port_key()).map_err(in_map("UPLINKS"))
     }
 
-    /// Lets stations be learned by an uplink, those that are known staying so, unless they were learned with another MTU.
+    /// Lets stations be learned by an uplink, those that are known staying so, unless they were learned with another MTU
+    /// or other counters.
     ///
     /// # Errors
     /// The kernel's.
     pub fn write_learning(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         let mtu = self.link(uplink.link.index)?.map_or(0, |link| link.mtu);
         let known = self.learning(uplink)?;
-        if known.is_some_and(|known| known.mtu == mtu) {
+        let learning = Learning { mtu, slot: uplink.slot, ..known.unwrap_or_default() };
+        if known == Some(learning) {
             return Ok(());
         }
-        let learning = Learning { mtu, ..known.unwrap_or_default() };
         insert(&mut self.maps.uplinks, uplink.port_key(), learning).map_err(in_map("UPLINKS"))?;
         self.forget_beyond(uplink)
     }

@@ -75,7 +75,7 @@ impl Kernel {
             findings.push(Finding::entry("MEMBERS", name, None::<&u32>));
         }
         let learning = self.learning(uplink)?;
-        if learning.is_none_or(|learning| learning.mtu != link.mtu) {
+        if learning.is_none_or(|learning| (learning.mtu, learning.slot) != (link.mtu, uplink.slot)) {
             findings.push(Finding::entry("UPLINKS", name, learning.as_ref()));
         }
         for hook in uplink.hooks() {

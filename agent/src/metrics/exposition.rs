@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use shunt_agent_api::{
-    AgentStatus, Allocation, CapacityReport, DropReport, MappingReport, PoolReport, PortReport, Traffic,
-    UplinkReport,
+    AgentStatus, Allocation, BridgeUplinkReport, CapacityReport, DropReport, MappingReport, PoolReport,
+    PortReport, Traffic, UplinkReport,
 };
 
 /// What the agent says of itself at one moment.
@@ -38,6 +38,7 @@ pub struct Snapshot {
 pub fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
     let mut page = Page(Registry::with_prefix("shunt"));
     page.agent(&snapshot.status);
+    page.bridge_uplinks(&snapshot.status.bridge_uplinks);
     page.ports(&snapshot.ports);
     page.mappings(&snapshot.mappings);
     page.drops(&snapshot.drops);
@@ -100,6 +101,35 @@ impl Page {
             ([("program", program.name.clone()), ("mode", mode)], 1.0)
         });
         self.gauges("programs", "Programs on interfaces", programs);
+    }
+
+    fn bridge_uplinks(&mut self, uplinks: &[BridgeUplinkReport]) {
+        type Figure = fn(&Traffic) -> u64;
+        let of = |uplink: &BridgeUplinkReport| {
+            [("uplink", uplink.name.clone()), ("bridge", uplink.bridge.clone())]
+        };
+        let ways = || {
+            let both = |uplink| [(of(uplink), "from", uplink.from), (of(uplink), "to", uplink.to)];
+            uplinks.iter().flat_map(both)
+        };
+        let paths: [(&'static str, Figure); 2] =
+            [("fast", |traffic| traffic.fast), ("kernel", |traffic| traffic.kernel)];
+        let packets = ways().flat_map(|([uplink, bridge], way, traffic)| {
+            paths.map(|(path, figure)| {
+                let labels = [("direction", way.to_owned()), ("path", path.to_owned())];
+                let [direction, path] = labels;
+                ([uplink.clone(), bridge.clone(), direction, path], figure(&traffic))
+            })
+        });
+        self.counters("bridge_uplink_packets", "Packets of bridges' uplinks, by path", packets);
+        let bytes = ways().map(|([uplink, bridge], way, traffic)| {
+            ([uplink, bridge, ("direction", way.to_owned())], traffic.bytes)
+        });
+        self.counters("bridge_uplink_bytes", "Bytes of bridges' uplinks, Ethernet headers included", bytes);
+        let stations = uplinks.iter().map(|uplink| (of(uplink), uplink.stations as f64));
+        self.gauges("bridge_uplink_stations", "Stations known beyond bridges' uplinks", stations);
+        let refused = uplinks.iter().map(|uplink| (of(uplink), uplink.refused));
+        self.counters("bridge_uplink_unlearned_stations", "Stations not learned, for want of room", refused);
     }
 
     fn ports(&mut self, ports: &[PortReport]) {

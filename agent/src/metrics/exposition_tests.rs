@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shunt_agent_api::{Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport};
+use shunt_agent_api::{
+    BridgeUplinkReport, Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport,
+};
 
 use super::*;
 
@@ -29,6 +31,15 @@ fn snapshot() -> Snapshot {
                 id: 6,
             }],
             uplinks: vec!["eth1".into()],
+            bridge_uplinks: vec![BridgeUplinkReport {
+                name: "eth2".into(),
+                bridge: "cni0".into(),
+                stations: 12,
+                refused: 3,
+                moved: 1,
+                from: traffic(40),
+                to: traffic(50),
+            }],
         },
         ports: vec![PortReport {
             network: "net".into(),
@@ -103,6 +114,11 @@ fn the_page_is_what_prometheus_reads() {
         r#"shunt_dropped_packets_total{host_interface="veth1",stage="police",reason="rate_exceeded"} 2"#
             .to_owned(),
         r#"shunt_uplink_free_bytes_per_second{uplink="eth1",direction="egress"} 900.0"#.to_owned(),
+        r#"shunt_bridge_uplink_packets_total{uplink="eth2",bridge="cni0",direction="from",path="fast"} 39"#
+            .to_owned(),
+        r#"shunt_bridge_uplink_bytes_total{uplink="eth2",bridge="cni0",direction="to"} 5000"#.to_owned(),
+        r#"shunt_bridge_uplink_stations{uplink="eth2",bridge="cni0"} 12.0"#.to_owned(),
+        r#"shunt_bridge_uplink_unlearned_stations_total{uplink="eth2",bridge="cni0"} 3"#.to_owned(),
         "shunt_slots_free 8".to_owned(),
         "shunt_flows 3".to_owned(),
         r#"shunt_mapping_flows{network="net",container="c1",protocol="tcp",host_address="",host_port="8080"} 3.0"#.to_owned(),

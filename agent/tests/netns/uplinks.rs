@@ -138,6 +138,51 @@ fn a_conversation_with_the_wire_comes_in_by_the_fast_path_and_is_explained_so() 
 }
 
 #[test]
+fn what_passes_an_uplink_is_counted_by_direction_and_path_and_by_the_next_agent_too() {
+    let (mut stage, outside) = stage();
+    stage.add("open");
+    let (open, wire) = (tap(&stage.sandboxes[0]), Wire::tap(&outside, "eth0"));
+    let uplink = |stage: &Stage| {
+        let [uplink] = &stage.node.agent().status().unwrap().bridge_uplinks[..] else {
+            panic!("there is one uplink");
+        };
+        assert_eq!((uplink.name.as_str(), uplink.bridge.as_str()), ("up0", "cni0"));
+        uplink.clone()
+    };
+    let before = uplink(&stage);
+    for number in 0..10 {
+        wire.send(&frame(open.mac(), wire.mac(), &format!("in {number} ends")));
+        wire.send(&frame(BROADCAST, wire.mac(), "to everybody"));
+        wire.send(&frame(open.mac(), open.mac(), "an impostor"));
+    }
+    open.until(|frame| says(frame, "in 9 ends"));
+    for number in 0..10 {
+        open.send(&frame(BROADCAST, open.mac(), "to everybody"));
+        open.send(&frame(wire.mac(), open.mac(), &format!("out {number} ends")));
+    }
+    wire.until(|frame| says(frame, "out 9 ends"));
+    let after = uplink(&stage);
+    // Others have something to say, too: the kernels at both ends look for their neighbours.
+    for (what, more) in [
+        ("in, fast", after.from.fast - before.from.fast),
+        ("in, by the kernel", after.from.kernel - before.from.kernel),
+        ("in, dropped", after.from.dropped - before.from.dropped),
+        ("out, fast", after.to.fast - before.to.fast),
+        ("out, by the kernel", after.to.kernel - before.to.kernel),
+    ] {
+        assert!(more >= 10, "{what}: {more} in {before:?} {after:?}");
+    }
+    assert!(after.from.bytes >= before.from.bytes + 20 * 60, "{before:?} {after:?}");
+    stage.node.agent_mut().kill().unwrap();
+    stage.node.restart_agent().unwrap();
+    let adopted = uplink(&stage);
+    assert!(
+        adopted.from.fast >= after.from.fast && adopted.to.fast >= after.to.fast,
+        "{after:?} {adopted:?}"
+    );
+}
+
+#[test]
 fn an_uplink_is_given_back_by_its_last_container_and_kept_by_a_new_agent() {
     let (mut stage, outside) = stage();
     stage.add("open");
@@ -178,11 +223,12 @@ fn what_can_be_no_uplink_is_refused_with_its_own_code_and_nothing_stays() {
     let run =
         |stage: &Stage, arguments: &[&str]| drop(stage.node.namespace().command("ip", arguments).unwrap());
     run(&stage, &["link", "add", "other", "type", "bridge"]);
-    for (name, changes) in [("in-other", &["master", "other"][..]), ("addressed", &[])] {
+    for (name, changes) in [("in-other", &["master", "other"][..]), ("addressed", &[]), ("below", &[])] {
         run(&stage, &["link", "add", name, "type", "veth", "peer", "name", &format!("{name}-p")]);
         run(&stage, &[&["link", "set", name, "up"], changes].concat());
     }
     run(&stage, &["address", "add", "192.0.2.9/24", "dev", "addressed"]);
+    run(&stage, &["link", "add", "link", "below", "name", "above", "type", "macvlan"]);
     stage.empty = stage.node.inventory().unwrap();
     let container = Container::create(&stage.lab, "victim").unwrap();
     let cases = [
@@ -191,6 +237,7 @@ fn what_can_be_no_uplink_is_refused_with_its_own_code_and_nothing_stays() {
         ("in-other", "is in other already"),
         ("addressed", "192.0.2.9/24"),
         ("lo", "no Ethernet"),
+        ("below", "is busy: above is on it"),
     ];
     for (uplink, why) in cases {
         let network = stage.network.clone().with("uplink", json!(uplink));

@@ -175,6 +175,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             attachments: books.ports.len(),
             programs: Vec::new(),
             uplinks: Vec::new(),
+            bridge_uplinks: Vec::new(),
         }),
         Request::Capacity => Reply::Capacity(books.capacity.clone()),
         _ => refusal(ErrorKind::Malformed, "not in these books"),

@@ -39,8 +39,8 @@ pub struct Learned {
 pub struct Learning {
     /// The largest payload that the uplink takes, in bytes without the Ethernet header.
     pub mtu: u32,
-    /// Zero.
-    pub pad: u32,
+    /// Its counters: what goes to a station beyond it is counted there.
+    pub slot: u32,
     /// How many stations are known there, as far as has been counted.
     pub held: u64,
     /// How many were not learned for want of room.

@@ -34,7 +34,7 @@ pub fn from_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
         }
         Err(stop) => Err(stop).into(),
     };
-    count::arrived(&verdict, here, bytes, tables);
+    count::sent(&verdict, &port, here, bytes, tables);
     verdict
 }
 
@@ -131,7 +131,7 @@ pub fn to_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) ->
         Err(stop) => return count::unknown(stop, here, bytes, tables),
     };
     let verdict = Err(outwards(packet, here, &port, tables)).into();
-    count::arrived(&verdict, here, bytes, tables);
+    count::received(&verdict, &port, here, bytes, tables);
     verdict
 }
 

@@ -58,7 +58,7 @@ pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
         (
             key,
             Learned {
-                station: Station { ifindex, slot: 0, mtu: 1500, flags: STATION_WIRE },
+                station: Station { ifindex, slot: slot(ifindex), mtu: 1500, flags: STATION_WIRE },
                 seen,
                 ..Learned::default()
             },
@@ -69,6 +69,12 @@ pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
 
 pub fn learning() -> Vec<(PortKey, Learning)> {
     [(6001, 4), (6006, MAX_HELD)]
-        .map(|(ifindex, held)| (PortKey { ifindex }, Learning { mtu: 1500, held, ..Learning::default() }))
+        .map(|(ifindex, held)| {
+            (PortKey { ifindex }, Learning { mtu: 1500, slot: slot(ifindex), held, ..Learning::default() })
+        })
         .to_vec()
+}
+
+fn slot(ifindex: u32) -> u32 {
+    PLACES.iter().find(|place| place.ifindex == ifindex).expect("a place").slot()
 }
