@@ -68,6 +68,39 @@ pub fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection<'_>) -> boo
     flows.iter().filter(goes).map(|(key, _)| *key).collect()
 }
 
+/// How many entries have made room for others: what was made, and is neither there nor was removed by us.
+#[derive(Debug, Default)]
+pub struct Evictions {
+    /// What was missing when we began; an earlier agent knew why.
+    before: Option<u64>,
+    removed: u64,
+    counted: u64,
+}
+
+impl Evictions {
+    /// Counts what is missing when `made` entries have been made and `present` are there. Entries come and go meanwhile,
+    /// so the figure may lag behind; it never falls.
+    pub fn see(&mut self, made: u64, present: u64) {
+        let missing = made.wrapping_sub(present).wrapping_sub(self.removed);
+        let before = *self.before.get_or_insert(missing);
+        let counted = missing.wrapping_sub(before);
+        // A difference below zero: more were made during the look than have ever been evicted.
+        if counted < u64::MAX / 2 {
+            self.counted = self.counted.max(counted);
+        }
+    }
+
+    /// So many were removed by us.
+    pub fn remove(&mut self, entries: u64) {
+        self.removed += entries;
+    }
+
+    /// How many have been counted so far.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +153,21 @@ mod tests {
         let [_, (other_key, other)] = pair(1, 20 * SECOND, now);
         let mixed = Flows::from([(key, half), (other_key, other)]);
         assert_eq!(stale(&mixed, now, |_| true).len(), 2, "halves of two connections are none");
+    }
+
+    #[test]
+    fn what_was_made_and_is_neither_there_nor_swept_was_evicted() {
+        let mut evictions = Evictions::default();
+        let mut counted = |made, present, swept| {
+            evictions.see(made, present);
+            evictions.remove(swept);
+            evictions.counted()
+        };
+        assert_eq!(counted(100, 60, 10), 0, "of what was before nobody knows");
+        assert_eq!(counted(100, 50, 0), 0, "we have swept them");
+        assert_eq!(counted(120, 67, 0), 3);
+        assert_eq!(counted(120, 80, 0), 3, "some were made during the look");
+        assert_eq!(counted(130, 60, 0), 20);
     }
 
     #[test]

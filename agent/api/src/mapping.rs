@@ -17,6 +17,9 @@ pub struct PortMapping {
     pub host_port: u16,
     /// The container's port.
     pub container_port: u16,
+    /// Whether the container sees the node instead of its clients.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masquerade: bool,
 }
 
 impl fmt::Display for PortMapping {

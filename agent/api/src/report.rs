@@ -24,6 +24,9 @@ pub struct AgentStatus {
     /// How often something was repaired that somebody else had altered, since the agent's start.
     #[serde(default)]
     pub repairs: u64,
+    /// How many entries of translated connections, two for each, have made room for others since then.
+    #[serde(default)]
+    pub flow_evictions: u64,
     /// Every attached program.
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use aya::Pod;
-use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo};
+use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
 use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use dataplane::address::Address;
 use dataplane::translate::connection::Phase;
@@ -18,7 +18,7 @@ use shunt_agent_api::{FlowEnds, FlowReport, MappingReport, Protocol};
 
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
-use crate::flows::{self, Connection, Flows};
+use crate::flows::{self, Connection, Evictions, Flows};
 use crate::kernel::KernelError;
 use crate::seams;
 
@@ -37,6 +37,7 @@ pub(super) struct Sweeping {
     leftovers: bool,
     /// How many percent of the map the last sweep found in use.
     in_use: Arc<AtomicU32>,
+    evictions: Arc<Mutex<Evictions>>,
 }
 
 impl Agent {
@@ -57,9 +58,9 @@ impl Agent {
         }
         // Once more after the last mapping has gone.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_mapped);
-        let [flows, mappings] = ["FLOWS", "MAPPINGS"].map(|name| self.kernel.map_pin(name));
-        let in_use = Arc::clone(&self.sweeping.in_use);
-        let sweep = move || match sweep(&flows, &mappings, &in_use) {
+        let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE"].map(|name| self.kernel.map_pin(name));
+        let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
+        let sweep = move || match sweep(&pins, &in_use, &evictions) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
             Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
@@ -75,10 +76,16 @@ impl Agent {
         let in_use = self.sweeping.in_use.load(Ordering::Relaxed);
         (in_use >= FULL).then(|| {
             format!(
-                "{in_use}% of the room for translated connections is in use: the least recently used are forgotten; \
-                 see max_flows"
+                "{in_use}% of the room for translated connections is in use: the least recently used are forgotten, \
+                 {} entries so far; see max_flows",
+                self.flow_evictions()
             )
         })
+    }
+
+    /// Entries of translated connections that have made room for others, as the sweeps have seen it.
+    pub(super) fn flow_evictions(&self) -> u64 {
+        self.sweeping.evictions.lock().unwrap_or_else(PoisonError::into_inner).counted()
     }
 
     /// A [`FlowReport`] per translated connection.
@@ -142,10 +149,19 @@ impl Agent {
 }
 
 /// Removes what is over. How many entries that were.
-fn sweep(flows: &Path, mappings: &Path, in_use: &AtomicU32) -> Result<usize, MapError> {
+fn sweep(
+    [flows, mappings, made]: &[PathBuf; 3],
+    in_use: &AtomicU32,
+    evictions: &Mutex<Evictions>,
+) -> Result<usize, MapError> {
     let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
+    let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
+    // Before the walk: what is made meanwhile is found and not counted, so that none seems to be evicted.
+    let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
     let found = read(&map)?;
+    let evictions = || evictions.lock().unwrap_or_else(PoisonError::into_inner);
+    evictions().see(made, found.len() as u64);
     let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
     in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
     let is_mapped = |connection: &Connection<'_>| {
@@ -168,6 +184,7 @@ fn sweep(flows: &Path, mappings: &Path, in_use: &AtomicU32) -> Result<usize, Map
             map.get(key, 0).is_ok_and(|flow| found.get(key).is_some_and(|old| old.begun == flow.begun));
         swept += usize::from(is_same && map.remove(key).is_ok());
     }
+    evictions().remove(swept as u64);
     Ok(swept)
 }
 

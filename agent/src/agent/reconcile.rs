@@ -83,6 +83,7 @@ impl Agent {
         self.read_addresses()?;
         self.watch_wires();
         self.abort_stranded(&[]);
+        self.sweep_flows_soon();
         self.sweep_wires();
         self.kernel.remove_older();
         if let Err(error) = self.masquerade() {

@@ -37,6 +37,7 @@ impl Agent {
             warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
             repairs: self.healing.repairs,
+            flow_evictions: self.flow_evictions(),
             programs: hooks.map(|hook| self.program_report(&hook)).chain(self.sockets.reports()).collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
             bridge_uplinks: self.registry.uplinks.values().map(|it| self.bridge_uplink_report(it)).collect(),

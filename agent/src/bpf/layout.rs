@@ -45,7 +45,7 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 16] = [
+pub const MAPS: [(&str, Shape); 17] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -58,6 +58,7 @@ pub const MAPS: [(&str, Shape); 16] = [
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
+    ("FLOWS_MADE", Shape::new::<u32, u64>(MapType::PerCpuArray, 1)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
     ("SUBNETS", Shape::new::<SubnetPrefix, u32>(MapType::LpmTrie, abi::policer::MAX_SUBNETS)),
@@ -112,7 +113,7 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
 /// changes; the others are taken over from an agent of an older version with what is in them.
 fn same_since(map: &str) -> u32 {
     match map {
-        "FLOWS" | "KERNEL_FLOWS" | "DROPS" => 0,
+        "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "DROPS" => 0,
         // Written anew from the state files and what netlink says.
         _ => 1,
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use dataplane::abi::PortKey;
-use dataplane::abi::translation::{Mapping, MappingKey};
+use dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
 use dataplane::address::Address;
 use shunt_agent_api::{PortMapping, Protocol};
 
@@ -35,10 +35,11 @@ impl Attachment {
             ..Mapping::default()
         };
         self.port.mappings.iter().map(move |mapping| {
-            let PortMapping { protocol, host_ip, host_port, container_port } = *mapping;
+            let PortMapping { protocol, host_ip, host_port, container_port, masquerade } = *mapping;
             let address = host_ip.map(Address::from).unwrap_or_default();
             let key = MappingKey { address, port: host_port.into(), protocol: number(protocol), pad: 0 };
-            (key, Mapping { port: container_port.into(), ..value })
+            let flags = if masquerade { MAPPING_MASQUERADED } else { 0 };
+            (key, Mapping { port: container_port.into(), flags, ..value })
         })
     }
 }

@@ -96,6 +96,10 @@ impl Page {
         let repairs = Counter::<u64>::default();
         repairs.inc_by(status.repairs);
         self.0.register("repairs", "Repairs of what others had altered", repairs);
+        let evictions = Counter::<u64>::default();
+        evictions.inc_by(status.flow_evictions);
+        let help = "Entries of translated connections, two for each, that made room for others";
+        self.0.register("flow_evictions", help, evictions);
         let programs = status.programs.iter().map(|program| {
             let mode = format!("{:?}", program.mode).to_lowercase();
             ([("program", program.name.clone()), ("mode", mode)], 1.0)

@@ -24,6 +24,7 @@ fn snapshot() -> Snapshot {
             warnings: vec!["a \"quoted\"\nwarning".into()],
             attachments: 1,
             repairs: 5,
+            flow_evictions: 7,
             programs: vec![ProgramReport {
                 name: "from_container".into(),
                 ifname: "veth1".into(),
@@ -107,6 +108,7 @@ fn the_page_is_what_prometheus_reads() {
         r#"shunt_build_info{version="1.2.3",abi="4"} 1"#.to_owned(),
         "# TYPE shunt_agent_healthy gauge\nshunt_agent_healthy 1".to_owned(),
         "# TYPE shunt_repairs counter\nshunt_repairs_total 5".to_owned(),
+        "# TYPE shunt_flow_evictions counter\nshunt_flow_evictions_total 7".to_owned(),
         format!(r#"shunt_port_packets_total{{{port},direction="from",path="fast"}} 9"#),
         format!(r#"shunt_port_packets_total{{{port},direction="to",path="kernel"}} 1"#),
         format!(r#"shunt_port_bytes_total{{{port},direction="to"}} 2000"#),

@@ -93,6 +93,10 @@ fn a_connection_that_lives_outlives_a_flood_that_fills_the_table() {
         let warnings = agent.status().unwrap().warnings;
         warnings.iter().any(|warning| warning.contains("translated connections"))
     });
+    // Two entries for each of 12,000, and room for 4,096.
+    stage.wait_until("what was forgotten is counted", |agent| {
+        agent.status().unwrap().flow_evictions >= 10_000
+    });
     // And a new one finds its place.
     stage.open(&stage.outside, Protocol::Tcp, NODE[1], 8080).chat(5, 100).unwrap();
 }

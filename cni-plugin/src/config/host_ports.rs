@@ -8,14 +8,15 @@ use super::{ConfigError, PortMapping};
 
 const KEY: &str = "runtimeConfig.portMappings";
 
-/// Decides. An unspecified address of the node means any; a repeated mapping is a mistake.
+/// Decides. An unspecified address of the node means any; a repeated mapping is a mistake. With `masquerade` the container is
+/// to see the node instead of its clients.
 ///
 /// # Errors
 /// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
-pub(super) fn of(mappings: &[PortMapping]) -> Result<Vec<HostPort>, ConfigError> {
+pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostPort>, ConfigError> {
     let mut ports: Vec<HostPort> = Vec::new();
     for mapping in mappings {
-        let port = read(mapping)?;
+        let port = HostPort { masquerade, ..read(mapping)? };
         let is_same = |other: &HostPort| {
             (other.protocol, other.host_port) == (port.protocol, port.host_port)
                 && (other.host_ip == port.host_ip || other.host_ip.is_none() || port.host_ip.is_none())
@@ -56,7 +57,8 @@ fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
     if host_ip.is_some_and(|ip| ip.is_multicast()) {
         return Err(invalid("a hostIP is no group's".to_owned()));
     }
-    Ok(HostPort { protocol, host_ip, host_port: *host_port, container_port: *container_port })
+    let (host_port, container_port) = (*host_port, *container_port);
+    Ok(HostPort { protocol, host_ip, host_port, container_port, masquerade: false })
 }
 
 fn invalid(why: String) -> ConfigError {
@@ -74,9 +76,14 @@ mod tests {
     #[test]
     fn an_unspecified_address_means_any_and_a_protocol_comes_in_any_case() {
         for (protocol, host_ip) in [("TCP", ""), ("tcp", "0.0.0.0"), ("", "::")] {
-            let ports = of(&[mapping(8080, protocol, host_ip)]).unwrap();
-            let wanted =
-                HostPort { protocol: Protocol::Tcp, host_ip: None, host_port: 8080, container_port: 80 };
+            let ports = of(&[mapping(8080, protocol, host_ip)], true).unwrap();
+            let wanted = HostPort {
+                protocol: Protocol::Tcp,
+                host_ip: None,
+                host_port: 8080,
+                container_port: 80,
+                masquerade: true,
+            };
             assert_eq!(ports, [wanted], "{protocol} {host_ip}");
         }
     }
@@ -93,15 +100,16 @@ mod tests {
             vec![mapping(8080, "tcp", ""), mapping(8080, "tcp", "10.0.0.1")],
         ];
         for mappings in wrong {
-            assert!(matches!(of(&mappings), Err(ConfigError::Invalid { .. })), "{mappings:?}");
+            assert!(matches!(of(&mappings, false), Err(ConfigError::Invalid { .. })), "{mappings:?}");
         }
-        of(&[mapping(8080, "tcp", "10.0.0.2"), mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "udp", "")])
-            .unwrap();
+        let several =
+            [mapping(8080, "tcp", "10.0.0.2"), mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "udp", "")];
+        of(&several, false).unwrap();
     }
 
     #[test]
     fn a_mapping_of_the_other_family_is_skipped() {
-        let ports = of(&[mapping(8080, "tcp", "2001:db8::1"), mapping(8081, "tcp", "")]).unwrap();
+        let ports = of(&[mapping(8080, "tcp", "2001:db8::1"), mapping(8081, "tcp", "")], false).unwrap();
         let left = answered_by(ports, &[IpAddr::from([10, 0, 0, 5])]);
         assert_eq!(left.iter().map(|port| port.host_port).collect::<Vec<_>>(), [8081]);
     }

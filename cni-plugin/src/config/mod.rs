@@ -183,10 +183,13 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
     pub fn host_ports(&self, ips: &[IpAddr]) -> Result<Vec<HostPort>, ConfigError> {
+        let mut masquerade = false;
         if self.personality == Personality::Portmap {
-            portmap::check(&decode(&self.value)?)?;
+            let portmap = decode(&self.value)?;
+            portmap::check(&portmap)?;
+            masquerade = portmap::masquerades(&portmap);
         }
-        let ports = host_ports::of(&self.network.runtime_config.port_mappings)?;
+        let ports = host_ports::of(&self.network.runtime_config.port_mappings, masquerade)?;
         Ok(host_ports::answered_by(ports, ips))
     }
 

@@ -1,8 +1,9 @@
 //! The keys of the reference `portmap`, which it has besides the capability.
 //!
-//! No packet of a host port meets iptables, conntrack or a mark here, and every client is answered the way it came: `snat`,
-//! `markMasqBit`, `externalSetMarkChain` and `backend` say how the reference makes that so with rules, and change nothing.
-//! They are read, so that what the reference would refuse is refused.
+//! No packet of a host port meets iptables, conntrack or a mark here: `markMasqBit`, `externalSetMarkChain` and `backend` say how
+//! the reference makes its rules, and change nothing. Nor does `snat`: where the reference masquerades by it, from the loopback and
+//! from the container's own subnet, there would be no answer otherwise. `masqAll` does what it does there.
+//! All are read, so that what the reference would refuse is refused.
 
 use serde::Deserialize;
 
@@ -29,8 +30,8 @@ pub(super) struct Portmap {
 /// Checks them.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for what the reference refuses. [`ConfigError::NotBuilt`] for `masqAll`, because clients keep
-/// their addresses, and for conditions, without which a mapping would lead further than was meant.
+/// [`ConfigError::Invalid`] for what the reference refuses. [`ConfigError::NotBuilt`] for conditions, without which a mapping
+/// would lead further than was meant.
 pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
     let invalid = |key, why: String| Err(ConfigError::Invalid { key, why });
     if portmap.mark_masq_bit.is_some() && portmap.external_set_mark_chain.is_some() {
@@ -44,10 +45,6 @@ pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
     {
         return invalid("backend", format!("`{backend}` is none of iptables, nftables"));
     }
-    // Without snat the reference's masqAll does nothing.
-    if portmap.masq_all && portmap.snat != Some(false) {
-        return Err(ConfigError::NotBuilt { key: "masqAll" });
-    }
     for (key, conditions) in
         [("conditionsV4", &portmap.conditions_v4), ("conditionsV6", &portmap.conditions_v6)]
     {
@@ -56,6 +53,11 @@ pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// Whether the container is to see the node instead of its clients. Without `snat` the reference's `masqAll` does nothing.
+pub(super) fn masquerades(portmap: &Portmap) -> bool {
+    portmap.masq_all && portmap.snat != Some(false)
 }
 
 #[cfg(test)]
@@ -81,6 +83,20 @@ mod tests {
     }
 
     #[test]
+    fn all_clients_are_hidden_where_the_reference_hides_them() {
+        for (keys, hides) in [
+            (json!({}), false),
+            (json!({ "snat": true }), false),
+            (json!({ "masqAll": true }), true),
+            (json!({ "masqAll": true, "snat": true }), true),
+            (json!({ "masqAll": true, "snat": false }), false),
+        ] {
+            let portmap: Portmap = serde_json::from_value(keys.clone()).unwrap();
+            assert_eq!(masquerades(&portmap), hides, "{keys}");
+        }
+    }
+
+    #[test]
     fn what_the_reference_refuses_is_refused_and_what_would_mean_more_is_named() {
         for (keys, key) in [
             (json!({ "externalSetMarkChain": "X", "markMasqBit": 13 }), "externalSetMarkChain"),
@@ -93,7 +109,6 @@ mod tests {
             assert!(named, "{keys}: {refused:?}");
         }
         for (keys, key) in [
-            (json!({ "masqAll": true }), "masqAll"),
             (json!({ "conditionsV4": ["-s", "192.0.2.0/24"] }), "conditionsV4"),
             (json!({ "conditionsV6": ["-s", "2001:db8::/32"] }), "conditionsV6"),
         ] {

@@ -170,6 +170,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             abi: 1,
             healthy: books.ailments.is_empty(),
             repairs: 0,
+            flow_evictions: 0,
             reasons: books.ailments.clone(),
             warnings: Vec::new(),
             attachments: books.ports.len(),

@@ -75,6 +75,11 @@ pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entrie
 #[map]
 pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_max_entries(MAX_FLOWS, 0);
 
+/// How many entries `FLOWS` was given, less those that the programs took back. The programs write it; the agent reads it, and
+/// knows by what is there how many were evicted.
+#[map]
+pub(crate) static FLOWS_MADE: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+
 /// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);

@@ -53,9 +53,14 @@ pub struct Mapping {
     pub mac: Mac,
     /// The container's port.
     pub port: L4Port,
+    /// `MAPPING_…` bits.
+    pub flags: u16,
     /// Zero.
-    pub pad: [u8; 6],
+    pub pad: [u8; 4],
 }
+
+/// [`Mapping::flags`]: whoever comes by it, the container sees the node.
+pub const MAPPING_MASQUERADED: u16 = 1;
 
 /// Key of `PEERS`: a socket of the node's, and to whom it was led.
 #[repr(C)]

@@ -5,7 +5,9 @@
 
 use crate::Tables;
 use crate::abi::PortKey;
-use crate::abi::translation::{Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::abi::translation::{
+    MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
+};
 use crate::address::{Address, L4Port};
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
@@ -47,20 +49,20 @@ pub fn domain<T: Tables>(here: u32, tables: &T) -> u32 {
 /// What the packet becomes: its tuple as the container sees it.
 ///
 /// A container on the same bridge, itself among them, gets the node's address: the answer would never come by the node
-/// otherwise.
+/// otherwise. So does everybody where the mapping masquerades.
 ///
 /// # Errors
 /// Passes a family that the container has no address of.
 #[inline(always)]
 pub fn becomes(asked: &TupleKey, mapping: &Mapping) -> Result<TupleKey, Stop> {
-    let is_neighbor = asked.domain == mapping.bridge;
+    let is_masqueraded = asked.domain == mapping.bridge || mapping.flags & MAPPING_MASQUERADED != 0;
     let destination = if asked.source.is_v4() { mapping.v4 } else { mapping.v6 };
     if destination.is_unspecified() {
         return Err(Stop::Pass(PassReason::Unmapped));
     }
     Ok(TupleKey {
         domain: mapping.bridge,
-        source: if is_neighbor { asked.destination } else { asked.source },
+        source: if is_masqueraded { asked.destination } else { asked.source },
         destination,
         destination_port: mapping.port,
         ..*asked
@@ -68,7 +70,7 @@ pub fn becomes(asked: &TupleKey, mapping: &Mapping) -> Result<TupleKey, Stop> {
 }
 
 /// Follows the packet's connection of `bytes` bytes, or begins one. The source port in `becomes` may be changed by that:
-/// where two neighbours have one address then, or one client asks for two ports of the node that lead to the same one.
+/// where two of those have one address then, or one client asks for two ports of the node that lead to the same one.
 ///
 /// # Errors
 /// Passes what belongs to none and begins none, what is not for an address of the node, and what would have another

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
+    Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
 };
 use dataplane::address::{Address, L4Port, Mac};
 use dataplane::tables::{Route, RouteQuery};
@@ -53,7 +53,7 @@ fn address(text: &str) -> Address {
 
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address here and takes small packets only; 8099 to somebody who is not there; 8070 to chi and 8071 to psi,
-/// which not everybody reaches.
+/// which not everybody reaches; 8060 to tau, which sees the node there.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
         let place = place(name);
@@ -78,7 +78,9 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8081), TCP, "zeta", 82, false),
         mapping(("", 8070), TCP, "chi", 70, true),
         mapping(("", 8071), TCP, "psi", 71, true),
+        mapping(("", 8060), TCP, "tau", 60, true),
     ];
+    mappings[8].1.flags = MAPPING_MASQUERADED;
     mappings[4].1.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]);
     mappings
 }

@@ -106,9 +106,17 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "neighbor-keeps-its-address",
         file: "ebpf/src/translate/request.rs",
-        find: "source: if is_neighbor { asked.destination } else { asked.source },",
+        find: "source: if is_masqueraded { asked.destination } else { asked.source },",
         replace: "source: asked.source,",
         why: "a container would answer its neighbour directly, who knows no such connection",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "masquerade-forgotten",
+        file: "ebpf/src/translate/request.rs",
+        find: " || mapping.flags & MAPPING_MASQUERADED != 0",
+        replace: "",
+        why: "a container would see its clients' addresses where it was promised the node's",
         judge: Judge::Host,
     },
     Fault {
