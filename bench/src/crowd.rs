@@ -17,6 +17,9 @@ use crate::screen::Screen;
 /// Attachments on a bridge; a bridge has room for 1,023 ports.
 const PER_BRIDGE: usize = 500;
 
+/// How long the kernel goes on telling of bridge ports that were made: 83 messages a second were seen for ten seconds.
+const SETTLING: Duration = Duration::from_secs(15);
+
 /// How long the agent is watched doing nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -112,7 +115,8 @@ impl Crowded {
     fn facts(&mut self, screen: &mut Screen) -> Result<Vec<Fact>> {
         let size = self.sandboxes.len();
         let resident = self.status_number("VmRSS:")?;
-        screen.progress(0.0, "the agent does nothing", Some(IDLE));
+        screen.progress(0.0, "the agent does nothing", Some(SETTLING + IDLE));
+        std::thread::sleep(SETTLING);
         let before = self.sleeps()?;
         std::thread::sleep(IDLE);
         let woken = woken(&before, &self.sleeps()?) / IDLE.as_secs_f64();

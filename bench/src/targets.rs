@@ -43,6 +43,8 @@ const QUEUES: &str = "both are token buckets of the kernel's, told the same burs
 const LIMITS: &str =
     "a queue on each end, one of them in the container's namespace, and the capacity's books";
 const CHAIN: &str = "one exec, one request to the agent, no rules";
+const LEASES: &str = "some 2 ms are IPAM's, which reads every lease of its network, as host-local does, to find one that the \
+    container has already: 1,500 system calls among 500 leases; the agent takes no longer; what else there is nobody has found";
 
 /// All of them.
 const TARGETS: [Target; 21] = [
@@ -66,7 +68,7 @@ const TARGETS: [Target; 21] = [
     target("add-limited", ["limited", "unlimited"], AtMost(1.2), LIMITS),
     target("limits", ["shunt", "reference"], AtLeast(0.99), QUEUES),
     target("limits-delay", ["shunt", "reference"], AtMost(1.0), QUEUES),
-    target("add-crowded", ["shunt-1000", "shunt-0"], AtMost(1.2), CHAIN),
+    target("add-crowded", ["shunt-1000", "shunt-0"], AtMost(1.2), LEASES),
 ];
 
 /// How a target fared.
