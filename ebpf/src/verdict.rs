@@ -89,6 +89,11 @@ macro_rules! reasons {
             /// Every reason.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
+            /// The one that maps have as `number`.
+            pub const fn from_number(number: u32) -> Option<Self> {
+                match number { $($value => Some(Self::$variant),)* _ => None }
+            }
+
             /// The stage that decided.
             pub const fn stage(self) -> &'static str {
                 match self { $(Self::$variant => $stage,)* }

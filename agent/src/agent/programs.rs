@@ -17,6 +17,9 @@ const AT_A_TIME: usize = 16;
 impl Agent {
     /// Puts programs back that are gone, and goes on where it stopped the last time.
     pub(super) fn mend_programs(&mut self) {
+        if self.healing.is_off() {
+            return;
+        }
         let begun = Instant::now();
         let mut left = self.registry.len();
         while left > 0 && begun.elapsed() < BUDGET {

@@ -152,7 +152,7 @@ impl Agent {
             .into_iter()
             .filter(|(_, count)| count.packets > 0)
             .map(|(key, count)| {
-                let reason = DropReason::ALL.iter().find(|reason| **reason as u32 == key.reason);
+                let reason = DropReason::from_number(key.reason);
                 DropReport {
                     stage: reason.map_or("unknown", |reason| reason.stage()).to_owned(),
                     reason: reason.map_or_else(|| key.reason.to_string(), |reason| reason.name().to_owned()),

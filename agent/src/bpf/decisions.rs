@@ -39,11 +39,11 @@ impl Said {
         let (ifindex, code, target, number) = (next()?, next()?, next()?, next()?);
         let (verdict, stage, reason) = match code {
             0 => {
-                let reason = PassReason::ALL.iter().find(|reason| **reason as u32 == number)?;
+                let reason = PassReason::from_number(number)?;
                 ("pass", reason.stage(), reason.name())
             }
             1 => {
-                let reason = DropReason::ALL.iter().find(|reason| **reason as u32 == number)?;
+                let reason = DropReason::from_number(number)?;
                 ("drop", reason.stage(), reason.name())
             }
             2 => ("peer", "", ""),
