@@ -28,4 +28,4 @@ pub mod subnets;
 pub mod upgrade;
 pub mod uplink;
 
-pub use agent::{Agent, OpenError, Refusal};
+pub use agent::{Agent, Inheritance, OpenError, Refusal};

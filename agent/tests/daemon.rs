@@ -41,6 +41,8 @@ mod heal;
 mod health;
 #[path = "daemon/kernel.rs"]
 mod kernel;
+#[path = "daemon/leases.rs"]
+mod leases;
 #[path = "daemon/log.rs"]
 mod log;
 #[path = "daemon/metrics.rs"]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +71,10 @@ pub struct BridgePort {
     /// What the kernel bridge was told for it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
+    /// Where its addresses are leased: the `dataDir` of an IPAM that keeps host-local's files. Absolute, with no link in it.
+    /// None where no such IPAM gave them, or it is not known which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_dir: Option<PathBuf>,
     /// The VLAN whose interface it is; none for a port of a bridge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<VlanInterface>,

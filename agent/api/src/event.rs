@@ -40,6 +40,8 @@ pub enum EventKind {
     ProgramLost,
     /// A bridge was deleted under its attachments.
     BridgeLost,
+    /// Another container has an attachment's address: the lease was taken away, and given again.
+    LeaseTaken,
     /// What is left of an uplink, which `host_ifname` names, has changed.
     Capacity,
     /// The subscriber was too slow: events are missing before the next one.

@@ -212,6 +212,7 @@ mod tests {
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
             service: Service::default(),
+            lease_dir: None,
             vlan: None,
         }
     }

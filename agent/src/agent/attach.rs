@@ -4,6 +4,7 @@ use dataplane::address::Mac;
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
 use super::change::Change;
+use super::leases::admit_leases;
 use super::reconcile::Entries;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
@@ -38,6 +39,7 @@ impl Agent {
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.admit_uplink(&mut port)?;
+        admit_leases(&mut port);
         self.store.write(&port)?;
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, &host, bridge)?;
@@ -163,7 +165,7 @@ impl Agent {
 }
 
 /// What makes two ports of one key different attachments; where the runtime keeps the namespace, whether the peer is
-/// up yet, and what the bridge was told, do not.
+/// up yet, what the bridge was told, and where the addresses are leased, do not.
 pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
     let BridgePort {
         key: _,
@@ -179,6 +181,7 @@ pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         mappings,
         bandwidth,
         service: _,
+        lease_dir: _,
         vlan,
     } = one;
     [

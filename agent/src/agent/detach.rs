@@ -79,6 +79,7 @@ impl Agent {
     pub(super) fn take_out(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let attachment = self.registry.remove(key)?;
         self.ledger.release(key);
+        self.leases.forget(&attachment.port);
         self.healing.forget(&attachment);
         let mut errors = self.kernel.erase_mappings(&attachment);
         errors.extend(self.take_away(&attachment));

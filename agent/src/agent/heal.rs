@@ -36,6 +36,7 @@ impl Agent {
             self.mend(&key);
         }
         self.mend_programs();
+        self.mend_leases();
         let begun = Instant::now();
         for _ in 0..self.registry.len() {
             let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { break };

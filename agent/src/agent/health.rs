@@ -2,7 +2,7 @@
 
 use shunt_agent_api::AuditReport;
 
-use super::{Agent, Refusal};
+use super::{Agent, Refusal, leases};
 use crate::kernel::Finding;
 
 impl Agent {
@@ -19,7 +19,8 @@ impl Agent {
     pub(super) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
-        self.warnings.iter().chain(&self.remark).cloned().chain(aside).chain(full).collect()
+        let warnings = self.warnings.iter().chain(&self.remark).cloned();
+        warnings.chain(aside).chain(full).chain(self.leases.say()).collect()
     }
 
     /// Has the status say this, instead of what it was last told to.
@@ -39,6 +40,7 @@ impl Agent {
         for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {
             let key = &attachment.port.key;
             findings.extend(self.audit(&attachment)?.iter().map(|finding| format!("{key}: {finding}")));
+            findings.extend(leases::amiss(&attachment.port).map(|amiss| format!("{key}: {amiss}")));
         }
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
             let name = &bridge.link.name;

@@ -17,8 +17,10 @@ mod gateway;
 mod heal;
 mod healing;
 mod health;
+mod inheritance;
 mod learn;
 mod learned;
+mod leases;
 mod limit;
 mod mappings;
 mod masquerade;
@@ -45,11 +47,13 @@ use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use flows::Sweeping;
+pub use inheritance::Inheritance;
 use outside::Outside;
 pub use refusal::Refusal;
 
 use self::healing::Healing;
 use self::learned::Learning;
+use self::leases::Leases;
 use self::orphan::Orphan;
 use self::sockets::Sockets;
 use crate::bpf::expedite::Expedited;
@@ -59,7 +63,7 @@ use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
 use crate::nft::MasqueradeRule;
 use crate::registry::Registry;
-use crate::state::{Store, StoreError};
+use crate::state::{Loaded, Store, StoreError};
 
 /// Why the agent cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +108,8 @@ pub struct Agent {
     /// What was last told of the uplinks' capacity.
     told: Vec<(String, PoolReport, PoolReport)>,
     healing: Healing,
+    /// What is wrong with the leases of addresses.
+    leases: Leases,
     /// Containers whose bridge was deleted.
     orphans: Vec<Orphan>,
 }
@@ -115,7 +121,15 @@ impl Agent {
     /// # Errors
     /// [`OpenError`]; what serves already goes on serving.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
-        let store = Store::open(&config.state_dir)?;
+        Self::succeed(config, Inheritance::take(&config.state_dir)?)
+    }
+
+    /// The same with what [`Inheritance::take`] found.
+    ///
+    /// # Errors
+    /// [`OpenError`]; what serves already goes on serving.
+    pub fn succeed(config: &Config, inheritance: Inheritance) -> Result<Self, OpenError> {
+        let Inheritance { store, loaded, leases } = inheritance;
         let kernel = Kernel::open(&config.bpffs, config.attach, config.max_flows)?;
         let mut agent = Self {
             store,
@@ -137,10 +151,11 @@ impl Agent {
             events: Events::default(),
             told: Vec::new(),
             healing: Healing::new(config.repairs),
+            leases: Leases::default(),
             orphans: Vec::new(),
         };
         agent.read_speeds();
-        agent.reconcile()?;
+        agent.reconcile(loaded, leases)?;
         agent.told = agent.ledger.pools();
         Ok(agent)
     }

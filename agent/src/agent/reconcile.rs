@@ -9,7 +9,7 @@ use dataplane::abi::Port;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{BridgePort, Interface};
 
-use super::{Agent, OpenError, admit};
+use super::{Agent, Loaded, OpenError, admit};
 use crate::capacity::Demand;
 use crate::kernel::KernelError;
 use crate::netlink::link::Link;
@@ -25,9 +25,9 @@ pub(super) type Entries = BTreeMap<u32, Port>;
 pub(super) type Heirlooms = HashMap<u32, u32>;
 
 impl Agent {
-    pub(super) fn reconcile(&mut self) -> Result<(), OpenError> {
+    /// `leases` says of how many the dead were freed before.
+    pub(super) fn reconcile(&mut self, loaded: Loaded, leases: usize) -> Result<(), OpenError> {
         let (begun, worked) = (Instant::now(), processor_time());
-        let loaded = self.store.load()?;
         for aside in loaded.aside {
             tracing::warn!(path = %aside.path.display(), reason = %aside.reason, "a state file was set aside");
             self.aside.push(aside.path);
@@ -92,7 +92,7 @@ impl Agent {
         }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
         let worked = processor_time().saturating_sub(worked);
-        tracing::info!(adopted, lost, repaired, processor = ?worked, took = ?begun.elapsed(), "reconciled");
+        tracing::info!(adopted, lost, repaired, leases, processor = ?worked, took = ?begun.elapsed(), "reconciled");
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::thread;
 use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::agent::{Agent, Events, OpenError};
+use crate::agent::{Agent, Events, Inheritance, OpenError};
 use crate::config::Config;
 use crate::netlink::monitor::LinkEvent;
 
@@ -46,13 +46,16 @@ impl Core {
     ///
     /// # Errors
     /// [`CoreError::Open`].
-    pub async fn start(config: Config) -> Result<(Self, oneshot::Receiver<()>), CoreError> {
+    pub async fn start(
+        config: Config,
+        inheritance: Inheritance,
+    ) -> Result<(Self, oneshot::Receiver<()>), CoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (opened, open) = oneshot::channel();
         let (alive, ended) = oneshot::channel();
         let run = move || {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
-            match Agent::open(&config) {
+            match Agent::succeed(&config, inheritance) {
                 Ok(agent) => {
                     if opened.send(Ok(agent.events())).is_ok() {
                         work(agent, queue);

@@ -61,14 +61,8 @@ impl Listener {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(failed)?;
         }
-        match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-            Ok(found) if !found.file_type().is_socket() => {
-                return Err(ListenerError::Foreign(path.to_path_buf()));
-            }
-            Ok(_) if Probe::connect(path).is_ok() => return Err(ListenerError::Taken(path.to_path_buf())),
-            Ok(_) => fs::remove_file(path).map_err(failed)?,
+        if Self::refuse_taken(path)? {
+            fs::remove_file(path).map_err(failed)?;
         }
         // Born under another name and closed to others, so that nobody ever finds it open.
         let born = path.with_added_extension("new");
@@ -86,6 +80,20 @@ impl Listener {
         let inode = fs::symlink_metadata(&born).map_err(failed)?.ino();
         fs::rename(&born, path).map_err(failed)?;
         Ok(Self { path: path.to_path_buf(), inode, socket })
+    }
+
+    /// Whether a dead agent's socket is there.
+    ///
+    /// # Errors
+    /// [`ListenerError::Taken`], [`ListenerError::Foreign`]: another agent's, or no socket.
+    pub fn refuse_taken(path: &Path) -> Result<bool, ListenerError> {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(ListenerError::Io { path: path.to_path_buf(), source }),
+            Ok(found) if !found.file_type().is_socket() => Err(ListenerError::Foreign(path.to_path_buf())),
+            Ok(_) if Probe::connect(path).is_ok() => Err(ListenerError::Taken(path.to_path_buf())),
+            Ok(_) => Ok(true),
+        }
     }
 
     /// Where it listens.

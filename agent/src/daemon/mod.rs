@@ -20,6 +20,7 @@ use tokio::time::MissedTickBehavior;
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
+use crate::agent::Inheritance;
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
@@ -70,6 +71,9 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DaemonError {
 /// # Errors
 /// [`DaemonError`]: it could not start, or lost what it lives on.
 pub async fn run(config: Config) -> Result<(), DaemonError> {
+    Listener::refuse_taken(&config.socket)?;
+    // Before anybody can ask: see there.
+    let inheritance = Inheritance::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
     let listener = Listener::bind(&config.socket, config.group.as_deref())?;
     let has_readers = config.group.is_some();
     let metrics = match config.metrics {
@@ -82,7 +86,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
-    let (core, mut ended) = Core::start(config).await?;
+    let (core, mut ended) = Core::start(config, inheritance).await?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
     let mut telling = JoinSet::new();

@@ -86,9 +86,20 @@ mod tests {
                 mappings: Vec::new(),
                 bandwidth: Bandwidth::default(),
                 service: Service::default(),
+                lease_dir: None,
                 vlan: None,
             },
         }
+    }
+
+    #[test]
+    fn a_record_of_an_agent_that_knew_nothing_of_leases_is_read() {
+        let mut port = record().port;
+        port.lease_dir = Some("/var/lib/cni/networks".into());
+        let bytes = Record { port, ..record() }.write().unwrap();
+        let mut value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert!(value["port"].as_object_mut().unwrap().remove("lease_dir").is_some());
+        assert_eq!(Record::read(value.to_string().as_bytes()).unwrap(), record());
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct SetAside {
 pub struct Loaded {
     /// Attachments of this boot.
     pub records: Vec<Record>,
-    /// Attachments of an earlier boot, of which the kernel knows nothing any more; their files are gone.
+    /// Attachments of an earlier boot, of which the kernel knows nothing any more. Their files are the caller's to remove.
     pub outlived: Vec<BridgePort>,
     /// Files that were moved to `quarantine/`.
     pub aside: Vec<SetAside>,
@@ -164,10 +164,7 @@ impl Store {
             }
             match self.read(&path) {
                 Ok(record) if record.boot == self.boot => loaded.records.push(record),
-                Ok(record) => {
-                    remove_useless(&path);
-                    loaded.outlived.push(record.port);
-                }
+                Ok(record) => loaded.outlived.push(record.port),
                 Err(reason) => loaded.aside.push(self.set_aside(path, reason)),
             }
         }

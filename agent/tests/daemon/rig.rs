@@ -163,6 +163,7 @@ impl Rig {
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
             service: Service::default(),
+            lease_dir: None,
             vlan: None,
         }
     }

@@ -263,6 +263,7 @@ fn port(key: u8) -> BridgePort {
         ip(&["link", "set", &format!("peer{key}"), "up"]);
     }
     BridgePort {
+        lease_dir: None,
         vlan: None,
         key: name(key),
         bridge: interface(BRIDGE),

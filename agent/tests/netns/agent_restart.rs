@@ -1,7 +1,10 @@
 //! A dead agent costs nothing, and a new one takes up where it was.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
 
+use serde_json::Value;
 use shunt_lab::{Agent, Protocol};
 
 use crate::stage::Stage;
@@ -86,4 +89,32 @@ fn a_new_agent_forgets_the_containers_that_were_deleted_while_it_was_dead() {
     stage.node.restart_agent().unwrap();
     assert_eq!(stage.node.agent().status().unwrap().attachments, 0);
     assert_eq!(stage.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_machine_that_is_started_again_has_no_addresses_of_containers_that_are_gone() {
+    let mut stage = Stage::set();
+    let leases = stage.node.leases().join("pods");
+    let files = || {
+        let names =
+            fs::read_dir(&leases).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.parse::<IpAddr>().is_ok()).count()
+    };
+    assert_eq!(files(), 6, "two families, three containers");
+    stage.node.agent_mut().kill().unwrap();
+    // Of the containers nothing is left but what was written down.
+    stage.sandboxes.clear();
+    let state = stage.node.agent().state().join("attachments");
+    for file in fs::read_dir(&state).unwrap() {
+        let path = file.unwrap().path();
+        let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(record["port"]["lease_dir"].as_str(), stage.node.leases().to_str());
+        record["boot"] = "00000000-0000-0000-0000-000000000000".into();
+        fs::write(&path, record.to_string()).unwrap();
+    }
+    stage.node.restart_agent().unwrap();
+    assert_eq!(files(), 0);
+    assert_eq!(stage.left(), Vec::<String>::new());
+    stage.add("four");
+    assert_eq!(files(), 2);
 }

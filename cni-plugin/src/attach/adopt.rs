@@ -68,6 +68,7 @@ impl Adopted {
                 restrictions: plan::restrictions(wanted),
                 bandwidth: config.limits()?,
                 service: plan::service(wanted, &plan::gateways_of(ips(), wanted)),
+                lease_dir: None,
                 vlan: None,
             }),
         })

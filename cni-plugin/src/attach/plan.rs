@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use shunt_agent_api::{AttachmentKey, Bandwidth, BridgeUplink, PortMapping, Restrictions, Service, Vlans};
 
 use super::AttachError;
 use crate::config::{Bridge, Config, ingress_policy, membership, storm_control};
 use crate::error::Error;
+use crate::ipam::lease_dir;
 use crate::mac::Mac;
 use crate::prefix::Prefix;
 use crate::protocol::Call;
@@ -50,6 +52,8 @@ pub(crate) struct Plan {
     pub(crate) limits: Bandwidth,
     /// The node's ports that lead to it.
     pub(crate) mappings: Vec<PortMapping>,
+    /// Where the addresses are leased, if that is known.
+    pub(crate) lease_dir: Option<PathBuf>,
     /// The container's routes, each with its next hop.
     pub(crate) routes: Vec<Route>,
     /// The result, but for the interfaces.
@@ -102,6 +106,7 @@ impl Plan {
             masquerade: masqueraded(result.ips.iter(), bridge),
             mappings: config.host_ports(&ips)?,
             limits: config.limits()?,
+            lease_dir: lease_dir(config),
             routes,
             result,
         })

@@ -31,6 +31,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
         mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),
         service: plan.service.clone(),
+        lease_dir: plan.lease_dir.clone(),
         vlan: None,
     }
 }

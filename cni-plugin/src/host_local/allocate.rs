@@ -2,17 +2,17 @@
 
 use std::{collections::HashSet, net::IpAddr};
 
+use shunt_leases::{Record, Store};
+
 use super::{
     AllocatedIp, Allocation, Request,
     config::Config,
     error::Error,
     range::Range,
     range_set::RangeSet,
-    record::Record,
     request::{Wish, assign},
     resolv_conf,
     round_robin::RoundRobin,
-    store::Store,
 };
 use crate::result::Dns;
 

@@ -53,7 +53,7 @@ impl Config {
 }
 
 /// The directory of all networks; all that DEL and GC need to know.
-pub(super) fn data_dir(ipam: &Value) -> Result<PathBuf, Error> {
+pub(crate) fn data_dir(ipam: &Value) -> Result<PathBuf, Error> {
     let configured = match Located::new(ipam, "ipam") {
         Some(ipam) => ipam.text("dataDir")?,
         None => None,

@@ -93,6 +93,9 @@ pub enum Error {
     /// DEL, GC: addresses could not be released; everything else was.
     #[error("cannot release {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Unreleased(Vec<Error>),
+    /// The network's directory.
+    #[error(transparent)]
+    Leases(#[from] shunt_leases::Error),
     /// A file or directory could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {

@@ -4,14 +4,9 @@ use std::{collections::HashSet, io::ErrorKind, net::IpAddr, path::Path};
 
 use nix::unistd::{AccessFlags, access};
 use serde_json::Value;
+use shunt_leases::{Record, Store, addresses_in};
 
-use super::{
-    Request,
-    config::Config,
-    error::Error,
-    record::Record,
-    store::{Store, addresses_in},
-};
+use super::{Request, config::Config, error::Error};
 
 /// Whether the attachment still holds its addresses.
 ///

@@ -3,8 +3,9 @@
 use std::{collections::HashSet, net::IpAddr};
 
 use serde_json::Value;
+use shunt_leases::{Record, Store};
 
-use super::{Request, config::data_dir, error::Error, record::Record, store::Store};
+use super::{Request, config::data_dir, error::Error};
 
 /// Releases every address of the attachment, whatever range it is in; fine when there is none.
 ///
@@ -61,7 +62,7 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
 }
 
 fn release(store: &Store, addresses: Vec<IpAddr>) -> Result<(), Error> {
-    let release = |address| store.release(address).err();
+    let release = |address| store.release(address).err().map(Error::from);
     let failures: Vec<Error> = addresses.into_iter().filter_map(release).collect();
     if failures.is_empty() { Ok(()) } else { Err(Error::Unreleased(failures)) }
 }

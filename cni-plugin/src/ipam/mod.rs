@@ -6,7 +6,10 @@ mod error;
 
 pub(crate) use error::IpamError;
 
+use std::path::PathBuf;
+
 use crate::config::{BUILT_IN_IPAM, Config};
+use crate::host_local::data_dir;
 use crate::protocol::{Call, Verb};
 use crate::result::AddResult;
 use delegate::Delegate;
@@ -20,6 +23,13 @@ enum Source<'a> {
     BuiltIn,
     /// A program.
     Delegate(Delegate<'a>),
+}
+
+/// Where the network's IPAM keeps who holds which address, if its files are known: the agent looks after them. Without links in
+/// it, for the agent follows none; none where there is no such directory.
+pub(crate) fn lease_dir(config: &Config) -> Option<PathBuf> {
+    config.ipam_type().filter(|name| [BUILT_IN_IPAM, "host-local"].contains(name))?;
+    data_dir(config.ipam()).ok()?.canonicalize().ok()
 }
 
 /// The IPAM of one call.

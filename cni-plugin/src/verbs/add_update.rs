@@ -4,13 +4,14 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::Request;
+use shunt_agent_api::{BridgePort, Request};
 
 use super::metadata;
 use crate::agent;
 use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
+use crate::ipam::lease_dir;
 use crate::mac::Mac;
 use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
 use crate::protocol::Call;
@@ -69,6 +70,8 @@ impl Update<'_> {
             return Err(AttachError::OtherFacts { key, what: "address" }.into());
         }
         if let Some(port) = Adopted::find(node, sandbox, self.config, self.bridge, self.call, &result)?.port {
+            // An agent that does not know the attachment makes it.
+            let port = BridgePort { lease_dir: lease_dir(self.config), ..port };
             let limits = port.bandwidth.clone();
             let attached = agent::connect(self.config)?.ask(Request::Update { port })?;
             let facts = metadata::of(self.config, "bridge", &limits, &attached);

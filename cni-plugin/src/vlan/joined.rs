@@ -110,6 +110,7 @@ pub(super) fn port(
         mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),
         service: Service::default(),
+        lease_dir: plan.lease_dir.clone(),
         vlan: Some(joins),
     }
 }

@@ -1,28 +1,24 @@
 //! The lock that keeps plugin processes, ours and host-local's, from each other.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     io::{self, ErrorKind},
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
+use nix::fcntl::OFlag;
+
 /// An exclusive `flock` on the network's file `lock`, held until dropped; the kernel drops it with the process.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Waits for the lock of this directory; makes the file where it is missing, not the directory.
-    pub(super) fn acquire(directory: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o750)
-            .open(directory.join("lock"))?;
+    pub(crate) fn acquire(directory: &Path) -> io::Result<Self> {
+        let file = open(directory)?;
         loop {
             match file.lock() {
                 Ok(()) => return Ok(Self { _file: file }),
@@ -31,12 +27,31 @@ impl Lock {
             }
         }
     }
+
+    /// The same, without waiting: none while somebody else has it.
+    pub(crate) fn try_acquire(directory: &Path) -> io::Result<Option<Self>> {
+        let file = open(directory)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn open(directory: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o750)
+        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .open(directory.join("lock"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::TryLockError;
-
     use super::*;
 
     #[test]

@@ -9,19 +9,19 @@ const SEPARATOR: &[u8] = b"\r\n";
 ///
 /// Versions of host-local before 0.8 recorded the container alone; such files may still lie on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Record<'a> {
+pub struct Record<'a> {
     container: &'a [u8],
     ifname: Option<&'a [u8]>,
 }
 
 impl<'a> Record<'a> {
     /// The record of an attachment's address.
-    pub(super) fn of(container: &'a str, ifname: &'a str) -> Self {
+    pub fn of(container: &'a str, ifname: &'a str) -> Self {
         Self { container: container.as_bytes(), ifname: Some(ifname.as_bytes()) }
     }
 
     /// Reads a file's content; white space around it means nothing.
-    pub(super) fn parse(content: &'a [u8]) -> Self {
+    pub fn parse(content: &'a [u8]) -> Self {
         let content = content.trim_ascii();
         match content.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
             Some(at) => Self { container: &content[..at], ifname: Some(&content[at + SEPARATOR.len()..]) },
@@ -30,7 +30,7 @@ impl<'a> Record<'a> {
     }
 
     /// The file's content.
-    pub(super) fn to_bytes(self) -> Vec<u8> {
+    pub fn to_bytes(self) -> Vec<u8> {
         match self.ifname {
             Some(ifname) => [self.container, SEPARATOR, ifname].concat(),
             None => self.container.to_vec(),
@@ -38,22 +38,22 @@ impl<'a> Record<'a> {
     }
 
     /// Whether this is an old record, which does not tell the interface.
-    pub(super) fn is_old(self) -> bool {
+    pub fn is_old(self) -> bool {
         self.ifname.is_none()
     }
 
     /// Whether this is an old record of the same container.
-    pub(super) fn is_old_record_of(self, attachment: Record<'_>) -> bool {
+    pub fn is_old_record_of(self, attachment: Record<'_>) -> bool {
         self.is_old() && self.container == attachment.container
     }
 
     /// Whether the address may be this attachment's.
-    pub(super) fn may_be(self, attachment: Record<'_>) -> bool {
+    pub fn may_be(self, attachment: Record<'_>) -> bool {
         self == attachment || self.is_old_record_of(attachment)
     }
 
     /// Whether this is the record of a VLAN's interface on an attachment's.
-    pub(super) fn is_on(self, attachment: Record<'_>) -> bool {
+    pub fn is_on(self, attachment: Record<'_>) -> bool {
         let name = |record: Record<'a>| record.ifname.and_then(|ifname| std::str::from_utf8(ifname).ok());
         let parent = attachment.ifname.and_then(|ifname| std::str::from_utf8(ifname).ok());
         self.container == attachment.container
@@ -61,12 +61,12 @@ impl<'a> Record<'a> {
     }
 
     /// An empty file: made by hand to keep an address out of use, or by a crash before it could be written.
-    pub(super) fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.container.is_empty() && self.is_old()
     }
 
     /// For messages: `container/ifname`.
-    pub(super) fn describe(self) -> String {
+    pub fn describe(self) -> String {
         let container = String::from_utf8_lossy(self.container);
         match self.ifname {
             Some(ifname) => format!("{container}/{}", String::from_utf8_lossy(ifname)),

@@ -1,67 +1,93 @@
 //! One network's directory: a file for each held address, the last address of each range set, and the lock.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, ErrorKind, Read, Write},
     net::IpAddr,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
-use super::{error::Error, lock::Lock, record::Record};
+use nix::fcntl::OFlag;
+
+use crate::{error::Error, lock::Lock, record::Record};
+
+/// No record is longer: a container's id and an interface's name.
+const LONGEST: u64 = 64 << 10;
 
 /// A network's directory with its lock held; the lock goes with this value.
 #[derive(Debug)]
-pub(super) struct Store {
+pub struct Store {
     directory: PathBuf,
+    /// Its path, for messages.
+    named: PathBuf,
     _lock: Lock,
+    /// What `directory` leads through.
+    _place: Option<OwnedFd>,
+}
+
+/// How an attachment stands to an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It holds the address.
+    Held,
+    /// Nobody does.
+    Free,
+    /// Somebody else does: `container/ifname`, or why that cannot be said.
+    Taken(String),
+}
+
+/// Which file it was that recorded a lease: one that is removed and made again is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    inode: u64,
+    changed: (i64, i64),
 }
 
 impl Store {
     /// Locks the network's directory, and makes it first where it is missing.
-    pub(super) fn open_or_create(data_dir: &Path, network: &str) -> Result<Self, Error> {
+    pub fn open_or_create(data_dir: &Path, network: &str) -> Result<Self, Error> {
         if let Some(store) = Self::open(data_dir, network)? {
             return Ok(store);
         }
         let directory = data_dir.join(network);
         DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
         let lock = Lock::acquire(&directory).map_err(Error::at(&directory))?;
-        Ok(Self { directory, _lock: lock })
+        Ok(Self::of(directory.clone(), directory, lock, None))
+    }
+
+    /// A directory that is locked already.
+    pub(crate) fn of(directory: PathBuf, named: PathBuf, lock: Lock, place: Option<OwnedFd>) -> Self {
+        Self { directory, named, _lock: lock, _place: place }
     }
 
     /// Locks the network's directory; none when there is no directory, and thus no address held.
-    pub(super) fn open(data_dir: &Path, network: &str) -> Result<Option<Self>, Error> {
+    pub fn open(data_dir: &Path, network: &str) -> Result<Option<Self>, Error> {
         let directory = data_dir.join(network);
         match Lock::acquire(&directory) {
-            Ok(lock) => Ok(Some(Self { directory, _lock: lock })),
+            Ok(lock) => Ok(Some(Self::of(directory.clone(), directory, lock, None))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::at(&directory)(error)),
         }
     }
 
     /// Every held address, in no order.
-    pub(super) fn addresses(&self) -> Result<Vec<IpAddr>, Error> {
+    pub fn addresses(&self) -> Result<Vec<IpAddr>, Error> {
         addresses_in(&self.directory)
     }
 
     /// The content of an address's file, for [`Record::parse`]; none when it is gone or cannot be read.
-    pub(super) fn content(&self, address: IpAddr) -> Option<Vec<u8>> {
-        let mut file = File::open(self.file_of(address)).ok()?;
-        // Longer than any usual record: one read and no fstat, as this is done for every address of the network.
-        let mut content = vec![0; 512];
-        let length = file.read(&mut content).ok()?;
-        if length == content.len() {
-            file.read_to_end(&mut content).ok()?;
-        } else {
-            content.truncate(length);
-        }
-        Some(content)
+    pub fn content(&self, address: IpAddr) -> Option<Vec<u8>> {
+        content_in(&self.directory, address)
     }
 
     /// Records the address as held; false when it already is. The lock keeps others from doing so in between.
-    pub(super) fn reserve(&self, address: IpAddr, record: Record<'_>) -> Result<bool, Error> {
+    pub fn reserve(&self, address: IpAddr, record: Record<'_>) -> Result<bool, Error> {
         let path = self.file_of(address);
-        if path.exists() {
+        if fs::symlink_metadata(&path).is_ok() {
             return Ok(false);
         }
         // Written first and named then: a file that a killed process left empty would keep the address for good.
@@ -71,18 +97,19 @@ impl Store {
             .create(true)
             .truncate(true)
             .mode(0o644)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(&draft)
             .and_then(|mut file| file.write_all(&record.to_bytes()))
             .and_then(|()| fs::rename(&draft, &path))
             .map_err(|error| {
                 self.tidy();
-                Error::at(&path)(error)
+                Error::at(&self.named.join(address.to_string()))(error)
             })?;
         Ok(true)
     }
 
     /// Removes what a killed process left half written.
-    pub(super) fn tidy(&self) {
+    pub fn tidy(&self) {
         let _ = fs::remove_file(self.draft());
     }
 
@@ -91,21 +118,47 @@ impl Store {
     }
 
     /// Frees the address; fine when it is free.
-    pub(super) fn release(&self, address: IpAddr) -> Result<(), Error> {
+    pub fn release(&self, address: IpAddr) -> Result<(), Error> {
         let path = self.file_of(address);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::at(&path)(error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::at(&self.named.join(address.to_string()))(error))
+            }
             _ => Ok(()),
         }
     }
 
+    /// How an attachment stands to an address.
+    pub fn standing(&self, address: IpAddr, attachment: Record<'_>) -> Standing {
+        standing(&self.directory, address, |record| record.may_be(attachment))
+    }
+
+    /// Frees the address if its record says exactly this attachment; answers how it stood. A record that does not tell the interface
+    /// may be that of the container's other interfaces, and stays.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn release_of(&self, address: IpAddr, attachment: Record<'_>) -> Result<Standing, Error> {
+        let standing = standing(&self.directory, address, |record| record == attachment);
+        if standing == Standing::Held {
+            self.release(address)?;
+        }
+        Ok(standing)
+    }
+
+    /// Which file records the address's lease; none when there is none.
+    pub fn identity(&self, address: IpAddr) -> Option<Identity> {
+        let found = fs::symlink_metadata(self.file_of(address)).ok()?;
+        Some(Identity { inode: found.ino(), changed: (found.ctime(), found.ctime_nsec()) })
+    }
+
     /// The address that was last given out of a range set; none when unknown, which costs nothing but the round robin.
-    pub(super) fn last_reserved(&self, set: usize) -> Option<IpAddr> {
+    pub fn last_reserved(&self, set: usize) -> Option<IpAddr> {
         fs::read_to_string(self.last_reserved_file(set)).ok()?.parse().ok()
     }
 
     /// Notes the address that was last given out of a range set.
-    pub(super) fn note_last_reserved(&self, set: usize, address: IpAddr) -> Result<(), Error> {
+    pub fn note_last_reserved(&self, set: usize, address: IpAddr) -> Result<(), Error> {
         let path = self.last_reserved_file(set);
         let text = address.to_string();
         let write = |path: &Path| -> io::Result<()> {
@@ -131,8 +184,36 @@ impl Store {
     }
 }
 
+/// How those of whom a record says `theirs` stand to an address.
+pub(crate) fn standing(directory: &Path, address: IpAddr, theirs: impl Fn(Record<'_>) -> bool) -> Standing {
+    match content_in(directory, address) {
+        Some(content) if theirs(Record::parse(&content)) => Standing::Held,
+        Some(content) => Standing::Taken(Record::parse(&content).describe()),
+        None if fs::symlink_metadata(directory.join(address.to_string())).is_ok() => {
+            Standing::Taken("a file that cannot be read".to_owned())
+        }
+        None => Standing::Free,
+    }
+}
+
+fn content_in(directory: &Path, address: IpAddr) -> Option<Vec<u8>> {
+    // A pipe would keep whoever opens it.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let path = directory.join(address.to_string());
+    let mut file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).ok()?;
+    // Longer than any usual record: one read and no fstat, as this is done for every address of the network.
+    let mut content = vec![0; 512];
+    let length = file.read(&mut content).ok()?;
+    if length == content.len() {
+        file.take(LONGEST).read_to_end(&mut content).ok()?;
+    } else {
+        content.truncate(length);
+    }
+    Some(content)
+}
+
 /// Every address held in a network's directory, without the lock: good for counting; none when there is no directory.
-pub(super) fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
+pub fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
