@@ -21,7 +21,7 @@ const VLAN: u16 = 0x8100_u16.to_be();
 const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
 
 /// `PACKET_HOST` and `PACKET_OTHERHOST` of `linux/if_packet.h`.
-const PACKET_HOST: u32 = 0;
+pub(crate) const PACKET_HOST: u32 = 0;
 const PACKET_OTHERHOST: u32 = 3;
 
 /// Of `struct bpf_fib_lookup` (`linux/bpf.h`).
