@@ -26,6 +26,8 @@ mod ingress;
 mod intruder;
 #[path = "netns/killed.rs"]
 mod killed;
+#[path = "netns/ladder.rs"]
+mod ladder;
 #[path = "netns/learned.rs"]
 mod learned;
 #[path = "netns/masquerade.rs"]

@@ -12,6 +12,8 @@ mod packets;
 mod same;
 #[path = "oracle/twins.rs"]
 mod twins;
+#[path = "oracle/vlans.rs"]
+mod vlans;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

@@ -10,10 +10,13 @@ mod kernel;
 mod machine;
 mod modules;
 mod outcome;
+mod record;
 mod suites;
+mod watch;
 
+use std::fmt;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 use std::{env, fs};
@@ -35,12 +38,21 @@ pub(crate) struct Arguments {
     /// Run one test at least of each thing that depends on the kernel
     #[arg(long)]
     quick: bool,
+    /// Where a kernel or the emulator is not to be had, or no machine comes up: say so loudly, and succeed
+    #[arg(long)]
+    if_possible: bool,
     /// Run only this suite; more than one may be named
     #[arg(long)]
     suite: Vec<String>,
     /// Run only the tests whose name contains this; further words go to the test harness as they are
     #[arg(last = true)]
     filter: Vec<String>,
+}
+
+impl Arguments {
+    fn tolerates(&self) -> bool {
+        self.if_possible && !process::interrupted()
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -63,29 +75,61 @@ impl Choice {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let busybox = setup::for_vm()?;
-    let series = arguments.kernel.series();
-    let kernels =
-        series.iter().map(|series| kernel::find_or_download(*series)).collect::<Result<Vec<_>>>()?;
+    let busybox = match setup::for_vm() {
+        Err(error) if arguments.tolerates() => {
+            not_tested(&[error]);
+            return Ok(());
+        }
+        busybox => busybox?,
+    };
+    let (mut kernels, mut missing) = (Vec::new(), Vec::new());
+    for series in arguments.kernel.series() {
+        match kernel::find_or_download(*series) {
+            Ok(kernel) => kernels.push((*series, kernel)),
+            Err(error) if arguments.tolerates() => missing.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    let tested = if kernels.is_empty() { Ok(()) } else { test(arguments, &busybox, &kernels) };
+    not_tested(&missing);
+    tested
+}
+
+/// What nobody should overlook at the end of a log.
+fn not_tested(reasons: &[anyhow::Error]) {
+    reasons.iter().for_each(|reason| println!("NOT TESTED: {reason:#}"));
+}
+
+/// Boots all of them at the same time.
+fn test(arguments: &Arguments, busybox: &Path, kernels: &[(Series, Kernel)]) -> Result<()> {
     let programs = programs()?;
     let choice =
         suites::Choice { quick: arguments.quick, suites: &arguments.suite, filter: &arguments.filter };
     let suites = suites::build(&choice)?;
     let boot = |series: Series, kernel: &Kernel| -> Result<Outcome> {
-        let archive = guest::initramfs(kernel, &busybox, &programs, &suites)?;
+        let archive = guest::initramfs((series, kernel), busybox, &programs, &suites)?;
         boot(series, kernel, &archive)
     };
     let begun = Instant::now();
-    let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
+    let outcomes: Vec<_> = thread::scope(|scope| {
         let boot = &boot;
-        let started = series.iter().zip(&kernels);
-        let running: Vec<_> =
-            started.map(|(series, kernel)| scope.spawn(move || boot(*series, kernel))).collect();
-        let ended = running.into_iter().map(thread::ScopedJoinHandle::join);
-        ended.map(|result| result.unwrap_or_else(|_| Err(anyhow!("the machine's thread panicked")))).collect()
+        let running: Vec<_> = kernels
+            .iter()
+            .map(|(series, kernel)| (*series, scope.spawn(move || boot(*series, kernel))))
+            .collect();
+        let panicked = |_| Err(anyhow!("the machine's thread panicked"));
+        running.into_iter().map(|(series, thread)| (series, thread.join().unwrap_or_else(panicked))).collect()
     });
     process::check_interrupted()?;
-    report(series, outcomes, begun)
+    let (never_up, outcomes): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|(_, outcome)| {
+        arguments.tolerates() && outcome.as_ref().is_err_and(|error| error.is::<NeverUp>())
+    });
+    let reported = report(outcomes, begun);
+    let errors = never_up
+        .into_iter()
+        .filter_map(|(series, outcome)| Some(outcome.err()?.context(format!("Linux {}", series.name()))));
+    not_tested(&errors.collect::<Vec<_>>());
+    reported
 }
 
 /// Sees to it that there are kernels to boot. Returns their releases.
@@ -118,23 +162,41 @@ fn boot(series: Series, kernel: &Kernel, archive: &[u8]) -> Result<Outcome> {
         })?;
         Ok(Outcome::new(&report, tally))
     };
-    let outcome = attempt()?;
-    if outcome.has_begun() {
-        return Ok(outcome);
-    }
     // An emulator on a busy machine may fail to boot. A test is never tried again.
-    eprintln!("vm: Linux {} has not come up: once more", series.name());
-    attempt()
+    for _ in 0..2 {
+        let outcome = attempt();
+        process::check_interrupted()?;
+        let said = fs::read_to_string(&report).unwrap_or_default();
+        if Outcome::new(&said, Tally::default()).has_begun() {
+            return outcome;
+        }
+        let why = outcome.err().map(|error| format!(": {error:#}")).unwrap_or_default();
+        eprintln!("vm: Linux {} has not come up{why}", series.name());
+    }
+    Err(NeverUp.into())
 }
 
+/// The machine has come to no test, twice. That says something of the machine that emulates it.
+#[derive(Debug)]
+struct NeverUp;
+
+impl fmt::Display for NeverUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it does not come up in the emulator")
+    }
+}
+
+impl std::error::Error for NeverUp {}
+
 /// What matters stands last, one line for each kernel.
-fn report(series: &[Series], outcomes: Vec<Result<Outcome>>, begun: Instant) -> Result<()> {
+fn report(outcomes: Vec<(Series, Result<Outcome>)>, begun: Instant) -> Result<()> {
     let mut faults = Vec::new();
     let mut summary = Vec::new();
-    for (series, outcome) in series.iter().zip(outcomes) {
+    for (series, outcome) in outcomes {
         let name = series.name();
         match outcome {
             Ok(outcome) => {
+                record::renew(series, &outcome.record)?;
                 outcome.skips.iter().for_each(|skip| println!("{name:<4} | skipped: {skip}"));
                 outcome.tally.failed.iter().for_each(|test| println!("{name:<4} | failed: {test}"));
                 faults.extend(outcome.fault().map(|fault| format!("Linux {name}: {fault}")));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use shunt_lab::{Inventory, Lab, Lacking, Network, Node, Protocol, Sandbox, skip};
+use shunt_lab::{Inventory, Lab, Lacking, Network, Node, Protocol, Sandbox, patience, skip};
 
 /// How long the agent may take to tidy up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -142,7 +142,7 @@ impl Stage {
             let stays = ["cni0", "pin v1/interfaces/", "pin v1/members/", "pin v1/restricted/"];
             let left: Vec<_> =
                 left.into_iter().filter(|line| !stays.iter().any(|name| line.contains(name))).collect();
-            if left.is_empty() || begun.elapsed() > PATIENCE {
+            if left.is_empty() || begun.elapsed() > patience(PATIENCE) {
                 return left;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -159,7 +159,7 @@ impl Stage {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(begun.elapsed() < patience(PATIENCE), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shunt_lab::{Network, Protocol, Sandbox};
+use shunt_lab::{Network, Protocol, Sandbox, patience};
 
 use crate::stage::Stage;
 
@@ -57,7 +57,7 @@ fn gc_leaves_exactly_what_is_listed_and_other_networks_untouched() {
         pods.collect(stage.node.namespace(), &[&kept.0], &kept.0).unwrap();
     }
     let begun = Instant::now();
-    while stage.node.inventory().unwrap() != before && begun.elapsed() < PATIENCE {
+    while stage.node.inventory().unwrap() != before && begun.elapsed() < patience(PATIENCE) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let now = stage.node.inventory().unwrap();

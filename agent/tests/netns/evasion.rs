@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use shunt_lab::{Namespace, measured, uninterrupted};
+use shunt_lab::{Namespace, measured, patience, uninterrupted};
 
 use crate::stage::Stage;
 
@@ -128,7 +128,7 @@ fn the_queue_that_a_container_takes_away_is_put_back() {
     let limited = stage.sandboxes[0].namespace();
     let begun = Instant::now();
     while !limited.command("tc", &["qdisc", "show", "dev", "eth0"]).unwrap().contains("tbf") {
-        assert!(begun.elapsed() < PATIENCE, "{}", stage.node.agent().log_tail());
+        assert!(begun.elapsed() < patience(PATIENCE), "{}", stage.node.agent().log_tail());
         thread::sleep(Duration::from_millis(50));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shunt_lab::{Namespace, Sandbox, uninterrupted};
+use shunt_lab::{Namespace, Sandbox, patience, uninterrupted};
 
 use crate::restrictions::{assert_talk_to_gateway, drops, tap};
 use crate::stage::Stage;
@@ -54,12 +54,12 @@ fn assert_shuts_out(stage: &Stage, stranger: &Sandbox) {
     for address in one.addresses() {
         let heard =
             one.namespace().enter(|| UdpSocket::bind(SocketAddr::new(address, PORT)).unwrap()).unwrap();
-        heard.set_read_timeout(Some(PATIENCE)).unwrap();
+        heard.set_read_timeout(Some(patience(PATIENCE))).unwrap();
         let before = shut_out(stage);
         datagrams(stranger.namespace(), address, "from another bridge", SENT);
         let begun = Instant::now();
         while shut_out(stage) < before + SENT {
-            assert!(begun.elapsed() < PATIENCE, "{address}: {:?}", stage.node.agent().drops());
+            assert!(begun.elapsed() < patience(PATIENCE), "{address}: {:?}", stage.node.agent().drops());
             std::thread::sleep(Duration::from_millis(20));
         }
         // The node itself gets in, and is the first to.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dataplane::abi::PORT_STRANGER;
 use serde_json::json;
-use shunt_lab::Namespace;
+use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::{drops, ports_map, stage, tap};
 use crate::stage::Stage;
@@ -38,7 +38,7 @@ impl Intruder {
             .unwrap()
             .contains("state forwarding")
         {
-            assert!(begun.elapsed() < PATIENCE, "the intruder's port does not forward");
+            assert!(begun.elapsed() < patience(PATIENCE), "the intruder's port does not forward");
             std::thread::sleep(Duration::from_millis(20));
         }
         let wire = Wire::tap(&namespace, "eth0");
@@ -50,7 +50,7 @@ impl Intruder {
         let ports = ports_map(stage);
         let begun = Instant::now();
         while !ports.iter().any(|entry| entry.is_ok_and(|(_, port)| port.flags & PORT_STRANGER != 0)) {
-            assert!(begun.elapsed() < PATIENCE, "the agent has not heard of {}", self.port);
+            assert!(begun.elapsed() < patience(PATIENCE), "the agent has not heard of {}", self.port);
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -7,7 +7,7 @@ use dataplane::abi::StationKey;
 use dataplane::abi::learning::{AGEING, Learned, MAX_HELD};
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use shunt_lab::Namespace;
+use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::tap;
 use crate::stage::Stage;
@@ -32,7 +32,7 @@ fn entry(stage: &Stage, mac: Mac) -> Option<Value> {
 fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(begun.elapsed() < patience(PATIENCE), "{what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shunt_lab::{Echo, Inventory, Lab, Network, Node, Protocol, Sandbox};
+use shunt_lab::{Echo, Inventory, Lab, Network, Node, Protocol, Sandbox, patience};
 
 /// How long the agent may take to tidy up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -78,7 +78,7 @@ impl Stage {
         loop {
             let left = self.node.inventory().unwrap().since(&self.empty);
             let left: Vec<_> = left.into_iter().filter(|line| !line.contains("cni0")).collect();
-            if left.is_empty() || begun.elapsed() > PATIENCE {
+            if left.is_empty() || begun.elapsed() > patience(PATIENCE) {
                 return left;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shunt_lab::cni::Refusal;
-use shunt_lab::{Container, Conversation, Echo, Namespace, Protocol};
+use shunt_lab::{Container, Conversation, Echo, Namespace, Protocol, patience};
 
 use crate::restrictions::tap;
 use crate::stage::Stage;
@@ -198,7 +198,11 @@ fn an_uplink_is_given_back_by_its_last_container_and_kept_by_a_new_agent() {
     stage.node.namespace().command("ip", &["link", "set", "up0", "nomaster"]).unwrap();
     let begun = Instant::now();
     while master(&stage, "up0").is_none() {
-        assert!(begun.elapsed() < PATIENCE, "up0 is not put back: {}", stage.node.agent().log_tail());
+        assert!(
+            begun.elapsed() < patience(PATIENCE),
+            "up0 is not put back: {}",
+            stage.node.agent().log_tail()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     let (wire, ten) = (Wire::tap(&outside, "eth0"), tap(&stage.sandboxes[1]));

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::{cmsg_space, libc, setsockopt_impl};
-use shunt_lab::Namespace;
+use shunt_lab::{Namespace, patience};
 
 /// Asks for the tags, which the kernel takes out of frames.
 #[derive(Clone, Copy)]
@@ -36,6 +36,9 @@ const EXPERIMENT: [u8; 2] = [0x88, 0xb5];
 /// How long a frame may be on its way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// When nothing comes for so long, nothing comes any more.
+const SILENCE: Duration = Duration::from_millis(300);
+
 /// What may wait to be read.
 const RECEIVE_BYTES: usize = 4 << 20;
 
@@ -51,7 +54,7 @@ impl Wire {
     pub(crate) fn tap(namespace: &Namespace, ifname: &str) -> Self {
         let begun = Instant::now();
         while !namespace.command("ip", &["link", "show", "dev", ifname]).unwrap().contains("state UP") {
-            assert!(begun.elapsed() < PATIENCE, "{ifname} does not come up");
+            assert!(begun.elapsed() < patience(PATIENCE), "{ifname} does not come up");
             std::thread::sleep(Duration::from_millis(20));
         }
         namespace
@@ -82,7 +85,7 @@ impl Wire {
     pub(crate) fn until(&self, is_last: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let begun = Instant::now();
         let mut seen = Vec::new();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < patience(PATIENCE) {
             let Some(frame) = self.receive() else { continue };
             if is_last(&frame) {
                 return seen;
@@ -96,7 +99,7 @@ impl Wire {
     pub(crate) fn until_silence(&self) -> Vec<Vec<u8>> {
         let mut seen = Vec::new();
         let mut heard = Instant::now();
-        while heard.elapsed() < Duration::from_millis(300) {
+        while heard.elapsed() < patience(SILENCE) {
             if let Some(frame) = self.receive() {
                 heard = Instant::now();
                 seen.push(frame);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shunt_agent_api::{
     AttachmentKey, Client, DropReport, Explanation, Origin, PortReport, Question, Reply, Request,
 };
-use shunt_lab::{Lab, Node, Sandbox};
+use shunt_lab::{Lab, Node, Sandbox, patience};
 
 use crate::frames;
 use crate::twins::{Manner, Ours};
@@ -117,7 +117,7 @@ fn assert_explained(manner: &Manner) {
                 }
                 let moved: Vec<_> = after.keys().filter(|name| more(name) != 0).collect();
                 assert!(
-                    begun.elapsed() < PATIENCE,
+                    begun.elapsed() < patience(PATIENCE),
                     "{}: counted {moved:?}, explained {wanted:?}\n{explanation:#?}",
                     frame.name
                 );

@@ -11,7 +11,7 @@ const AT_ONCE: usize = 16;
 
 /// Sent by one container in the name of another, or of the bridge. On a restricted port such frames are shut out; a plain
 /// bridge does not mind.
-fn is_a_lie(sent: &Sent, ours: &Ours) -> bool {
+pub(crate) fn is_a_lie(sent: &Sent, ours: &Ours) -> bool {
     let named = |mac: &[u8]| sent.bytes[6..12] == *mac;
     let others = ours.hosts.iter().enumerate().filter(|(index, _)| *index != sent.from);
     named(&ours.bridge_mac()) || others.into_iter().any(|(_, host)| named(&host.mac))
@@ -22,12 +22,22 @@ fn assert_alike(manner: &Manner, may_be_lost: fn(&Sent, &Ours) -> bool) {
     let ours = Ours::start(&lab, manner);
     let plain = Plain::like(&lab, &ours, manner);
     let sent = frames::all(&ours.hosts, ours.bridge_mac());
+    assert_all_alike(&ours, &plain, &sent, |sent| may_be_lost(sent, &ours));
+}
+
+/// What `may_be_lost` may be missing on our side.
+pub(crate) fn assert_all_alike(
+    ours: &Ours,
+    plain: &Plain,
+    sent: &[Sent],
+    may_be_lost: impl Fn(&Sent) -> bool + Copy,
+) {
     assert!(sent.len() >= 200, "only {} frames", sent.len());
     let (mut found, mut heard) = (Vec::new(), 0);
     for some in sent.chunks(AT_ONCE) {
         let (by_us, by_it) = (ours.side.pass(some), plain.side.pass(some));
         heard += by_us.iter().map(Vec::len).sum::<usize>();
-        found.extend(differences(some, (&by_us, &by_it), |sent| may_be_lost(sent, &ours)));
+        found.extend(differences(some, (&by_us, &by_it), may_be_lost));
     }
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
     assert!(heard > 200, "only {heard} frames came out");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shunt_lab::{Lab, Namespace, Node, Sandbox};
 
 use crate::frames::{Host, Sent};
-use crate::wire::{BROADCAST, Mac, Wire};
+use crate::wire::{BROADCAST, Mac, Wire, tag, tagged};
 
 /// The containers, each with its MTU: the first and the last take large frames.
 pub(crate) const MTUS: [u32; 4] = [9000, 1500, 1500, 9000];
@@ -32,6 +32,8 @@ pub(crate) struct Manner {
 pub(crate) struct Side {
     pub(crate) wires: Vec<Wire>,
     host: Wire,
+    /// The one that all ports are in; the node itself, which is in none, then hears nothing.
+    pub(crate) vlan: Option<u16>,
 }
 
 /// The twin with our programs.
@@ -45,7 +47,8 @@ pub(crate) struct Ours {
 /// The plain one. Namespaces go last.
 pub(crate) struct Plain {
     pub(crate) side: Side,
-    _namespaces: Vec<Namespace>,
+    /// The node's is the last.
+    namespaces: Vec<Namespace>,
 }
 
 /// Nobody's stack says anything of its own: what comes out was sent by a test. And the bridge is a bridge: br_netfilter would
@@ -127,7 +130,11 @@ impl Plain {
         }
         let side = Side::tap(&node, namespaces.iter());
         namespaces.push(node);
-        Self { side, _namespaces: namespaces }
+        Self { side, namespaces }
+    }
+
+    pub(crate) fn node(&self) -> &Namespace {
+        self.namespaces.last().expect("the node's")
     }
 }
 
@@ -137,7 +144,7 @@ pub(crate) type Heard = Vec<Vec<Vec<u8>>>;
 impl Side {
     fn tap<'a>(node: &Namespace, containers: impl Iterator<Item = &'a Namespace>) -> Self {
         let wires = containers.map(|namespace| Wire::tap(namespace, "eth0")).collect();
-        Self { wires, host: Wire::tap(node, "cni0") }
+        Self { wires, host: Wire::tap(node, "cni0"), vlan: None }
     }
 
     /// Sends some frames and hears what comes out. All of it is done on one CPU, where one frame follows the other
@@ -160,16 +167,30 @@ impl Side {
         send();
         for from in [CALLER, ANSWERER] {
             let wire = &self.wires[from];
-            wire.send(&[&BROADCAST[..], &wire.mac(), &MARKER, &[0; 46]].concat());
+            let marker = [&BROADCAST[..], &wire.mac(), &MARKER, &[0; 46]].concat();
+            wire.send(&self.vlan.map_or(marker.clone(), |vid| tagged(vid, marker)));
         }
-        let heard = self.wires.iter().chain([&self.host]).enumerate().map(|(index, wire)| {
+        let host = self.vlan.is_none().then_some(&self.host);
+        let heard = self.wires.iter().chain(host).enumerate().map(|(index, wire)| {
             let by = self.wires[if index == CALLER { ANSWERER } else { CALLER }].mac();
-            let mut frames = wire.until(|frame| frame[12..14] == MARKER && frame[6..12] == by);
-            frames.retain(|frame| frame[12..14] != MARKER && frame[..6] != BRIDGES_OWN);
+            let mut frames = wire.until(|frame| is_marker(frame) && frame[6..12] == by);
+            frames.retain(|frame| !is_marker(frame) && frame[..6] != BRIDGES_OWN);
             frames.sort();
             frames
         });
         heard.collect()
+    }
+}
+
+fn is_marker(frame: &[u8]) -> bool {
+    bare(frame)[12..14] == MARKER
+}
+
+/// Without the outermost tag, which a bridge may put on, change or take off.
+pub(crate) fn bare(frame: &[u8]) -> Vec<u8> {
+    match tag(frame) {
+        Some(_) => [&frame[..12], &frame[16..]].concat(),
+        None => frame.to_vec(),
     }
 }
 
@@ -185,12 +206,16 @@ pub(crate) fn differences(
         ours.iter().for_each(|frame| *balance.entry(frame).or_default() += 1);
         plain.iter().for_each(|frame| *balance.entry(frame).or_default() -= 1);
         for (frame, more) in balance.into_iter().filter(|(_, more)| *more != 0) {
-            let sent = sent.iter().find(|sent| sent.bytes == *frame);
+            let sent = sent.iter().find(|sent| {
+                [sent.bytes.clone(), bare(&sent.bytes)]
+                    .iter()
+                    .any(|sent| *sent == *frame || *sent == bare(frame))
+            });
             if more < 0 && sent.is_some_and(&may_be_lost) {
                 continue;
             }
             let name = sent.map_or_else(|| format!("{frame:02x?}"), |sent| sent.name.clone());
-            found.push(format!("port {port} hears {more:+} of \"{name}\""));
+            found.push(format!("port {port} hears {more:+} of \"{name}\" with the tag {:?}", tag(frame)));
         }
     }
     found

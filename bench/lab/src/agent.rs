@@ -10,7 +10,7 @@ use serde_json::Value;
 use shunt_agent_api::{AgentStatus, DropReport, PortReport};
 
 use crate::daemon::{self, Daemon};
-use crate::{Lab, Namespace};
+use crate::{Lab, Namespace, patience};
 
 /// How long a start or a stop may take on a busy machine. A start is a quarter of a second of computing (an unoptimized
 /// agent, whose programs the verifier judges) and waits for nothing else, but beside 24 busy processes of a higher
@@ -92,7 +92,7 @@ impl Agent {
             if let Some(status) = daemon.ended() {
                 bail!("the agent ended at its start ({status}):\n{}", daemon.log_tail());
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > patience(PATIENCE) {
                 bail!("the agent does not answer: {error:#}\n{}", daemon.log_tail());
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -119,7 +119,7 @@ impl Agent {
 
     fn end(&mut self, signal: Signal) -> Result<()> {
         let Some(mut daemon) = self.running.take() else { bail!("the agent does not run") };
-        daemon.stop(signal, PATIENCE).map(drop)
+        daemon.stop(signal, patience(PATIENCE)).map(drop)
     }
 
     /// `status`.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::echo::PIECE;
-use crate::{Namespace, uninterrupted};
+use crate::{Namespace, patience, uninterrupted};
 
 /// How long an answer may take before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -80,10 +80,10 @@ impl Conversation {
 fn connect(protocol: Protocol, with: SocketAddr) -> std::io::Result<Socket> {
     match protocol {
         Protocol::Tcp => {
-            let stream = TcpStream::connect_timeout(&with, PATIENCE)?;
+            let stream = TcpStream::connect_timeout(&with, patience(PATIENCE))?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(patience(PATIENCE)))?;
+            stream.set_write_timeout(Some(patience(PATIENCE)))?;
             Ok(Socket::Tcp(stream))
         }
         Protocol::Udp => {
@@ -93,7 +93,7 @@ fn connect(protocol: Protocol, with: SocketAddr) -> std::io::Result<Socket> {
             };
             let socket = UdpSocket::bind((any, 0))?;
             socket.connect(with)?;
-            socket.set_read_timeout(Some(PATIENCE))?;
+            socket.set_read_timeout(Some(patience(PATIENCE)))?;
             Ok(Socket::Udp(socket))
         }
     }

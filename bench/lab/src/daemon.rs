@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::Namespace;
+use crate::{Namespace, patience};
 
 /// How long a process that is dropped may take to end by itself.
 const PARTING: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         // What an agent has lent itself of the machine, as the switch for short grace periods, it puts back at its end; after a
         // kill that is left to the next agent, and there may be none.
-        drop(self.stop(Signal::SIGTERM, PARTING));
+        drop(self.stop(Signal::SIGTERM, patience(PARTING)));
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::binaries::REFERENCE;
-use crate::{Agent, Binaries, Inventory, Lab, Namespace, Network, cni};
+use crate::{Agent, Binaries, Inventory, Lab, Namespace, Network, cni, patience};
 
 /// How long duplicate address detection may take; it is one probe after at most a second.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -141,7 +141,7 @@ impl Node {
     pub fn settle(&self) -> Result<()> {
         let begun = Instant::now();
         while !self.namespace.command("ip", &["-6", "address", "show", "tentative"])?.trim().is_empty() {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > patience(PATIENCE) {
                 bail!("an address of node {} is still tentative", self.name);
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -58,7 +58,7 @@ pub(super) fn is_installed(package: &str) -> bool {
 }
 
 /// Fetches the lists. One unreachable third-party source is no reason to stop: what matters shows when installing.
-pub(super) fn refresh() -> Result<()> {
+pub(crate) fn refresh() -> Result<()> {
     if !lookup::is_root() {
         bail!("apt's lists must be fetched first; by hand: sudo apt-get update");
     }

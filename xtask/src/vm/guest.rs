@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::initramfs::Archive;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Series};
 use super::modules;
+use super::record;
 use super::suites::Suite;
 
 const INIT: &str = include_str!("init.sh");
@@ -16,7 +17,7 @@ const GUEST: &str = include_str!("guest.sh");
 
 /// The archive for one kernel. `programs` is the folder of the plugin and the agent.
 pub(super) fn initramfs(
-    kernel: &Kernel,
+    (series, kernel): (Series, &Kernel),
     busybox: &Path,
     programs: &Path,
     suites: &[Suite],
@@ -34,17 +35,24 @@ pub(super) fn initramfs(
         archive.file(&format!("modules/{name}"), &read(&module)?);
         to_load.push(name);
     }
-    archive.file("settings", settings(kernel, busybox, programs, &to_load).as_bytes());
+    archive.file("settings", settings((series, kernel), busybox, programs, &to_load).as_bytes());
     archive.file("tests", tests(suites).as_bytes());
     Ok(archive.finish())
 }
 
-fn settings(kernel: &Kernel, busybox: &Path, programs: &Path, to_load: &[String]) -> String {
+fn settings(
+    (series, kernel): (Series, &Kernel),
+    busybox: &Path,
+    programs: &Path,
+    to_load: &[String],
+) -> String {
     let values = [
         ("MODULES_TO_LOAD", to_load.join(" ")),
         ("MODULES", kernel.modules.display().to_string()),
         ("BUSYBOX", busybox.display().to_string()),
         ("SHUNT_BIN_DIR", programs.display().to_string()),
+        ("RECORD", record::path(series).display().to_string()),
+        (record::RENEW, if record::is_to_be_renewed() { "1" } else { "" }.to_owned()),
     ];
     values.map(|(name, value)| format!("{name}={}\n", quoted(value.as_ref()))).concat()
 }

@@ -1,5 +1,5 @@
 # The guest's only job, as process 1: run the test binaries one after the other and write on the second serial line
-# what came of it: `kernel RELEASE`, what tests skip, and last `status N`.
+# what came of it: `kernel RELEASE`, what tests skip, `record LINE` where that is renewed, and last `status N`.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/run
 . /run/settings
 report=/dev/ttyS1
@@ -23,9 +23,10 @@ mount -t bpf bpf /sys/fs/bpf
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
 
-# Random packets cost an emulated processor a tenth of a second each.
-export SHUNT_RANDOM_PACKETS=100
+# Random packets cost an emulated processor a tenth of a second each. What waits for the host's disk waits by its clock.
+export SHUNT_RANDOM_PACKETS=100 SHUNT_PATIENCE=3
 export TMPDIR=/run/tmp SHUNT_SKIPS="$report" SHUNT_BIN_DIR RUST_BACKTRACE=0
+[ -z "$SHUNT_RENEW_BUDGETS" ] || export SHUNT_RENEW_BUDGETS
 status=0
 run() {
     cd "$1" || status=1
@@ -34,6 +35,7 @@ run() {
     "$@" || status=1
 }
 . /run/tests
+[ -z "$SHUNT_RENEW_BUDGETS" ] || "$BUSYBOX" sed 's/^/record /' "$RECORD" >"$report"
 echo "status $status" >"$report"
 "$BUSYBOX" sync
 exec "$BUSYBOX" poweroff -f

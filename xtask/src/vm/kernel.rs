@@ -48,7 +48,13 @@ pub(super) fn find_or_download(series: Series) -> Result<Kernel> {
     let directory = cache::directory()?.join("kernels");
     fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let pattern = format!("^linux-image-{}[.]", series.name());
-    let listed = newest(series, apt::search(&pattern).unwrap_or_default());
+    let cached = newest(series, names(&directory)?);
+    let search = || newest(series, apt::search(&pattern).unwrap_or_default());
+    // Without a cache it is worth the time to look whether apt's lists are only missing or old.
+    let listed = match search() {
+        None if cached.is_none() => apt::refresh().ok().and_then(|()| search()),
+        listed => listed,
+    };
     if let Some(package) = &listed {
         let unpacked = directory.join(package);
         if unpacked.is_dir() {
@@ -61,7 +67,7 @@ pub(super) fn find_or_download(series: Series) -> Result<Kernel> {
         }
     }
     process::check_interrupted()?;
-    match newest(series, names(&directory)?) {
+    match cached {
         Some(package) => {
             eprintln!("vm: taking {package}, which is in the cache");
             open(&directory.join(package))

@@ -10,13 +10,15 @@ pub(super) struct Outcome {
     pub(super) kernel: String,
     /// One line each, with the reason.
     pub(super) skips: Vec<String>,
+    /// Of the verifier's budgets, where it was to be renewed.
+    pub(super) record: Vec<String>,
     /// None when the guest died before it could tell.
     status: Option<i32>,
     pub(super) tally: Tally,
 }
 
 impl Outcome {
-    /// Reads the report: `kernel RELEASE`, what was skipped, and last `status N`.
+    /// Reads the report: `kernel RELEASE`, what was skipped, `record LINE`, and last `status N`.
     pub(super) fn new(report: &str, tally: Tally) -> Self {
         let mut outcome = Self { tally, ..Self::default() };
         for line in report.lines().map(|line| line.trim_end_matches('\r')) {
@@ -24,6 +26,8 @@ impl Outcome {
                 kernel.clone_into(&mut outcome.kernel);
             } else if let Some(status) = line.strip_prefix("status ") {
                 outcome.status = status.parse().ok();
+            } else if let Some(line) = line.strip_prefix("record ") {
+                outcome.record.push(line.to_owned());
             } else if !line.is_empty() {
                 outcome.skips.push(line.to_owned());
             }
@@ -62,10 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn skips_are_told_from_kernel_and_status() {
-        let report = "kernel 6.1.0-56-cloud-amd64\r\nkernel: tcx is missing: a_test\r\nstatus 0\r\n";
+    fn skips_are_told_from_kernel_record_and_status() {
+        let report = "kernel 6.1.0-56-cloud-amd64\r\nkernel: tcx is missing: a_test\r\nrecord open x 1 2\r\nstatus 0\r\n";
         let outcome = Outcome::new(report, tally(3));
         assert_eq!(outcome.skips, ["kernel: tcx is missing: a_test"]);
+        assert_eq!(outcome.record, ["open x 1 2"]);
         assert_eq!(outcome.fault(), None);
         assert_eq!(outcome.to_string(), "3 passed, 0 failed, 1 skipped, on Linux 6.1.0-56-cloud-amd64");
     }
