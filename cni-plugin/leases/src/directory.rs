@@ -198,7 +198,7 @@ mod tests {
         assert!(store.reserve(ip(), Record::of("c1", "eth0")).unwrap());
         assert_eq!(fs::read(dir.path().join("net/10.0.0.2")).unwrap(), b"c1\r\neth0");
         let identity = store.identity(ip()).unwrap();
-        store.release(ip()).unwrap();
+        store.release(ip(), Record::of("c1", "eth0")).unwrap();
         store.reserve(ip(), Record::of("c1", "eth0")).unwrap();
         assert_ne!(store.identity(ip()).unwrap(), identity, "another lease of the same words");
         assert!(Directory::open_or_create(&dir.path().join("nowhere"), "net").is_err());

@@ -8,6 +8,7 @@
 
 mod directory;
 mod error;
+mod holders;
 mod lock;
 mod record;
 mod store;
@@ -15,4 +16,4 @@ mod store;
 pub use directory::{Directory, is_usable};
 pub use error::Error;
 pub use record::Record;
-pub use store::{Identity, Standing, Store, addresses_in};
+pub use store::{Held, Identity, Standing, Store, addresses_in};

@@ -37,6 +37,11 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// The container's id.
+    pub(crate) fn container(self) -> &'a [u8] {
+        self.container
+    }
+
     /// Whether this is an old record, which does not tell the interface.
     pub fn is_old(self) -> bool {
         self.ifname.is_none()

@@ -6,14 +6,14 @@ use std::{
     net::IpAddr,
     os::{
         fd::OwnedFd,
-        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+        unix::fs::{DirBuilderExt, DirEntryExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
 };
 
 use nix::fcntl::OFlag;
 
-use crate::{error::Error, lock::Lock, record::Record};
+use crate::{error::Error, holders::Holders, lock::Lock, record::Record};
 
 /// No record is longer: a container's id and an interface's name.
 const LONGEST: u64 = 64 << 10;
@@ -24,6 +24,8 @@ pub struct Store {
     directory: PathBuf,
     /// Its path, for messages.
     named: PathBuf,
+    /// None where nobody asks what a container holds.
+    holders: Option<Holders>,
     _lock: Lock,
     /// What `directory` leads through.
     _place: Option<OwnedFd>,
@@ -44,7 +46,17 @@ pub enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     inode: u64,
-    changed: (i64, i64),
+    /// Not `ctime`: a second name changes that.
+    written: (i64, i64),
+}
+
+/// What is held in a network, and what of it may be one container's.
+#[derive(Debug)]
+pub struct Held {
+    /// Every held address, in no order.
+    pub all: Vec<IpAddr>,
+    /// Those whose files may name the container; the files tell.
+    pub candidates: Vec<IpAddr>,
 }
 
 impl Store {
@@ -56,19 +68,23 @@ impl Store {
         let directory = data_dir.join(network);
         DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
         let lock = Lock::acquire(&directory).map_err(Error::at(&directory))?;
-        Ok(Self::of(directory.clone(), directory, lock, None))
+        let holders = Holders::new(data_dir, network);
+        Ok(Self { holders: Some(holders), ..Self::of(directory.clone(), directory, lock, None) })
     }
 
     /// A directory that is locked already.
     pub(crate) fn of(directory: PathBuf, named: PathBuf, lock: Lock, place: Option<OwnedFd>) -> Self {
-        Self { directory, named, _lock: lock, _place: place }
+        Self { directory, named, holders: None, _lock: lock, _place: place }
     }
 
     /// Locks the network's directory; none when there is no directory, and thus no address held.
     pub fn open(data_dir: &Path, network: &str) -> Result<Option<Self>, Error> {
         let directory = data_dir.join(network);
         match Lock::acquire(&directory) {
-            Ok(lock) => Ok(Some(Self::of(directory.clone(), directory, lock, None))),
+            Ok(lock) => {
+                let holders = Some(Holders::new(data_dir, network));
+                Ok(Some(Self { holders, ..Self::of(directory.clone(), directory, lock, None) }))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::at(&directory)(error)),
         }
@@ -77,6 +93,20 @@ impl Store {
     /// Every held address, in no order.
     pub fn addresses(&self) -> Result<Vec<IpAddr>, Error> {
         addresses_in(&self.directory)
+    }
+
+    /// Every held address, and which of them the attachment's container may hold.
+    pub fn held(&self, attachment: Record<'_>) -> Result<Held, Error> {
+        let files = files_in(&self.directory)?;
+        let all: Vec<IpAddr> = files.iter().map(|(address, _)| *address).collect();
+        let read = |address| Some(Record::parse(&self.content(address)?).container().to_vec());
+        let candidates = match &self.holders {
+            Some(holders) => {
+                holders.candidates(attachment.container(), &files, |address| self.file_of(address), read)
+            }
+            None => all.clone(),
+        };
+        Ok(Held { all, candidates })
     }
 
     /// The content of an address's file, for [`Record::parse`]; none when it is gone or cannot be read.
@@ -105,6 +135,9 @@ impl Store {
                 self.tidy();
                 Error::at(&self.named.join(address.to_string()))(error)
             })?;
+        if let Some(holders) = &self.holders {
+            holders.note(address, record.container(), &path);
+        }
         Ok(true)
     }
 
@@ -117,15 +150,19 @@ impl Store {
         self.directory.join("reserving")
     }
 
-    /// Frees the address; fine when it is free.
-    pub fn release(&self, address: IpAddr) -> Result<(), Error> {
+    /// Frees the address, which `holder` has; fine when it is free.
+    pub fn release(&self, address: IpAddr, holder: Record<'_>) -> Result<(), Error> {
         let path = self.file_of(address);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Error::at(&self.named.join(address.to_string()))(error))
+                return Err(Error::at(&self.named.join(address.to_string()))(error));
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if let Some(holders) = &self.holders {
+            holders.release(address, holder.container());
+        }
+        Ok(())
     }
 
     /// How an attachment stands to an address.
@@ -141,7 +178,7 @@ impl Store {
     pub fn release_of(&self, address: IpAddr, attachment: Record<'_>) -> Result<Standing, Error> {
         let standing = standing(&self.directory, address, |record| record == attachment);
         if standing == Standing::Held {
-            self.release(address)?;
+            self.release(address, attachment)?;
         }
         Ok(standing)
     }
@@ -149,7 +186,7 @@ impl Store {
     /// Which file records the address's lease; none when there is none.
     pub fn identity(&self, address: IpAddr) -> Option<Identity> {
         let found = fs::symlink_metadata(self.file_of(address)).ok()?;
-        Some(Identity { inode: found.ino(), changed: (found.ctime(), found.ctime_nsec()) })
+        Some(Identity { inode: found.ino(), written: (found.mtime(), found.mtime_nsec()) })
     }
 
     /// The address that was last given out of a range set; none when unknown, which costs nothing but the round robin.
@@ -214,17 +251,23 @@ fn content_in(directory: &Path, address: IpAddr) -> Option<Vec<u8>> {
 
 /// Every address held in a network's directory, without the lock: good for counting; none when there is no directory.
 pub fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
+    Ok(files_in(directory)?.into_iter().map(|(address, _)| address).collect())
+}
+
+/// The same with the inodes of the addresses' files.
+fn files_in(directory: &Path) -> Result<Vec<(IpAddr, u64)>, Error> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::at(directory)(error)),
     };
-    let mut addresses = Vec::new();
+    let mut files = Vec::new();
     for entry in entries {
-        let name = entry.map_err(Error::at(directory))?.file_name();
-        addresses.extend(name.to_str().and_then(|name| name.parse::<IpAddr>().ok()));
+        let entry = entry.map_err(Error::at(directory))?;
+        let address = entry.file_name().to_str().and_then(|name| name.parse::<IpAddr>().ok());
+        files.extend(address.map(|address| (address, entry.ino())));
     }
-    Ok(addresses)
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -243,8 +286,8 @@ mod tests {
         assert!(store.reserve(address, Record::of("c1", "eth0")).unwrap());
         assert!(!store.reserve(address, Record::of("c2", "eth0")).unwrap());
         assert_eq!(fs::read(dir.path().join("net/fd00::2")).unwrap(), b"c1\r\neth0");
-        store.release(address).unwrap();
-        store.release(address).unwrap();
+        store.release(address, Record::of("c1", "eth0")).unwrap();
+        store.release(address, Record::of("c1", "eth0")).unwrap();
         assert_eq!(store.content(address), None);
     }
 

@@ -49,9 +49,12 @@ impl Allocator<'_> {
     fn allocate(&mut self, sets: &[RangeSet], wishes: &[Wish<'_>]) -> Result<(), Error> {
         // Without a free choice there is nothing to read: the files' exclusive creation says it all.
         let choosing = wishes.iter().any(Option::is_none);
-        let held = if choosing { self.store.addresses()? } else { Vec::new() };
-        self.refuse_duplicate(sets, wishes, &held)?;
-        let held: HashSet<IpAddr> = held.into_iter().collect();
+        let mut held = HashSet::new();
+        if choosing {
+            let found = self.store.held(self.record())?;
+            self.refuse_duplicate(sets, wishes, &found.candidates)?;
+            held.extend(found.all);
+        }
         for (index, (set, wish)) in sets.iter().zip(wishes).enumerate() {
             match wish {
                 Some((address, range)) => self.take_requested(index, range, *address)?,
@@ -63,11 +66,15 @@ impl Allocator<'_> {
 
     /// Refuses to choose a second address out of a range set. A requested one may be a second one, as with host-local.
     ///
-    /// Only the files themselves tell who holds an address, and host-local may have written any of them a moment ago;
-    /// so all that lie in these range sets are read.
-    fn refuse_duplicate(&self, sets: &[RangeSet], wishes: &[Wish<'_>], held: &[IpAddr]) -> Result<(), Error> {
+    /// `candidates` are the container's; their files tell the interface.
+    fn refuse_duplicate(
+        &self,
+        sets: &[RangeSet],
+        wishes: &[Wish<'_>],
+        candidates: &[IpAddr],
+    ) -> Result<(), Error> {
         let choosing = || sets.iter().zip(wishes).filter(|(_, wish)| wish.is_none()).map(|(set, _)| set);
-        let in_question = held.iter().filter(|address| choosing().any(|set| set.contains(**address)));
+        let in_question = candidates.iter().filter(|address| choosing().any(|set| set.contains(**address)));
         for &address in in_question {
             let content = self.store.content(address);
             if content.is_some_and(|content| Record::parse(&content).may_be(self.record())) {
@@ -113,7 +120,7 @@ impl Allocator<'_> {
     /// Gives back what this ADD took; the error that made it fail is the one to report.
     fn undo(&self) {
         for ip in &self.ips {
-            let _ = self.store.release(ip.address);
+            let _ = self.store.release(ip.address, self.record());
         }
     }
 

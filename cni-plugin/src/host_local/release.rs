@@ -20,9 +20,20 @@ pub fn del(request: &Request<'_>) -> Result<(), Error> {
         return Ok(());
     };
     store.tidy();
-    let mut exact = Vec::new();
-    let mut old = Vec::new();
-    for address in store.addresses()? {
+    let held = store.held(attachment)?;
+    let (mut exact, mut old) = recorded(&store, &held.candidates, attachment);
+    if exact.is_empty() && old.is_empty() {
+        // A repeated DEL mostly; but somebody may have rewritten a file, which its second name does not show.
+        (exact, old) = recorded(&store, &held.all, attachment);
+    }
+    let released = if exact.is_empty() { old } else { exact };
+    release(released.into_iter().map(|address| store.release(address, attachment)))
+}
+
+/// Which of the addresses are recorded as the attachment's: by records that tell the interface, and by old ones.
+fn recorded(store: &Store, addresses: &[IpAddr], attachment: Record<'_>) -> (Vec<IpAddr>, Vec<IpAddr>) {
+    let (mut exact, mut old) = (Vec::new(), Vec::new());
+    for &address in addresses {
         let Some(content) = store.content(address) else { continue };
         let record = Record::parse(&content);
         if record == attachment {
@@ -31,7 +42,7 @@ pub fn del(request: &Request<'_>) -> Result<(), Error> {
             old.push(address);
         }
     }
-    release(&store, if exact.is_empty() { old } else { exact })
+    (exact, old)
 }
 
 /// Releases every address of the network whose holder, (container, ifname), is not among the valid ones.
@@ -55,14 +66,14 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
             || valid.iter().any(|parent| record.is_on(*parent))
             || record.is_old() && valid.iter().any(|attachment| record.may_be(*attachment));
         if !is_valid && !record.is_empty() {
-            stale.push(address);
+            stale.push((address, content));
         }
     }
-    release(&store, stale)
+    release(stale.iter().map(|(address, content)| store.release(*address, Record::parse(content))))
 }
 
-fn release(store: &Store, addresses: Vec<IpAddr>) -> Result<(), Error> {
-    let release = |address| store.release(address).err().map(Error::from);
-    let failures: Vec<Error> = addresses.into_iter().filter_map(release).collect();
+/// All are tried, whatever becomes of some.
+fn release(each: impl Iterator<Item = Result<(), shunt_leases::Error>>) -> Result<(), Error> {
+    let failures: Vec<Error> = each.filter_map(Result::err).map(Error::from).collect();
     if failures.is_empty() { Ok(()) } else { Err(Error::Unreleased(failures)) }
 }

@@ -105,7 +105,10 @@ fn take(step: &Step, setting: &Setting, ours: &Network, theirs: &Network) {
         Step::PlantOld { container, address } => {
             for network in [ours, theirs] {
                 fs::create_dir_all(network.file("")).unwrap();
-                fs::write(network.file(setting.address(address)), CONTAINERS[container]).unwrap();
+                // As any host-local does: a lease's file is written once.
+                let file = network.file(setting.address(address));
+                let _ = fs::remove_file(&file);
+                fs::write(file, CONTAINERS[container]).unwrap();
             }
         }
     }
