@@ -5,7 +5,6 @@ use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 
 use super::change::Change;
 use super::leases::admit_leases;
-use super::reconcile::Entries;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError, limit_egress_beside};
@@ -142,7 +141,7 @@ impl Agent {
         let bridge = Bridge { link, slot };
         self.registry.insert_bridge(bridge.clone());
         self.kernel.write_bridge(&bridge)?;
-        self.find_strangers(&Entries::new())?;
+        self.find_strangers_on(bridge.link.index)?;
         self.kernel.attach(&bridge.hook())?;
         self.watch_wires();
         Ok(())

@@ -34,6 +34,17 @@ impl Agent {
         Ok(())
     }
 
+    /// Writes down the strangers on a bridge that has just become ours: its ports are asked for and no other link, as the
+    /// kernel takes the longer for each the more containers there are (`peernet2id`, net/core/net_namespace.c).
+    pub(super) fn find_strangers_on(&mut self, bridge: u32) -> Result<(), KernelError> {
+        for kind in self.kernel.ports(bridge)? {
+            if self.is_stranger(&kind, kind.index) {
+                self.note_stranger(&kind)?;
+            }
+        }
+        Ok(())
+    }
+
     /// A link that is neither a container's nor a bridge of ours has changed.
     pub(super) fn stranger_changed(&mut self, link: &Link) -> Result<(), Refusal> {
         let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());

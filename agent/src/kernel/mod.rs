@@ -254,6 +254,14 @@ impl Kernel {
         Ok(link::kinds(&mut self.route)?)
     }
 
+    /// What every port of a bridge is made of.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn ports(&mut self, bridge: u32) -> Result<Vec<Kind>, KernelError> {
+        Ok(link::ports(&mut self.route, bridge)?)
+    }
+
     /// Tells a port's bridge what kind of port it is, and who is behind it: by a locked port nobody else may send.
     ///
     /// # Errors

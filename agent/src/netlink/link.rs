@@ -195,6 +195,17 @@ pub fn kinds(socket: &mut RequestSocket) -> Result<Vec<Kind>, NetlinkError> {
     socket.dump(libc::RTM_GETLINK, &request(0), parse_kind)
 }
 
+/// What every port of a bridge is made of.
+///
+/// # Errors
+/// Netlink's.
+pub fn ports(socket: &mut RequestSocket, bridge: u32) -> Result<Vec<Kind>, NetlinkError> {
+    let payload = [&request(0)[..], &attribute(libc::IFLA_MASTER, &bridge.to_ne_bytes())].concat();
+    // A kernel that takes no notice of the attribute tells of every link.
+    let kinds = socket.dump(libc::RTM_GETLINK, &payload, parse_kind)?;
+    Ok(kinds.into_iter().filter(|kind| kind.master == Some(bridge)).collect())
+}
+
 fn parse_kind(payload: &[u8]) -> Option<Kind> {
     let Link { index, master, .. } = parse(payload)?;
     let mut kind = String::new();
