@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
 
 use super::alias::BRIDGE;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
 use crate::error::Error;
 use crate::mac::Mac;
-use crate::netlink::{InterfaceAddress, Link, NetlinkError, Selector, requests};
+use crate::netlink::{InterfaceAddress, Link, NetlinkError, Selector, forwards, requests};
 use crate::prefix::Prefix;
 use crate::sysctl;
 
@@ -31,8 +32,10 @@ pub(crate) fn ensure_bridge(
 ) -> Result<Link, Error> {
     let (bridge, new) = find_or_make(node, plan)?;
     let made = journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
-    // Routes of this interface are the plugin's. A kernel without IPv6 has no such setting.
-    let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", plan.name), "0");
+    // Routes of this interface are the plugin's.
+    if bridge.accepts_routers {
+        let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", plan.name), "0");
+    }
     let mut changes = Vec::new();
     if new {
         changes.push(requests::set_alias(Selector::Index(bridge.index), BRIDGE));
@@ -48,7 +51,7 @@ pub(crate) fn ensure_bridge(
     if let Step::Bridge(made) = made {
         made.addresses = added;
     }
-    forward(&plan.gateways)?;
+    forward(node, &plan.gateways)?;
     Ok(bridge)
 }
 
@@ -120,12 +123,21 @@ fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
 }
 
 /// Lets the node forward the families that it is the gateway of.
-fn forward(gateways: &[Prefix]) -> Result<(), Error> {
-    if gateways.iter().any(|gateway| gateway.address().is_ipv4()) {
-        sysctl::ensure("net/ipv4/ip_forward", "1")?;
-    }
-    if gateways.iter().any(|gateway| gateway.address().is_ipv6()) {
-        sysctl::ensure("net/ipv6/conf/all/forwarding", "1")?;
+fn forward(node: &mut Node, gateways: &[Prefix]) -> Result<(), Error> {
+    let families = [
+        (AddressFamily::Inet, "net/ipv4/ip_forward"),
+        (AddressFamily::Inet6, "net/ipv6/conf/all/forwarding"),
+    ];
+    for (family, setting) in families {
+        let wanted =
+            gateways.iter().any(|gateway| gateway.address().is_ipv6() == (family == AddressFamily::Inet6));
+        // Writing makes the kernel go through every interface. One that does not answer is written to.
+        if wanted
+            && node.netlink.ask(requests::get_settings(family)).ok().and_then(|said| forwards(&said))
+                != Some(true)
+        {
+            sysctl::write(setting, "1")?;
+        }
     }
     Ok(())
 }

@@ -56,13 +56,13 @@ impl PortSettings {
 /// the kernel's own way keeps to it as well, with our programs or without them. `station` is the container's address.
 pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
     let flags = settings.flags();
-    let up_at_once = flags.is_empty();
-    let mut changes = vec![requests::enslave(index, bridge, up_at_once)];
+    let mut changes = vec![requests::enslave(index, bridge)];
     changes.extend(settings.known(station).map(|mac| requests::add_station(index, mac)));
-    if !up_at_once {
+    if !flags.is_empty() {
         changes.push(requests::set_port_flags(index, flags));
-        changes.push(requests::set_up(Selector::Index(index)));
     }
+    // Last, as with it the container begins to announce itself, and the kernel does not listen until that is done.
+    changes.push(requests::set_up(Selector::Index(index)));
     changes
 }
 

@@ -25,4 +25,4 @@ pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
 pub(crate) use plan::{BridgePlan, Plan, gateways_of, key, restrictions};
 pub(crate) use port::{port_of, put_into_service, wait_for_addresses, wait_for_carrier};
-pub(crate) use veth::make_veth;
+pub(crate) use veth::{make_veth, silence};

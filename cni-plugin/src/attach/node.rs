@@ -6,7 +6,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::AttachError;
 use crate::error::Error;
-use crate::netlink::{Connection, Link, NetlinkError, Selector, requests};
+use crate::netlink::{Connection, Link, LinkWatch, NetlinkError, Selector, requests};
 use crate::netns::{Namespace, NamespaceError};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
@@ -63,6 +63,11 @@ impl Node {
 }
 
 impl Sandbox {
+    /// Hears of the container's links from now on.
+    pub(crate) fn watch(&self, node: &Node) -> Result<LinkWatch, Error> {
+        Ok(node.namespace.within(&self.namespace, LinkWatch::open)??)
+    }
+
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         find(&mut self.netlink, selector)

@@ -8,10 +8,12 @@ use shunt_agent_api::{BridgePort, Interface};
 
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, enlist};
 use crate::error::Error;
-use crate::netlink::{InterfaceAddress, Link, Selector, requests};
+use crate::netlink::{InterfaceAddress, Link, LinkWatch, Selector, requests};
 
 /// How long a port may take to forward; the reference plugin waits as long.
 const PORT_PATIENCE: Duration = Duration::from_millis(2550);
+/// How long the kernel's word is waited for before it is asked; it comes within a millisecond.
+const HEARING: Duration = Duration::from_millis(50);
 /// How long an address may be tentative; the reference plugin waits as long.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -44,11 +46,15 @@ pub(crate) fn put_into_service(
     host: &Link,
 ) -> Result<Link, Error> {
     let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
+    let watch = LinkWatch::open()?;
     let changes = enlist(host.index, bridge.index, settings, Some(plan.mac));
     node.netlink.ask_all(changes).map_err(|error| match error.errno() {
         Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
         _ => Error::from(error),
     })?;
+    if let Some(link) = plan.up.then(|| watch.until_operational(host.index, HEARING)).flatten() {
+        return Ok(link);
+    }
     poll(PORT_PATIENCE, || match node.link(Selector::Index(host.index))? {
         None => Err(AttachError::Vanished(host.name.clone()).into()),
         // Without a container end that is up there is no carrier to wait for.
@@ -63,8 +69,15 @@ pub(crate) fn put_into_service(
 /// Its carrier came with the host's end, and the kernel tells that later, from a queue of its own: until then the end has
 /// no queueing discipline but the one that drops everything, an ARP request as well, which is not repeated for a second
 /// (`linkwatch_do_dev`, net/core/link_watch.c).
-pub(crate) fn wait_for_carrier(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
-    if !plan.up {
+///
+/// `watch` listens in the container since before the host's end was set up.
+pub(crate) fn wait_for_carrier(
+    sandbox: &mut Sandbox,
+    watch: &LinkWatch,
+    plan: &Plan,
+    index: u32,
+) -> Result<(), Error> {
+    if !plan.up || watch.until_operational(index, HEARING).is_some() {
         return Ok(());
     }
     poll(PORT_PATIENCE, || match sandbox.link(Selector::Index(index))? {

@@ -23,9 +23,13 @@ pub(crate) fn make_veth(
     let (host, marked) = create(node, sandbox, plan)?;
     journal.push(Step::Veth { index: host.index });
     marked?;
-    // Routes of this interface are the plugin's. A kernel without IPv6 has no such setting.
-    let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", host.name), "0");
     Ok(host)
+}
+
+/// Keeps the node's IPv6 off the host's end, which is a port and no more: it has no address, announces nothing and believes
+/// nothing, and the node's routes do not become more with each container. A kernel without IPv6 has no such setting.
+pub(crate) fn silence(host: &Link) {
+    let _ = sysctl::write(&format!("net/ipv6/conf/{}/disable_ipv6", host.name), "1");
 }
 
 /// The pair is made and marked in one piece: an exec that is killed leaves no link behind of which GC cannot tell whose it is.

@@ -21,6 +21,11 @@ const IFLA_MASTER: u16 = 10;
 const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_IFALIAS: u16 = 20;
+const IFLA_AF_SPEC: u16 = 26;
+const IFLA_INET6_CONF: u16 = 2;
+const AF_INET6: u16 = 10;
+/// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), which is an array of 32-bit numbers.
+const ACCEPT_RA: usize = 3;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_VLAN_ID: u16 = 1;
@@ -72,6 +77,8 @@ pub(crate) struct Link {
     pub(crate) loopback: bool,
     /// The VLAN that it is a device of.
     pub(crate) vlan: Option<u16>,
+    /// Whether the node would take routes and addresses from router advertisements that reach it.
+    pub(crate) accepts_routers: bool,
 }
 
 /// What a bridge port may do less than another.
@@ -117,6 +124,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
         port: PortFlags::default(),
         loopback: flags.contains(LinkFlags::Loopback),
         vlan: None,
+        accepts_routers: false,
     };
     for attribute in NlasIterator::new(attributes) {
         let attribute = attribute.ok()?;
@@ -129,6 +137,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
             IFLA_MASTER => link.master = number(value),
             IFLA_OPERSTATE => link.operational = value == [IF_OPER_UP],
             IFLA_IFALIAS => link.alias = Some(text(value)),
+            IFLA_AF_SPEC => link.accepts_routers = accepts_routers(value).unwrap_or_default(),
             IFLA_LINKINFO => {
                 for info in NlasIterator::new(value).filter_map(Result::ok) {
                     match info.kind() {
@@ -159,6 +168,17 @@ fn port_flags(attributes: &[u8]) -> PortFlags {
         }
     }
     flags
+}
+
+/// None on a kernel without IPv6.
+fn accepts_routers(families: &[u8]) -> Option<bool> {
+    let find = |attributes, kind| {
+        let mut attributes = NlasIterator::new(attributes).filter_map(Result::ok);
+        attributes.find(|attribute| attribute.kind() == kind)
+    };
+    let family = find(families, AF_INET6)?;
+    let settings = find(family.value(), IFLA_INET6_CONF)?;
+    Some(number(settings.value().chunks(4).nth(ACCEPT_RA)?)? != 0)
 }
 
 fn vlan_id(attributes: &[u8]) -> Option<u16> {
@@ -321,14 +341,10 @@ pub(crate) fn set_promiscuous(index: u32) -> Request {
     Request::new("make the bridge promiscuous".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
 }
 
-/// Makes a link a port of a bridge and, where `up`, sets it up after that: the kernel does both in this order.
-pub(crate) fn enslave(index: u32, bridge: u32, up: bool) -> Request {
+/// Makes a link a port of a bridge.
+pub(crate) fn enslave(index: u32, bridge: u32) -> Request {
     let mut message = message(Selector::Index(index));
     message.attributes.push(LinkAttribute::Controller(bridge));
-    if up {
-        message.header.flags = LinkFlags::Up;
-        message.header.change_mask = LinkFlags::Up;
-    }
     Request::new("make the veth a port of the bridge".to_owned(), RouteNetlinkMessage::SetLink(message), 0)
 }
 

@@ -10,7 +10,7 @@ use super::metadata;
 use crate::agent;
 use crate::attach::{
     Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
-    put_into_service, wait_for_addresses, wait_for_carrier,
+    put_into_service, silence, wait_for_addresses, wait_for_carrier,
 };
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
@@ -119,7 +119,9 @@ fn execute(
     // The agent works while the container's end is configured. Nothing reaches or leaves it before both are done.
     journal.push(Step::Attached(plan.key.clone()));
     agent.send(Request::Attach { port: port_of(plan, &bridge, &host) })?;
+    silence(&host);
     let configured = configure(node, sandbox, plan, inner);
+    let watch = sandbox.watch(node);
     let attached = agent.receive().inspect_err(|error| {
         if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
             // What is attached under this key is not this ADD's to detach.
@@ -127,8 +129,9 @@ fn execute(
         }
     })?;
     configured?;
+    let watch = watch?;
     let host = put_into_service(node, plan, &bridge, &host)?;
-    wait_for_carrier(sandbox, plan, inner)?;
+    wait_for_carrier(sandbox, &watch, plan, inner)?;
     wait_for_addresses(sandbox, plan, inner)?;
     Ok(result(config, plan, &bridge, &host, &attached))
 }

@@ -11,7 +11,8 @@ use super::master::Master;
 use super::share;
 use crate::agent;
 use crate::attach::{
-    self, AttachError, Journal, Node, Plan, Sandbox, Step, make_veth, wait_for_addresses, wait_for_carrier,
+    self, AttachError, Journal, Node, Plan, Sandbox, Step, make_veth, silence, wait_for_addresses,
+    wait_for_carrier,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -20,7 +21,6 @@ use crate::mac::Mac;
 use crate::netlink::{Link, Selector, requests};
 use crate::protocol::Call;
 use crate::result::AddResult;
-use crate::sysctl;
 
 /// Makes the interface, or leaves nothing behind.
 pub(super) fn add(
@@ -69,8 +69,7 @@ fn join(
 ) -> Result<Link, Error> {
     let host = make_veth(node, sandbox, plan, journal)?;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    // The node has no part in it: it must not announce itself there. A kernel without IPv6 has no such setting.
-    let _ = sysctl::write(&format!("net/ipv6/conf/{}/disable_ipv6", host.name), "1");
+    silence(&host);
     journal.push(Step::Attached(plan.key.clone()));
     let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
     let request = Request::Attach { port: port(plan, trunk, joins, &host, ips) };
@@ -81,8 +80,9 @@ fn join(
         }
     })?;
     attach::configure(node, sandbox, plan, inner)?;
+    let watch = sandbox.watch(node)?;
     node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
-    wait_for_carrier(sandbox, plan, inner)?;
+    wait_for_carrier(sandbox, &watch, plan, inner)?;
     wait_for_addresses(sandbox, plan, inner)?;
     let link = sandbox.link(Selector::Index(inner))?;
     Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
