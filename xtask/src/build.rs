@@ -30,15 +30,24 @@ pub(crate) fn run() -> Result<()> {
     plugin()
 }
 
-/// The plugin is linked statically where the C library can be: loading libraries takes a fifth of what its shortest run
-/// does (measured: 1.47 ms and 1.15 ms from exec to exit, VERSION, medians of 200).
+/// The plugin is linked statically, with musl where it can be had. It runs for a few milliseconds, and glibc spends one of them
+/// before `main` asking the processor what it is, an instruction that every hypervisor intercepts: from exec to exit an empty
+/// program takes 1.2 ms with glibc, linked statically 1.0, and 0.18 with musl.
 fn plugin() -> Result<()> {
     let mut cargo = workspace::cargo();
     cargo.args(["rustc", "--release", "--package", PLUGIN, "--bin", PLUGIN]);
+    if let Some(target) = setup::static_target() {
+        process::run(cargo.args(["--target", &target]))?;
+        let built = workspace::target().join(target).join("release").join(PLUGIN);
+        return place(&built, &workspace::release_binary(PLUGIN));
+    }
     if has_static_libc() {
+        println!("{PLUGIN} is linked with glibc: it starts later");
         cargo.args(["--", "-Ctarget-feature=+crt-static"]);
     } else {
-        println!("{PLUGIN} is linked dynamically: the C compiler finds no libc.a");
+        println!(
+            "{PLUGIN} is linked dynamically with glibc: it starts later, and the C compiler finds no libc.a"
+        );
     }
     process::run(&mut cargo)
 }
@@ -93,15 +102,15 @@ fn cargo_for_bpf(root: &Path, tools: &Tools) -> Command {
     cargo
 }
 
-/// Copies the object only when it has changed: a new timestamp would make cargo build the agent again.
+/// Copies what was built only when it has changed: a new timestamp of the object would make cargo build the agent again.
 fn place(built: &Path, wanted: &Path) -> Result<()> {
-    let object = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
-    if fs::read(wanted).is_ok_and(|present| present == object) {
+    let content = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
+    if fs::read(wanted).is_ok_and(|present| present == content) {
         return Ok(());
     }
-    let directory = wanted.parent().context("an object lies in a directory")?;
+    let directory = wanted.parent().context("what is built lies in a directory")?;
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let unfinished = wanted.with_extension("new");
-    fs::write(&unfinished, object).with_context(|| format!("cannot write {}", unfinished.display()))?;
+    fs::copy(built, &unfinished).with_context(|| format!("cannot write {}", unfinished.display()))?;
     fs::rename(&unfinished, wanted).with_context(|| format!("cannot write {}", wanted.display()))
 }

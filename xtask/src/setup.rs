@@ -11,6 +11,7 @@ mod linker;
 mod lookup;
 mod packages;
 mod stamp;
+mod static_target;
 mod toolchain;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::vm;
 
+pub(crate) use static_target::find_or_install as static_target;
 pub(crate) use toolchain::Toolchain;
 
 /// What the kernel programs are built with.
@@ -34,9 +36,11 @@ pub(crate) fn run() -> Result<()> {
     let tools = for_build()?;
     for_tests()?;
     for_vm()?;
+    let linked = static_target().unwrap_or_else(|| "the host's C library".to_owned());
     let kernels = vm::fetch();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
+    println!("plugin         {linked}");
     println!("packages       {}", packages::names().join(" "));
     match kernels {
         Ok(kernels) => println!("kernels        {}", kernels.join(" ")),
