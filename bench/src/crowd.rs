@@ -17,7 +17,7 @@ use crate::screen::Screen;
 /// Attachments on a bridge; a bridge has room for 1,023 ports.
 const PER_BRIDGE: usize = 500;
 
-/// How long the kernel goes on telling of bridge ports that were made: 83 messages a second were seen for ten seconds.
+/// How long containers that were made are heard of: the kernel told of their bridge ports for ten seconds, 83 times a second.
 const SETTLING: Duration = Duration::from_secs(15);
 
 /// How long the agent is watched doing nothing.
@@ -49,6 +49,10 @@ pub(crate) fn measure(
     for size in sizes {
         nodes.push(Crowded::fill(screen, interrupt, lab, *size)?);
     }
+    // The containers that have just come announce themselves, each to all others; that is not what an ADD costs.
+    screen.progress(0.0, "the nodes settle", Some(SETTLING));
+    std::thread::sleep(SETTLING);
+    interrupt.check()?;
     let mut rows: Vec<Row> =
         sizes.iter().map(|size| Row::new(&format!("shunt-{size}"), &format!("shunt among {size}"))).collect();
     let plan = Rounds { title: "ADD among others", count: rounds, warm_up: 1, contestants: nodes.len() };
