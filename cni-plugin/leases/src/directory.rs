@@ -11,6 +11,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::{Mode, mkdirat};
 
 use crate::error::Error;
+use crate::holders;
 use crate::lock::Lock;
 use crate::record::Record;
 use crate::store::{Standing, Store, standing};
@@ -84,17 +85,30 @@ impl Directory {
     pub fn lock(self, deadline: Instant) -> Result<Store, Error> {
         loop {
             match Lock::try_acquire(&self.way()).map_err(Error::at(&self.named))? {
-                Some(lock) => return Ok(Store::of(self.way(), self.named, lock, Some(self.place))),
+                Some(lock) => {
+                    let (way, names) = (way_to(&self.place), self.names());
+                    return Ok(Store::of(way, self.named, lock).by_way_of(self.place, names));
+                }
                 None if Instant::now() >= deadline => return Err(Error::Locked(self.named)),
                 None => sleep(PAUSE),
             }
         }
     }
 
-    /// A path to it that leads there and nowhere else, as long as this is open.
-    fn way(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.place.as_raw_fd()))
+    /// Where the addresses' second names are, if a plugin has made any.
+    fn names(&self) -> Option<OwnedFd> {
+        let (data_dir, network) = (self.named.parent()?, self.named.file_name()?);
+        open(&holders::directory(data_dir, network)).ok()
     }
+
+    fn way(&self) -> PathBuf {
+        way_to(&self.place)
+    }
+}
+
+/// A path to what is open that leads there and nowhere else, as long as it is open.
+pub(crate) fn way_to(place: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()))
 }
 
 fn path_of(data_dir: &Path, network: &str) -> Result<PathBuf, Error> {
@@ -188,6 +202,17 @@ mod tests {
         let deadline = Instant::now() + Duration::from_millis(20);
         assert!(matches!(open().lock(deadline), Err(Error::Locked(_))));
         assert!(Instant::now() >= deadline);
+    }
+
+    #[test]
+    fn a_lease_that_is_freed_leaves_no_second_name() {
+        let dir = tempfile::tempdir().unwrap();
+        Store::open_or_create(dir.path(), "net").unwrap().reserve(ip(), Record::of("c1", "eth0")).unwrap();
+        let names = || fs::read_dir(dir.path().join(".holders/net")).unwrap().count();
+        assert_eq!(names(), 1);
+        let store = Directory::open(dir.path(), "net").unwrap().unwrap().lock(Instant::now()).unwrap();
+        assert_eq!(store.release_of(ip(), Record::of("c1", "eth0")).unwrap(), Standing::Held);
+        assert_eq!(names(), 0);
     }
 
     #[test]

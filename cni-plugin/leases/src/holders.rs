@@ -15,7 +15,7 @@
 
 use std::{
     collections::HashMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, DirBuilder},
     io::{self, ErrorKind},
     net::IpAddr,
@@ -49,9 +49,20 @@ impl Name {
     }
 }
 
+/// Where a network's second names are.
+pub(crate) fn directory(data_dir: &Path, network: &OsStr) -> PathBuf {
+    data_dir.join(".holders").join(network)
+}
+
 impl Holders {
-    pub(crate) fn new(data_dir: &Path, network: &str) -> Self {
-        Self { directory: data_dir.join(".holders").join(network) }
+    /// The second names of a network of this name.
+    pub(crate) fn of(data_dir: &Path, network: &str) -> Self {
+        Self::at(directory(data_dir, OsStr::new(network)))
+    }
+
+    /// The second names in this directory.
+    pub(crate) fn at(directory: PathBuf) -> Self {
+        Self { directory }
     }
 
     /// Which of `held`, addresses with their files' inodes, the container may hold.
@@ -220,7 +231,7 @@ mod tests {
     #[test]
     fn a_file_with_a_second_name_is_not_read() {
         let data = tempfile::tempdir().unwrap();
-        let holders = Holders::new(data.path(), "net");
+        let holders = Holders::of(data.path(), "net");
         let address: IpAddr = [10, 0, 0, 2].into();
         let file = data.path().join("10.0.0.2");
         fs::write(&file, "c1\r\neth0").unwrap();

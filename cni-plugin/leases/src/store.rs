@@ -13,7 +13,7 @@ use std::{
 
 use nix::fcntl::OFlag;
 
-use crate::{error::Error, holders::Holders, lock::Lock, record::Record};
+use crate::{directory::way_to, error::Error, holders::Holders, lock::Lock, record::Record};
 
 /// No record is longer: a container's id and an interface's name.
 const LONGEST: u64 = 64 << 10;
@@ -24,11 +24,11 @@ pub struct Store {
     directory: PathBuf,
     /// Its path, for messages.
     named: PathBuf,
-    /// None where nobody asks what a container holds.
+    /// None where there are no second names.
     holders: Option<Holders>,
     _lock: Lock,
-    /// What `directory` leads through.
-    _place: Option<OwnedFd>,
+    /// What the paths lead through.
+    _places: (Option<OwnedFd>, Option<OwnedFd>),
 }
 
 /// How an attachment stands to an address.
@@ -68,13 +68,19 @@ impl Store {
         let directory = data_dir.join(network);
         DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
         let lock = Lock::acquire(&directory).map_err(Error::at(&directory))?;
-        let holders = Holders::new(data_dir, network);
-        Ok(Self { holders: Some(holders), ..Self::of(directory.clone(), directory, lock, None) })
+        let holders = Some(Holders::of(data_dir, network));
+        Ok(Self { holders, ..Self::of(directory.clone(), directory, lock) })
     }
 
     /// A directory that is locked already.
-    pub(crate) fn of(directory: PathBuf, named: PathBuf, lock: Lock, place: Option<OwnedFd>) -> Self {
-        Self { directory, named, holders: None, _lock: lock, _place: place }
+    pub(crate) fn of(directory: PathBuf, named: PathBuf, lock: Lock) -> Self {
+        Self { directory, named, holders: None, _lock: lock, _places: (None, None) }
+    }
+
+    /// Keeps open what the paths lead through: the directory's place, and that of the second names.
+    pub(crate) fn by_way_of(self, place: OwnedFd, names: Option<OwnedFd>) -> Self {
+        let holders = names.as_ref().map(|names| Holders::at(way_to(names)));
+        Self { holders, _places: (Some(place), names), ..self }
     }
 
     /// Locks the network's directory; none when there is no directory, and thus no address held.
@@ -82,8 +88,8 @@ impl Store {
         let directory = data_dir.join(network);
         match Lock::acquire(&directory) {
             Ok(lock) => {
-                let holders = Some(Holders::new(data_dir, network));
-                Ok(Some(Self { holders, ..Self::of(directory.clone(), directory, lock, None) }))
+                let holders = Some(Holders::of(data_dir, network));
+                Ok(Some(Self { holders, ..Self::of(directory.clone(), directory, lock) }))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::at(&directory)(error)),

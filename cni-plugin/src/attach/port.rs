@@ -52,9 +52,21 @@ pub(crate) fn put_into_service(
         Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
         _ => Error::from(error),
     })?;
-    if let Some(link) = plan.up.then(|| watch.until_operational(host.index, HEARING)).flatten() {
-        return Ok(link);
+    let heard = plan.up.then(|| watch.until_operational(host.index, HEARING)).flatten();
+    let link = match heard {
+        Some(link) => link,
+        None => asked(node, plan, host)?,
+    };
+    if plan.up && !bridge.operational {
+        // A bridge comes alive with its first port, and its own packets are lost until then. One that waits for its
+        // spanning tree is nobody's to wait for.
+        watch.until_operational(bridge.index, HEARING);
     }
+    Ok(link)
+}
+
+/// Asks until the port forwards.
+fn asked(node: &mut Node, plan: &Plan, host: &Link) -> Result<Link, Error> {
     poll(PORT_PATIENCE, || match node.link(Selector::Index(host.index))? {
         None => Err(AttachError::Vanished(host.name.clone()).into()),
         // Without a container end that is up there is no carrier to wait for.
