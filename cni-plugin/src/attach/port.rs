@@ -58,11 +58,19 @@ pub(crate) fn put_into_service(
         None => asked(node, plan, host)?,
     };
     if plan.up && !bridge.operational {
-        // A bridge comes alive with its first port, and its own packets are lost until then. One that waits for its
-        // spanning tree is nobody's to wait for.
-        watch.until_operational(bridge.index, HEARING);
+        wait_for_bridge(node, &watch, bridge)?;
     }
     Ok(link)
+}
+
+/// A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive after
+/// that waits for its spanning tree, which no ADD can.
+fn wait_for_bridge(node: &mut Node, watch: &LinkWatch, bridge: &Link) -> Result<(), Error> {
+    if watch.until_operational(bridge.index, HEARING).is_some() {
+        return Ok(());
+    }
+    let index = Selector::Index(bridge.index);
+    poll(PORT_PATIENCE, || Ok(node.link(index)?.filter(|link| link.operational).map(drop))).map(drop)
 }
 
 /// Asks until the port forwards.
