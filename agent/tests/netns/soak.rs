@@ -18,8 +18,11 @@ use crate::stage::Stage;
 /// Datagrams a second.
 const RATE: u64 = 5_000;
 
-/// A sender that was held up does not send more than this at once, which a veth's queue holds.
-const BURST: u64 = 100;
+/// A sender that was held up does not send more than this at once: half of what a processor's backlog holds.
+const BURST: u64 = 500;
+
+/// Between two pieces of the stream. At full tilt it would leave the datagrams' sender too little of two processors.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Room for everything that a receiver that is held up is sent meanwhile.
 const RECEIVE_BUFFER: usize = 64 << 20;
@@ -78,6 +81,7 @@ fn stream(client: &Namespace, echo: SocketAddr, stop: &AtomicBool) -> u64 {
         stream.read_exact(&mut heard).unwrap();
         assert!(heard == sent, "the stream is altered after {echoed} bytes");
         echoed += sent.len() as u64;
+        thread::sleep(PAUSE);
     }
     echoed
 }
@@ -107,8 +111,9 @@ fn kill_under_traffic(stage: &mut Stage, times: u32, meanwhile: impl Fn(&Path)) 
         let Outcome { sent, lost, echoed } = kill_and_watch(stage, times, &meanwhile);
         let (took, overflown) = (begun.elapsed(), overflown() - before);
         println!(
-            "{times} kills in {took:.1?}: {sent} datagrams, {lost} lost ({overflown} of any by full backlogs); \
-             {echoed} bytes of one stream"
+            "{times} kills in {took:.1?}: {sent} datagrams ({:.0} a second), {lost} lost ({overflown} of any by full backlogs); \
+             {echoed} bytes of one stream",
+            sent as f64 / took.as_secs_f64()
         );
         assert!(sent > RATE / 2 && echoed > 0, "{sent} datagrams and {echoed} bytes are no traffic");
         if lost > 0 && overflown > 0 && attempts < 3 {
