@@ -33,8 +33,8 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long a connection may stand still on a machine that does.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sends numbered datagrams until it is told to stop. How many.
-fn send(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
+/// Sends numbered datagrams until it is told to stop. How many, and for how long.
+fn send(socket: &UdpSocket, stop: &AtomicBool) -> (u64, Duration) {
     let begun = Instant::now();
     let (mut sent, mut skipped) = (0u64, 0);
     while !stop.load(Ordering::Relaxed) {
@@ -47,7 +47,7 @@ fn send(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
         skipped = due - sent;
         thread::sleep(Duration::from_millis(1));
     }
-    sent
+    (sent, begun.elapsed())
 }
 
 /// Receives until everything has come, or nothing does any more although nothing is sent. How many different datagrams;
@@ -89,6 +89,8 @@ fn stream(client: &Namespace, echo: SocketAddr, stop: &AtomicBool) -> u64 {
 /// What became of the traffic.
 struct Outcome {
     sent: u64,
+    /// The receiver's silence at the end is no part of it.
+    sending: Duration,
     lost: u64,
     echoed: u64,
 }
@@ -107,13 +109,13 @@ fn kill_under_traffic(stage: &mut Stage, times: u32, meanwhile: impl Fn(&Path)) 
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let (begun, before) = (Instant::now(), overflown());
-        let Outcome { sent, lost, echoed } = kill_and_watch(stage, times, &meanwhile);
-        let (took, overflown) = (begun.elapsed(), overflown() - before);
+        let before = overflown();
+        let Outcome { sent, sending, lost, echoed } = kill_and_watch(stage, times, &meanwhile);
+        let overflown = overflown() - before;
         println!(
-            "{times} kills in {took:.1?}: {sent} datagrams ({:.0} a second), {lost} lost ({overflown} of any by full backlogs); \
+            "{times} kills in {sending:.1?}: {sent} datagrams ({:.0} a second), {lost} lost ({overflown} of any by full backlogs); \
              {echoed} bytes of one stream",
-            sent as f64 / took.as_secs_f64()
+            sent as f64 / sending.as_secs_f64()
         );
         assert!(sent > RATE / 2 && echoed > 0, "{sent} datagrams and {echoed} bytes are no traffic");
         if lost > 0 && overflown > 0 && attempts < 3 {
@@ -142,7 +144,7 @@ fn kill_and_watch(stage: &mut Stage, times: u32, meanwhile: &impl Fn(&Path)) -> 
     let total = AtomicU64::new(u64::MAX);
     let Stage { sandboxes, node, .. } = stage;
     let namespace = sandboxes[0].namespace();
-    let (sent, received, echoed) = thread::scope(|scope| {
+    let ((sent, sending), received, echoed) = thread::scope(|scope| {
         let sending = scope.spawn(|| send(&client, &stop));
         let receiving = scope.spawn(|| receive(&server, &total));
         let streaming = scope.spawn(|| stream(namespace, echo.address(), &stop));
@@ -154,12 +156,12 @@ fn kill_and_watch(stage: &mut Stage, times: u32, meanwhile: &impl Fn(&Path)) -> 
         });
         stop.store(true, Ordering::Relaxed);
         let sent = sending.join();
-        total.store(*sent.as_ref().unwrap_or(&0), Ordering::Relaxed);
+        total.store(sent.as_ref().map_or(0, |&(sent, _)| sent), Ordering::Relaxed);
         let outcome = (receiving.join(), streaming.join());
         killed.unwrap();
         (sent.unwrap(), outcome.0.unwrap(), outcome.1.unwrap())
     });
-    Outcome { sent, lost: sent - received, echoed }
+    Outcome { sent, sending, lost: sent - received, echoed }
 }
 
 /// Ids of the attached programs.
