@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Room for everything that a receiver that is held up is sent meanwhile.
 const RECEIVE_BUFFER: usize = 64 << 20;
 
+/// Traffic goes on for as long under the last agent.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+
 /// Nothing comes any more.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -154,6 +157,7 @@ fn kill_and_watch(stage: &mut Stage, times: u32, meanwhile: &impl Fn(&Path)) -> 
             meanwhile(node.agent().bpffs());
             node.restart_agent()
         });
+        thread::sleep(AFTERWARDS);
         stop.store(true, Ordering::Relaxed);
         let sent = sending.join();
         total.store(sent.as_ref().map_or(0, |&(sent, _)| sent), Ordering::Relaxed);
