@@ -22,6 +22,8 @@ mod outside;
 mod reference;
 #[path = "portmap/reports.rs"]
 mod reports;
+#[path = "portmap/sctp.rs"]
+mod sctp;
 #[path = "portmap/stage.rs"]
 mod stage;
 #[path = "portmap/stranded.rs"]

@@ -5,6 +5,7 @@ use core::num::NonZeroU32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::translate::checksum::{Change, updated, updated_udp};
+use crate::translate::ports_mending::PortsMending;
 
 /// A header, or a piece of one, as it stands in a frame: any bytes make one. Made of bytes and half words only,
 /// because a frame starts at an even address and nothing more is known of its alignment.
@@ -100,7 +101,7 @@ impl Mending {
 }
 
 /// One frame, from its Ethernet header on.
-pub trait Packet {
+pub trait Packet: Sized {
     /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
     fn length(&self) -> u32;
 
@@ -127,6 +128,11 @@ pub trait Packet {
 
     /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
     fn mend(&mut self, mending: Mending);
+
+    /// Makes SCTP's checksum fit other ports.
+    fn mend_ports(&mut self, mending: PortsMending) {
+        mending.make_good(self);
+    }
 
     /// Says what has changed in the frame that no checksum in it makes up for: the device may have summed it
     /// (`CHECKSUM_COMPLETE`).

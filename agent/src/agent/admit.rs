@@ -1,9 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Interface, Protocol, Restrictions, StormControl, Vlans,
-};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
 
 use super::Refusal;
 use crate::mac;
@@ -64,7 +62,6 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
         return Err(malformed("vlan", &vlan.id.to_string(), "is not between 1 and 4094"));
     }
     for (asked, what) in [
-        (port.mappings.iter().any(|mapping| mapping.protocol == Protocol::Sctp), "SCTP port mappings"),
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
         (port.vlan.is_some() && !port.mappings.is_empty(), "host ports of a VLAN interface"),
         (port.vlan.is_some() && !port.masquerade.is_empty(), "masquerading of a VLAN interface"),

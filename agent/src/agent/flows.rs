@@ -225,7 +225,11 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
         dport: tuple.destination_port.number(),
     };
     FlowReport {
-        proto: if request.protocol == 17 { Protocol::Udp } else { Protocol::Tcp },
+        proto: match request.protocol {
+            17 => Protocol::Udp,
+            132 => Protocol::Sctp,
+            _ => Protocol::Tcp,
+        },
         src: ip(request.source),
         sport: request.source_port.number(),
         dst: ip(request.destination),

@@ -47,7 +47,6 @@ fn mappings_that_cannot_be_meant_are_refused() {
         (vec![mapping(80, 80, "tcp"), mapping(80, 81, "tcp")], 7),
         (vec![at("192.0.2.300")], 7),
         (vec![at("ff02::1")], 7),
-        (vec![mapping(80, 80, "sctp")], 100),
     ];
     for (at, (mappings, expected)) in cases.iter().enumerate() {
         let (code, text) = stage.refused(&stage.mapped(mappings), &format!("bad{at}"));

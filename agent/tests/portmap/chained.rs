@@ -51,7 +51,7 @@ fn conditions_of_another_packet_filter_are_refused() {
         "runtimeConfig": { "portMappings": [mapping(8080, 80, "tcp")] },
     }));
     let (code, text) = stage.refused(&network, "one");
-    assert!(code == 100 && text.contains("conditionsV4"), "{code} {text}");
+    assert!(code == 7 && text.contains("conditionsV4"), "{code} {text}");
 }
 
 #[test]

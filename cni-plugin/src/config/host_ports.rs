@@ -46,7 +46,7 @@ fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
     let protocol = match protocol.to_ascii_lowercase().as_str() {
         "tcp" | "" => Protocol::Tcp,
         "udp" => Protocol::Udp,
-        "sctp" => return Err(ConfigError::NotBuilt { key: "runtimeConfig.portMappings: sctp" }),
+        "sctp" => Protocol::Sctp,
         _ => return Err(invalid(format!("protocol `{protocol}` is none of tcp, udp, sctp"))),
     };
     let host_ip = match host_ip.as_str() {

@@ -30,8 +30,8 @@ pub(super) struct Portmap {
 /// Checks them.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for what the reference refuses. [`ConfigError::NotBuilt`] for conditions, without which a mapping
-/// would lead further than was meant.
+/// [`ConfigError::Invalid`] for what the reference refuses, and for conditions: they are iptables' own words for a rule that there
+/// is none of here, and without them a mapping would lead further than was meant.
 pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
     let invalid = |key, why: String| Err(ConfigError::Invalid { key, why });
     if portmap.mark_masq_bit.is_some() && portmap.external_set_mark_chain.is_some() {
@@ -49,7 +49,9 @@ pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
         [("conditionsV4", &portmap.conditions_v4), ("conditionsV6", &portmap.conditions_v6)]
     {
         if !conditions.is_empty() {
-            return Err(ConfigError::NotBuilt { key });
+            let why = "are matches of iptables, of which no host port makes use here: `hostIP` says for which address a port is, \
+                       a NetworkPolicy who may come";
+            return invalid(key, why.to_owned());
         }
     }
     Ok(())
@@ -97,23 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reference_refuses_is_refused_and_what_would_mean_more_is_named() {
+    fn what_the_reference_refuses_is_refused_and_so_is_what_cannot_hold_here() {
         for (keys, key) in [
             (json!({ "externalSetMarkChain": "X", "markMasqBit": 13 }), "externalSetMarkChain"),
             (json!({ "markMasqBit": 32 }), "markMasqBit"),
             (json!({ "markMasqBit": -1 }), "markMasqBit"),
             (json!({ "backend": "ebtables" }), "backend"),
-        ] {
-            let refused = judged(keys.clone());
-            let named = matches!(&refused, Err(ConfigError::Invalid { key: named, .. }) if *named == key);
-            assert!(named, "{keys}: {refused:?}");
-        }
-        for (keys, key) in [
             (json!({ "conditionsV4": ["-s", "192.0.2.0/24"] }), "conditionsV4"),
             (json!({ "conditionsV6": ["-s", "2001:db8::/32"] }), "conditionsV6"),
         ] {
             let refused = judged(keys.clone());
-            let named = matches!(&refused, Err(ConfigError::NotBuilt { key: named }) if *named == key);
+            let named = matches!(&refused, Err(ConfigError::Invalid { key: named, .. }) if *named == key);
             assert!(named, "{keys}: {refused:?}");
         }
     }

@@ -7,7 +7,10 @@ use aya_ebpf::helpers::generated::{
 use aya_ebpf::programs::TcContext;
 use dataplane::packet::{Header, Mending, Packet, Tag};
 use dataplane::translate::checksum::Change;
+use dataplane::translate::ports_mending::PortsMending;
 use zerocopy::IntoBytes;
+
+use crate::ports_note::PortsNote;
 
 /// `PACKET_HOST` of `linux/if_packet.h`.
 const PACKET_HOST: u32 = 0;
@@ -173,6 +176,12 @@ impl Packet for Skb {
                 bpf_csum_update(skb, addresses.and(header).difference());
             }
         }
+    }
+
+    /// Notes it only: the stack has no room for it here. See [`PortsNote`].
+    #[inline(always)]
+    fn mend_ports(&mut self, mending: PortsMending) {
+        PortsNote::leave(self.ctx.skb.skb, mending);
     }
 
     #[inline(always)]

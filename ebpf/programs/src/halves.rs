@@ -12,6 +12,7 @@ use crate::action;
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
 use crate::maps::PLANS;
+use crate::ports_note::PortsNote;
 
 /// The action of a function that leaves it to the next one: none of the kernel's.
 const ON: i32 = i32::MIN;
@@ -19,25 +20,43 @@ const ON: i32 = i32::MIN;
 /// `from_wire`.
 #[inline(always)]
 pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
+    PortsNote::clear(skb);
     match request(skb) {
         ON => match plan_inwards(skb) {
             ON => error_inwards(skb),
             action => action,
         },
-        action => action,
+        action => heeded(skb, action),
     }
 }
 
 /// `from_mapped`.
 #[inline(always)]
 pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
+    PortsNote::clear(skb);
     match answer(skb) {
         ON => match plan_outwards(skb) {
             ON => error_outwards(skb),
             action => action,
         },
-        action => action,
+        action => heeded(skb, action),
     }
+}
+
+/// The action, with what the packet's checksum still lacks made good.
+#[inline(always)]
+fn heeded(skb: *mut __sk_buff, action: i32) -> i32 {
+    PortsNote::put_by(skb, action);
+    if PortsNote::is_there(skb) {
+        mend_ports(skb);
+    }
+    PortsNote::fetch(skb)
+}
+
+#[inline(never)]
+fn mend_ports(skb: *mut __sk_buff) -> i32 {
+    PortsNote::heed(skb);
+    0
 }
 
 #[inline(never)]

@@ -12,6 +12,7 @@ mod halves;
 mod kernel_tables;
 mod maps;
 mod neighbor;
+mod ports_note;
 mod sockets;
 
 use aya_ebpf::Global;

@@ -18,7 +18,7 @@ const ERROR_HEADER_BYTES: u32 = 8;
 /// [`Quote::checksum`] of a short quotation. Verifier: not 0, of which the compiler makes a comparison that bounds nothing.
 pub const UNQUOTED: u32 = u32::MAX;
 
-/// An ICMP error about a TCP or UDP packet.
+/// An ICMP error about a TCP, UDP or SCTP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quote {
     /// Offset of the error's own IP header.
@@ -31,7 +31,7 @@ pub struct Quote {
     pub header: u32,
     /// Offset of the quoted ports.
     pub ports: u32,
-    /// Offset of the quoted transport checksum; [`UNQUOTED`] where the quotation ends before it.
+    /// Offset of the quoted transport checksum; [`UNQUOTED`] where the quotation ends before it, and for SCTP.
     pub checksum: u32,
 }
 
@@ -71,6 +71,8 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Q
         _ if quoted.fragment == Fragment::Later => return Ok(None),
         Protocol::TCP => quoted.payload + TCP_CHECKSUM,
         Protocol::UDP => quoted.payload + UDP_CHECKSUM,
+        // It covers what is not quoted, so nobody can look at it.
+        Protocol::SCTP => UNQUOTED,
         _ => return Ok(None),
     };
     let [source, destination]: [L4Port; 2] = packet.load(quoted.payload).ok_or(Unreadable::Truncated)?;

@@ -7,6 +7,7 @@ use super::network::{Network, network};
 use super::transport::{Transport, transport};
 use crate::abi::translation::TupleKey;
 use crate::packet::Packet;
+use crate::translate::ports_mending::SCTP_CHECKSUM;
 
 /// As in `flow`.
 pub(super) const HEADERS_BYTES: u32 = 192;
@@ -17,7 +18,7 @@ pub(super) const TCP_CHECKSUM: u32 = 16;
 /// Where the checksum is in a UDP header.
 pub(super) const UDP_CHECKSUM: u32 = 6;
 
-/// A whole TCP or UDP packet.
+/// A whole TCP, UDP or SCTP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its IP header.
@@ -38,7 +39,7 @@ impl Segment {
     }
 }
 
-/// Reads the packet in `frame`, which came from `domain`. None for what is no whole TCP or UDP packet or cannot be read.
+/// Reads the packet in `frame`, which came from `domain`. None for what is none of these, is no whole packet or cannot be read.
 #[inline(always)]
 pub fn segment<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Segment> {
     if frame.is_tagged() || !matches!(frame.ether_type, EtherType::IPV4 | EtherType::IPV6) {
@@ -67,6 +68,10 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         }
         Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
             (source, destination, 0, ip.payload + UDP_CHECKSUM)
+        }
+        Transport::Datagram { source, destination } => {
+            let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
+            (source, destination, 0, ip.payload + SCTP_CHECKSUM)
         }
         _ => return Ok(None),
     };

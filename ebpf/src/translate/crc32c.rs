@@ -8,7 +8,7 @@
 //! the remainder as it stands here.
 
 /// CRC32c's polynomial without x³².
-const POLYNOMIAL: u32 = 0x82f6_3b78;
+const POLYNOMIAL: u64 = 0x82f6_3b78;
 
 /// x⁸: one byte further.
 const BYTE: u32 = 1 << (31 - 8);
@@ -19,17 +19,6 @@ const LENGTH_BITS: usize = 16;
 /// Bytes of the two ports.
 const PORTS_BYTES: u32 = 4;
 
-/// x to the power of 8 · 2ⁿ: 2ⁿ bytes further.
-const STEPS: [u32; LENGTH_BITS] = {
-    let mut steps = [BYTE; LENGTH_BITS];
-    let mut n = 1;
-    while n < LENGTH_BITS {
-        steps[n] = multiply(steps[n - 1], steps[n - 1]);
-        n += 1;
-    }
-    steps
-};
-
 /// The checksum field after the ports have changed, both ports and the field read with the lowest byte first.
 /// `behind` is how many bytes of the SCTP packet follow the ports; less than 2¹⁶.
 ///
@@ -37,35 +26,45 @@ const STEPS: [u32; LENGTH_BITS] = {
 /// (`CHECKSUM_PARTIAL`), and Linux leaves zero there. One true checksum in 2³² is zero as well, and that packet is lost.
 #[inline(always)]
 pub const fn updated(checksum: u32, old_ports: u32, new_ports: u32, behind: u32) -> u32 {
+    updated_by(checksum, old_ports ^ new_ports, behind)
+}
+
+/// The same after a change that is known as the ports' old and new ones, each bit added.
+#[inline(always)]
+pub const fn updated_by(checksum: u32, ports: u32, behind: u32) -> u32 {
     if checksum == 0 {
         return 0;
     }
-    checksum ^ moved(old_ports ^ new_ports, behind + PORTS_BYTES)
+    checksum ^ moved(ports, behind + PORTS_BYTES)
 }
 
-/// `remainder` with so many bytes of zeros behind it.
+/// `remainder` with so many bytes of zeros behind it: by repeated squaring, and without a branch, which would have the verifier
+/// follow every length there is. Words of 64 bits, of which the upper half is not looked at, are what BPF has.
 #[inline(always)]
 const fn moved(remainder: u32, bytes: u32) -> u32 {
-    let mut remainder = remainder;
-    let mut n = 0;
+    let (mut moved, mut step, mut n) = (remainder as u64, BYTE as u64, 0);
     while n < LENGTH_BITS {
-        if (bytes >> n) & 1 == 1 {
-            remainder = multiply(remainder, STEPS[n]);
-        }
+        let (further, squared) = products(moved, step);
+        let mask = 0u64.wrapping_sub((bytes as u64 >> n) & 1);
+        moved ^= (moved ^ further) & mask;
+        step = squared;
         n += 1;
     }
-    remainder
+    moved as u32
 }
 
-/// The product modulo the polynomial.
+/// `one` and `step`, each multiplied by `step`, modulo the polynomial.
 #[inline(always)]
-const fn multiply(one: u32, other: u32) -> u32 {
-    let (mut product, mut shifted, mut bit) = (0, other, 32);
-    while bit > 0 {
-        bit -= 1;
-        // Masks and not branches: the verifier would walk both sides of each.
-        product ^= shifted & 0u32.wrapping_sub((one >> bit) & 1);
-        shifted = (shifted >> 1) ^ (POLYNOMIAL & 0u32.wrapping_sub(shifted & 1));
+const fn products(one: u64, step: u64) -> (u64, u64) {
+    let (mut product, mut square) = (0, 0);
+    let (mut one, mut other, mut shifted, mut bit) = (one, step, step, 0);
+    while bit < 32 {
+        product ^= shifted & 0u64.wrapping_sub((one >> 31) & 1);
+        square ^= shifted & 0u64.wrapping_sub((other >> 31) & 1);
+        shifted = (shifted >> 1) ^ (POLYNOMIAL & 0u64.wrapping_sub(shifted & 1));
+        one <<= 1;
+        other <<= 1;
+        bit += 1;
     }
-    product
+    (product, square)
 }

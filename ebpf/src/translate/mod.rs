@@ -8,6 +8,7 @@ pub mod checksum;
 pub mod connect;
 pub mod connection;
 pub mod crc32c;
+pub mod ports_mending;
 pub mod quote;
 pub mod request;
 pub mod requote;

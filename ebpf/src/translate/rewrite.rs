@@ -8,6 +8,7 @@ use crate::address::{Address, L4Port, Mac};
 use crate::packet::{Mending, Packet};
 use crate::parse::{Frame, Protocol, Segment};
 use crate::translate::checksum::{Change, updated};
+use crate::translate::ports_mending::PortsMending;
 
 /// The two addresses that an Ethernet header begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,15 @@ pub fn rewrite<P: Packet>(
     packet.edit(ip.payload, |ends: &mut [L4Port; 2]| {
         *ends = [becomes.source_port, becomes.destination_port];
     });
+    if ip.protocol == Protocol::SCTP {
+        // No address is covered, and no device sums for it but by the same rule.
+        return packet.mend_ports(PortsMending {
+            header: frame.payload,
+            field: checksum,
+            ports: both(key.source_port, key.destination_port)
+                ^ both(becomes.source_port, becomes.destination_port),
+        });
+    }
     packet.mend(Mending {
         field: checksum,
         optional: ip.protocol == Protocol::UDP,
@@ -72,6 +82,12 @@ pub fn rewrite<P: Packet>(
         ports,
         header: hop.change(Change::NONE),
     });
+}
+
+/// Both ports as SCTP's checksum sees them.
+#[inline(always)]
+fn both(source: L4Port, destination: L4Port) -> u32 {
+    u32::from(u16::from_le(source.half())) | u32::from(u16::from_le(destination.half())) << 16
 }
 
 /// Writes an IPv6 header's addresses.

@@ -25,6 +25,7 @@ const MTU: u16 = 1500;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const SCTP: u8 = 132;
 
 /// The client's port in the connections that are there already.
 const OLD: u16 = 40_000;
@@ -53,7 +54,7 @@ fn address(text: &str) -> Address {
 
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address here and takes small packets only; 8099 to somebody who is not there; 8070 to chi and 8071 to psi,
-/// which not everybody reaches; 8060 to tau, which sees the node there.
+/// which not everybody reaches; 8060 to tau, which sees the node there. SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
         let place = place(name);
@@ -79,6 +80,8 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8070), TCP, "chi", 70, true),
         mapping(("", 8071), TCP, "psi", 71, true),
         mapping(("", 8060), TCP, "tau", 60, true),
+        mapping(("", 8132), SCTP, "tau", 90, true),
+        mapping(("", 9899), SCTP, "tau", 9899, true),
     ];
     mappings[8].1.flags = MAPPING_MASQUERADED;
     mappings[4].1.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]);
@@ -98,6 +101,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
         for (protocol, outer, inner, client_port, shown) in [
             (TCP, 8080, 80, OLD, established),
             (UDP, 8053, 53, OLD, Shown::NOTHING.datagram()),
+            (SCTP, 8132, 90, OLD, Shown::NOTHING.datagram()),
             (TCP, 8080, 80, ENDED, reset),
             (TCP, 8080, 80, HALF, established),
             (TCP, 8080, 80, MIXED, established),

@@ -28,6 +28,14 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Loaded,
     },
     Fault {
+        name: "note-not-heeded",
+        file: "ebpf/programs/src/halves.rs",
+        find: "if PortsNote::is_there(skb) {",
+        replace: "if !PortsNote::is_there(skb) {",
+        why: "SCTP packets to another port would be lost",
+        judge: Judge::Loaded,
+    },
+    Fault {
         name: "tag-inverted",
         file: "ebpf/programs/src/context.rs",
         find: "(present != 0)",

@@ -45,6 +45,22 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "SCTP packets of a kilobyte and more would be lost",
         judge: Judge::Host,
     },
+    Fault {
+        name: "frame-length-summed",
+        file: "ebpf/src/translate/ports_mending.rs",
+        find: "if is_v4 { u32::from(half(V4_TOTAL)) }",
+        replace: "if is_v4 { packet.length() - self.header }",
+        why: "the frame's length would be taken for the packet's, and SCTP's checksum be wrong",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "sctp-summed-as-tcp",
+        file: "ebpf/src/translate/rewrite.rs",
+        find: "if ip.protocol == Protocol::SCTP {",
+        replace: "if ip.protocol == Protocol(255) {",
+        why: "no SCTP packet would arrive with a right checksum",
+        judge: Judge::Host,
+    },
     // connection
     Fault {
         name: "reset-for-ever",

@@ -1,0 +1,109 @@
+//! SCTP by a port of the node. Both ends speak it over raw sockets, for the kernel may know no SCTP.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use nix::sys::socket::{SockaddrStorage, recvfrom};
+use shunt_lab::{Namespace, uninterrupted};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
+
+const SCTP: i32 = 132;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An SCTP packet: its ports, and what is behind the header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Packet {
+    ports: [u16; 2],
+    payload: Vec<u8>,
+}
+
+impl Packet {
+    fn bytes(&self) -> Vec<u8> {
+        let [source, destination] = self.ports.map(u16::to_be_bytes);
+        let mut bytes = [&source[..], &destination, b"vtag", &[0; 4], &self.payload].concat();
+        let checksum = crc32c(&bytes);
+        bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// None where the checksum is wrong.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut unsummed = bytes.to_vec();
+        unsummed.get_mut(8..12)?.fill(0);
+        let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let packet = Self { ports: [port(0), port(2)], payload: bytes[12..].to_vec() };
+        (bytes[8..12] == crc32c(&unsummed).to_le_bytes()).then_some(packet)
+    }
+}
+
+fn crc32c(bytes: &[u8]) -> u32 {
+    let bit = |crc: u32, _| (crc >> 1) ^ (0x82f6_3b78 & 0u32.wrapping_sub(crc & 1));
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
+}
+
+/// Everything of SCTP that comes to a namespace.
+struct Raw(Socket);
+
+impl Raw {
+    fn open(namespace: &Namespace, like: IpAddr) -> Self {
+        let domain = Domain::for_address(SocketAddr::new(like, 0));
+        let open = || Socket::new(domain, Type::RAW, Some(Protocol::from(SCTP))).unwrap();
+        let socket = namespace.enter(open).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(socket)
+    }
+
+    fn send(&self, packet: &Packet, to: IpAddr) {
+        self.0.send_to(&packet.bytes(), &SockAddr::from(SocketAddr::new(to, 0))).unwrap();
+    }
+
+    /// The next packet, and from whom; its checksum is right.
+    fn receive(&self) -> (Packet, IpAddr) {
+        let mut bytes = [0u8; 4096];
+        let receive =
+            || recvfrom::<SockaddrStorage>(self.0.as_raw_fd(), &mut bytes).map_err(std::io::Error::from);
+        let (length, from) = uninterrupted(receive).unwrap();
+        let from = from.unwrap();
+        let v4 = from.as_sockaddr_in().map(|from| IpAddr::from(from.ip()));
+        let from = v4.or_else(|| from.as_sockaddr_in6().map(|from| from.ip().into())).unwrap();
+        // Of IPv4 a raw socket gets the IP header too.
+        let header = if from.is_ipv4() { usize::from(bytes[0] & 15) * 4 } else { 0 };
+        let packet = &bytes[header..length];
+        (Packet::read(packet).unwrap_or_else(|| panic!("wrong checksum: {packet:02x?}")), from)
+    }
+}
+
+#[test]
+fn sctp_gets_through_by_the_same_port_and_by_another_and_back_with_right_checksums() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8132, 7132, "sctp"), mapping(9899, 9899, "sctp"), mapping(8132, 7000, "tcp")]);
+    for (node, outside) in NODE.into_iter().zip(OUTSIDE) {
+        let (node, outside) = (address(node), address(outside));
+        let client = Raw::open(&stage.outside, node);
+        let server = Raw::open(stage.sandboxes[0].namespace(), node);
+        for (asked, inner) in [(8132, 7132), (9899, 9899)] {
+            for length in [0, 1, 4, 300, 1400] {
+                let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
+                let question = Packet { ports: [40_000, asked], payload };
+                client.send(&question, node);
+                let (heard, from) = server.receive();
+                assert_eq!((&heard, from), (&Packet { ports: [40_000, inner], ..question.clone() }, outside));
+                server.send(&Packet { ports: [inner, 40_000], ..heard }, outside);
+                let (answer, from) = client.receive();
+                assert_eq!((answer, from), (Packet { ports: [asked, 40_000], ..question }, node));
+            }
+        }
+        // What is not mapped goes to nobody.
+        client.send(&Packet { ports: [40_000, 7132], payload: vec![1] }, node);
+        server.0.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        assert!(uninterrupted(|| server.0.recv_from(&mut [std::mem::MaybeUninit::uninit(); 64])).is_err());
+    }
+    let flows = stage.node.agent().ask("flows").unwrap();
+    let sctp = flows.as_array().unwrap().iter().filter(|flow| flow["proto"] == "sctp").count();
+    assert_eq!(sctp, 4, "{flows}");
+    let counted = stage.node.agent().port("one").unwrap();
+    assert!(counted.to.fast >= 20 && counted.from.fast >= 20, "{counted:?}");
+}
