@@ -24,6 +24,8 @@ mod reference;
 mod reports;
 #[path = "portmap/sctp.rs"]
 mod sctp;
+#[path = "portmap/sctp_reference.rs"]
+mod sctp_reference;
 #[path = "portmap/stage.rs"]
 mod stage;
 #[path = "portmap/stranded.rs"]

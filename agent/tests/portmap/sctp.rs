@@ -13,17 +13,20 @@ use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
 const SCTP: i32 = 132;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An SCTP packet: its ports, and what is behind the header.
+/// An SCTP packet: its ports, its verification tag, and what is behind the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Packet {
-    ports: [u16; 2],
-    payload: Vec<u8>,
+pub(crate) struct Packet {
+    pub(crate) ports: [u16; 2],
+    pub(crate) tag: [u8; 4],
+    pub(crate) payload: Vec<u8>,
 }
+
+const TAG: [u8; 4] = *b"vtag";
 
 impl Packet {
     fn bytes(&self) -> Vec<u8> {
         let [source, destination] = self.ports.map(u16::to_be_bytes);
-        let mut bytes = [&source[..], &destination, b"vtag", &[0; 4], &self.payload].concat();
+        let mut bytes = [&source[..], &destination, &self.tag, &[0; 4], &self.payload].concat();
         let checksum = crc32c(&bytes);
         bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -34,7 +37,8 @@ impl Packet {
         let mut unsummed = bytes.to_vec();
         unsummed.get_mut(8..12)?.fill(0);
         let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let packet = Self { ports: [port(0), port(2)], payload: bytes[12..].to_vec() };
+        let tag = [bytes[4], bytes[5], bytes[6], bytes[7]];
+        let packet = Self { ports: [port(0), port(2)], tag, payload: bytes[12..].to_vec() };
         (bytes[8..12] == crc32c(&unsummed).to_le_bytes()).then_some(packet)
     }
 }
@@ -45,10 +49,10 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// Everything of SCTP that comes to a namespace.
-struct Raw(Socket);
+pub(crate) struct Raw(Socket);
 
 impl Raw {
-    fn open(namespace: &Namespace, like: IpAddr) -> Self {
+    pub(crate) fn open(namespace: &Namespace, like: IpAddr) -> Self {
         let domain = Domain::for_address(SocketAddr::new(like, 0));
         let open = || Socket::new(domain, Type::RAW, Some(Protocol::from(SCTP))).unwrap();
         let socket = namespace.enter(open).unwrap();
@@ -56,12 +60,12 @@ impl Raw {
         Self(socket)
     }
 
-    fn send(&self, packet: &Packet, to: IpAddr) {
+    pub(crate) fn send(&self, packet: &Packet, to: IpAddr) {
         self.0.send_to(&packet.bytes(), &SockAddr::from(SocketAddr::new(to, 0))).unwrap();
     }
 
     /// The next packet, and from whom; its checksum is right.
-    fn receive(&self) -> (Packet, IpAddr) {
+    pub(crate) fn receive(&self) -> (Packet, IpAddr) {
         let mut bytes = [0u8; 4096];
         let receive =
             || recvfrom::<SockaddrStorage>(self.0.as_raw_fd(), &mut bytes).map_err(std::io::Error::from);
@@ -87,7 +91,7 @@ fn sctp_gets_through_by_the_same_port_and_by_another_and_back_with_right_checksu
         for (asked, inner) in [(8132, 7132), (9899, 9899)] {
             for length in [0, 1, 4, 300, 1400] {
                 let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
-                let question = Packet { ports: [40_000, asked], payload };
+                let question = Packet { ports: [40_000, asked], tag: TAG, payload };
                 client.send(&question, node);
                 let (heard, from) = server.receive();
                 assert_eq!((&heard, from), (&Packet { ports: [40_000, inner], ..question.clone() }, outside));
@@ -97,7 +101,7 @@ fn sctp_gets_through_by_the_same_port_and_by_another_and_back_with_right_checksu
             }
         }
         // What is not mapped goes to nobody.
-        client.send(&Packet { ports: [40_000, 7132], payload: vec![1] }, node);
+        client.send(&Packet { ports: [40_000, 7132], tag: TAG, payload: vec![1] }, node);
         server.0.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         assert!(uninterrupted(|| server.0.recv_from(&mut [std::mem::MaybeUninit::uninit(); 64])).is_err());
     }
