@@ -52,6 +52,9 @@ pub enum Request {
     Update {
         /// The port.
         port: BridgePort,
+        /// The host ports that are there stay, whatever `port` says: a plugin further down the chain looks after them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keeps_mappings: bool,
     },
     /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
     Check {

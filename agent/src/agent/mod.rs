@@ -171,7 +171,9 @@ impl Agent {
                 self.check_limit(&key, &bandwidth).map(|()| Reply::Checked)
             }
             Request::Limit { key, bandwidth } => self.limit(&key, bandwidth).map(|()| Reply::Limited),
-            Request::Update { port } => self.update(port).map(Reply::Attached),
+            Request::Update { port, keeps_mappings } => {
+                self.update(port, keeps_mappings).map(Reply::Attached)
+            }
             Request::Map { key, mappings } => self.map(&key, mappings).map(Reply::Attached),
             Request::CheckMap { key, mappings } => self.check_map(&key, &mappings).map(|()| Reply::Checked),
             Request::Status => Ok(Reply::Status(self.status())),

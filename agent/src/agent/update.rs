@@ -7,12 +7,16 @@ use super::{Agent, Refusal, admit};
 
 impl Agent {
     /// Gives an attachment the limits and the host ports of `port`, all of them or none. One that is not there is attached.
+    /// With `keeps_mappings` it keeps the host ports that it has.
     ///
     /// # Errors
     /// [`Refusal`]: [`Refusal::Exists`] where anything else differs. What was in force still is, as far as the kernel allows.
-    pub fn update(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        admit::port(&port)?;
+    pub fn update(&mut self, mut port: BridgePort, keeps_mappings: bool) -> Result<Attached, Refusal> {
         let known = self.registry.get(&port.key).map(|attachment| attachment.port.clone());
+        if let Some(known) = known.as_ref().filter(|_| keeps_mappings) {
+            port.mappings.clone_from(&known.mappings);
+        }
+        admit::port(&port)?;
         let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
             return self.attach(port);
         };

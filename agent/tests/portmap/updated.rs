@@ -1,12 +1,12 @@
 //! A repeated ADD with `updateExisting`: other host ports and limits in place, under the traffic of those that stay.
 
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shunt_lab::{Network, Protocol, cni::Refusal};
+use shunt_lab::{Network, Protocol, Sandbox, cni::Refusal, uninterrupted};
 
-use crate::stage::{NODE, Stage, address, mapping};
+use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -130,4 +130,86 @@ fn what_cannot_be_updated_is_refused_and_nothing_changes() {
     let reports = stage.node.agent().ask("ports").unwrap();
     let one = reports.as_array().unwrap().iter().find(|port| port["container"] == "one").unwrap();
     assert!(one["limits"]["egress"].to_string().contains("8000000"), "{one}");
+}
+
+/// A container behind `shunt-portmap`, and how it is asked for with `masqAll` and without.
+fn masqueraded(stage: &Stage, masq_all: bool) -> Network {
+    stage.network.clone().with("updateExisting", json!(true)).then(json!({
+        "type": "shunt-portmap",
+        "masqAll": masq_all,
+        "agentSocket": stage.node.agent().socket(),
+        "runtimeConfig": { "portMappings": [mapping(8053, 7001, "udp"), mapping(8080, 7000, "tcp")] },
+    }))
+}
+
+/// As whom `server` sees a datagram of `client`, which gets its answer.
+fn seen(client: &UdpSocket, server: &UdpSocket, node: SocketAddr) -> IpAddr {
+    client.send_to(b"question", node).unwrap();
+    let mut heard = [0; 16];
+    let (length, from) = uninterrupted(|| server.recv_from(&mut heard)).unwrap();
+    server.send_to(&heard[..length], from).unwrap();
+    let (length, answerer) = uninterrupted(|| client.recv_from(&mut heard)).unwrap();
+    assert_eq!((&heard[..length], answerer), (&b"question"[..], node));
+    from.ip()
+}
+
+#[test]
+fn masq_all_that_is_switched_on_and_off_shows_the_container_the_node_or_its_clients() {
+    let mut stage = Stage::new();
+    let plain = masqueraded(&stage, false);
+    stage.sandboxes.push(Sandbox::start(&stage.lab, &stage.node, &plain, "one").unwrap());
+    stage.node.settle().unwrap();
+    let _echo = stage.echo(0, 7000);
+    let open = |namespace: &shunt_lab::Namespace, at: SocketAddr| {
+        let socket = namespace.enter(|| UdpSocket::bind(at).unwrap()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    };
+    let ends: Vec<_> = NODE
+        .into_iter()
+        .zip(OUTSIDE)
+        .zip(stage.sandboxes[0].addresses())
+        .map(|((node, outside), own)| {
+            let client = open(&stage.outside, (address(outside), 5555).into());
+            (
+                client,
+                open(stage.sandboxes[0].namespace(), (own, 7001).into()),
+                SocketAddr::new(address(node), 8053),
+            )
+        })
+        .collect();
+    let mut before = None;
+    for masq_all in [false, true, false, true] {
+        again(&stage, 0, &masqueraded(&stage, masq_all)).unwrap();
+        assert_eq!(ports(&stage), [8053, 8080]);
+        // The client's port is the same each time: what it was given before does not hold it.
+        for (client, server, node) in &ends {
+            let expected = if masq_all { node.ip() } else { client.local_addr().unwrap().ip() };
+            for _ in 0..3 {
+                assert_eq!(seen(client, server, *node), expected, "masqAll {masq_all}");
+            }
+        }
+        // What the container knows by another name it cannot go on with.
+        if let Some(mut old) = before.replace(stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080)) {
+            assert!(old.chat(1, 1000).is_err());
+        }
+        before.as_mut().unwrap().chat(20, 1000).unwrap();
+    }
+}
+
+#[test]
+fn a_chain_that_is_asked_again_keeps_its_host_ports_and_their_connections_all_the_while() {
+    let mut stage = Stage::new();
+    let network = masqueraded(&stage, false);
+    stage.sandboxes.push(Sandbox::start(&stage.lab, &stage.node, &network, "one").unwrap());
+    stage.node.settle().unwrap();
+    let _echo = stage.echo(0, 7000);
+    let mut kept = stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080);
+    std::thread::scope(|scope| {
+        let talking = scope.spawn(move || kept.chat(3000, 1000));
+        for _ in 0..20 {
+            again(&stage, 0, &network).unwrap();
+        }
+        talking.join().unwrap().unwrap();
+    });
 }

@@ -178,6 +178,13 @@ impl Config {
         limits::of(decode(&self.value)?, self.network.runtime_config.bandwidth.clone())
     }
 
+    /// Whether host ports are this plugin's business, be it that there shall be none. Else one further down the chain may look
+    /// after them.
+    pub fn is_asked_for_host_ports(&self) -> bool {
+        let is_given = self.value.pointer("/runtimeConfig/portMappings").is_some();
+        is_given || self.network.capabilities.get("portMappings") == Some(&true.into())
+    }
+
     /// Which of the node's ports lead to a container with these addresses.
     ///
     /// # Errors

@@ -34,7 +34,11 @@ pub(crate) fn adopt(
         let leftovers = agent.ask(Request::Detach { key: key.clone(), link: None }).err().map(Error::from);
         error.after_undo(leftovers.into_iter().collect())
     };
-    let request = if bridge.update_existing { Request::Update { port } } else { Request::Attach { port } };
+    let request = if bridge.update_existing {
+        Request::Update { port, keeps_mappings: !config.is_asked_for_host_ports() }
+    } else {
+        Request::Attach { port }
+    };
     let attached = match agent.ask(request) {
         Ok(attached) => attached,
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {

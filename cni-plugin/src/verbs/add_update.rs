@@ -73,7 +73,8 @@ impl Update<'_> {
             // An agent that does not know the attachment makes it.
             let port = BridgePort { lease_dir: lease_dir(self.config), ..port };
             let limits = port.bandwidth.clone();
-            let attached = agent::connect(self.config)?.ask(Request::Update { port })?;
+            let request = Request::Update { port, keeps_mappings: !self.config.is_asked_for_host_ports() };
+            let attached = agent::connect(self.config)?.ask(request)?;
             let facts = metadata::of(self.config, "bridge", &limits, &attached);
             result.interfaces[CONTAINER].metadata = facts;
         }
