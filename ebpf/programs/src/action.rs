@@ -1,6 +1,6 @@
 //! A verdict in the kernel's words.
 
-use aya_ebpf::bindings::{BPF_F_INGRESS, TC_ACT_SHOT, TC_ACT_UNSPEC};
+use aya_ebpf::bindings::{__sk_buff, BPF_F_INGRESS, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
 use dataplane::{Delivery, Verdict, Way};
 
@@ -13,6 +13,22 @@ use crate::neighbor;
 /// cannot deliver. What can be checked has been checked by then.
 #[inline(always)]
 pub(crate) fn take(packet: &Skb, verdict: Verdict) -> i32 {
+    said(packet.raw(), take_silently(packet, verdict))
+}
+
+/// The debug build says what was decided.
+#[inline(always)]
+pub(crate) fn said(skb: *mut __sk_buff, action: i32) -> i32 {
+    #[cfg(feature = "decisions")]
+    crate::decisions::say(skb);
+    #[cfg(not(feature = "decisions"))]
+    let _ = skb;
+    action
+}
+
+/// The same for a function of a program, which says it itself when the function has returned.
+#[inline(always)]
+pub(crate) fn take_silently(packet: &Skb, verdict: Verdict) -> i32 {
     #[cfg(feature = "decisions")]
     crate::decisions::record(packet, &verdict);
     #[cfg(not(feature = "decisions"))]

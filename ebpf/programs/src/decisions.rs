@@ -1,6 +1,7 @@
 //! The debug build writes down what each program decided, for `BPF_PROG_TEST_RUN` cannot see where a redirect goes, and says it
 //! through aya-log to whoever looks for a mistake. With an `AYA_LOG_LEVEL` of 0 the verifier leaves the saying out.
 
+use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::Array;
 use aya_log_ebpf::debug;
@@ -33,11 +34,18 @@ pub(crate) fn record(packet: &Skb, verdict: &Verdict) {
             serial,
         };
     }
-    say(packet.ifindex(), code, target, reason);
 }
 
-/// The interface's index, then the decision as [`Decision`] has it, in decimal. A subprogram: its stack is not the program's.
+/// Says what was written down last: the interface's index, then the decision as [`Decision`] has it, in decimal.
+///
+/// A subprogram: its stack is not the program's. Called by the programs only, and never by a function of theirs: Linux 6.1
+/// rounds each frame up to 32 bytes, and there is no room for three.
 #[inline(never)]
-fn say(ifindex: u32, verdict: u32, target: u32, reason: u32) {
+pub(crate) fn say(skb: *mut __sk_buff) {
+    let Some(decision) = DECISIONS.get_ptr(0) else {
+        return;
+    };
+    // SAFETY: the first is the program's own context, the second a live map value.
+    let (ifindex, Decision { verdict, target, reason, .. }) = unsafe { ((*skb).ifindex, *decision) };
     debug!((), "{} {} {} {}", ifindex, verdict, target, reason);
 }

@@ -21,26 +21,28 @@ const ON: i32 = i32::MIN;
 #[inline(always)]
 pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
-    match request(skb) {
+    let action = match request(skb) {
         ON => match plan_inwards(skb) {
             ON => error_inwards(skb),
             action => action,
         },
         action => heeded(skb, action),
-    }
+    };
+    action::said(skb, action)
 }
 
 /// `from_mapped`.
 #[inline(always)]
 pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
-    match answer(skb) {
+    let action = match answer(skb) {
         ON => match plan_outwards(skb) {
             ON => error_outwards(skb),
             action => action,
         },
         action => heeded(skb, action),
-    }
+    };
+    action::said(skb, action)
 }
 
 /// The action, with what the packet's checksum still lacks made good.
@@ -95,7 +97,7 @@ fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables)
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote) => ON,
-        verdict => action::take(&packet, verdict),
+        verdict => action::take_silently(&packet, verdict),
     }
 }
 
@@ -111,7 +113,7 @@ fn planned(
     // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make a `Plan`.
     match journey(&mut packet, here, &tables, unsafe { &mut *plan }) {
         None => ON,
-        Some(verdict) => action::take(&packet, verdict),
+        Some(verdict) => action::take_silently(&packet, verdict),
     }
 }
 
@@ -122,5 +124,5 @@ fn done(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables, 
     let Some(plan) = PLANS.get_ptr(0) else { return TC_ACT_UNSPEC };
     // SAFETY: as in `planned`, which has written it.
     let verdict = journey(&mut packet, here, &tables, unsafe { &*plan });
-    action::take(&packet, verdict)
+    action::take_silently(&packet, verdict)
 }
