@@ -75,8 +75,8 @@ pub(crate) enum AttachError {
         /// The master.
         master: String,
     },
-    /// The agent's programs cannot be joined to a master.
-    #[error("no VLAN can be joined to `{master}` without a VLAN device of the kernel's: {why}")]
+    /// No VLAN can be on a master, or none without a VLAN device of the kernel's.
+    #[error("no VLAN can be on `{master}`: {why}")]
     Unjoinable {
         /// The master.
         master: String,

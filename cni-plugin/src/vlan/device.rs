@@ -17,7 +17,8 @@ use crate::result::AddResult;
 /// Makes the device, down.
 ///
 /// # Errors
-/// [`AttachError::NoVlanDevices`] where the kernel has none; nothing is left behind.
+/// [`AttachError::NoVlanDevices`] where the kernel has none, [`AttachError::Unjoinable`] for a loopback; nothing is left
+/// behind.
 pub(super) fn make(
     vlan: &Vlan,
     master: &Master,
@@ -25,6 +26,8 @@ pub(super) fn make(
     node: &mut Node,
     sandbox: &mut Sandbox,
 ) -> Result<Link, Error> {
+    // The kernel calls it an invalid argument: a loopback's MTU is more than any other device can have.
+    master.expect_ethernet()?;
     let device = VlanDevice {
         name: &call.ifname,
         master: master.link.index,

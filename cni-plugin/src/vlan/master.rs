@@ -58,17 +58,15 @@ impl Master {
     /// # Errors
     /// [`AttachError::Unjoinable`].
     pub(super) fn trunk(&self, vlan: &Vlan, node: &mut Node) -> Result<(Interface, VlanInterface), Error> {
-        let unjoinable = |why| AttachError::Unjoinable { master: self.link.name.clone(), why };
+        let unjoinable = |why| self.unjoinable(why);
         let is = |kind: &str| self.link.kind.as_deref() == Some(kind);
         if vlan.vlan_id == 0 {
             return Err(unjoinable("VLAN 0 needs a VLAN device of the kernel's").into());
         }
+        self.expect_ethernet()?;
         let trunk = match self.link.peer {
             _ if !self.within && is("bridge") => {
                 return Err(unjoinable("it is a bridge, of which a container can be a port in VLANs").into());
-            }
-            _ if self.link.mac.is_none() || self.link.loopback => {
-                return Err(unjoinable("it is not an Ethernet interface").into());
             }
             _ if !self.within => self.link.clone(),
             Some(_) if is("veth") => {
@@ -78,6 +76,21 @@ impl Master {
         };
         let interface = VlanInterface { id: vlan.vlan_id, within: self.within };
         Ok((Interface { name: trunk.name, index: trunk.index }, interface))
+    }
+
+    /// Whether frames go there, which tags can be put into.
+    ///
+    /// # Errors
+    /// [`AttachError::Unjoinable`].
+    pub(super) fn expect_ethernet(&self) -> Result<(), Error> {
+        if self.link.mac.is_none() || self.link.loopback {
+            return Err(self.unjoinable("it is not an Ethernet interface").into());
+        }
+        Ok(())
+    }
+
+    fn unjoinable(&self, why: &'static str) -> AttachError {
+        AttachError::Unjoinable { master: self.link.name.clone(), why }
     }
 }
 
