@@ -87,7 +87,9 @@ impl Entry {
     pub const fn set(self, missing: Missing) -> u32 {
         match (self, missing) {
             (Self::FromMember | Self::ToMember, _) => 2,
+            // These are no port's, or say nothing of a missing entry.
             (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
+            (Self::FromHost | Self::FromMapped | Self::FromWire, _) => 0,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
         }
