@@ -18,7 +18,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// Where a kernel or the emulator is not to be had, or no machine comes up: say so loudly, and succeed
     #[arg(long)]
     if_possible: bool,
+    /// End machines that still run after so many minutes, which is a failure
+    #[arg(long, default_value_t = 30)]
+    minutes: u64,
     /// Run only this suite; more than one may be named
     #[arg(long)]
     suite: Vec<String>,
@@ -106,11 +109,12 @@ fn test(arguments: &Arguments, busybox: &Path, kernels: &[(Series, Kernel)]) -> 
     let choice =
         suites::Choice { quick: arguments.quick, suites: &arguments.suite, filter: &arguments.filter };
     let suites = suites::build(&choice)?;
+    let begun = Instant::now();
+    let deadline = begun + Duration::from_secs(60 * arguments.minutes);
     let boot = |series: Series, kernel: &Kernel| -> Result<Outcome> {
         let archive = guest::initramfs((series, kernel), busybox, &programs, &suites)?;
-        boot(series, kernel, &archive)
+        boot(series, kernel, &archive, deadline)
     };
-    let begun = Instant::now();
     let outcomes: Vec<_> = thread::scope(|scope| {
         let boot = &boot;
         let running: Vec<_> = kernels
@@ -125,6 +129,7 @@ fn test(arguments: &Arguments, busybox: &Path, kernels: &[(Series, Kernel)]) -> 
         arguments.tolerates() && outcome.as_ref().is_err_and(|error| error.is::<NeverUp>())
     });
     let reported = report(outcomes, begun);
+    choice.left_out().iter().for_each(|line| println!("left out: {line}"));
     let errors = never_up
         .into_iter()
         .filter_map(|(series, outcome)| Some(outcome.err()?.context(format!("Linux {}", series.name()))));
@@ -147,12 +152,12 @@ fn programs() -> Result<PathBuf> {
 }
 
 /// Runs one machine and shows its lines, each with the kernel it comes from.
-fn boot(series: Series, kernel: &Kernel, archive: &[u8]) -> Result<Outcome> {
+fn boot(series: Series, kernel: &Kernel, archive: &[u8], deadline: Instant) -> Result<Outcome> {
     let directory = workspace::target().join("vm").join(series.name());
     fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let (initramfs, report) = (directory.join("initramfs"), directory.join("report"));
     fs::write(&initramfs, archive).with_context(|| format!("cannot write {}", initramfs.display()))?;
-    let machine = Machine { image: &kernel.image, initramfs: &initramfs, report: &report };
+    let machine = Machine { image: &kernel.image, initramfs: &initramfs, report: &report, deadline };
     let attempt = || -> Result<Outcome> {
         let mut tally = Tally::default();
         let report = machine.run(|line| {
