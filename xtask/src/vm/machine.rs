@@ -32,7 +32,7 @@ const PROCESSOR: &str = "max,-erms,-fsrm,-la57,-smap,-smep,-umip,-pku";
 const KERNEL_LINE: &str = "console=ttyS0 panic=-1 quiet tsc=reliable mitigations=off init_on_alloc=0 security=none audit=0 cryptomgr.notests";
 
 /// The first line comes after some seconds; a test that says nothing for longer hangs.
-const SILENCE: Duration = Duration::from_secs(4 * 60);
+const SILENCE: Duration = Duration::from_secs(6 * 60);
 
 /// Debian's and the upstream project's own place.
 const VIRTIOFSD: [&str; 2] = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"];

@@ -59,7 +59,7 @@ const SUITES: [Kind; 5] = [
     },
 ];
 
-const RATES: &str = "rates: an emulated processor does not reach them";
+const RATES: &str = "rates: not tried on an emulated processor";
 
 /// A test binary, and the package's folder in which cargo would start it.
 pub(super) struct Suite {
