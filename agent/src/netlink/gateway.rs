@@ -21,13 +21,16 @@ pub fn of(socket: &mut RequestSocket, index: u32) -> Result<Vec<Prefix>, Netlink
     })
 }
 
-/// Gives an interface an address; it may have it already.
+/// `IFA_F_NODAD` (`linux/if_addr.h`): usable at once.
+const NO_DUPLICATES: u8 = 2;
+
+/// Gives a bridge an address, which works at once: no station may have it but the node. It may have it already.
 ///
 /// # Errors
 /// Netlink's.
 pub fn add(socket: &mut RequestSocket, index: u32, address: Prefix) -> Result<(), NetlinkError> {
-    let family = if address.is_v4() { libc::AF_INET } else { libc::AF_INET6 };
-    let mut payload = vec![family as u8, address.bits(), 0, 0];
+    let (family, flags) = if address.is_v4() { (libc::AF_INET, 0) } else { (libc::AF_INET6, NO_DUPLICATES) };
+    let mut payload = vec![family as u8, address.bits(), flags, 0];
     payload.extend(index.to_ne_bytes());
     let octets = octets(address.address());
     payload.extend(attribute(libc::IFA_LOCAL, &octets));

@@ -99,7 +99,7 @@ fn ensure_addresses(node: &mut Node, bridge: &Link, plan: &BridgePlan) -> Result
             }
             node.netlink.ask(requests::delete_address(bridge.index, found))?;
         }
-        match node.netlink.ask(requests::add_address(bridge.index, gateway)) {
+        match node.netlink.ask(requests::add_gateway(bridge.index, gateway)) {
             Ok(_) => added.push(gateway),
             Err(error) if error.errno() == Some(Errno::EEXIST) => {}
             Err(error) => return Err(error.into()),

@@ -29,7 +29,7 @@ pub(crate) fn repair(
             | Fault::OtherSettings { index, master, settings, .. } => {
                 outside.extend(enlist(index, master, settings, station));
             }
-            Fault::NoGateway { index, address, .. } => outside.push(requests::add_address(index, address)),
+            Fault::NoGateway { index, address, .. } => outside.push(requests::add_gateway(index, address)),
             fault => left.push(fault),
         }
     }

@@ -86,6 +86,17 @@ pub(crate) fn add_address(index: u32, prefix: Prefix) -> Request {
     Request::new(format!("add address {prefix}"), message, NLM_F_CREATE | NLM_F_EXCL)
 }
 
+/// The same for a gateway's address on its bridge, which works at once: no station may have it but the node. While a duplicate is
+/// looked for, the node would answer nobody, and what it sends itself would come from another address, for two seconds.
+pub(crate) fn add_gateway(index: u32, prefix: Prefix) -> Request {
+    let mut message = message(index, prefix);
+    if prefix.address().is_ipv6() {
+        message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+    }
+    let message = RouteNetlinkMessage::NewAddress(message);
+    Request::new(format!("add address {prefix}"), message, NLM_F_CREATE | NLM_F_EXCL)
+}
+
 /// Takes an address from an interface.
 pub(crate) fn delete_address(index: u32, prefix: Prefix) -> Request {
     Request::new(

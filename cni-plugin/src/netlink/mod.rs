@@ -21,7 +21,7 @@ pub(crate) use watch::LinkWatch;
 
 pub(crate) mod requests {
     //! Every request that the plugin makes, by what it is about.
-    pub(crate) use super::address::{add_address, delete_address, list_addresses};
+    pub(crate) use super::address::{add_address, add_gateway, delete_address, list_addresses};
     pub(crate) use super::link::{
         Veth, add_bridge, add_veth, add_vlan, delete_link, enslave, get_link, list_links, set_address,
         set_alias, set_port_flags, set_promiscuous, set_up,
