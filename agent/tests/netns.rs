@@ -6,6 +6,8 @@
 mod admission;
 #[path = "netns/agent_restart.rs"]
 mod agent_restart;
+#[path = "netns/answered.rs"]
+mod answered;
 #[path = "netns/bad_input.rs"]
 mod bad_input;
 #[path = "netns/bandwidth.rs"]

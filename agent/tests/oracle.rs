@@ -2,6 +2,8 @@
 //! of every port of both. And what `explain` says of each frame beforehand, against what is then counted of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "oracle/answers.rs"]
+mod answers;
 #[path = "oracle/explained.rs"]
 mod explained;
 #[path = "oracle/frames.rs"]

@@ -36,6 +36,12 @@ impl Mac {
         [a, b, c, d, e, f]
     }
 
+    /// Its half words as they stand in memory.
+    #[inline(always)]
+    pub const fn halves(self) -> [u16; 3] {
+        self.0
+    }
+
     /// Whether it is one of the groups that bridges keep to themselves (`01:80:c2:00:00:00` to `:0f`).
     #[inline(always)]
     pub const fn is_reserved(self) -> bool {

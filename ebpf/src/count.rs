@@ -17,8 +17,8 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
                 tables.count(delivery.slot, Lane::ToFast, bytes);
             }
         }
-        // `from_mapped` comes next, and counts.
-        Verdict::Pass(PassReason::MayAnswer) => {}
+        // `from_mapped` comes next, or the program's second half, and counts.
+        Verdict::Pass(PassReason::MayAnswer | PassReason::MayAsk) => {}
         // Its copies were counted one by one.
         Verdict::Flooded(_) => tables.count(port.slot, Lane::FromFast, bytes),
         Verdict::Pass(_) => tables.count(port.slot, Lane::FromKernel, bytes),

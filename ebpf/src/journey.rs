@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
+//! | [`crate::answer`] | behind [`from_container`] and [`from_host`], in the same programs | what asks everybody for an address | an answer, or not |
 //! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
 //! | [`crate::errors`] | behind the one in front and the one that follows | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
@@ -18,7 +19,7 @@ use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
-    Tables, admit, count, deliver, find, isolate, mapped, notice, parse, path, police, port, reach,
+    Tables, admit, answer, count, deliver, find, isolate, mapped, notice, parse, path, police, port, reach,
     translate, vouch,
 };
 
@@ -49,7 +50,7 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
         Err(stop) => return Err(stop).into(),
     };
     let bytes = packet.length();
-    let verdict = answer(packet, &frame, &port, bytes, tables).into();
+    let verdict = outwards(packet, &frame, &port, bytes, tables).into();
     if port.flags & PORT_SHARED == 0 && !matches!(verdict, Verdict::Pass(PassReason::MayQuote)) {
         count::sent(&verdict, &port, here, bytes, tables);
     }
@@ -57,7 +58,7 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
 }
 
 #[inline(always)]
-fn answer<P: Packet, T: Tables>(
+fn outwards<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
@@ -118,7 +119,8 @@ fn onwards<P: Packet, T: Tables>(
     }
     admit::source(&frame, port)?;
     admit::alone(port)?;
-    let station = mapped::unless_answer(find::station(&frame, port, here, tables), port)?;
+    let found = answer::unless_question(find::station(&frame, port, here, tables), &frame);
+    let station = mapped::unless_answer(found, port)?;
     isolate::apart(port, &station)?;
     path::ours(packet, &frame, port, tables)?;
     deliver::from_container(packet, &station)
@@ -189,7 +191,7 @@ fn to_station<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet).map_err(truncated)?;
-    let station = find::station(&frame, port, here, tables)?;
+    let station = answer::unless_question(find::station(&frame, port, here, tables), &frame)?;
     isolate::routed(packet.origin(), here, &station, tables)?;
     match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),

@@ -10,6 +10,7 @@
 pub mod abi;
 pub mod address;
 pub mod admit;
+pub mod answer;
 pub mod count;
 pub mod deliver;
 pub mod errors;

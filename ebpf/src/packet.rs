@@ -126,6 +126,13 @@ pub trait Packet: Sized {
     /// Edits the header at `offset`, which has been loaded before.
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T));
 
+    /// Writes a header in the place of what has been loaded at `offset`, also where others hold the frame too, such as a capture: the
+    /// kernel makes a copy then. False if it has no memory for one. Everything loaded before may have moved.
+    fn store<T: Header + IntoBytes>(&mut self, offset: u32, header: &T) -> bool {
+        self.edit(offset, |place: &mut T| *place = *header);
+        true
+    }
+
     /// Makes a transport checksum fit what has been edited. Everything loaded before may have moved.
     fn mend(&mut self, mending: Mending);
 

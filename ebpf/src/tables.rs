@@ -85,6 +85,16 @@ pub trait Tables {
     /// Which container has an address.
     fn owner(&self, key: &AddressKey) -> Option<Owner>;
 
+    /// The container that has an address which somebody asks for: its port, and how it is reached; `vid` is that of the bridge's
+    /// stations ([`StationKey::vid`]).
+    #[inline(always)]
+    fn resident(&self, key: &AddressKey, vid: u16) -> Option<(Port, Station)> {
+        let owner = self.owner(key)?;
+        let port = self.port(&PortKey { ifindex: owner.ifindex })?;
+        let station = self.station(&StationKey { bridge: key.bridge, vid, mac: port.mac })?;
+        (station.ifindex == owner.ifindex).then_some((port, station))
+    }
+
     /// Whether a port sends and receives a VLAN's frames tagged.
     fn is_tagged(&self, key: &PortKey, vid: u16) -> bool;
 

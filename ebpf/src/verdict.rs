@@ -138,6 +138,8 @@ reasons! {
         ByKernel = 11, "deliver", "by_kernel";
         /// Judged already where it came from.
         Judged = 12, "deliver", "judged";
+        /// To a group, and it may ask for an address that is known: the second half of the program says.
+        MayAsk = 61, "find", "may_ask";
         /// To the node itself, from a port that host ports lead to: it may be an answer, and the program behind says.
         MayAnswer = 30, "find", "may_answer";
         /// To a port of the node that leads nowhere.

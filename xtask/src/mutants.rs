@@ -3,6 +3,7 @@
 //! This happens in a copy of the checkout with a build directory of its own, `target/mutants`. The faults are data, in
 //! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
 
+mod answering_faults;
 mod delivery_faults;
 mod fault;
 mod interface_faults;
@@ -25,9 +26,10 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 7] = [
+const FAULTS: [&[Fault]; 8] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
+    answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
     vlan_faults::FAULTS,

@@ -9,15 +9,16 @@ use crate::bpf::hook::{Program, ProgramSet};
 /// The stages of a program, in their order.
 pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str] {
     match (program, set) {
-        (Program::FromContainer, ProgramSet::Members) => {
-            &["port", "parse", "vouch", "admit", "classify", "police", "find", "isolate", "form", "deliver"]
-        }
+        (Program::FromContainer, ProgramSet::Members) => &[
+            "port", "parse", "vouch", "admit", "classify", "police", "answer", "find", "isolate", "form",
+            "deliver",
+        ],
         (Program::FromContainer, _) => {
-            &["port", "parse", "police", "vouch", "admit", "find", "isolate", "path", "deliver"]
+            &["port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "deliver"]
         }
         (Program::ToContainer, ProgramSet::Members) => &["port", "deliver"],
         (Program::ToContainer, _) => &["port", "parse", "reach", "notice", "deliver"],
-        (Program::FromHost, _) => &["port", "parse", "find", "isolate", "notice", "deliver"],
+        (Program::FromHost, _) => &["port", "parse", "answer", "find", "isolate", "notice", "deliver"],
         (Program::FromMapped, _) => &["port", "parse", "admit", "find", "translate", "deliver"],
         (Program::FromWire, _) => &["parse", "translate", "find", "isolate", "deliver"],
         (Program::FromVlan, _) => {
@@ -45,6 +46,7 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
         (Asked::Port | Asked::Station | Asked::Learned, _) => "find",
         (Asked::Owner, _) => "vouch",
+        (Asked::Resident, _) => "answer",
         (Asked::TaggedHere, _) => "classify",
         (Asked::Tagged, _) => "form",
         (Asked::KernelFlow, _) => "path",
@@ -72,6 +74,7 @@ pub fn idle(stage: &str) -> &'static str {
         "police" => "the port has no limit",
         "vouch" => "the port's addresses are not checked",
         "admit" => "the source address is admitted",
+        "answer" => "asks for nobody's address",
         "classify" => "in the VLAN of the port's untagged frames",
         "isolate" => "not both ends are isolated",
         "path" => "no flow of this port is the kernel's",

@@ -37,6 +37,8 @@ pub enum Asked {
     Learned,
     /// `ADDRESSES`.
     Owner,
+    /// `ADDRESSES`, `PORTS` and `FDB`, of whom somebody asks for.
+    Resident,
     /// `TAGGED`, of the interface that the program runs on.
     TaggedHere,
     /// `TAGGED`, of another.
@@ -198,6 +200,23 @@ impl Tables for LiveTables<'_> {
         let called = format!("{}, {}", self.name(key.bridge), ip(key.address));
         let found = |owner: &Owner| format!("behind {}", self.name(owner.ifindex));
         self.look((Asked::Owner, "ADDRESSES"), &self.maps.addresses, (key, called), found)
+    }
+
+    fn resident(&self, key: &AddressKey, vid: u16) -> Option<(Port, Station)> {
+        let found = || {
+            let owner = self.ask("ADDRESSES", &self.maps.addresses, key)?;
+            let port: Port = self.ask("PORTS", &self.maps.ports, &PortKey { ifindex: owner.ifindex })?;
+            let station = StationKey { bridge: key.bridge, vid, mac: port.mac };
+            let station: Station = self.ask("FDB", &self.maps.stations, &station)?;
+            (station.ifindex == owner.ifindex).then_some((port, station))
+        };
+        let found = found();
+        let said = found.map_or_else(
+            || "nobody that is known".to_owned(),
+            |(port, station)| format!("{}, behind {}", mac::format(port.mac), self.name(station.ifindex)),
+        );
+        self.note(Asked::Resident, format!("who has {}: {said}", ip(key.address)));
+        found
     }
 
     fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {

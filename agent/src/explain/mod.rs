@@ -12,7 +12,7 @@ pub mod sketch;
 use dataplane::packet::Packet;
 use dataplane::parse::{self, Network};
 use dataplane::port::Missing;
-use dataplane::{Delivery, Verdict, Way, errors, journey, vlan};
+use dataplane::{Delivery, Verdict, Way, answer, errors, journey, vlan};
 use shunt_agent_api::StageReport;
 
 use self::frame::Frame;
@@ -40,9 +40,9 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
     let verdict = match (hook.program, hook.set) {
         (Program::FromContainer, ProgramSet::Members) => vlan::from_member(packet, here, &tables),
         (Program::ToContainer, ProgramSet::Members) => vlan::to_member(packet, here, &tables),
-        (Program::FromContainer, _) => journey::from_container(packet, here, missing, &tables),
+        (Program::FromContainer, _) => answer::whole_from_container(packet, here, missing, &tables),
         (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
-        (Program::FromHost, _) => journey::from_host(packet, here, &tables),
+        (Program::FromHost, _) => answer::whole_from_host(packet, here, &tables),
         (Program::FromMapped, _) => errors::whole_from_mapped(packet, here, &tables),
         (Program::FromWire, _) => errors::whole_from_wire(packet, here, &tables),
         (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
@@ -104,7 +104,7 @@ fn end(verdict: &Verdict, copies: &[u32], tables: &LiveTables<'_>) -> End {
                 Way::Port => format!("out of {name}"),
                 Way::Neighbor(_) => format!("out of {name}, to the next hop"),
                 Way::Wire => format!("out of {name}, tagged"),
-                Way::Into => format!("in by {name}, tagged"),
+                Way::Into => format!("in by {name}"),
             };
             ("deliver", text)
         }

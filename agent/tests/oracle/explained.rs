@@ -168,6 +168,7 @@ fn a_packet_is_sketched_by_where_it_goes() {
         let answer = node.agent().ask_with("explain", &["--from", from, "--packet", packet]).unwrap();
         serde_json::from_value::<Explanation>(answer).unwrap()
     };
+    let port_of_one = node.agent().port("one").unwrap().host_ifname;
     let port_of_two = node.agent().port("two").unwrap().host_ifname;
     for address in two.addresses() {
         let end = std::net::SocketAddr::new(address, 80);
@@ -175,13 +176,18 @@ fn a_packet_is_sketched_by_where_it_goes() {
             let neighbor = explain("pods/one/eth0", &packet);
             assert_eq!((neighbor.verdict.as_str(), &neighbor.to), ("deliver", &vec![port_of_two.clone()]));
             let stages: Vec<_> = neighbor.stages.iter().map(|stage| stage.stage.as_str()).collect();
-            let all = ["port", "parse", "police", "vouch", "admit", "find", "isolate", "path", "deliver"];
+            let all =
+                ["port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "deliver"];
             assert_eq!(stages, all, "{packet}");
             assert_eq!(explain("host", &packet).to, neighbor.to, "{packet}");
         }
     }
     let arp = explain("pods/one/eth0", &format!("arp {}", two.addresses()[0]));
-    assert_eq!((arp.verdict.as_str(), arp.reason.as_str()), ("pass", "group"));
+    // The answer goes back to who asks.
+    assert_eq!((arp.verdict.as_str(), &arp.to), ("deliver", &vec![port_of_one]));
+    assert!(arp.stages.iter().any(|stage| stage.stage == "answer" && stage.detail.contains("who has")));
+    let nobody = explain("pods/one/eth0", "arp 10.78.0.99");
+    assert_eq!((nobody.verdict.as_str(), nobody.reason.as_str()), ("pass", "group"));
     let world = explain("pods/one/eth0", "tcp 198.51.100.1:443");
     assert_eq!((world.verdict.as_str(), world.reason.as_str()), ("pass", "to_host"));
     // Nothing was sent and nothing was counted.

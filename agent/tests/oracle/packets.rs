@@ -4,8 +4,8 @@
 pub(crate) type Payload = (&'static str, [u8; 2], Vec<u8>);
 
 const IPV4: [u8; 2] = [0x08, 0x00];
-const IPV6: [u8; 2] = [0x86, 0xdd];
-const ARP: [u8; 2] = [0x08, 0x06];
+pub(crate) const IPV6: [u8; 2] = [0x86, 0xdd];
+pub(crate) const ARP: [u8; 2] = [0x08, 0x06];
 
 /// The two ends of what is sent; IPv4 and IPv6.
 #[derive(Clone, Copy)]
@@ -47,6 +47,24 @@ fn arp(hosts: &Hosts, operation: u8, sender: [u8; 4], target: [u8; 4]) -> Vec<u8
 fn neighbor(hosts: &Hosts, kind: u8, target: [u8; 16]) -> Vec<u8> {
     let option = if kind == 135 { 1 } else { 2 };
     ipv6(hosts, 58, &[&[kind, 0, 0, 0, 0, 0, 0, 0][..], &target, &[option, 1], &hosts.mac].concat())
+}
+
+/// Who has the IPv4 address of `to`? Without anything behind it.
+pub(crate) fn request(hosts: &Hosts) -> Vec<u8> {
+    arp(hosts, 1, hosts.from.0, hosts.to.0)[..28].to_vec()
+}
+
+/// Who has the IPv6 address of `to`? Asked of its group, with the right checksum.
+pub(crate) fn solicitation(hosts: &Hosts, group: [u8; 16]) -> Vec<u8> {
+    let to_group = Hosts { to: (hosts.to.0, group), ..*hosts };
+    let mut packet = neighbor(&to_group, 135, hosts.to.1);
+    // The pseudo header: the addresses, the length and the next header.
+    let words = packet[8..].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum = words.sum::<u32>() + (packet.len() as u32 - 40) + 58;
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let [high, low] = (!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes();
+    (packet[42], packet[43]) = (high, low);
+    packet
 }
 
 /// Every kind of payload.

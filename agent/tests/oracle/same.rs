@@ -32,6 +32,9 @@ pub(crate) fn assert_all_alike(
     sent: &[Sent],
     may_be_lost: impl Fn(&Sent) -> bool + Copy,
 ) {
+    // A bridge answers no questions unless it is told to: what it says then is for `answers`.
+    let sent: Vec<_> =
+        sent.iter().filter(|sent| sent.name != "an ARP request to everybody").cloned().collect();
     assert!(sent.len() >= 200, "only {} frames", sent.len());
     let (mut found, mut heard) = (Vec::new(), 0);
     for some in sent.chunks(AT_ONCE) {

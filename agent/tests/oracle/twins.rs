@@ -1,6 +1,7 @@
 //! Two nodes that differ in one thing: one has our programs, the other a plain bridge that was told the same.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -63,8 +64,8 @@ fn silence(namespace: &Namespace) {
     }
 }
 
-/// Where bridges that snoop tell which groups they want to hear of (IGMPv3).
-const BRIDGES_OWN: Mac = [0x01, 0x00, 0x5e, 0, 0, 22];
+/// Where bridges that snoop tell which groups they want to hear of (IGMPv3, MLDv2).
+const BRIDGES_OWN: [Mac; 2] = [[0x01, 0x00, 0x5e, 0, 0, 22], [0x33, 0x33, 0, 0, 0, 22]];
 
 impl Ours {
     pub(crate) fn start(lab: &Lab, manner: &Manner) -> Self {
@@ -133,6 +134,20 @@ impl Plain {
         Self { side, namespaces }
     }
 
+    /// Writes down where a container's addresses are, for a bridge that answers who asks for them. It needs IPv6 for that, and
+    /// says nothing of its own all the same.
+    pub(crate) fn knows(&self, host: &Host) {
+        let quiet = ["link", "set", "cni0", "addrgenmode", "none", "type", "bridge", "mcast_snooping", "0"];
+        self.node().command("ip", &quiet).unwrap();
+        self.node().sysctl("net/ipv6/conf/cni0/disable_ipv6", "0").unwrap();
+        for address in [IpAddr::from(host.v4), IpAddr::from(host.v6)] {
+            let (address, mac) = (address.to_string(), text(host.mac));
+            let neighbor =
+                ["neighbour", "replace", &address, "lladdr", &mac, "dev", "cni0", "nud", "permanent"];
+            self.node().command("ip", &neighbor).unwrap();
+        }
+    }
+
     pub(crate) fn node(&self) -> &Namespace {
         self.namespaces.last().expect("the node's")
     }
@@ -174,7 +189,7 @@ impl Side {
         let heard = self.wires.iter().chain(host).enumerate().map(|(index, wire)| {
             let by = self.wires[if index == CALLER { ANSWERER } else { CALLER }].mac();
             let mut frames = wire.until(|frame| is_marker(frame) && frame[6..12] == by);
-            frames.retain(|frame| !is_marker(frame) && frame[..6] != BRIDGES_OWN);
+            frames.retain(|frame| !is_marker(frame) && !BRIDGES_OWN.iter().any(|own| frame[..6] == *own));
             frames.sort();
             frames
         });

@@ -1,8 +1,8 @@
 //! A kernel's socket buffer as a [`Packet`].
 
-use aya_ebpf::bindings::{__sk_buff, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR};
+use aya_ebpf::bindings::{__sk_buff, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR, BPF_F_RECOMPUTE_CSUM};
 use aya_ebpf::helpers::generated::{
-    bpf_csum_update, bpf_l4_csum_replace, bpf_skb_vlan_pop, bpf_skb_vlan_push,
+    bpf_csum_update, bpf_l4_csum_replace, bpf_skb_store_bytes, bpf_skb_vlan_pop, bpf_skb_vlan_push,
 };
 use aya_ebpf::programs::TcContext;
 use dataplane::packet::{Header, Mending, Packet, Tag};
@@ -158,6 +158,18 @@ impl Packet for Skb {
         }
         // SAFETY: as in `load`; nobody else has a reference into the packet.
         edit(unsafe { &mut *(start as *mut T) });
+    }
+
+    /// With the kernel's helper, for a program that only ever writes so has no check for copies in front of all packets
+    /// (`bpf_unclone_prologue`, net/core/filter.c).
+    #[inline(always)]
+    fn store<T: Header + IntoBytes>(&mut self, offset: u32, header: &T) -> bool {
+        const { T::FITS };
+        let (from, bytes) = ((&raw const *header).cast(), size_of::<T>() as u32);
+        // SAFETY: the context is the program's own, and `from` points to as many bytes, all of them written.
+        unsafe {
+            bpf_skb_store_bytes(self.ctx.skb.skb, offset, from, bytes, u64::from(BPF_F_RECOMPUTE_CSUM)) == 0
+        }
     }
 
     #[inline(always)]

@@ -6,12 +6,14 @@
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use dataplane::errors::{self, Plan};
-use dataplane::{PassReason, Verdict, journey};
+use dataplane::port::Missing;
+use dataplane::{PassReason, Verdict, answer, journey, vlan};
 
 use crate::action;
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
 use crate::maps::PLANS;
+use crate::missing;
 use crate::ports_note::PortsNote;
 
 /// The action of a function that leaves it to the next one: none of the kernel's.
@@ -35,7 +37,7 @@ pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
 #[inline(always)]
 pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
-    let action = match answer(skb) {
+    let action = match reply(skb) {
         ON => match plan_outwards(skb) {
             ON => error_outwards(skb),
             action => action,
@@ -61,13 +63,45 @@ fn mend_ports(skb: *mut __sk_buff) -> i32 {
     0
 }
 
+/// `from_container` of a restricted port.
+#[inline(always)]
+pub(crate) fn from_restricted(skb: *mut __sk_buff) -> i32 {
+    match sent(skb) {
+        ON => answer_container(skb),
+        action => action,
+    }
+}
+
+/// `from_container` of a port in VLANs.
+#[inline(never)]
+pub(crate) fn from_member(skb: *mut __sk_buff) -> i32 {
+    first(skb, vlan::from_member)
+}
+
+#[inline(never)]
+fn sent(skb: *mut __sk_buff) -> i32 {
+    first(skb, |packet, here, tables| journey::from_container(packet, here, Missing::Drop, tables))
+}
+
+/// What `from_container` makes of a question.
+#[inline(never)]
+pub(crate) fn answer_container(skb: *mut __sk_buff) -> i32 {
+    first(skb, |packet, here, tables| answer::from_container(packet, here, missing(), tables))
+}
+
+/// What `from_host` makes of one.
+#[inline(never)]
+pub(crate) fn answer_host(skb: *mut __sk_buff) -> i32 {
+    first(skb, answer::from_host)
+}
+
 #[inline(never)]
 fn request(skb: *mut __sk_buff) -> i32 {
     first(skb, journey::from_wire)
 }
 
 #[inline(never)]
-fn answer(skb: *mut __sk_buff) -> i32 {
+fn reply(skb: *mut __sk_buff) -> i32 {
     first(skb, journey::from_mapped)
 }
 
@@ -96,7 +130,7 @@ fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables)
     let mut packet = Skb::new(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     match journey(&mut packet, here, &tables) {
-        Verdict::Pass(PassReason::MayQuote) => ON,
+        Verdict::Pass(PassReason::MayQuote | PassReason::MayAsk) => ON,
         verdict => action::take_silently(&packet, verdict),
     }
 }

@@ -19,7 +19,7 @@ use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
 use dataplane::port::Missing;
-use dataplane::{journey, vlan};
+use dataplane::{PassReason, Verdict, journey, vlan};
 
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
@@ -42,14 +42,21 @@ fn is_member() -> bool {
 /// tc ingress of a host veth end.
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = if is_member() {
-        vlan::from_member(&mut packet, here, &tables)
-    } else {
-        journey::from_container(&mut packet, here, missing(), &tables)
+    let skb = ctx.skb.skb;
+    let action = match RESTRICTED.load() {
+        // Most ports are open, and pay for no call.
+        0 => {
+            let mut packet = Skb::new(ctx);
+            let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+            match journey::from_container(&mut packet, here, Missing::Pass, &tables) {
+                Verdict::Pass(PassReason::MayAsk) => halves::answer_container(skb),
+                verdict => action::take_silently(&packet, verdict),
+            }
+        }
+        1 => halves::from_restricted(skb),
+        _ => halves::from_member(skb),
     };
-    action::take(&packet, verdict)
+    action::said(skb, action)
 }
 
 /// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container.
@@ -74,10 +81,14 @@ pub(crate) fn to_container(ctx: TcContext) -> i32 {
 /// tc egress of the bridge device.
 #[classifier]
 pub(crate) fn from_host(ctx: TcContext) -> i32 {
+    let skb = ctx.skb.skb;
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = journey::from_host(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    let action = match journey::from_host(&mut packet, here, &tables) {
+        Verdict::Pass(PassReason::MayAsk) => halves::answer_host(skb),
+        verdict => action::take_silently(&packet, verdict),
+    };
+    action::said(skb, action)
 }
 
 /// tc ingress of an uplink, or of a bridge device.

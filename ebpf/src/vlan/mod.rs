@@ -19,10 +19,11 @@ pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;
 use crate::abi::{Port, PortKey, Station, StationKey};
+use crate::answer::Within;
 use crate::packet::Packet;
 use crate::port::Missing;
 use crate::verdict::{Delivery, DropReason, Stop, Verdict};
-use crate::{Tables, admit, count, deliver, isolate, learn, parse, police, port, vouch};
+use crate::{Tables, admit, answer, count, deliver, isolate, learn, parse, police, port, vouch};
 
 /// Where a member's frame goes.
 enum Destination {
@@ -70,7 +71,9 @@ fn across<P: Packet, T: Tables>(
     police::flood(&frame, port, tables)?;
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
     if frame.destination.is_group() {
-        return Ok(Destination::Everybody(vlan));
+        let within = Within { vid: vlan.vid, stations: VID_ANY };
+        let back = answer::to_container(packet, &frame, port, within, here, tables);
+        return Ok(back.map_or(Destination::Everybody(vlan), Destination::One));
     }
     let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
         return Ok(Destination::Everybody(vlan));

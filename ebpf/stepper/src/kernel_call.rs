@@ -10,6 +10,7 @@ const MAP_LOOKUP: i32 = 1;
 const MAP_UPDATE: i32 = 2;
 const MAP_DELETE: i32 = 3;
 const MONOTONIC_CLOCK: i32 = 5;
+const STORE_BYTES: i32 = 9;
 const L4_CHECKSUM_REPLACE: i32 = 11;
 const CLONE_REDIRECT: i32 = 13;
 const VLAN_PUSH: i32 = 18;
@@ -71,6 +72,11 @@ pub(crate) fn call(
         MAP_LOOKUP | MAP_UPDATE | MAP_DELETE => map(machine, number, [one, two, three, four])?,
         MONOTONIC_CLOCK => surroundings.monotonic() as i64,
         BOOT_CLOCK => surroundings.boot_time() as i64,
+        STORE_BYTES => {
+            let bytes = machine.memory.bytes(three, four as usize)?.to_vec();
+            machine.memory.bytes_mut(FRAME + (two & 0xffff_ffff), bytes.len())?.copy_from_slice(&bytes);
+            0
+        }
         L4_CHECKSUM_REPLACE => replace_checksum(machine, two, three, four, five)?,
         // Of what the device has summed; no frame here comes from a device.
         CHECKSUM_UPDATE => 0,

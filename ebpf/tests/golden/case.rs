@@ -26,7 +26,7 @@ use std::path::Path;
 
 use dataplane::packet::Tag;
 use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict, errors, journey, vlan};
+use dataplane::{DropReason, PassReason, Verdict, answer, errors, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -112,9 +112,9 @@ impl Entry {
     ) -> Verdict {
         packet.host = world::mac(here);
         match self {
-            Self::FromContainer => journey::from_container(packet, here, missing, tables),
+            Self::FromContainer => answer::whole_from_container(packet, here, missing, tables),
             Self::ToContainer => journey::to_container(packet, here, missing, tables),
-            Self::FromHost => journey::from_host(packet, here, tables),
+            Self::FromHost => answer::whole_from_host(packet, here, tables),
             Self::FromMapped => errors::whole_from_mapped(packet, here, tables),
             Self::FromWire => errors::whole_from_wire(packet, here, tables),
             Self::FromMember => vlan::from_member(packet, here, tables),

@@ -14,8 +14,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "program-on-the-wrong-journey",
         file: "ebpf/programs/src/main.rs",
-        find: "journey::from_container(&mut packet, here, missing()",
-        replace: "journey::to_container(&mut packet, here, missing()",
+        find: "journey::from_container(&mut packet, here, Missing::Pass",
+        replace: "journey::to_container(&mut packet, here, Missing::Pass",
         why: "every packet of a container would be left to the kernel",
         judge: Judge::Loaded,
     },

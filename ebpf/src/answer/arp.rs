@@ -1,0 +1,43 @@
+//! ARP (RFC 826): "who has" becomes "is at".
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::{PAYLOAD, Question};
+use crate::address::Mac;
+use crate::packet::Packet;
+use crate::parse::{self, ArpOperation, Frame};
+
+/// Where what changes begins, behind what both have alike: the kinds and lengths of addresses.
+const OPERATION: u32 = PAYLOAD + 6;
+
+/// From the operation on; half words in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+struct Rest {
+    operation: u16,
+    sender_mac: Mac,
+    sender: [u16; 2],
+    target_mac: Mac,
+    target: [u16; 2],
+}
+
+/// Who is asked for; none where it is no request, or one whose sender has another address than its frame.
+#[inline(always)]
+pub(super) fn question<P: Packet>(packet: &P, frame: &Frame) -> Option<Question> {
+    let arp = parse::arp(packet, PAYLOAD).ok()?;
+    (arp.operation == ArpOperation::Request && arp.sender_mac.is(frame.source))
+        .then_some(Question { asker: arp.sender, target: arp.target })
+}
+
+/// Writes the answer in the place of the question.
+#[inline(always)]
+pub(super) fn tell<P: Packet>(packet: &mut P, frame: &Frame, question: &Question, mac: Mac) -> Option<()> {
+    let answer = Rest {
+        operation: 2_u16.to_be(),
+        sender_mac: mac,
+        sender: question.target.v4(),
+        target_mac: frame.source,
+        target: question.asker.v4(),
+    };
+    packet.store(OPERATION, &answer).then_some(())
+}
