@@ -48,7 +48,7 @@ fn an_arp_request_and_a_reply_say_who_asks_for_whom() {
         target_mac: Mac::default(),
         target: v4("beta"),
     };
-    assert_eq!(network(&packet("alpha_to_broadcast")), Ok(Network::Arp(request)));
+    assert_eq!(network(&packet("alpha_asks_beta")), Ok(Network::Arp(request)));
     let Ok(Network::Arp(reply)) = network(&packet("alpha_to_beta_arp_reply")) else { panic!("no ARP") };
     assert_eq!((reply.operation, reply.target_mac), (ArpOperation::Reply, place("beta").mac()));
 }

@@ -10,6 +10,9 @@ use crate::parse::{self, ArpOperation, Frame};
 /// Where what changes begins, behind what both have alike: the kinds and lengths of addresses.
 const OPERATION: u32 = PAYLOAD + 6;
 
+/// Where a request ends.
+pub(super) const END: u32 = PAYLOAD + 28;
+
 /// From the operation on; half words in network order.
 #[repr(C)]
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]

@@ -151,16 +151,29 @@ fn to_host<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, port: &Port, tab
 
 /// What a frame asks; none where it is no plain question, or one that others have to hear.
 #[inline(always)]
-fn question<P: Packet>(packet: &P, frame: &Frame) -> Option<Question> {
+fn question<P: Packet>(packet: &mut P, frame: &Frame) -> Option<Question> {
     if frame.inline_tags != 0 {
         return None;
     }
     let question = match frame.ether_type {
-        EtherType::ARP if frame.destination.is_broadcast() => arp::question(packet, frame)?,
-        EtherType::IPV6 => nd::question(packet, frame)?,
+        EtherType::ARP if frame.destination.is_broadcast() => {
+            readable(packet, arp::END)?;
+            arp::question(packet, frame)?
+        }
+        EtherType::IPV6 => {
+            readable(packet, nd::END)?;
+            nd::question(packet, frame)?
+        }
         _ => return None,
     };
     (!question.asker.is_unspecified() && !question.asker.is(question.target)).then_some(question)
+}
+
+/// Makes a frame's first `bytes` bytes readable, as far as it has them.
+#[inline(always)]
+fn readable<P: Packet>(packet: &mut P, bytes: u32) -> Option<()> {
+    let last: Option<u16> = packet.load(bytes - 2);
+    (last.is_some() || packet.linearize(bytes)).then_some(())
 }
 
 /// The container that is asked for, if it is there and its untagged VLAN is the question's: its port, and the interface.

@@ -60,6 +60,8 @@ const DESTINATION: u32 = PAYLOAD + 24;
 const MESSAGE: u32 = PAYLOAD + 40;
 const TARGET: u32 = PAYLOAD + 48;
 const LINK_ADDRESS: u32 = PAYLOAD + 64;
+/// Where a solicitation ends.
+pub(super) const END: u32 = PAYLOAD + 72;
 
 /// Who is asked for; none where it is no solicitation to a group, or one with anything but its sender's Ethernet address in it.
 #[inline(always)]
