@@ -82,8 +82,7 @@ pub(super) fn family(address: IpAddr) -> AddressFamily {
 
 /// Gives an interface an address; fails with `EEXIST` when it has exactly this one.
 pub(crate) fn add_address(index: u32, prefix: Prefix) -> Request {
-    let message = RouteNetlinkMessage::NewAddress(message(index, prefix));
-    Request::new(format!("add address {prefix}"), message, NLM_F_CREATE | NLM_F_EXCL)
+    add(prefix, message(index, prefix))
 }
 
 /// The same for a gateway's address on its bridge, which works at once: no station may have it but the node. While a duplicate is
@@ -93,6 +92,10 @@ pub(crate) fn add_gateway(index: u32, prefix: Prefix) -> Request {
     if prefix.address().is_ipv6() {
         message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
     }
+    add(prefix, message)
+}
+
+fn add(prefix: Prefix, message: AddressMessage) -> Request {
     let message = RouteNetlinkMessage::NewAddress(message);
     Request::new(format!("add address {prefix}"), message, NLM_F_CREATE | NLM_F_EXCL)
 }
