@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use clap::Args;
 
 use crate::setup::{self, Tools};
 use crate::{process, workspace};
@@ -17,6 +18,21 @@ const PLUGIN: &str = "shunt";
 
 /// What runs for long, or rarely.
 const PROGRAMS: [&str; 2] = ["shunt-agent", "shunt-bench"];
+
+/// What to build.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The kernel programs only: what the verifier, parity and the stepper look at
+    #[arg(long)]
+    only_programs: bool,
+}
+
+pub(crate) fn chosen(arguments: &Arguments) -> Result<()> {
+    if arguments.only_programs {
+        return programs(workspace::root(), &setup::for_build()?, process::run);
+    }
+    run()
+}
 
 pub(crate) fn run() -> Result<()> {
     let tools = setup::for_build()?;

@@ -35,7 +35,7 @@ enum Verb {
     /// Install whatever is missing: BPF toolchain, bpf-linker, the programs that tests use
     Setup,
     /// Build the kernel programs, then target/release/shunt, shunt-agent and shunt-bench
-    Build,
+    Build(build::Arguments),
     /// Show it: three containers, an agent, real traffic on the fast path; leaves nothing behind
     Demo(bench::Arguments),
     /// Run every test, the root and namespace ones too, then look for anything left behind
@@ -73,7 +73,7 @@ fn run(verb: Verb) -> Result<()> {
     process::outlive_ctrl_c()?;
     match verb {
         Verb::Setup => setup::run(),
-        Verb::Build => build::run(),
+        Verb::Build(arguments) => build::chosen(&arguments),
         Verb::Demo(arguments) => bench::run("demo", &arguments),
         Verb::Test(arguments) => test::run(&arguments),
         Verb::Vm(arguments) => vm::run(&arguments),
