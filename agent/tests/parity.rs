@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use dataplane::Verdict;
 use dataplane::abi::StationKey;
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::Learned;
 use dataplane::abi::policer::Policer;
 use dataplane::abi::translation::{Translation, TupleKey};
@@ -73,6 +74,7 @@ fn assert_parity(
     let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
     *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
     *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
+    *tables.fragments.borrow_mut() = outside::fragments(tables.boot_time).into_iter().collect();
     let mut pure = packet.clone();
     let verdict = entry.travel(&mut pure, here, missing, &tables);
 
@@ -105,6 +107,10 @@ fn assert_parity(
         flows.into_iter().map(|(key, flow)| (key, Translation { touched: 0, begun: 0, ..flow })).collect()
     };
     assert_eq!(timeless(remembered.flows), timeless(tables.flows.into_inner()), "{name}: flows");
+    let whenever = |fragments: BTreeMap<FragmentKey, FragmentTranslation>| -> BTreeMap<_, _> {
+        fragments.into_iter().map(|(key, first)| (key, FragmentTranslation { seen: 0, ..first })).collect()
+    };
+    assert_eq!(whenever(remembered.fragments), whenever(tables.fragments.into_inner()), "{name}: fragments");
     assert_eq!(remembered.uplinks, *tables.uplinks.borrow(), "{name}: uplinks");
     let whenever = |learned: BTreeMap<StationKey, Learned>| -> BTreeMap<StationKey, Learned> {
         learned.into_iter().map(|(key, value)| (key, Learned { seen: 0, ..value })).collect()

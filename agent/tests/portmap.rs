@@ -8,6 +8,8 @@ mod bad_input;
 mod chained;
 #[path = "portmap/errors.rs"]
 mod errors;
+#[path = "portmap/fragments.rs"]
+mod fragments;
 #[path = "portmap/from_node.rs"]
 mod from_node;
 #[path = "portmap/inside.rs"]

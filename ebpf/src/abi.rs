@@ -6,6 +6,7 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+pub mod fragment;
 pub mod learning;
 pub mod policer;
 pub mod translation;
@@ -285,6 +286,7 @@ const _: () = {
 /// Lets aya hand these to the kernel as plain bytes.
 #[cfg(feature = "user")]
 mod pod {
+    use super::fragment::{FragmentKey, FragmentTranslation};
     use super::learning::{Learned, Learning};
     use super::policer::{Policer, SubnetKey};
     use super::translation::{Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey};
@@ -326,5 +328,7 @@ mod pod {
         TaggedVlans,
         Learned,
         Learning,
+        FragmentKey,
+        FragmentTranslation,
     );
 }

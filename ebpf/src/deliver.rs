@@ -1,8 +1,8 @@
 //! deliver: the last checks, then all edits at once.
 
 use crate::Tables;
-use crate::abi::translation::TupleKey;
 use crate::abi::{NO_SLOT, STATION_ALONE, STATION_PEER_UP, STATION_QUEUED, Station};
+use crate::address::Address;
 use crate::packet::Packet;
 use crate::parse::{Frame, Ip};
 use crate::tables::{Route, RouteQuery};
@@ -54,7 +54,7 @@ pub fn from_host<P: Packet>(packet: &mut P, station: &Station) -> Result<Deliver
     Ok(through_port(packet, station))
 }
 
-/// Where an answer goes: by the kernel's route from its bridge, for what it becomes.
+/// Where an answer goes: by the kernel's route from its bridge, between the ends that it will have: from whom and to whom.
 ///
 /// # Errors
 /// Passes what has no route, does not fit, or has come to its last hop.
@@ -63,16 +63,16 @@ pub fn routed<P: Packet, T: Tables>(
     packet: &P,
     frame: &Frame,
     ip: &Ip,
-    becomes: &TupleKey,
+    ends: (Address, Address),
     bridge: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
     survives(ip)?;
-    let route = route(packet, frame.payload, becomes, bridge, tables)?;
+    let route = route(packet, frame.payload, ends, bridge, tables)?;
     Ok(Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) })
 }
 
-/// The kernel's route from `bridge` for the packet whose IP header is at `header`, and what it becomes.
+/// The kernel's route from `bridge`, between these two ends, for the packet whose IP header is at `header`.
 ///
 /// # Errors
 /// Passes what has none, or does not fit.
@@ -80,12 +80,12 @@ pub fn routed<P: Packet, T: Tables>(
 pub fn route<P: Packet, T: Tables>(
     packet: &P,
     header: u32,
-    becomes: &TupleKey,
+    (source, destination): (Address, Address),
     bridge: u32,
     tables: &T,
 ) -> Result<Route, Stop> {
     let bytes = if packet.segment_size() == 0 { (packet.length() - header) as u16 } else { 0 };
-    let query = RouteQuery { from: bridge, source: becomes.source, destination: becomes.destination, bytes };
+    let query = RouteQuery { from: bridge, source, destination, bytes };
     tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))
 }
 

@@ -15,7 +15,7 @@ use crate::translate::requote::requote;
 use crate::translate::rewrite::Macs;
 use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, deliver, find, isolate, journey, mapped, parse};
+use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, parse};
 
 /// What is to become of an error, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,7 +124,8 @@ fn outwards<P: Packet, T: Tables>(
     }
     deliver::survives(&plan.quote.ip)?;
     plan.source = plan.becomes.source;
-    plan.route = deliver::route(packet, frame.payload, &plan.becomes, port.bridge, tables)?;
+    let ends = (plan.becomes.source, plan.becomes.destination);
+    plan.route = deliver::route(packet, frame.payload, ends, port.bridge, tables)?;
     plan.slot = if port.flags & PORT_SHARED == 0 { port.slot } else { NO_SLOT };
     Ok(())
 }
@@ -141,11 +142,12 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Plan
     Verdict::Deliver(Delivery { ifindex, slot: NO_SLOT, way: Way::Neighbor(next_hop) })
 }
 
-/// The whole of the program `from_wire`: the journey of that name, and this one.
+/// The whole of the program `from_wire`: the journey of that name, that of fragments, and this one.
 pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
     match journey::from_wire(packet, here, tables) {
-        Verdict::Pass(PassReason::MayQuote) => plan_from_wire(packet, here, tables, &mut plan)
+        Verdict::Pass(PassReason::MayQuote) => fragments::from_wire(packet, here, tables)
+            .or_else(|| plan_from_wire(packet, here, tables, &mut plan))
             .unwrap_or_else(|| from_wire(packet, here, tables, &plan)),
         verdict => verdict,
     }
@@ -155,7 +157,8 @@ pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: 
 pub fn whole_from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
     match journey::from_mapped(packet, here, tables) {
-        Verdict::Pass(PassReason::MayQuote) => plan_from_mapped(packet, here, tables, &mut plan)
+        Verdict::Pass(PassReason::MayQuote) => fragments::from_mapped(packet, here, tables)
+            .or_else(|| plan_from_mapped(packet, here, tables, &mut plan))
             .unwrap_or_else(|| from_mapped(packet, tables, &plan)),
         verdict => verdict,
     }

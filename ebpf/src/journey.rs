@@ -6,7 +6,8 @@
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
 //! | [`crate::answer`] | behind [`from_container`] and [`from_host`], in the same programs | what asks everybody for an address | an answer, or not |
 //! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
-//! | [`crate::errors`] | behind the one in front and the one that follows | ICMP errors | to whom they say something |
+//! | [`crate::fragments`] | behind the one in front and [`from_wire`] | later fragments | the way of their first one, or the kernel's |
+//! | [`crate::errors`] | behind those | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
@@ -19,8 +20,8 @@ use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
-    Tables, admit, answer, count, deliver, find, isolate, mapped, notice, parse, path, police, port, reach,
-    translate, vouch,
+    Tables, admit, answer, count, deliver, find, fragments, isolate, mapped, notice, parse, path, police,
+    port, reach, translate, vouch,
 };
 
 /// A frame that a container sent, at the host end `here` of its veth.
@@ -67,7 +68,9 @@ fn outwards<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::MayQuote))?;
     let becomes = translate::answer::becomes(&segment, bytes, tables)?;
-    let delivery = deliver::routed(packet, frame, &segment.ip, &becomes, port.bridge, tables)?;
+    let ends = (becomes.source, becomes.destination);
+    let delivery = deliver::routed(packet, frame, &segment.ip, ends, port.bridge, tables)?;
+    fragments::remember(packet, frame, &segment, &becomes, tables);
     rewrite(packet, frame, &segment, &becomes, None);
     Ok(delivery)
 }
@@ -96,6 +99,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     deliver::survives(&segment.ip)?;
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    fragments::remember(packet, &frame, &segment, &becomes, tables);
     rewrite(packet, &frame, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))
 }

@@ -16,6 +16,7 @@ pub mod deliver;
 pub mod errors;
 pub mod find;
 pub mod flow;
+pub mod fragments;
 pub mod isolate;
 pub mod journey;
 pub mod learn;

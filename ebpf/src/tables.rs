@@ -1,5 +1,6 @@
 //! Every question that a stage may ask of a map.
 
+use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
@@ -145,8 +146,15 @@ pub trait Tables {
     /// Removes an entry.
     fn forget_flow(&self, key: &TupleKey);
 
+    /// Writes down that the first fragment of the datagram with this identification has the tuple `key` and becomes `becomes`.
+    fn remember_fragment(&self, identification: [u16; 2], key: &TupleKey, becomes: &TupleKey);
+
+    /// What a datagram's first fragment has become.
+    fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation>;
+
     /// Where the kernel would route such a packet; none where it would not, or where it does not fit.
     fn route(&self, query: &RouteQuery) -> Option<Route>;
+
     /// How what a port sends is limited, by its counter slot.
     fn policer(&self, slot: u32) -> Option<Policer>;
 

@@ -144,7 +144,7 @@ reasons! {
         MayAnswer = 30, "find", "may_answer";
         /// To a port of the node that leads nowhere.
         Unmapped = 31, "translate", "unmapped";
-        /// Neither TCP nor UDP, and it may quote such a packet: the second half of the program says.
+        /// No ports in it: a later fragment, or one that may quote such a packet. The program's other functions say.
         MayQuote = 37, "translate", "may_quote";
         /// To an address that is not the node's.
         NotLocal = 32, "translate", "not_local";
@@ -154,6 +154,8 @@ reasons! {
         TupleTaken = 34, "translate", "tuple_taken";
         /// Its hop limit ends here.
         Expiring = 35, "translate", "expiring";
+        /// A fragment of a datagram of which no first one was translated here.
+        FirstUnseen = 38, "translate", "first_unseen";
         /// The kernel knows no route for what it would become, or only one that it does not fit.
         NoRoute = 36, "translate", "no_route";
         /// In no VLAN that an interface behind this one is in.

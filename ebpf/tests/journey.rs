@@ -83,6 +83,8 @@ fn golden_packets_go_where_their_files_say() {
 
         let made = after.flows.borrow().len() - before.flows.borrow().len();
         assert_eq!(made, case.flows, "{}: entries of connections", case.name);
+        let firsts = after.fragments.borrow().len() - before.fragments.borrow().len();
+        assert_eq!(firsts, case.firsts, "{}: first fragments written down", case.name);
         let (known, heard) = (before.learned.borrow(), after.learned.borrow());
         let learned = heard.iter().filter(|(key, value)| known.get(key) != Some(value)).count();
         assert_eq!(learned, case.learns, "{}: stations learned", case.name);

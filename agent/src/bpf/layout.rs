@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use aya::maps::{MapError, MapInfo, MapType};
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
 };
@@ -45,7 +46,7 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 17] = [
+pub const MAPS: [(&str, Shape); 18] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -59,6 +60,7 @@ pub const MAPS: [(&str, Shape); 17] = [
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
     ("FLOWS_MADE", Shape::new::<u32, u64>(MapType::PerCpuArray, 1)),
+    ("FRAGMENTS", Shape::new::<FragmentKey, FragmentTranslation>(MapType::LruHash, MAX_FRAGMENTS)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
     ("SUBNETS", Shape::new::<SubnetPrefix, u32>(MapType::LpmTrie, abi::policer::MAX_SUBNETS)),

@@ -3,6 +3,7 @@
 use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::{Ebpf, Pod};
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{
@@ -57,6 +58,8 @@ pub struct Maps {
     pub peers: HashMap<MapData, PeerKey, Peer>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
+    /// What datagrams' first fragments have become.
+    pub fragments: HashMap<MapData, FragmentKey, FragmentTranslation>,
     /// What limited ports may send, by counter slot.
     pub policers: Array<MapData, Policer>,
     /// Whom limits of some subnets are for, by counter slot.
@@ -88,6 +91,7 @@ impl Maps {
             locals: take(ebpf, "LOCALS")?,
             peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
+            fragments: take(ebpf, "FRAGMENTS")?,
             policers: take(ebpf, "POLICERS")?,
             subnets: take(ebpf, "SUBNETS")?,
             drops: take(ebpf, "DROPS")?,

@@ -46,6 +46,7 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
         (Asked::Port | Asked::Station | Asked::Learned, _) => "find",
         (Asked::Owner, _) => "vouch",
+        (Asked::Resident, Program::FromWire) => "find",
         (Asked::Resident, _) => "answer",
         (Asked::TaggedHere, _) => "classify",
         (Asked::Tagged, _) => "form",

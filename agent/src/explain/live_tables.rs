@@ -9,6 +9,7 @@ use aya::Pod;
 use aya::maps::lpm_trie::Key;
 use aya::maps::{HashMap as BpfHashMap, MapData, MapError};
 use dataplane::Tables;
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
@@ -49,7 +50,7 @@ pub enum Asked {
     KernelFlow,
     /// `POLICERS`.
     Policer,
-    /// `MAPPINGS`, `LOCALS` and `FLOWS`.
+    /// `MAPPINGS`, `LOCALS`, `FLOWS` and `FRAGMENTS`.
     Translation,
     /// The kernel's routes.
     Route,
@@ -310,6 +311,19 @@ impl Tables for LiveTables<'_> {
 
     fn forget_flow(&self, _key: &TupleKey) {}
 
+    fn remember_fragment(&self, identification: [u16; 2], _key: &TupleKey, _becomes: &TupleKey) {
+        let number = shown(identification);
+        self.note(Asked::Translation, format!("FRAGMENTS would have datagram {number}"));
+    }
+
+    fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation> {
+        let (from, to) = (ip(key.source), ip(key.destination));
+        let called = format!("datagram {} from {from} to {to}", shown(key.identification));
+        let found =
+            |first: &FragmentTranslation| format!("{} to {}", ip(first.source), ip(first.destination));
+        self.look((Asked::Translation, "FRAGMENTS"), &self.maps.fragments, (key, called), found)
+    }
+
     /// The way of the node's own packets. The programs ask as if the packet came from its bridge, so a policy for
     /// what comes from there is not seen here.
     fn route(&self, query: &RouteQuery) -> Option<Route> {
@@ -375,6 +389,11 @@ fn tuple(key: &TupleKey) -> String {
     let (source, destination) = (ip(key.source), ip(key.destination));
     let (from, to) = (key.source_port.number(), key.destination_port.number());
     format!("{}:{from} to {}:{to}/{}", source, destination, key.protocol)
+}
+
+/// A datagram's identification: two half words in network order.
+fn shown([high, low]: [u16; 2]) -> String {
+    format!("{:04x}{:04x}", u16::from_be(high), u16::from_be(low))
 }
 
 fn ip(address: Address) -> IpAddr {

@@ -10,6 +10,7 @@ use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, EbpfLoader, Pod};
 use aya_log::EbpfLogger;
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
@@ -39,7 +40,7 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 11] = [
+const LISTED: [&str; 12] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -50,6 +51,7 @@ const LISTED: [&str; 11] = [
     "MAPPINGS",
     "LOCALS",
     "FLOWS",
+    "FRAGMENTS",
     "DROPS",
 ];
 const ROOM: u32 = 1024;
@@ -77,6 +79,7 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
+    pub(crate) fragments: BTreeMap<FragmentKey, FragmentTranslation>,
     pub(crate) policers: BTreeMap<u32, Policer>,
     pub(crate) learned: BTreeMap<StationKey, Learned>,
     pub(crate) uplinks: BTreeMap<PortKey, Learning>,
@@ -191,6 +194,7 @@ impl Kernel {
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
+        self.replace::<FragmentKey, FragmentTranslation>("FRAGMENTS", outside::fragments(now));
         self.replace::<MemberKey, Member>("MEMBERS", members::members());
         self.replace::<PortKey, TaggedVlans>("TAGGED", members::tagged());
         self.replace::<StationKey, Learned>("LEARNED", uplinks::learned(now));
@@ -273,12 +277,13 @@ impl Kernel {
         let kernel_flows = kernel_flows.collect();
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
+        let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
         let policers = world::policers().into_iter().map(read).collect();
         let learned = self.entries::<StationKey, Learned>("LEARNED").into_iter().collect();
         let uplinks = self.entries::<PortKey, Learning>("UPLINKS").into_iter().collect();
-        Remembered { counters, drops, kernel_flows, ports, flows, policers, learned, uplinks }
+        Remembered { counters, drops, kernel_flows, ports, flows, fragments, policers, learned, uplinks }
     }
 
     fn decision(&mut self) -> Decision {

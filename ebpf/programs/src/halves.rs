@@ -7,7 +7,7 @@ use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use dataplane::errors::{self, Plan};
 use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict, answer, journey, vlan};
+use dataplane::{PassReason, Verdict, answer, fragments, journey, vlan};
 
 use crate::action;
 use crate::context::Skb;
@@ -24,8 +24,11 @@ const ON: i32 = i32::MIN;
 pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
     let action = match request(skb) {
-        ON => match plan_inwards(skb) {
-            ON => error_inwards(skb),
+        ON => match fragment_inwards(skb) {
+            ON => match plan_inwards(skb) {
+                ON => error_inwards(skb),
+                action => action,
+            },
             action => action,
         },
         action => heeded(skb, action),
@@ -38,8 +41,11 @@ pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
 pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
     let action = match reply(skb) {
-        ON => match plan_outwards(skb) {
-            ON => error_outwards(skb),
+        ON => match fragment_outwards(skb) {
+            ON => match plan_outwards(skb) {
+                ON => error_outwards(skb),
+                action => action,
+            },
             action => action,
         },
         action => heeded(skb, action),
@@ -106,6 +112,16 @@ fn reply(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
+fn fragment_inwards(skb: *mut __sk_buff) -> i32 {
+    if_any(skb, fragments::from_wire)
+}
+
+#[inline(never)]
+fn fragment_outwards(skb: *mut __sk_buff) -> i32 {
+    if_any(skb, fragments::from_mapped)
+}
+
+#[inline(never)]
 fn plan_inwards(skb: *mut __sk_buff) -> i32 {
     planned(skb, errors::plan_from_wire)
 }
@@ -132,6 +148,17 @@ fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables)
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote | PassReason::MayAsk) => ON,
         verdict => action::take_silently(&packet, verdict),
+    }
+}
+
+/// On, where a journey is for other packets.
+#[inline(always)]
+fn if_any(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables) -> Option<Verdict>) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    match journey(&mut packet, here, &tables) {
+        None => ON,
+        Some(verdict) => action::take_silently(&packet, verdict),
     }
 }
 

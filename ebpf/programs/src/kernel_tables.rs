@@ -6,6 +6,7 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns, bpf_loop};
 use aya_ebpf::maps::lpm_trie::Key;
 use dataplane::Tables;
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
@@ -21,8 +22,8 @@ use dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
 use crate::maps::{
-    ADDRESSES, COUNTERS, DROPS, FDB, FLOWS, FLOWS_MADE, KERNEL_FLOWS, LEARNED, LOCALS, MAPPINGS, MEMBERS,
-    POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    ADDRESSES, COUNTERS, DROPS, FDB, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS, KERNEL_FLOWS, LEARNED,
+    LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::neighbor;
 
@@ -265,6 +266,34 @@ impl Tables for KernelTables {
         if FLOWS.remove(key).is_ok() {
             made(u64::MAX);
         }
+    }
+
+    /// Nothing of it on the stack, which is full: an entry is made in the memory of a map.
+    #[inline(always)]
+    fn remember_fragment(&self, identification: [u16; 2], key: &TupleKey, becomes: &TupleKey) {
+        let Some(first) = FIRST_FRAGMENT.get_ptr_mut(0) else { return };
+        // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make one, and the padding
+        // stays zero.
+        unsafe {
+            let (at, value) = &mut *first;
+            at.domain = key.domain;
+            at.identification = identification;
+            at.source = key.source;
+            at.destination = key.destination;
+            at.protocol = key.protocol;
+            value.source = becomes.source;
+            value.destination = becomes.destination;
+            value.domain = becomes.domain;
+            value.seen = self.boot_time();
+            // An LRU map makes room; should it fail under contention, the datagram is one that the network has lost.
+            let _ = FRAGMENTS.insert(&*at, &*value, ANY);
+        }
+    }
+
+    #[inline(always)]
+    fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation> {
+        // SAFETY: as in `port`.
+        unsafe { FRAGMENTS.get(key) }.copied()
     }
 
     #[inline(always)]

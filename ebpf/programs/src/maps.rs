@@ -4,6 +4,7 @@ use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::LpmTrie;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
 use dataplane::abi::translation::{
@@ -80,6 +81,12 @@ pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_ma
 #[map]
 pub(crate) static FLOWS_MADE: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
 
+/// Datagrams of which a first fragment was translated, and what it became. The journeys write it, `fragments` reads it; the least
+/// recently used go when it is full.
+#[map]
+pub(crate) static FRAGMENTS: LruHashMap<FragmentKey, FragmentTranslation> =
+    LruHashMap::with_max_entries(MAX_FRAGMENTS, 0);
+
 /// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
@@ -100,3 +107,8 @@ pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::wi
 /// What one half of a program has planned for the other, on this CPU and for this packet. Nobody else's, and not pinned.
 #[map]
 pub(crate) static PLANS: PerCpuArray<Plan> = PerCpuArray::with_max_entries(1, 0);
+
+/// Where an entry of `FRAGMENTS` is made, on this CPU: the journeys have no room for it on their stacks. Not pinned.
+#[map]
+pub(crate) static FIRST_FRAGMENT: PerCpuArray<(FragmentKey, FragmentTranslation)> =
+    PerCpuArray::with_max_entries(1, 0);

@@ -7,6 +7,7 @@
 mod arp;
 mod ethernet;
 mod flow;
+mod fragment;
 mod ip;
 mod ipv4;
 mod ipv6;
@@ -19,6 +20,7 @@ mod tuple;
 pub use arp::{Arp, ArpOperation, arp};
 pub use ethernet::{EtherType, Frame, MAX_TAGS, frame, outermost};
 pub use flow::{FlowOf, flow};
+pub use fragment::{LaterFragment, identification, later_fragment};
 pub use ip::{Fragment, Ip, Protocol};
 pub use ipv4::ipv4;
 pub use ipv6::{MAX_EXTENSIONS, ipv6};

@@ -2,6 +2,7 @@
 
 use super::Unreadable;
 use super::ethernet::{EtherType, Frame};
+use super::fragment::V6_PAYLOAD;
 use super::ip::{Fragment, Ip, Protocol};
 use super::network::{Network, network};
 use super::transport::{Transport, transport};
@@ -18,7 +19,7 @@ pub(super) const TCP_CHECKSUM: u32 = 16;
 /// Where the checksum is in a UDP header.
 pub(super) const UDP_CHECKSUM: u32 = 6;
 
-/// A whole TCP, UDP or SCTP packet.
+/// A TCP, UDP or SCTP packet: a whole one, or a datagram's first fragment, which has all that is asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its IP header.
@@ -39,7 +40,7 @@ impl Segment {
     }
 }
 
-/// Reads the packet in `frame`, which came from `domain`. None for what is none of these, is no whole packet or cannot be read.
+/// Reads the packet in `frame`, which came from `domain`. None for what is none of these, has no transport header or cannot be read.
 #[inline(always)]
 pub fn segment<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Segment> {
     if frame.is_tagged() || !matches!(frame.ether_type, EtherType::IPV4 | EtherType::IPV6) {
@@ -59,7 +60,7 @@ pub fn segment<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<
 #[inline(always)]
 fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Segment>, Unreadable> {
     let ip = match network(packet, frame)? {
-        Network::Ip(ip) if ip.fragment == Fragment::Whole => ip,
+        Network::Ip(ip) if ip.fragment == Fragment::Whole || can_begin(&ip) => ip,
         _ => return Ok(None),
     };
     let (source_port, destination_port, tcp_flags, checksum) = match transport(packet, &ip)? {
@@ -86,4 +87,13 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         pad: [0; 3],
     };
     Ok(Some(Segment { ip, key, tcp_flags, checksum }))
+}
+
+/// Whether this is a first fragment that those behind it will be told by. Not SCTP, whose checksum covers them all and would
+/// have to change by what none of them says: how many bytes are behind the ports.
+#[inline(always)]
+fn can_begin(ip: &Ip) -> bool {
+    ip.fragment == Fragment::First
+        && ip.protocol != Protocol::SCTP
+        && (ip.source.is_v4() || ip.payload == V6_PAYLOAD)
 }

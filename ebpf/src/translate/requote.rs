@@ -5,7 +5,7 @@ use crate::address::{Address, L4Port};
 use crate::packet::Packet;
 use crate::parse::{Protocol, Quote, UNQUOTED};
 use crate::translate::checksum::{Change, updated, updated_udp};
-use crate::translate::rewrite::{Hop, V4, V6, write_v6};
+use crate::translate::rewrite::{V4, V6, readdress, write_v6};
 
 /// Where the checksum is in an ICMP header.
 const ICMP_CHECKSUM: u32 = 2;
@@ -34,7 +34,7 @@ pub fn requote<P: Packet>(packet: &mut P, quote: &Quote, source: Address, become
             *sum = new;
         });
     }
-    let outer = Change::NONE.address(ip.source, source).address(ip.destination, becomes.destination);
+    let ends = (source, becomes.destination);
     if ip.source.is_v4() {
         packet.edit(quote.header, |header: &mut V4| {
             let sum = updated(header[5], addresses);
@@ -44,23 +44,12 @@ pub fn requote<P: Packet>(packet: &mut P, quote: &Quote, source: Address, become
             [header[8], header[9]] = becomes.source.v4();
         });
         packet.edit(ip.payload + ICMP_CHECKSUM, |sum: &mut u16| *sum = updated(*sum, covered));
-        let hop = Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] };
-        packet.edit(quote.at, |header: &mut V4| {
-            header[4] = u16::from_ne_bytes(hop.new);
-            header[5] = updated(header[5], hop.change(outer));
-            [header[6], header[7]] = source.v4();
-            [header[8], header[9]] = becomes.destination.v4();
-        });
+        readdress(packet, quote.at, ip, ends);
     } else {
         packet.edit(quote.header, |header: &mut V6| write_v6(header, becomes.destination, becomes.source));
-        let covered = covered.and(outer);
+        let outer = readdress(packet, quote.at, ip, ends);
+        let covered = covered.and(outer.addresses);
         packet.edit(ip.payload + ICMP_CHECKSUM, |sum: &mut u16| *sum = updated(*sum, covered));
-        let hop = Hop { old: [0, ip.hop_limit], new: [0, ip.hop_limit - 1] };
-        packet.edit(quote.at, |header: &mut V6| {
-            let [next, _] = header[3].to_ne_bytes();
-            header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
-            write_v6(header, source, becomes.destination);
-        });
-        packet.tell_sum(hop.change(Change::NONE));
+        packet.tell_sum(outer.header);
     }
 }

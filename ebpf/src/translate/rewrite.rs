@@ -6,7 +6,7 @@
 use crate::abi::translation::TupleKey;
 use crate::address::{Address, L4Port, Mac};
 use crate::packet::{Mending, Packet};
-use crate::parse::{Frame, Protocol, Segment};
+use crate::parse::{Frame, Ip, Protocol, Segment};
 use crate::translate::checksum::{Change, updated};
 use crate::translate::ports_mending::PortsMending;
 
@@ -35,33 +35,14 @@ pub fn rewrite<P: Packet>(
     macs: Option<Macs>,
 ) {
     let Segment { ip, key, checksum, .. } = *segment;
-    let addresses =
-        Change::NONE.address(ip.source, becomes.source).address(ip.destination, becomes.destination);
     let ports = Change::NONE
         .port(key.source_port, becomes.source_port)
         .port(key.destination_port, becomes.destination_port);
     if let Some(Macs { destination, source }) = macs {
         packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
     }
-    let alone = !ip.source.is_v4();
-    let hop = if alone {
-        let hop = Hop { old: [0, ip.hop_limit], new: [0, ip.hop_limit - 1] };
-        packet.edit(frame.payload, |header: &mut V6| {
-            let [next, _] = header[3].to_ne_bytes();
-            header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
-            write_v6(header, becomes.source, becomes.destination);
-        });
-        hop
-    } else {
-        let hop = Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] };
-        packet.edit(frame.payload, |header: &mut V4| {
-            header[4] = u16::from_ne_bytes(hop.new);
-            header[5] = updated(header[5], hop.change(addresses));
-            [header[6], header[7]] = becomes.source.v4();
-            [header[8], header[9]] = becomes.destination.v4();
-        });
-        hop
-    };
+    let Readdressed { addresses, header, alone } =
+        readdress(packet, frame.payload, &ip, (becomes.source, becomes.destination));
     packet.edit(ip.payload, |ends: &mut [L4Port; 2]| {
         *ends = [becomes.source_port, becomes.destination_port];
     });
@@ -80,8 +61,50 @@ pub fn rewrite<P: Packet>(
         alone,
         addresses,
         ports,
-        header: hop.change(Change::NONE),
+        header,
     });
+}
+
+/// What changed in an IP header.
+#[derive(Clone, Copy)]
+pub(crate) struct Readdressed {
+    /// The addresses.
+    pub(crate) addresses: Change,
+    /// All else but its own checksum.
+    pub(crate) header: Change,
+    /// Whether it has no checksum of its own, which would make up for them (IPv6).
+    pub(crate) alone: bool,
+}
+
+/// Gives the IP header at `at`, which has been read as `ip`, other ends and one hop less.
+#[inline(always)]
+pub(crate) fn readdress<P: Packet>(
+    packet: &mut P,
+    at: u32,
+    ip: &Ip,
+    (source, destination): (Address, Address),
+) -> Readdressed {
+    let addresses = Change::NONE.address(ip.source, source).address(ip.destination, destination);
+    let alone = !ip.source.is_v4();
+    let hop = if alone {
+        let hop = Hop { old: [0, ip.hop_limit], new: [0, ip.hop_limit - 1] };
+        packet.edit(at, |header: &mut V6| {
+            let [next, _] = header[3].to_ne_bytes();
+            header[3] = u16::from_ne_bytes([next, ip.hop_limit - 1]);
+            write_v6(header, source, destination);
+        });
+        hop
+    } else {
+        let hop = Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] };
+        packet.edit(at, |header: &mut V4| {
+            header[4] = u16::from_ne_bytes(hop.new);
+            header[5] = updated(header[5], hop.change(addresses));
+            [header[6], header[7]] = source.v4();
+            [header[8], header[9]] = destination.v4();
+        });
+        hop
+    };
+    Readdressed { addresses, header: hop.change(Change::NONE), alone }
 }
 
 /// Both ports as SCTP's checksum sees them.
@@ -100,14 +123,14 @@ pub(super) fn write_v6(header: &mut V6, source: Address, destination: Address) {
 
 /// The half word with the hop limit in it, before and after.
 #[derive(Clone, Copy)]
-pub(super) struct Hop {
-    pub(super) old: [u8; 2],
-    pub(super) new: [u8; 2],
+struct Hop {
+    old: [u8; 2],
+    new: [u8; 2],
 }
 
 impl Hop {
     #[inline(always)]
-    pub(super) const fn change(self, and: Change) -> Change {
+    const fn change(self, and: Change) -> Change {
         and.half(u16::from_ne_bytes(self.old), u16::from_ne_bytes(self.new))
     }
 }

@@ -14,6 +14,7 @@
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
 //! flows: 2                         (optional) how many entries of translated connections were made
+//! firsts: 1                        (optional) how many first fragments are written down
 //! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
 //! 02 00 00 00 03 ea                # to beta
@@ -145,6 +146,8 @@ pub struct Case {
     pub notes: usize,
     pub learns: usize,
     pub unlearns: usize,
+    /// How many first fragments were written down.
+    pub firsts: usize,
     /// How many entries of translated connections were made.
     pub flows: usize,
     /// The bytes afterwards, where they are others.
@@ -184,6 +187,7 @@ fn read(path: &Path) -> Case {
         notes: 0,
         learns: 0,
         unlearns: 0,
+        firsts: 0,
         flows: 0,
         becomes: Vec::new(),
         charges: None,
@@ -215,6 +219,7 @@ fn read(path: &Path) -> Case {
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),
+                "firsts" => case.firsts = words[0].parse().expect("a number of fragments"),
                 "unlearns" => case.unlearns = words[0].parse().expect("a number of stations"),
                 "flows" => case.flows = words[0].parse().expect("a number of entries"),
                 "charges" => {

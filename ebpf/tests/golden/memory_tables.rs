@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::Tables;
+use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
 use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
@@ -39,6 +40,7 @@ pub struct MemoryTables {
     pub mappings: BTreeMap<MappingKey, Mapping>,
     pub locals: BTreeMap<LocalKey, Local>,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
+    pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
     pub boot_time: u64,
 }
@@ -59,6 +61,7 @@ impl MemoryTables {
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),
             flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
+            fragments: RefCell::new(outside::fragments(BOOT_TIME).into_iter().collect()),
             boot_time: BOOT_TIME,
             policers: RefCell::new(world::policers().into_iter().collect()),
             subnets: world::subnets(),
@@ -243,6 +246,29 @@ impl Tables for MemoryTables {
 
     fn forget_flow(&self, key: &TupleKey) {
         self.flows.borrow_mut().remove(key);
+    }
+
+    fn remember_fragment(&self, identification: [u16; 2], key: &TupleKey, becomes: &TupleKey) {
+        let at = FragmentKey {
+            domain: key.domain,
+            identification,
+            source: key.source,
+            destination: key.destination,
+            protocol: key.protocol,
+            pad: [0; 3],
+        };
+        let first = FragmentTranslation {
+            source: becomes.source,
+            destination: becomes.destination,
+            domain: becomes.domain,
+            pad: 0,
+            seen: self.boot_time,
+        };
+        self.fragments.borrow_mut().insert(at, first);
+    }
+
+    fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation> {
+        self.fragments.borrow().get(key).copied()
     }
 
     fn route(&self, query: &RouteQuery) -> Option<Route> {

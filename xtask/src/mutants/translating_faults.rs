@@ -229,6 +229,39 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a connection that was given another source port would lose it with its second packet",
         judge: Judge::Host,
     },
+    // fragments
+    Fault {
+        name: "first-fragments-forgotten",
+        file: "ebpf/src/fragments.rs",
+        find: "tables.remember_fragment(identification, &segment.key, becomes);",
+        replace: "",
+        why: "no datagram that is larger than the link would ever be whole",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "fragments-of-any-age",
+        file: "ebpf/src/fragments.rs",
+        find: "Some(first) if tables.boot_time().saturating_sub(first.seen) < LIFETIME => Ok(first),",
+        replace: "Some(first) => Ok(first),",
+        why: "a later datagram that has the number again would go to an earlier one's container",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "fragments-past-policy",
+        file: "ebpf/src/fragments.rs",
+        find: "    isolate::routed(from, becomes.domain, &station, tables)?;\n",
+        replace: "",
+        why: "fragments would reach a container that shuts their sender out",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "sctp-fragments-translated",
+        file: "ebpf/src/parse/tuple.rs",
+        find: "        && ip.protocol != Protocol::SCTP\n",
+        replace: "",
+        why: "an SCTP packet in pieces would arrive with a wrong checksum",
+        judge: Judge::Host,
+    },
     // quote, requote, errors
     Fault {
         name: "errors-for-anybody",

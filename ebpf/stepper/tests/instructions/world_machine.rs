@@ -71,6 +71,7 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "MAPPINGS", &outside::mappings());
     insert(machine, "LOCALS", &outside::locals());
     insert(machine, "FLOWS", &outside::flows(now));
+    insert(machine, "FRAGMENTS", &outside::fragments(now));
     insert(machine, "MEMBERS", &members::members());
     insert(machine, "TAGGED", &members::tagged());
     insert(machine, "LEARNED", &uplinks::learned(now));

@@ -1,0 +1,48 @@
+//! What the map of fragments holds: see [`crate::fragments`].
+
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::address::Address;
+
+/// `FRAGMENTS`: datagrams of which a first fragment was translated. Written by the programs; least recently used go first.
+pub const MAX_FRAGMENTS: u32 = 8_192;
+
+/// Key of `FRAGMENTS`: what all fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and where
+/// they come from.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+pub struct FragmentKey {
+    /// As [`super::translation::TupleKey::domain`].
+    pub domain: u32,
+    /// The datagram's identification, in network order: 16 bits for IPv4, and behind them zeros.
+    pub identification: [u16; 2],
+    /// From whom.
+    pub source: Address,
+    /// To whom.
+    pub destination: Address,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Zero.
+    pub pad: [u8; 3],
+}
+
+/// Value of `FRAGMENTS`: what the first one became.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct FragmentTranslation {
+    /// From whom.
+    pub source: Address,
+    /// To whom.
+    pub destination: Address,
+    /// Where to, as [`super::translation::TupleKey::domain`].
+    pub domain: u32,
+    /// Zero.
+    pub pad: u32,
+    /// When the first one came, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub seen: u64,
+}
+
+const _: () = {
+    assert!(size_of::<FragmentKey>() == 44);
+    assert!(size_of::<FragmentTranslation>() == 48);
+};
