@@ -45,9 +45,11 @@ impl Program {
         Self::ToUplink,
     ];
 
-    /// Those of open ports, bridges and uplinks, which every node needs.
-    pub const OF_NODES: [Self; 5] =
-        [Self::FromContainer, Self::ToContainer, Self::FromHost, Self::FromMapped, Self::FromWire];
+    /// Those of open ports and bridges, which every node needs.
+    pub const OF_NODES: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
+
+    /// Those of host ports: by far the longest for the verifier, and many nodes have none.
+    pub const OF_HOST_PORTS: [Self; 2] = [Self::FromMapped, Self::FromWire];
 
     /// Those of VLAN interfaces.
     pub const OF_VLANS: [Self; 3] = [Self::FromVlan, Self::FromTrunk, Self::ToTrunk];

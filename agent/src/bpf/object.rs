@@ -1,8 +1,7 @@
 //! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports, for
-//! those in VLANs and for VLAN interfaces, when the first of each comes.
+//! those in VLANs and for VLAN interfaces, when the first of each comes. Those of host ports are loaded with the first of these.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 use std::{fs, io};
 
 use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier};
@@ -48,6 +47,10 @@ pub enum ObjectError {
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    pins: Pins,
+    set: ProgramSet,
+    /// The maps that are shared between agents, by their ids.
+    shared: BTreeSet<u32>,
     /// Those of an earlier agent that are the same as ours: they serve on, under their ids.
     earlier: HashMap<Program, SchedClassifier>,
     ids: HashMap<Program, u32>,
@@ -63,7 +66,12 @@ pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectE
     let mut ebpf = open(pins, ProgramSet::Open, flows)?;
     let maps = Maps::take(&mut ebpf)?;
     decisions::follow(&mut ebpf);
-    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &Program::OF_NODES)?, maps))
+    // What an earlier agent had need of may be in use.
+    let used = Program::OF_HOST_PORTS
+        .into_iter()
+        .filter(|program| pins.program(ProgramSet::Open, *program).exists());
+    let wanted: Vec<_> = Program::OF_NODES.into_iter().chain(used).collect();
+    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &wanted)?, maps))
 }
 
 /// Loads the embedded object once more, for ports that are not open. Call [`load`] first: the maps are its.
@@ -99,64 +107,51 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
     loader.load(OBJECT)
 }
 
-#[derive(Debug)]
-enum LoadError {
-    Missing,
-    Program(ProgramError),
-}
-
-impl<E: Into<ProgramError>> From<E> for LoadError {
-    fn from(error: E) -> Self {
-        Self::Program(error.into())
-    }
-}
-
 impl Programs {
     fn load(ebpf: Ebpf, pins: &Pins, set: ProgramSet, wanted: &[Program]) -> Result<Self, ObjectError> {
         let shared = layout::ids(pins)?.into_iter().map(|(_, id)| id).collect();
-        let mut programs = Self { ebpf, earlier: HashMap::new(), ids: HashMap::new() };
+        let (earlier, ids) = (HashMap::new(), HashMap::new());
+        let mut programs = Self { ebpf, pins: pins.clone(), set, shared, earlier, ids };
         for program in wanted {
-            programs.load_one(*program, &pins.program(set, *program), &shared).map_err(
-                |source| match source {
-                    LoadError::Missing => ObjectError::Missing(program.name()),
-                    LoadError::Program(source) => ObjectError::Program { name: program.name(), source },
-                },
-            )?;
+            programs.load_one(*program)?;
         }
         Ok(programs)
     }
 
-    fn load_one(&mut self, program: Program, pin: &Path, shared: &BTreeSet<u32>) -> Result<(), LoadError> {
-        let ours = classifier(&mut self.ebpf, program).ok_or(LoadError::Missing)?;
-        ours.load()?;
-        let info = ours.info()?;
-        if let Ok(earlier) = SchedClassifier::from_pin(pin)
-            && let found = earlier.info()?
-            && is_same(&found, &info, shared)?
+    fn load_one(&mut self, program: Program) -> Result<(), ObjectError> {
+        let refused = |source| ObjectError::Program { name: program.name(), source };
+        let ours = classifier(&mut self.ebpf, program)?;
+        ours.load().map_err(refused)?;
+        let info = ours.info().map_err(refused)?;
+        let pin = self.pins.program(self.set, program);
+        if let Ok(earlier) = SchedClassifier::from_pin(&pin)
+            && let found = earlier.info().map_err(refused)?
+            && is_same(&found, &info, &self.shared).map_err(refused)?
         {
             self.ids.insert(program, found.id());
             self.earlier.insert(program, earlier);
             return Ok(());
         }
-        match fs::remove_file(pin) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ProgramError::from(error).into());
-            }
+        match fs::remove_file(&pin) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(error.into())),
             _ => {}
         }
-        ours.pin(pin).map_err(|error| ProgramError::from(io::Error::other(error)))?;
+        ours.pin(&pin).map_err(|error| refused(io::Error::other(error).into()))?;
         self.ids.insert(program, info.id());
         Ok(())
     }
 
-    /// The loaded program.
+    /// A program, loaded now if it is not yet.
     ///
     /// # Errors
-    /// [`ObjectError::Missing`]: the object is not of this version.
+    /// [`ObjectError::Missing`]: the object is not of this version; [`ObjectError::Program`].
     pub fn get(&mut self, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
+        if !self.ids.contains_key(&program) {
+            self.load_one(program)?;
+        }
         match self.earlier.get_mut(&program) {
             Some(earlier) => Ok(earlier),
-            None => classifier(&mut self.ebpf, program).ok_or(ObjectError::Missing(program.name())),
+            None => classifier(&mut self.ebpf, program),
         }
     }
 
@@ -182,8 +177,9 @@ impl Programs {
     }
 }
 
-fn classifier(ebpf: &mut Ebpf, program: Program) -> Option<&mut SchedClassifier> {
-    ebpf.program_mut(program.name())?.try_into().ok()
+fn classifier(ebpf: &mut Ebpf, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
+    let missing = ObjectError::Missing(program.name());
+    ebpf.program_mut(program.name()).and_then(|found| found.try_into().ok()).ok_or(missing)
 }
 
 /// Whether two programs have the same instructions and the same maps, as far as maps are shared between agents.

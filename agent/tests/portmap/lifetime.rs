@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
+use dataplane::abi::ABI_VERSION;
 use shunt_lab::Protocol;
 
 use crate::stage::{NODE, Stage, address, mapping};
@@ -29,9 +30,9 @@ fn a_deleted_containers_port_is_free_and_leads_to_the_next_one() {
         assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused, "{id}");
         assert_eq!(stage.wires(), Vec::<String>::new(), "nothing runs where nothing leads");
     }
-    stage.wait_until("nothing is left but the bridge", |_| {
+    stage.wait_until("nothing is left but the bridge, and the programs for the next one", |_| {
         let left = stage.node.inventory().unwrap().since(&before);
-        left.iter().all(|line| line.contains("cni0"))
+        left.iter().all(|line| line.contains("cni0") || line.contains("/programs/"))
     });
 }
 
@@ -88,4 +89,36 @@ fn a_new_agent_takes_away_what_leads_to_containers_that_are_gone() {
     stage.add("two", &[mapping(8080, 7000, "tcp")]);
     let _echo = stage.echo(0, 7000);
     stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(20, 1000).unwrap();
+}
+
+#[test]
+fn the_programs_of_host_ports_are_loaded_with_the_first_of_these_and_taken_over_with_their_pins() {
+    let mut stage = Stage::new();
+    let pinned = |stage: &Stage| {
+        let directory = stage.node.agent().bpffs().join(format!("v{ABI_VERSION}/programs"));
+        let entries = std::fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name.contains("mapped") || name.contains("wire"));
+        names.sort();
+        names
+    };
+    stage.add("none", &[]);
+    assert_eq!(pinned(&stage), [""; 0], "a node without host ports has no use for them");
+    stage.add("one", &[mapping(8080, 7000, "tcp")]);
+    assert_eq!(pinned(&stage).len(), 2, "{:?}", pinned(&stage));
+    let ids = |stage: &Stage| {
+        let programs = stage.node.agent().status().unwrap().programs.into_iter();
+        let mut ids: Vec<_> = programs
+            .filter(|program| ["from_mapped", "from_wire"].contains(&program.name.as_str()))
+            .map(|program| (program.name, program.ifname, program.id))
+            .collect();
+        ids.sort();
+        ids
+    };
+    let before = ids(&stage);
+    assert!(before.len() >= 2 && before.iter().all(|(.., id)| *id != 0), "{before:?}");
+    stage.node.agent_mut().kill().unwrap();
+    stage.node.restart_agent().unwrap();
+    assert_eq!(ids(&stage), before, "the same programs serve on");
 }
