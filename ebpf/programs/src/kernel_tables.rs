@@ -285,8 +285,10 @@ impl Tables for KernelTables {
             value.destination = becomes.destination;
             value.domain = becomes.domain;
             value.seen = self.boot_time();
+            // By reference: a copy would be on the stack.
+            let (at, value): (&FragmentKey, &FragmentTranslation) = (at, value);
             // An LRU map makes room; should it fail under contention, the datagram is one that the network has lost.
-            let _ = FRAGMENTS.insert(&*at, &*value, ANY);
+            let _ = FRAGMENTS.insert(at, value, ANY);
         }
     }
 
