@@ -107,3 +107,25 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace;
+
+    #[test]
+    fn every_faults_text_is_in_the_source_once() {
+        let rotten: Vec<String> = FAULTS
+            .iter()
+            .copied()
+            .flatten()
+            .filter_map(|fault| {
+                let text = fs::read_to_string(workspace::root().join(fault.file)).unwrap();
+                fault.apply(&text).err().map(|error| error.to_string())
+            })
+            .collect();
+        assert!(rotten.is_empty(), "{}", rotten.join("\n"));
+    }
+}

@@ -64,8 +64,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "receiver-uncounted",
         file: "ebpf/src/count.rs",
-        find: "tables.count(delivery.slot, Lane::ToFast, bytes)",
-        replace: "tables.count(port.slot, Lane::ToFast, bytes)",
+        find: "tables.count(delivery.slot, Lane::ToFast, bytes);",
+        replace: "tables.count(port.slot, Lane::ToFast, bytes);",
         why: "the sender would be said to receive what it sends",
         judge: Judge::Host,
     },

@@ -98,8 +98,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "strays-begin",
         file: "ebpf/src/translate/request.rs",
-        find: "None if asks => begin",
-        replace: "None => begin",
+        find: "_ if asks => begin",
+        replace: "_ if asks || becomes.protocol != 0 => begin",
         why: "any segment to a host port would make two entries, and a flood of them push out live connections",
         judge: Judge::Host,
     },
@@ -143,14 +143,6 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "the second of two containers with one source port would be refused",
         judge: Judge::Host,
     },
-    Fault {
-        name: "given-port-forgotten",
-        file: "ebpf/src/translate/request.rs",
-        find: "becomes.source_port = held.source_port;",
-        replace: "",
-        why: "a neighbour's second packet would be a stray",
-        judge: Judge::Host,
-    },
     // answer
     Fault {
         name: "halves-not-compared",
@@ -181,8 +173,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-counted-twice",
         file: "ebpf/src/count.rs",
-        find: "Verdict::Pass(PassReason::MayAnswer) => {}",
-        replace: "Verdict::Pass(PassReason::MayAnswer) => tables.count(port.slot, Lane::FromKernel, bytes),",
+        find: "Verdict::Pass(PassReason::MayAnswer | PassReason::MayAsk) => {}",
+        replace: "Verdict::Pass(PassReason::MayAsk) => {}",
         why: "reports would show each answer twice, once as the kernel's",
         judge: Judge::Host,
     },
@@ -274,8 +266,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "errors-of-half-a-connection",
         file: "ebpf/src/translate/quote.rs",
-        find: "(fate(protocol, others, mine, false, now), None)\n    })?;",
-        replace: "(fate(protocol, others, mine, false, now), None)\n    }).unwrap_or(Fate::Continues);",
+        find: "(fate(protocol, others, mine, false, now), None))?;",
+        replace: "(fate(protocol, others, mine, false, now), None)).unwrap_or(Fate::Continues);",
         why: "an error about a connection that is over would reach whoever has its port now",
         judge: Judge::Host,
     },
