@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "parity/duration.rs"]
+mod duration;
 #[path = "parity/explained.rs"]
 mod explained;
 #[path = "../../ebpf/tests/golden/mod.rs"]

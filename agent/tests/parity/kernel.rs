@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
@@ -150,9 +151,9 @@ pub(crate) fn boot_time() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-fn object() -> PathBuf {
+fn object(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/bpf");
-    let path = folder.join("shunt-decisions.o");
+    let path = folder.join(name);
     assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
     path
 }
@@ -177,8 +178,46 @@ impl Kernel {
         for name in LISTED {
             loader.map_max_entries(name, ROOM);
         }
-        let ebpf = loader.load_file(object()).expect("the debug build loads");
+        let ebpf = loader.load_file(object("shunt-decisions.o")).expect("the debug build loads");
         Self { ebpf, loaded: BTreeSet::new() }
+    }
+
+    /// The programs as they are shipped, for open ports. They write no decision down, so they cannot be [`Kernel::run`].
+    pub(crate) fn shipped() -> Self {
+        let mut loader = EbpfLoader::new();
+        loader.btf(None);
+        for name in LISTED {
+            loader.map_max_entries(name, ROOM);
+        }
+        let ebpf = loader.load_file(object("shunt.o")).expect("the shipped build loads");
+        Self { ebpf, loaded: BTreeSet::new() }
+    }
+
+    /// What a program answers to a packet that it does not change, and how long it takes, by the mean of `repeat` times.
+    pub(crate) fn time(
+        &mut self,
+        program: &'static str,
+        here: u32,
+        packet: &BytesPacket,
+        repeat: u32,
+    ) -> (u32, Duration) {
+        self.ensure_loaded(program);
+        let mut context = [0u8; CONTEXT_BYTES];
+        context[IFINDEX..IFINDEX + 4].copy_from_slice(&here.to_ne_bytes());
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(&packet.bytes);
+        options.ctx_in = Some(&context);
+        options.repeat = repeat;
+        let run = classifier(&mut self.ebpf, program).test_run(options);
+        let run = run.unwrap_or_else(|error| panic!("{program}: {error:?}"));
+        (run.return_value, run.duration)
+    }
+
+    fn ensure_loaded(&mut self, program: &'static str) {
+        if self.loaded.insert(program) {
+            let loaded = classifier(&mut self.ebpf, program).load();
+            loaded.unwrap_or_else(|error| panic!("{program}: {error:?}"));
+        }
     }
 
     /// Hears what the programs say.
@@ -228,10 +267,7 @@ impl Kernel {
 
     /// Runs one packet through a program on the interface `here`.
     pub(crate) fn run(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Run {
-        if self.loaded.insert(program) {
-            let loaded = classifier(&mut self.ebpf, program).load();
-            loaded.unwrap_or_else(|error| panic!("{program}: {error:?}"));
-        }
+        self.ensure_loaded(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
         let mark = if packet.judged { JUDGED_MARK } else { 0 };
