@@ -73,6 +73,8 @@ enum Part {
     Limits,
     /// The plugin's times among other attachments, and the agent with all of them
     Crowd,
+    /// Round trips and packets between two containers of a node with 1,000 attachments, beside one with 2
+    CrowdPaths,
     /// What the verifier makes of the programs
     Programs,
 }
@@ -97,6 +99,7 @@ impl Part {
             | Self::HostPort
             | Self::Limits
             | Self::Crowd
+            | Self::CrowdPaths
             | Self::Programs => None,
         }
     }
@@ -117,6 +120,15 @@ impl Options {
     /// Host ports that nodes have.
     fn host_ports(&self) -> &[u16] {
         if self.quick { &[1, 100] } else { &[1, 100, 5000] }
+    }
+
+    /// The larger of the nodes whose paths are compared: its name, what a person reads, its attachments.
+    fn paths_among(&self) -> (&'static str, &'static str, usize) {
+        if self.quick {
+            ("shunt-50", "50 attachments", 50)
+        } else {
+            ("shunt-1000", "1,000 attachments", 1000)
+        }
     }
 
     /// Attachments that the crowded nodes have.
@@ -206,6 +218,7 @@ impl Bench<'_> {
             Part::AddDelLimited => self.limited_plugins(results),
             Part::HostPort => self.host_ports(results),
             Part::Limits => self.limits(results),
+            Part::CrowdPaths => self.crowd_paths(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -261,6 +274,28 @@ impl Bench<'_> {
         table::facts(self.screen, &crowd.facts)?;
         results.facts.extend(crowd.facts);
         self.keep(crowd.adds, results)
+    }
+
+    fn crowd_paths(&mut self, results: &mut Results) -> Result<()> {
+        let many = self.options.paths_among();
+        memory::ensure_room_for(2 + many.2)?;
+        let few = ("shunt-2", "2 attachments", 2);
+        let mut nodes = Vec::new();
+        for node in [few, many] {
+            nodes.push(Contestant::crowded(self.screen, self.interrupt, self.lab, node)?);
+        }
+        self.screen.progress(0.0, "the nodes settle", Some(crowd::SETTLING));
+        std::thread::sleep(crowd::SETTLING);
+        let contestants = [&nodes[0], &nodes[1], &nodes[0]];
+        for workload in [Workload::Rr, Workload::Udp] {
+            self.interrupt.check()?;
+            let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
+            let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
+            let (name, title) =
+                (format!("{}-crowded", compared.name), format!("{} among other attachments", compared.title));
+            self.keep(Comparison { name, title, ..compared }, results)?;
+        }
+        Ok(())
     }
 
     fn programs(&mut self, results: &mut Results) -> Result<()> {

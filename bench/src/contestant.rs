@@ -4,7 +4,10 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use shunt_lab::{BareVeth, Lab, Namespace, Network, Node, Path, Sandbox};
+use shunt_lab::{BareVeth, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
+
+use crate::crowd::PER_BRIDGE;
+use crate::screen::Screen;
 
 /// The address range of every contestant's containers; each has a node of its own.
 const SUBNET: &str = "10.77.0.0/24";
@@ -24,11 +27,15 @@ enum Ends {
     Attached(Box<Attached>),
 }
 
-/// Two containers on a node.
+/// Two containers on a node, and others that are there too.
 struct Attached {
     client: Sandbox,
     server: Sandbox,
+    #[allow(dead_code, reason = "they are there as long as this is")]
+    others: Vec<Sandbox>,
     node: Node,
+    /// Whether the programs are ours, and count.
+    counts: bool,
 }
 
 impl Contestant {
@@ -48,8 +55,35 @@ impl Contestant {
     pub(crate) fn shunt(lab: &Lab) -> Result<Self> {
         let node = Node::start(lab, "shunt")?;
         let network = node.network("bench", "cni0", &[SUBNET]);
-        let ends = attach(lab, node, [&network, &network])?;
-        Ok(Self { name: "shunt", title: "shunt", ends })
+        let mut attached = attach(lab, node, [&network, &network])?;
+        attached.counts = true;
+        Ok(Self { name: "shunt", title: "shunt", ends: Ends::Attached(Box::new(attached)) })
+    }
+
+    /// The same on a node with `size` attachments, of which the two are the last.
+    pub(crate) fn crowded(
+        screen: &mut Screen,
+        interrupt: &Interrupt,
+        lab: &Lab,
+        (name, title, size): (&'static str, &'static str, usize),
+    ) -> Result<Self> {
+        let node = Node::start(lab, name)?;
+        let network = |index: usize| {
+            let (name, bridge) = (format!("n{index}"), format!("cni{index}"));
+            node.network(&name, &bridge, &[&format!("10.{}.0.0/16", 100 + index)])
+        };
+        let mut others = Vec::with_capacity(size);
+        for index in 0..size.saturating_sub(2) {
+            interrupt.check()?;
+            screen.progress(index as f64 / size as f64, &format!("{size} attachments"), None);
+            let network = network(index / PER_BRIDGE);
+            others.push(Sandbox::start(lab, &node, &network, &format!("{name}-{index}"))?);
+        }
+        // On one bridge, with those that came last.
+        let network = network(size.saturating_sub(1) / PER_BRIDGE);
+        let mut attached = attach(lab, node, [&network, &network])?;
+        (attached.counts, attached.others) = (true, others);
+        Ok(Self { name, title, ends: Ends::Attached(Box::new(attached)) })
     }
 
     /// The reference `bridge` plugin on a node whose bridges do not call iptables: the best that a kernel bridge can be.
@@ -57,7 +91,7 @@ impl Contestant {
         let node = Node::bare(lab, "bridge")?;
         nf_call(&node, "0")?;
         let network = node.reference_network("bench", "cni0", &[SUBNET]);
-        let ends = attach(lab, node, [&network, &network])?;
+        let ends = Ends::Attached(Box::new(attach(lab, node, [&network, &network])?));
         Ok(Self { name: "bridge", title: "kernel bridge", ends })
     }
 
@@ -86,7 +120,7 @@ impl Contestant {
     /// What its containers have sent so far; none where there is no fast path.
     pub(crate) fn sent(&self) -> Result<Option<Sent>> {
         let Ends::Attached(pair) = &self.ends else { return Ok(None) };
-        if self.name != "shunt" {
+        if !pair.counts {
             return Ok(None);
         }
         let ports = pair.node.agent().ports()?;
@@ -115,13 +149,13 @@ impl Sent {
     }
 }
 
-fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Ends> {
+fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Attached> {
     let sandbox = |network: &Network, end: &str| {
         let id = format!("{}-{end}", node.name());
         Sandbox::start(lab, &node, network, &id)
     };
     let (client, server) = (sandbox(networks[0], "client")?, sandbox(networks[1], "server")?);
-    Ok(Ends::Attached(Box::new(Attached { client, server, node })))
+    Ok(Attached { client, server, others: Vec::new(), node, counts: false })
 }
 
 /// Two containers with host ports and `ipMasq`, by the reference plugins with this backend.
@@ -132,7 +166,7 @@ fn translated(lab: &Lab, backend: &str) -> Result<Ends> {
         let bridge = node.reference_network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
         bridge.with("ipMasqBackend", json!(backend)).then(portmap(port, backend))
     });
-    attach(lab, node, [&networks[0], &networks[1]])
+    Ok(Ends::Attached(Box::new(attach(lab, node, [&networks[0], &networks[1]])?)))
 }
 
 fn nf_call(node: &Node, value: &str) -> Result<()> {

@@ -15,10 +15,10 @@ use crate::rounds::Rounds;
 use crate::screen::Screen;
 
 /// Attachments on a bridge; a bridge has room for 1,023 ports.
-const PER_BRIDGE: usize = 500;
+pub(crate) const PER_BRIDGE: usize = 500;
 
 /// How long containers that were made are heard of: the kernel told of their bridge ports for ten seconds, 83 times a second.
-const SETTLING: Duration = Duration::from_secs(15);
+pub(crate) const SETTLING: Duration = Duration::from_secs(15);
 
 /// How long the agent is watched doing nothing.
 const IDLE: Duration = Duration::from_secs(5);
