@@ -21,6 +21,8 @@ pub struct Uplink {
     pub bridge: Interface,
     /// Whether it was a port of the bridge before, and stays one.
     pub kept: bool,
+    /// Whether the node's own addresses on it are the bridge's, for as long as it is its port.
+    pub moves: bool,
     /// Its counters.
     pub slot: u32,
 }

@@ -4,6 +4,11 @@
 //! its seams. Needs root. `PROPTEST_CASES` makes it longer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test, and its figures")]
 
+#[allow(dead_code, reason = "the suite in namespaces has more of it")]
+#[path = "netns/estate.rs"]
+mod estate;
+#[path = "model/relocations.rs"]
+mod relocations;
 #[path = "model/steps.rs"]
 mod steps;
 #[path = "model/world.rs"]

@@ -16,6 +16,8 @@ mod bandwidth;
 mod collected;
 #[path = "netns/delete.rs"]
 mod delete;
+#[path = "netns/estate.rs"]
+mod estate;
 #[path = "netns/evasion.rs"]
 mod evasion;
 #[path = "netns/fast_path.rs"]
@@ -36,6 +38,8 @@ mod learned;
 mod masquerade;
 #[path = "netns/masses.rs"]
 mod masses;
+#[path = "netns/relocated.rs"]
+mod relocated;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
 #[path = "netns/soak.rs"]

@@ -25,6 +25,11 @@ pub(crate) fn write(key: &str, value: &str) -> Result<(), SysctlError> {
         .map_err(|source| SysctlError { path, source })
 }
 
+/// What `key` says; none where the kernel does not have the setting.
+pub(crate) fn read(key: &str) -> Option<String> {
+    fs::read_to_string(Path::new("/proc/sys").join(key)).ok().map(|text| text.trim().to_owned())
+}
+
 /// Writes `value` unless it is there already: some settings do more work when written than when read.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport,
-    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, Traffic, VlanReport,
+    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BridgeUplink, Service};

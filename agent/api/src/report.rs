@@ -34,6 +34,22 @@ pub struct AgentStatus {
     /// The interfaces that are bridges' uplinks.
     #[serde(default)]
     pub bridge_uplinks: Vec<BridgeUplinkReport>,
+    /// The uplinks of which something was moved to their bridges.
+    #[serde(default)]
+    pub relocations: Vec<RelocationReport>,
+}
+
+/// The node's own addresses on a bridge that were its uplink's, and go back to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelocationReport {
+    /// The uplink's name.
+    pub uplink: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// The addresses, each as `192.0.2.9/24`.
+    pub addresses: Vec<String>,
+    /// Whether all of it is on the bridge, and none on its way.
+    pub complete: bool,
 }
 
 /// An interface of the node that is a bridge's uplink.

@@ -42,6 +42,9 @@ impl Agent {
         if let Some(trunk) = Trunk::of(&attachment.port) {
             findings.extend(self.audit_trunk(&trunk)?.iter().map(Finding::to_string));
         }
+        if let Some(uplink) = self.uplink_of(&attachment.port) {
+            findings.extend(self.audit_uplink(&uplink)?.iter().map(Finding::to_string));
+        }
         if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
     }
 }

@@ -137,7 +137,7 @@ impl Agent {
     }
 
     /// A bridge takes over the address of a new port, unless it was given one.
-    fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
+    pub(super) fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
         let bridge = Bridge { link: link.clone(), slot: known.slot };
         self.registry.insert_bridge(bridge.clone());
         if known.link.mac != link.mac || known.link.mtu != link.mtu {
@@ -163,11 +163,14 @@ impl Agent {
             let key = port.key.clone();
             self.forget(&key, "its link is gone");
         }
+        let mut own = None;
         if now.is_none() {
+            own = self.rescue(index);
             self.lose_uplink(index);
             self.lose_trunks(index);
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
+        let bridge = bridge.map(|link| Link { mac: own.or(link.mac), ..link });
         if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {
             let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
             self.events.tell(EventKind::BridgeLost, None, &bridge.name, detail);

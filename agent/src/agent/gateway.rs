@@ -19,7 +19,10 @@ impl Agent {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let present = self.kernel.subnets(bridge.index)?;
+        let mut present = self.kernel.subnets(bridge.index)?;
+        // What is an uplink's is in nobody's way.
+        let moved: Vec<_> = self.relocated_to(bridge.index).collect();
+        present.retain(|address| wanted.contains(address) || !moved.contains(address));
         let is_free = |one: &Prefix| {
             let others = present.iter().filter(|other| other.is_v4() == one.is_v4());
             let mut others = others.filter(|other| one.is_v4() || !wanted.contains(other));

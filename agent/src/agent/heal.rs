@@ -27,6 +27,7 @@ impl Agent {
         self.mend_sockets();
         self.mend_trunks();
         self.mend_uplinks();
+        self.bring_all_home();
         self.sweep_flows();
         self.sweep_learned();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
@@ -259,6 +260,7 @@ impl Agent {
                 | Finding::Program(_)
                 | Finding::Link(_)
                 | Finding::Pin(_)
+                | Finding::Relocation { .. }
                 | Finding::Address { .. } => {}
             }
         }

@@ -20,7 +20,7 @@ impl Agent {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
         let warnings = self.warnings.iter().chain(&self.remark).cloned();
-        warnings.chain(aside).chain(full).chain(self.leases.say()).collect()
+        warnings.chain(aside).chain(full).chain(self.leases.say()).chain(self.unreturned_say()).collect()
     }
 
     /// Has the status say this, instead of what it was last told to.
@@ -46,6 +46,10 @@ impl Agent {
             let name = &bridge.link.name;
             let wrong = self.audit_bridge(&bridge)?;
             findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+        }
+        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
+            let name = &uplink.link.name;
+            findings.extend(self.audit_uplink(&uplink)?.iter().map(|finding| format!("{name}: {finding}")));
         }
         Ok(AuditReport { consistent: findings.is_empty(), findings })
     }

@@ -31,6 +31,7 @@ mod programs;
 mod reap;
 mod reconcile;
 mod refusal;
+mod relocate;
 mod report;
 mod sockets;
 mod stranded;
@@ -63,7 +64,7 @@ use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
 use crate::nft::MasqueradeRule;
 use crate::registry::Registry;
-use crate::state::{Loaded, Store, StoreError};
+use crate::state::{Loaded, Relocation, Store, StoreError};
 
 /// Why the agent cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +113,10 @@ pub struct Agent {
     leases: Leases,
     /// Containers whose bridge was deleted.
     orphans: Vec<Orphan>,
+    /// What was moved from uplinks to their bridges, by the uplinks' names.
+    relocations: BTreeMap<String, Relocation>,
+    /// Why some of that could not be given back.
+    unreturned: BTreeMap<String, String>,
 }
 
 impl Agent {
@@ -153,6 +158,8 @@ impl Agent {
             healing: Healing::new(config.repairs),
             leases: Leases::default(),
             orphans: Vec::new(),
+            relocations: BTreeMap::new(),
+            unreturned: BTreeMap::new(),
         };
         agent.read_speeds();
         agent.reconcile(loaded, leases)?;

@@ -35,6 +35,7 @@ impl Agent {
         for port in &loaded.outlived {
             tracing::info!(key = %port.key, "forgotten: the machine has been restarted");
         }
+        self.read_relocations();
         let links: Links = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
         let entries = self.port_entries()?;
         let mut heirlooms: Heirlooms = entries
@@ -74,6 +75,7 @@ impl Agent {
         }
         self.adopt_trunks();
         self.adopt_uplinks();
+        self.bring_all_home();
         if !unsure.is_empty() {
             self.learn(&unsure);
         }

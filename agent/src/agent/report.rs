@@ -41,6 +41,7 @@ impl Agent {
             programs: hooks.map(|hook| self.program_report(&hook)).chain(self.sockets.reports()).collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
             bridge_uplinks: self.registry.uplinks.values().map(|it| self.bridge_uplink_report(it)).collect(),
+            relocations: self.relocation_reports(),
         }
     }
 

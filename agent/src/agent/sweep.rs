@@ -38,12 +38,18 @@ impl Agent {
             if !self.is_known(pinned.ifindex) && !on_trunk && pinned.program != Program::FromWire {
                 tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
-                self.kernel.detach(&Hook {
-                    program: pinned.program,
-                    set: ProgramSet::default(),
-                    ifindex: pinned.ifindex,
-                    ifname,
-                })?;
+                // By what was an uplink the node may be reached meanwhile, and its entry goes next.
+                let set = if Program::OF_UPLINKS.contains(&pinned.program) {
+                    ProgramSet::Uplinks
+                } else {
+                    ProgramSet::default()
+                };
+                let hook = Hook { program: pinned.program, set, ifindex: pinned.ifindex, ifname };
+                if set == ProgramSet::Uplinks {
+                    self.kernel.detach_wholly(&hook)?;
+                } else {
+                    self.kernel.detach(&hook)?;
+                }
             }
         }
         Ok(())

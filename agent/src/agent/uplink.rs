@@ -22,9 +22,6 @@ impl Agent {
     /// [`Refusal::Uplink`].
     pub(super) fn admit_uplink(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
         let Some(wanted) = &port.service.uplink else { return Ok(()) };
-        if wanted.move_address {
-            return Err(Refusal::NotBuilt("uplinks whose address moves to the bridge"));
-        }
         let link = self.uplink_named(&wanted.name)?;
         let known = self.registry.uplinks.get(&link.index);
         let kept = match known {
@@ -72,8 +69,14 @@ impl Agent {
             let name = links.iter().find(|other| other.index == master).map(|other| other.name.as_str());
             return refuse(format!("is in {} already", name.unwrap_or("another bridge")));
         }
+        if port.service.uplink.as_ref().is_some_and(|wanted| wanted.move_address) {
+            return self.judge_relocation(link, port);
+        }
         if let Some(address) = self.kernel.subnets(link.index)?.first() {
-            return refuse(format!("carries the node's own address {address}"));
+            let bridge = &port.bridge.name;
+            return refuse(format!(
+                "carries the node's own address {address}, which `uplinkMoveAddress` would move to {bridge}"
+            ));
         }
         Ok(())
     }
@@ -88,6 +91,9 @@ impl Agent {
         let uplink = uplink_of(port, wanted, &link, self.take_slot()?);
         self.strangers.remove(&link.index);
         self.registry.uplinks.insert(link.index, uplink.clone());
+        if wanted.move_address {
+            self.begin_relocation(&uplink)?;
+        }
         let _both_at_once = self.kernel.expedite();
         self.serve_uplink(&uplink)
     }
@@ -104,6 +110,13 @@ impl Agent {
                 self.kernel.attach(&hook)?;
             }
         }
+        // An agent died before it could write down what was to be moved: as a port it would cut the node off.
+        if uplink.moves && master.is_none() && !self.relocations.contains_key(&uplink.link.name) {
+            self.begin_relocation(uplink)?;
+        }
+        if self.is_relocating(uplink) {
+            return self.relocate(uplink);
+        }
         Ok(self.kernel.enslave_uplink(uplink)?)
     }
 
@@ -115,10 +128,17 @@ impl Agent {
         }
         self.healing.settle_ailment(&format!("uplink {}", wanted.name));
         let is_it = |uplink: &&Uplink| uplink.link.name == wanted.name && uplink.bridge == port.bridge;
-        let Some(uplink) = self.registry.uplinks.values().find(is_it).cloned() else { return Vec::new() };
-        self.registry.uplinks.remove(&uplink.link.index);
+        let uplink = self.registry.uplinks.values().find(is_it).cloned();
+        if let Some(uplink) = &uplink {
+            self.registry.uplinks.remove(&uplink.link.index);
+        }
+        let is_moved = self.relocations.get(&wanted.name).is_some_and(|known| known.bridge == port.bridge);
+        if is_moved {
+            self.bring_home(&wanted.name);
+        }
+        let Some(uplink) = uplink else { return Vec::new() };
         let mut errors = Vec::new();
-        if !uplink.kept {
+        if !uplink.kept && !is_moved {
             errors.extend(self.kernel.release_uplink(&uplink).err());
         }
         errors.extend(self.take_uplink(&uplink));
@@ -129,9 +149,13 @@ impl Agent {
 
     fn take_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
         let _both_at_once = self.kernel.expedite();
+        let hooks = uplink.hooks();
         let mut errors: Vec<_> =
-            uplink.hooks().iter().filter_map(|hook| self.kernel.detach(hook).err()).collect();
-        errors.extend(self.kernel.erase_uplink(uplink));
+            hooks.iter().filter_map(|hook| self.kernel.detach_wholly(hook).err()).collect();
+        // Without its entry a program that is still there would shut the interface, which may be the node's way out.
+        if errors.is_empty() {
+            errors.extend(self.kernel.erase_uplink(uplink));
+        }
         self.registry.slots.give_back(uplink.slot);
         errors
     }
@@ -173,14 +197,14 @@ impl Agent {
         }
         for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
             let name = format!("uplink {}", uplink.link.name);
-            let findings = self.kernel.audit_uplink(&uplink).map_err(Refusal::from);
+            let findings = self.audit_uplink(&uplink);
             if matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
                 self.lose_uplink(uplink.link.index);
                 continue;
             }
             self.treat(&name, None, &uplink.link.name, findings, |agent, _| {
                 agent.serve_uplink(&uplink)?;
-                Ok(agent.kernel.audit_uplink(&uplink)?)
+                agent.audit_uplink(&uplink)
             });
         }
         for mut port in self.ports_without_uplink() {
@@ -192,6 +216,22 @@ impl Agent {
                 Ok(Vec::new())
             });
         }
+    }
+
+    /// What is wrong with an uplink.
+    pub(super) fn audit_uplink(&mut self, uplink: &Uplink) -> Result<Vec<Finding>, Refusal> {
+        let mut findings = self.kernel.audit_uplink(uplink)?;
+        if self.is_relocating(uplink) {
+            let (uplink, bridge) = (uplink.link.name.clone(), uplink.bridge.name.clone());
+            findings.push(Finding::Relocation { uplink, bridge });
+        }
+        Ok(findings)
+    }
+
+    /// The uplink that a port names, if it serves.
+    pub(super) fn uplink_of(&self, port: &BridgePort) -> Option<Uplink> {
+        let wanted = port.service.uplink.as_ref()?;
+        self.registry.uplinks.values().find(|uplink| uplink.link.name == wanted.name).cloned()
     }
 
     /// One port for each uplink that is named and not there.
@@ -214,14 +254,15 @@ fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -
         mac: link.mac.unwrap_or_default(),
         bridge: port.bridge.clone(),
         kept: wanted.kept,
+        moves: wanted.move_address,
         slot,
     }
 }
 
-fn names(port: &BridgePort, uplink: &str) -> bool {
+pub(super) fn names(port: &BridgePort, uplink: &str) -> bool {
     port.service.uplink.as_ref().is_some_and(|wanted| wanted.name == uplink)
 }
 
-fn unusable(name: &str, why: impl Into<String>) -> Refusal {
+pub(super) fn unusable(name: &str, why: impl Into<String>) -> Refusal {
     Refusal::Uplink { name: name.to_owned(), why: why.into() }
 }

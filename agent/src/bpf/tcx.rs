@@ -7,7 +7,7 @@ use std::path::Path;
 use aya::pin::PinError;
 use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
-use aya::programs::{ProgramError, SchedClassifier};
+use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use nix::libc;
 
 use super::hook::Hook;
@@ -95,6 +95,13 @@ pub fn detach(pin: &Path) -> Result<(), TcxError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),
     }
+}
+
+/// Whether a program of this name runs there, whoever loaded it; not where the kernel cannot say.
+pub fn is_there(hook: &Hook) -> bool {
+    let found = SchedClassifier::query_tcx(&hook.ifname, hook.program.direction());
+    let is_it = |program: &ProgramInfo| program.name_as_str() == Some(hook.program.name());
+    found.is_ok_and(|(_, programs)| programs.iter().any(is_it))
 }
 
 /// Whether the program of this id runs on the interface, by the kernel's own word.

@@ -88,6 +88,11 @@ fn status_text(status: &AgentStatus) -> String {
     if !status.bridge_uplinks.is_empty() {
         text.push_str(&format!("\n{}", bridge_uplinks_table(&status.bridge_uplinks)));
     }
+    for moved in &status.relocations {
+        let (has, addresses) =
+            (if moved.complete { "has" } else { "is getting" }, moved.addresses.join(", "));
+        text.push_str(&format!("  {} {has} the addresses of {}: {addresses}\n", moved.bridge, moved.uplink));
+    }
     if !status.programs.is_empty() {
         let mut table = Table::new([("PROGRAM", Left), ("INTERFACE", Left), ("MODE", Left), ("ID", Right)]);
         for program in &status.programs {

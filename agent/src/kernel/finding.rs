@@ -39,6 +39,13 @@ pub enum Finding {
         /// The address.
         address: Prefix,
     },
+    /// What an uplink carries is on its way to the bridge.
+    Relocation {
+        /// The uplink.
+        uplink: String,
+        /// The bridge.
+        bridge: String,
+    },
     /// A map entry.
     Entry {
         /// In which map.
@@ -75,6 +82,9 @@ impl fmt::Display for Finding {
                 write!(f, "{bridge} does not know any more who is behind {host}")
             }
             Self::Address { bridge, address } => write!(f, "{bridge} has lost its address {address}"),
+            Self::Relocation { uplink, bridge } => {
+                write!(f, "not all that {uplink} carries is on {bridge} yet")
+            }
             Self::Entry { map, of, altered } => {
                 let state = if *altered { "altered" } else { "missing" };
                 write!(f, "the entry of {of} in {map} is {state}")

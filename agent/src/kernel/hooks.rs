@@ -20,6 +20,9 @@ use crate::registry::{Attachment, Bridge, Trunk};
 /// How long a link that was unpinned may take to go: milliseconds, but the kernel does it when it finds the time.
 const LINGERING: Duration = Duration::from_secs(10);
 
+/// How long it is waited for where packets would be lost otherwise.
+const PARTING: Duration = Duration::from_millis(500);
+
 /// How programs are to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -139,6 +142,22 @@ impl Kernel {
         let mode = self.modes.remove(&(hook.program, hook.ifindex));
         self.detach_link(hook)?;
         if mode == Some(ProgramMode::Tcx) { Ok(()) } else { self.detach_filter(hook) }
+    }
+
+    /// The same, and waits until packets meet the program no more: the kernel takes it away a moment after its pin has gone
+    /// (`bpf_link_put_deferred`, kernel/bpf/syscall.c), and some are shut as soon as their entries go.
+    ///
+    /// # Errors
+    /// The kernel's, the second time: then the program may still be there.
+    pub fn detach_wholly(&mut self, hook: &Hook) -> Result<(), KernelError> {
+        if self.detach(hook).is_err() {
+            self.detach(hook)?;
+        }
+        let begun = Instant::now();
+        while tcx::is_there(hook) && begun.elapsed() < PARTING {
+            thread::sleep(Duration::from_micros(200));
+        }
+        Ok(())
     }
 
     /// Gives up a program whose interface is about to be deleted. Returns the pin, which is to go after the interface.

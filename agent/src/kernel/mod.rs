@@ -15,6 +15,7 @@ mod locals;
 pub(crate) mod mappings;
 mod members;
 mod pinned;
+mod relocation;
 mod sockets;
 pub mod subnets;
 mod uplinks;
@@ -109,6 +110,9 @@ pub enum KernelError {
     /// A limit was refused.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// A bridge has a port with a carrier, and does not come alive.
+    #[error("{0} sends nothing, although it has a port that could")]
+    Asleep(String),
     /// All counters are taken.
     #[error("the node has as many ports as this version serves")]
     Full,

@@ -32,6 +32,7 @@ fn snapshot() -> Snapshot {
                 id: 6,
             }],
             uplinks: vec!["eth1".into()],
+            relocations: Vec::new(),
             bridge_uplinks: vec![BridgeUplinkReport {
                 name: "eth2".into(),
                 bridge: "cni0".into(),

@@ -1,5 +1,6 @@
 //! Bridges and their ports: made, and told how to serve.
 
+use dataplane::address::Mac;
 use nix::libc;
 use shunt_agent_api::BridgePort;
 
@@ -16,6 +17,7 @@ const IFLA_BRPORT_LOCKED: u16 = 39;
 /// Whether the bridge learns from a port, and floods to it: unknown unicast, multicast, broadcast.
 const ASIDE: [u16; 4] = [8, 9, 27, 30];
 /// Of a bridge.
+pub(super) const IFLA_BR_STP_STATE: u16 = 5;
 pub(super) const IFLA_BR_VLAN_FILTERING: u16 = 7;
 const NLA_F_NESTED: u16 = 1 << 15;
 
@@ -122,6 +124,15 @@ pub fn make(socket: &mut RequestSocket, like: &Link) -> Result<(), NetlinkError>
         Err(error) if error.means_exists() => Ok(()),
         other => other,
     }
+}
+
+/// Gives a bridge this address; from then on it takes no port's.
+///
+/// # Errors
+/// Netlink's.
+pub fn set_mac(socket: &mut RequestSocket, index: u32, mac: Mac) -> Result<(), NetlinkError> {
+    let address = attribute(libc::IFLA_ADDRESS, &mac.octets());
+    socket.get(libc::RTM_SETLINK, &[&request(index)[..16], &address].concat(), |_| {})
 }
 
 /// Sets a link up.

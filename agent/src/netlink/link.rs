@@ -4,7 +4,7 @@ use dataplane::address::Mac;
 use nix::libc;
 
 use super::attribute::attribute;
-use super::bridge::{IFLA_BR_VLAN_FILTERING, IFLA_INFO_SLAVE_DATA, PortFlags};
+use super::bridge::{IFLA_BR_STP_STATE, IFLA_BR_VLAN_FILTERING, IFLA_INFO_SLAVE_DATA, PortFlags};
 use super::socket::{self, NetlinkError, RequestSocket};
 
 /// Bytes of `struct ifinfomsg`.
@@ -42,6 +42,10 @@ pub struct Link {
     pub alias: Option<String>,
     /// Whether it is a bridge that keeps VLANs apart.
     pub filters_vlans: bool,
+    /// Whether it is a bridge that runs a spanning tree.
+    pub spans_tree: bool,
+    /// Whether what it sends gets out (`IFF_RUNNING`): that comes a moment after the carrier.
+    pub operational: bool,
 }
 
 impl Link {
@@ -61,6 +65,8 @@ impl Link {
             promiscuous: false,
             alias: None,
             filters_vlans: false,
+            spans_tree: false,
+            operational: false,
         }
     }
 }
@@ -78,6 +84,7 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         index: u32::from_ne_bytes([i0, i1, i2, i3]),
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
         up: flags & libc::IFF_UP as u32 != 0,
+        operational: flags & libc::IFF_RUNNING as u32 != 0,
         promiscuous: flags & libc::IFF_PROMISC as u32 != 0,
         ..Link::named("")
     };
@@ -95,6 +102,8 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
             IFLA_INFO_SLAVE_DATA => link.port_flags = PortFlags::parse(value),
             libc::IFLA_INFO_DATA => socket::attributes(value, |kind, value| {
                 link.filters_vlans |= kind == IFLA_BR_VLAN_FILTERING && value == [1];
+                link.spans_tree |=
+                    kind == IFLA_BR_STP_STATE && socket::number(value).is_some_and(|state| state != 0);
             }),
             _ => {}
         }),

@@ -6,6 +6,7 @@
 
 pub mod address;
 pub(crate) mod attribute;
+pub mod belongings;
 pub mod bridge;
 pub mod connected;
 pub mod conntrack;

@@ -42,6 +42,16 @@ impl NetlinkError {
             if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::ENXIO)))
     }
 
+    /// Whether the kernel says that an interface has no such address.
+    pub fn means_no_address(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL))
+    }
+
+    /// Whether the kernel says that there is no such route.
+    pub fn means_no_route(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.raw_os_error() == Some(libc::ESRCH))
+    }
+
     /// Whether the kernel says that the thing is there already.
     pub fn means_exists(&self) -> bool {
         matches!(self, Self::Refused(error) if error.raw_os_error() == Some(libc::EEXIST))
@@ -116,6 +126,26 @@ impl RequestSocket {
     /// [`NetlinkError::Refused`], with `EEXIST` if it is.
     pub fn make(&mut self, kind: u16, payload: &[u8]) -> Result<(), NetlinkError> {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        self.send(kind, flags as u16, payload)?;
+        self.receive(&mut |_| {}).map(|_| ())
+    }
+
+    /// Makes something, and puts it behind what is there in the same place.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`], with `EEXIST` if the very same is there.
+    pub fn append(&mut self, kind: u16, payload: &[u8]) -> Result<(), NetlinkError> {
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_APPEND;
+        self.send(kind, flags as u16, payload)?;
+        self.receive(&mut |_| {}).map(|_| ())
+    }
+
+    /// Makes something, in the place of what is there.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`] with the kernel's errno.
+    pub fn replace(&mut self, kind: u16, payload: &[u8]) -> Result<(), NetlinkError> {
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
         self.send(kind, flags as u16, payload)?;
         self.receive(&mut |_| {}).map(|_| ())
     }

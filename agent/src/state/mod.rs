@@ -6,7 +6,9 @@
 
 mod name;
 mod record;
+mod relocation;
 mod store;
 
 pub use record::{FORMAT, Record, RecordError};
+pub use relocation::{Phase, Relocation};
 pub use store::{Loaded, SetAside, Store, StoreError};

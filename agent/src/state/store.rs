@@ -13,7 +13,7 @@ use super::record::{FORMAT, Record, RecordError};
 use crate::seams::{self, Seam};
 
 /// What a file is called until it is whole.
-const UNFINISHED: &str = ".unfinished";
+pub(super) const UNFINISHED: &str = ".unfinished";
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum StoreError {
     Record(#[from] RecordError),
 }
 
-fn failed<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
+pub(super) fn failed<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| StoreError::Io { verb, path: path.to_path_buf(), source }
 }
 
@@ -65,7 +65,7 @@ pub struct Loaded {
 pub struct Store {
     attachments: PathBuf,
     quarantine: PathBuf,
-    boot: String,
+    pub(super) boot: String,
     _lock: Flock<File>,
 }
 
@@ -193,6 +193,23 @@ impl Store {
         }
     }
 
+    /// Where what was moved from uplinks is written down.
+    pub(super) fn relocations_directory(&self) -> PathBuf {
+        self.attachments.with_file_name("relocations")
+    }
+
+    /// Moves a file that cannot be read out of the way; answers where it is then.
+    pub(super) fn put_aside(&self, path: &Path) -> PathBuf {
+        let aside = self.quarantine.join(path.file_name().unwrap_or_default());
+        match fs::rename(path, &aside) {
+            Ok(()) => aside,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "stays where it is");
+                path.to_path_buf()
+            }
+        }
+    }
+
     fn path(&self, key: &AttachmentKey) -> PathBuf {
         self.attachments.join(name::of(key))
     }
@@ -205,7 +222,7 @@ fn remove_useless(path: &Path) {
     }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     seams::pass(Seam::Files)?;
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.write_all(bytes)

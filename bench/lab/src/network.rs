@@ -183,6 +183,17 @@ impl Network {
         Ok(())
     }
 
+    /// Has the first plugin do any `verb`. `any` container lends its id, which verbs of a network do not read.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it fails.
+    pub fn verb(&self, verb: &str, node: &Namespace, any: &Container) -> Result<Value> {
+        let Some(plugin) = self.plugins.first() else { return Ok(Value::Null) };
+        let list = Self { version: "1.1.0".to_owned(), ..self.clone() };
+        let config = list.config(plugin, &Value::Null);
+        Ok(self.call(verb, plugin, any, &config).run(node)?.outcome?)
+    }
+
     fn call<'a>(
         &'a self,
         verb: &'a str,

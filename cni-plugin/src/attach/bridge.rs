@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
+use shunt_agent_api::{Client, Reply, Request};
 
 use super::alias::BRIDGE;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
@@ -28,13 +29,18 @@ pub(crate) struct MadeBridge {
 pub(crate) fn ensure_bridge(
     node: &mut Node,
     plan: &BridgePlan,
+    agent: &mut Client,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
     let (bridge, new) = find_or_make(node, plan)?;
     let made = journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
-    // Routes of this interface are the plugin's.
-    if bridge.accepts_routers {
-        let _ = sysctl::write(&format!("net/ipv6/conf/{}/accept_ra", plan.name), "0");
+    match &plan.heir_of {
+        Some(uplink) => hear_routers_like(node, &bridge, uplink)?,
+        // Routes of this interface are the plugin's.
+        None if bridge.accepts_routers => {
+            let _ = sysctl::write(&accept_ra(&plan.name), "0");
+        }
+        None => {}
     }
     let mut changes = Vec::new();
     if new {
@@ -47,7 +53,13 @@ pub(crate) fn ensure_bridge(
         changes.push(requests::set_up(Selector::Index(bridge.index)));
     }
     node.netlink.ask_all(changes)?;
-    let added = ensure_addresses(node, &bridge, plan)?;
+    let added = ensure_addresses(node, &bridge, plan, agent)?;
+    // A bridge whose address was never set takes that of its ports, and changes it as they come and go. Setting it has the kernel
+    // forget every neighbour, so one that was made with an address is left alone.
+    let is_set = new || bridge.alias.as_deref() == Some(BRIDGE);
+    if let (false, false, Some(mac)) = (added.is_empty(), is_set, bridge.mac) {
+        node.netlink.ask(requests::set_address(bridge.index, mac))?;
+    }
     if let Step::Bridge(made) = made {
         made.addresses = added;
     }
@@ -78,7 +90,12 @@ fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Erro
 }
 
 /// Gives the bridge its gateway addresses; answers those that it did not have.
-fn ensure_addresses(node: &mut Node, bridge: &Link, plan: &BridgePlan) -> Result<Vec<Prefix>, Error> {
+fn ensure_addresses(
+    node: &mut Node,
+    bridge: &Link,
+    plan: &BridgePlan,
+    agent: &mut Client,
+) -> Result<Vec<Prefix>, Error> {
     if plan.gateways.is_empty() {
         return Ok(Vec::new());
     }
@@ -89,6 +106,10 @@ fn ensure_addresses(node: &mut Node, bridge: &Link, plan: &BridgePlan) -> Result
     for gateway in plan.gateways.iter().copied() {
         if present.contains(&gateway) {
             continue;
+        }
+        if present.iter().any(|other| in_the_way(*other, gateway)) {
+            let moved = moved_to(&plan.name, agent)?;
+            present.retain(|other| !moved.contains(other));
         }
         while let Some(at) = present.iter().position(|other| in_the_way(*other, gateway)) {
             let found = present.swap_remove(at);
@@ -106,11 +127,27 @@ fn ensure_addresses(node: &mut Node, bridge: &Link, plan: &BridgePlan) -> Result
         }
         present.push(gateway);
     }
-    // A bridge whose address was never set takes that of its ports, and changes it as they come and go.
-    if let (false, Some(mac)) = (added.is_empty(), bridge.mac) {
-        node.netlink.ask(requests::set_address(bridge.index, mac))?;
-    }
     Ok(added)
+}
+
+/// The node's own addresses that the bridge has in place of its uplink: they are in nobody's way, and no ADD's to remove.
+fn moved_to(bridge: &str, agent: &mut Client) -> Result<Vec<Prefix>, Error> {
+    let Reply::Status(status) = agent.ask(Request::Status)? else { return Ok(Vec::new()) };
+    let here = status.relocations.iter().filter(|moved| moved.bridge == bridge);
+    Ok(here.flat_map(|moved| &moved.addresses).filter_map(|text| text.parse().ok()).collect())
+}
+
+fn accept_ra(link: &str) -> String {
+    format!("net/ipv6/conf/{link}/accept_ra")
+}
+
+/// A node that has its addresses from routers goes on hearing them by the bridge.
+fn hear_routers_like(node: &mut Node, bridge: &Link, uplink: &str) -> Result<(), Error> {
+    let hears = node.link(Selector::Name(uplink))?.is_some_and(|uplink| uplink.accepts_routers);
+    if hears && let Some(value) = sysctl::read(&accept_ra(uplink)) {
+        let _ = sysctl::ensure(&accept_ra(&bridge.name), &value);
+    }
+    Ok(())
 }
 
 /// Whether the bridge cannot have both: one IPv4 address is all it gets, IPv6 subnets must not overlap.

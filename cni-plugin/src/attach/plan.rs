@@ -25,6 +25,8 @@ pub(crate) struct BridgePlan {
     pub(crate) gateways: Vec<Prefix>,
     /// Whether an address in a gateway's way is removed.
     pub(crate) force_address: bool,
+    /// The uplink whose addresses the bridge gets.
+    pub(crate) heir_of: Option<String>,
 }
 
 /// One attachment as it should be.
@@ -95,6 +97,7 @@ impl Plan {
                 promiscuous: bridge.promisc_mode,
                 gateways,
                 force_address: bridge.force_address,
+                heir_of: heir_of(bridge),
             },
             mac,
             mtu,
@@ -143,6 +146,11 @@ pub(crate) fn service(bridge: &Bridge, gateways: &[Prefix]) -> Service {
         kept: false,
     });
     Service { hairpin: bridge.hairpin_mode, gateways, uplink }
+}
+
+/// The uplink whose addresses the bridge gets.
+pub(crate) fn heir_of(bridge: &Bridge) -> Option<String> {
+    bridge.uplink().filter(|_| bridge.uplink_move_address).map(str::to_owned)
 }
 
 /// The attachment's key.

@@ -49,7 +49,7 @@ pub struct Bridge {
     pub vlans: Option<Value>,
     /// An interface that becomes a port of the bridge.
     pub uplink: Option<String>,
-    /// Whether the uplink's addresses move to the bridge.
+    /// Whether the node's own addresses on the uplink, with its routes, move to the bridge for as long as the uplink is its port.
     pub uplink_move_address: bool,
     /// Whether packets with another source than the container's addresses are dropped.
     pub ipspoofchk: bool,

@@ -31,6 +31,8 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
         if uplink == bridge.bridge {
             return Err(invalid("uplink", "is the bridge itself"));
         }
+    } else if bridge.uplink_move_address {
+        return Err(invalid("uplinkMoveAddress", "needs an `uplink`"));
     }
     if bridge.mtu != 0 && !MTU.contains(&bridge.mtu) {
         return Err(invalid("mtu", format!("{} is not between 68 and 65535", bridge.mtu)));
@@ -74,7 +76,6 @@ fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
         // The node itself is in no VLAN yet.
         ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
-        ("uplinkMoveAddress", bridge.uplink_move_address),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {
         Some((key, _)) => Err(ConfigError::NotBuilt { key }),

@@ -113,7 +113,7 @@ fn execute(
     journal: &mut Journal,
 ) -> Result<AddResult, Error> {
     let _lock = node.lock_shared()?;
-    let bridge = ensure_bridge(node, &plan.bridge, journal)?;
+    let mut bridge = ensure_bridge(node, &plan.bridge, agent, journal)?;
     let host = make_veth(node, sandbox, plan, journal)?;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     // The agent works while the container's end is configured. Nothing reaches or leaves it before both are done.
@@ -130,6 +130,11 @@ fn execute(
     })?;
     configured?;
     let watch = watch?;
+    if plan.bridge.heir_of.is_some() {
+        // It may have the uplink's address by now.
+        let asked = node.link(Selector::Index(bridge.index))?;
+        bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
+    }
     let host = put_into_service(node, plan, &bridge, &host)?;
     wait_for_carrier(sandbox, &watch, plan, inner)?;
     wait_for_addresses(sandbox, plan, inner)?;

@@ -4,7 +4,7 @@ use shunt_agent_api::{AgentStatus, Reply, Request};
 
 use super::StatusError;
 use crate::agent;
-use crate::attach::{BridgePlan, Journal, Node, ensure_bridge};
+use crate::attach::{BridgePlan, Journal, Node, ensure_bridge, heir_of};
 use crate::config::Config;
 use crate::error::Error;
 
@@ -22,8 +22,9 @@ pub(crate) fn init(config: &Config) -> Result<(), Error> {
         promiscuous: bridge.promisc_mode,
         gateways: Vec::new(),
         force_address: false,
+        heir_of: heir_of(&bridge),
     };
     let mut node = Node::open()?;
     let _lock = node.lock_shared()?;
-    ensure_bridge(&mut node, &plan, &mut Journal::default()).map(drop)
+    ensure_bridge(&mut node, &plan, &mut agent, &mut Journal::default()).map(drop)
 }

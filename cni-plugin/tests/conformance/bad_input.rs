@@ -16,9 +16,10 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 1] = [("uplinkMoveAddress", json!(true))];
-    for (key, value) in cases {
-        let config = with(runtime.network("n1"), key, value);
+    let in_vlan = with(runtime.network("n1"), "vlan", json!(10));
+    for key in ["isGateway", "hairpinMode"] {
+        let plain = with(with(in_vlan.clone(), "isGateway", json!(false)), "isDefaultGateway", json!(false));
+        let config = with(plain, key, json!(true));
         let (code, text) = runtime.call("ADD", "c1", &config).error();
         assert_eq!(code, 100, "{key}: {text}");
         assert!(text.to_lowercase().contains(&key.to_lowercase()), "{key}: {text}");
@@ -33,7 +34,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 27] = [
+    let cases: [(&str, Value); 28] = [
         ("ingressBurst", json!(1000)),
         ("shapedSubnets", json!(["10.0.0.0"])),
         ("unshapedSubnets", json!(["fd00::/129"])),
@@ -61,6 +62,7 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("stormControl", json!({ "unknown": 10 })),
         ("runtimeConfig", json!({ "mac": "01:00:5e:00:00:01" })),
         ("disableContainerInterface", json!(true)),
+        ("uplinkMoveAddress", json!(true)),
     ];
     for (key, value) in cases {
         let config = with(runtime.network("n1"), key, value.clone());

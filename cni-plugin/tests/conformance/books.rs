@@ -177,6 +177,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             programs: Vec::new(),
             uplinks: Vec::new(),
             bridge_uplinks: Vec::new(),
+            relocations: Vec::new(),
         }),
         Request::Capacity => Reply::Capacity(books.capacity.clone()),
         _ => refusal(ErrorKind::Malformed, "not in these books"),

@@ -1,0 +1,220 @@
+//! The node's own addresses on an uplink: moved to its bridge before it is a port, and back when it is let go.
+//!
+//! What is to be moved is written down before anything is touched. Whoever finds such a file goes on with it: as long as an
+//! attachment names the uplink, towards the bridge, else back. What is there and what is not makes no difference, for every step may be
+//! done twice. A bridge that is deleted takes the node's addresses along: they are given back from the file at once.
+
+use dataplane::address::Mac;
+use shunt_agent_api::{BridgePort, RelocationReport};
+
+use super::uplink::{names, unusable};
+use super::{Agent, Refusal};
+use crate::netlink::link::Link;
+use crate::nft::Prefix;
+use crate::state::{Phase, Relocation};
+use crate::uplink::Uplink;
+
+impl Agent {
+    /// Whether what an uplink carries can be its bridge's.
+    ///
+    /// # Errors
+    /// [`Refusal::Uplink`].
+    pub(super) fn judge_relocation(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
+        let (found, by_objects) = self.kernel.belongings(link.index)?;
+        if let Some(route) = by_objects.first() {
+            return Err(unusable(
+                &link.name,
+                format!("has the route {route}, whose next hop is an object of its own"),
+            ));
+        }
+        let bridge = self.kernel.link(port.bridge.index)?;
+        if found.matter() && bridge.is_some_and(|bridge| bridge.spans_tree) {
+            let why = format!(
+                "cannot give its addresses to {}: a spanning tree would cut the node off",
+                port.bridge.name
+            );
+            return Err(unusable(&link.name, why));
+        }
+        Ok(())
+    }
+
+    /// Writes down what is to be moved from an uplink, if there is anything.
+    ///
+    /// # Errors
+    /// The kernel's, the file system's; nothing was moved.
+    pub(super) fn begin_relocation(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+        let name = &uplink.link.name;
+        let (mut belongings, _) = self.kernel.belongings(uplink.link.index)?;
+        let (present, _) = self.kernel.belongings(uplink.bridge.index)?;
+        for address in &mut belongings.addresses {
+            address.shared = present.addresses.iter().any(|other| other.is_same(address));
+        }
+        // It was gone and is there again; what it had before is on the bridge.
+        let before = self.relocations.get(name).filter(|known| known.bridge == uplink.bridge).cloned();
+        if before.is_none() && !belongings.matter() {
+            return Ok(());
+        }
+        let bridge = self.kernel.link(uplink.bridge.index)?.and_then(|link| link.mac).unwrap_or_default();
+        let bridge_mac = before.as_ref().map_or(bridge.octets(), |before| before.bridge_mac);
+        let held = before.map(|before| before.belongings.left_in(present)).unwrap_or_default();
+        self.write_relocation(Relocation {
+            format: crate::state::FORMAT,
+            boot: String::new(),
+            uplink: uplink.link.clone(),
+            bridge: uplink.bridge.clone(),
+            bridge_mac,
+            kept: uplink.kept,
+            phase: Phase::Moving,
+            belongings: held.and(belongings),
+        })
+    }
+
+    /// Whether there is something to be moved yet before the uplink serves.
+    pub(super) fn is_relocating(&self, uplink: &Uplink) -> bool {
+        self.relocations.get(&uplink.link.name).is_some_and(|known| known.phase != Phase::Moved)
+    }
+
+    /// Makes an uplink a port of its bridge, which gets what is written down.
+    ///
+    /// # Errors
+    /// The kernel's, the file system's; some may have been moved.
+    pub(super) fn relocate(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+        let Some(mut known) = self.relocations.get(&uplink.link.name).cloned() else { return Ok(()) };
+        if known.phase == Phase::Returning {
+            known.phase = Phase::Moving;
+            self.write_relocation(known.clone())?;
+        }
+        self.kernel.move_to_bridge(uplink, &known)?;
+        self.hear_of_bridge(uplink.bridge.index)?;
+        known.phase = Phase::Moved;
+        let moved: Vec<_> = known.belongings.prefixes().map(|prefix| prefix.to_string()).collect();
+        self.write_relocation(known)?;
+        let moved = moved.join(" ");
+        tracing::info!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, moved, "moved to the bridge");
+        Ok(())
+    }
+
+    /// Gives an uplink back what was moved from it, and lets it go. What cannot be done is tried again each second, and said in the
+    /// status meanwhile.
+    pub(super) fn bring_home(&mut self, name: &str) {
+        match self.try_to_bring_home(name) {
+            Ok(()) => drop(self.unreturned.remove(name)),
+            Err(error) => {
+                let why = error.to_string();
+                if self.unreturned.get(name) != Some(&why) {
+                    tracing::error!(
+                        uplink = name,
+                        why,
+                        "what was moved to its bridge could not be given back"
+                    );
+                    self.unreturned.insert(name.to_owned(), why);
+                }
+            }
+        }
+    }
+
+    fn try_to_bring_home(&mut self, name: &str) -> Result<(), Refusal> {
+        let Some(mut known) = self.relocations.get(name).cloned() else { return Ok(()) };
+        let uplink = self.uplink_of_relocation(&known)?;
+        let bridge = self.kernel.link(known.bridge.index)?.filter(|link| link.name == known.bridge.name);
+        if let Some(bridge) = bridge.as_ref().filter(|_| known.phase == Phase::Moved) {
+            let (present, _) = self.kernel.belongings(bridge.index)?;
+            known.belongings = known.belongings.left_in(present);
+        }
+        if known.phase != Phase::Returning {
+            known.phase = Phase::Returning;
+            self.write_relocation(known.clone())?;
+        }
+        self.kernel.move_home(&known, &uplink, bridge.as_ref())?;
+        if bridge.is_some() {
+            self.hear_of_bridge(known.bridge.index)?;
+        }
+        self.store.remove_relocation(name)?;
+        self.relocations.remove(name);
+        tracing::info!(uplink = name, bridge = %known.bridge.name, "has its addresses back");
+        Ok(())
+    }
+
+    /// It may have been renamed, or taken out and put in again; its index may be another link's by now.
+    fn uplink_of_relocation(&mut self, known: &Relocation) -> Result<Link, Refusal> {
+        let name = &known.uplink.name;
+        let by_index = self.kernel.link(known.uplink.index)?;
+        let is_it = |link: &Link| link.name == *name || link.master == Some(known.bridge.index);
+        match by_index.filter(is_it) {
+            Some(link) => Ok(link),
+            None => self.kernel.link_named(name)?.ok_or_else(|| unusable(name, "is not there")),
+        }
+    }
+
+    /// Reads what an earlier agent has moved.
+    pub(super) fn read_relocations(&mut self) {
+        match self.store.relocations() {
+            Ok((found, aside)) => {
+                self.aside.extend(aside);
+                self.relocations =
+                    found.into_iter().map(|known| (known.uplink.name.clone(), known)).collect();
+            }
+            Err(error) => self.warn(format!("what was moved from uplinks is not known: {error}")),
+        }
+    }
+
+    /// Gives back what was moved from uplinks that nobody names any more.
+    pub(super) fn bring_all_home(&mut self) {
+        let is_named = |known: &Relocation| {
+            self.registry.of_bridge(known.bridge.index).any(|attachment| {
+                attachment.port.bridge == known.bridge && names(&attachment.port, &known.uplink.name)
+            })
+        };
+        let left: Vec<_> = self.relocations.values().filter(|known| !is_named(known)).collect();
+        let left: Vec<_> = left.into_iter().map(|known| known.uplink.name.clone()).collect();
+        left.iter().for_each(|name| self.bring_home(name));
+    }
+
+    /// Gives back what was moved to a bridge that is gone; answers the bridge's own Ethernet address if it had an uplink's.
+    pub(super) fn rescue(&mut self, bridge: u32) -> Option<Mac> {
+        let lost = self.relocations.values().filter(|known| known.bridge.index == bridge);
+        let lost: Vec<_> = lost.map(|known| (known.uplink.name.clone(), known.bridge_mac)).collect();
+        lost.iter().for_each(|(name, _)| self.bring_home(name));
+        lost.first().map(|(_, mac)| Mac::new(*mac))
+    }
+
+    /// Which addresses of a bridge are an uplink's.
+    pub(super) fn relocated_to(&self, bridge: u32) -> impl Iterator<Item = Prefix> {
+        let here = self.relocations.values().filter(move |known| known.bridge.index == bridge);
+        here.flat_map(|known| known.belongings.prefixes())
+    }
+
+    /// A [`RelocationReport`] for each uplink of which something was moved.
+    pub(super) fn relocation_reports(&self) -> Vec<RelocationReport> {
+        let report = |known: &Relocation| RelocationReport {
+            uplink: known.uplink.name.clone(),
+            bridge: known.bridge.name.clone(),
+            addresses: known.belongings.prefixes().map(|prefix| prefix.to_string()).collect(),
+            complete: known.phase == Phase::Moved,
+        };
+        self.relocations.values().map(report).collect()
+    }
+
+    /// What could not be given back, for a person.
+    pub(super) fn unreturned_say(&self) -> impl Iterator<Item = String> {
+        self.unreturned.iter().map(|(uplink, why)| {
+            format!("addresses that were moved from {uplink} to its bridge could not be given back: {why}")
+        })
+    }
+
+    fn write_relocation(&mut self, relocation: Relocation) -> Result<(), Refusal> {
+        self.store.write_relocation(&relocation)?;
+        self.relocations.insert(relocation.uplink.name.clone(), relocation);
+        Ok(())
+    }
+
+    /// The bridge has another Ethernet address; the kernel will say so too, but later.
+    fn hear_of_bridge(&mut self, index: u32) -> Result<(), Refusal> {
+        if let Some(known) = self.registry.bridge(index).cloned()
+            && let Some(link) = self.kernel.link(index)?
+        {
+            self.bridge_changed(&known, &link)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! An uplink's addresses, routes and neighbours on their way to its bridge and back.
+//!
+//! On both ways the node has its addresses on both interfaces for a while, and routes lead by the one that is a port only while it is
+//! one: a port sends as ever, and the bridge hears the answers. So there is no moment in which nothing gets out or in, and whatever
+//! an agent dies over can be done again, or taken back, from the start. The bridge has the uplink's Ethernet address meanwhile: a switch, a DHCP
+//! server and every neighbour go on knowing the node by it.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use dataplane::address::Mac;
+use shunt_agent_api::Interface;
+
+use super::{Kernel, KernelError};
+use crate::netlink::belongings::{
+    self, Address, Belongings, give_addresses, give_neighbours, give_routes, take_addresses, take_neighbours,
+    take_routes,
+};
+use crate::netlink::bridge;
+use crate::netlink::link::Link;
+use crate::seams::{self, Seam};
+use crate::state::Relocation;
+use crate::uplink::Uplink;
+
+/// How long a bridge may take to come alive with its first port; it takes a millisecond.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Kernel {
+    /// What an interface has, and its routes by next hop objects.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn belongings(&mut self, index: u32) -> Result<(Belongings, Vec<String>), KernelError> {
+        Ok(belongings::of(&mut self.route, index)?)
+    }
+
+    /// Makes an uplink a port of its bridge, and the bridge the owner of what is the uplink's.
+    ///
+    /// # Errors
+    /// Netlink's; [`KernelError::Asleep`]. Some may have been moved.
+    pub fn move_to_bridge(&mut self, uplink: &Uplink, relocation: &Relocation) -> Result<(), KernelError> {
+        let (from, to, moved) = (&uplink.link, &uplink.bridge, &relocation.belongings);
+        self.set_bridge_mac(to, uplink.mac)?;
+        bridge::set_up(&mut self.route, to.index)?;
+        give_addresses(&mut self.route, &moved.addresses, to)?;
+        give_neighbours(&mut self.route, &moved.neighbours, from, to)?;
+        self.enslave_uplink(uplink)?;
+        self.await_bridge(uplink)?;
+        self.await_addresses(&moved.addresses, to)?;
+        give_routes(&mut self.route, &moved.routes, to)?;
+        take_routes(&mut self.route, &moved.routes, &moved.addresses, from)?;
+        take_addresses(&mut self.route, &moved.addresses, from)?;
+        Ok(take_neighbours(&mut self.route, &moved.neighbours, from)?)
+    }
+
+    /// Gives an uplink back what is its own, and takes it off its bridge unless it was a port before. Without a bridge what was
+    /// there is gone from there.
+    ///
+    /// # Errors
+    /// Netlink's; some may have been moved.
+    pub fn move_home(
+        &mut self,
+        relocation: &Relocation,
+        uplink: &Link,
+        bridge: Option<&Link>,
+    ) -> Result<(), KernelError> {
+        let moved = &relocation.belongings;
+        let to = Interface { name: uplink.name.clone(), index: uplink.index };
+        let from = &relocation.bridge;
+        bridge::set_up(&mut self.route, to.index)?;
+        give_addresses(&mut self.route, &moved.addresses, &to)?;
+        give_neighbours(&mut self.route, &moved.neighbours, from, &to)?;
+        give_routes(&mut self.route, &moved.routes, &to)?;
+        if bridge.is_none() {
+            return Ok(());
+        }
+        self.await_addresses(&moved.addresses, &to)?;
+        let own: Vec<Address> = moved.addresses.iter().filter(|address| !address.shared).cloned().collect();
+        take_routes(&mut self.route, &moved.routes, &own, from)?;
+        if !relocation.kept && uplink.master == Some(from.index) {
+            bridge::enslave(&mut self.route, to.index, 0)?;
+        }
+        take_addresses(&mut self.route, &own, from)?;
+        take_neighbours(&mut self.route, &moved.neighbours, from)?;
+        self.set_bridge_mac(from, Mac::new(relocation.bridge_mac))
+    }
+
+    /// Gives a bridge another Ethernet address, unless it has it, and has it tell its neighbours: containers know it as their gateway.
+    fn set_bridge_mac(&mut self, to: &Interface, mac: Mac) -> Result<(), KernelError> {
+        if self.link(to.index)?.is_some_and(|link| link.mac == Some(mac)) {
+            return Ok(());
+        }
+        let settings = ["ipv4", "ipv6"].map(|family| {
+            let what = if family == "ipv4" { "arp_notify" } else { "ndisc_notify" };
+            format!("/proc/sys/net/{family}/conf/{}/{what}", to.name)
+        });
+        // Where the kernel cannot be told, neighbours find out by themselves, later.
+        let were = settings.each_ref().map(|setting| {
+            let was = fs::read_to_string(setting).ok().filter(|was| was.trim() == "0");
+            was.filter(|_| write(setting, "1"))
+        });
+        let set = bridge::set_mac(&mut self.route, to.index, mac);
+        for (setting, was) in settings.iter().zip(were) {
+            was.map(|was| write(setting, was.trim()));
+        }
+        Ok(set?)
+    }
+
+    /// Waits until addresses that were just given work. One that does not, for whatever reason, did not work before either.
+    fn await_addresses(&mut self, addresses: &[Address], at: &Interface) -> Result<(), KernelError> {
+        let begun = Instant::now();
+        while !belongings::work(&mut self.route, addresses, at)? && begun.elapsed() < PATIENCE {
+            sleep(Duration::from_micros(200));
+        }
+        Ok(())
+    }
+
+    /// Waits until what the node sends by the bridge gets out. An uplink without a carrier is waited for by nobody.
+    fn await_bridge(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let begun = Instant::now();
+        loop {
+            let has_carrier = self.link(uplink.link.index)?.is_some_and(|link| link.carrier);
+            let is_alive = self.link(uplink.bridge.index)?.is_some_and(|link| link.operational);
+            if is_alive || !has_carrier {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(KernelError::Asleep(uplink.bridge.name.clone()));
+            }
+            sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn write(setting: &str, value: &str) -> bool {
+    seams::pass(Seam::Files).and_then(|()| fs::write(setting, value)).is_ok()
+}

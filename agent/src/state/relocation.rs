@@ -1,0 +1,120 @@
+//! What was moved from an uplink to its bridge, one file for each uplink, in `relocations/`.
+//!
+//! Written before the first address is touched, so that whoever finds it can finish what was begun or take it back. The
+//! directory is made with the first one: an agent that never moves anything needs none.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use shunt_agent_api::Interface;
+
+use super::record::FORMAT;
+use super::store::{Store, StoreError, UNFINISHED, failed, write_new};
+use crate::netlink::belongings::Belongings;
+use crate::seams::{self, Seam};
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Some is on the bridge, some on the uplink, some on both.
+    Moving,
+    /// All is on the bridge. What becomes of it there is its owner's business.
+    Moved,
+    /// On the way back.
+    Returning,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relocation {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The kernel's boot id. After a reboot everything is where the node's own configuration puts it.
+    pub boot: String,
+    /// From where.
+    pub uplink: Interface,
+    /// Where to.
+    pub bridge: Interface,
+    /// The bridge's own Ethernet address, while it has the uplink's.
+    pub bridge_mac: [u8; 6],
+    /// Whether the uplink was a port of the bridge before.
+    pub kept: bool,
+    /// How far it is.
+    pub phase: Phase,
+    /// What.
+    pub belongings: Belongings,
+}
+
+impl Store {
+    /// Writes it down in the place of what was written of this uplink. When this returns, the file is whole under its name.
+    ///
+    /// # Errors
+    /// The file system's; what was written before is still there.
+    pub fn write_relocation(&self, relocation: &Relocation) -> Result<(), StoreError> {
+        let path = self.relocation_path(&relocation.uplink.name);
+        let Some(directory) = path.parent() else { return Ok(()) };
+        let unfinished = path.with_added_extension(&UNFINISHED[1..]);
+        let relocation = Relocation { format: FORMAT, boot: self.boot.clone(), ..relocation.clone() };
+        let mut bytes =
+            serde_json::to_vec_pretty(&relocation).map_err(|error| failed("write", &path)(error.into()))?;
+        bytes.push(b'\n');
+        let written = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .and_then(|()| write_new(&unfinished, &bytes))
+            .and_then(|()| seams::pass(Seam::Files))
+            .and_then(|()| fs::rename(&unfinished, &path))
+            .map_err(failed("write", &path));
+        if written.is_err() {
+            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
+        }
+        written
+    }
+
+    /// Forgets what was moved from an uplink.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn remove_relocation(&self, uplink: &str) -> Result<(), StoreError> {
+        let path = self.relocation_path(uplink);
+        match seams::pass(Seam::Files).and_then(|()| fs::remove_file(&path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is moved at the moment. Files of an earlier boot mean nothing any more, and are removed; what cannot be read is set
+    /// aside, and told as the second.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn relocations(&self) -> Result<(Vec<Relocation>, Vec<PathBuf>), StoreError> {
+        let (mut found, mut aside) = (Vec::new(), Vec::new());
+        let directory = self.relocations_directory();
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((found, aside)),
+            entries => entries.map_err(failed("read", &directory))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(failed("read", &directory))?.path();
+            let unfinished = path.to_string_lossy().ends_with(UNFINISHED);
+            let read =
+                fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Relocation>(&bytes).ok());
+            match read {
+                Some(relocation) if !unfinished && relocation.boot == self.boot => found.push(relocation),
+                None if !unfinished => aside.push(self.put_aside(&path)),
+                _ => drop(fs::remove_file(&path)),
+            }
+        }
+        Ok((found, aside))
+    }
+
+    fn relocation_path(&self, uplink: &str) -> PathBuf {
+        self.relocations_directory().join(format!("{uplink}.json"))
+    }
+}
