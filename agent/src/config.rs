@@ -44,6 +44,19 @@ pub enum Admission {
     Enforce,
 }
 
+/// Who begins masqueraded connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Masquerading {
+    /// The programs, as long as nobody else has rules or policies for what the node forwards; else the kernel.
+    #[default]
+    Auto,
+    /// The kernel.
+    Kernel,
+    /// The programs, whatever rules there are for what the node forwards.
+    Programs,
+}
+
 /// Options that a person may give, in the file or as flags; absent means the default.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +79,8 @@ pub struct Options {
     pub admission: Option<Admission>,
     /// How programs are attached.
     pub attach: Option<AttachMode>,
+    /// Who begins masqueraded connections.
+    pub masquerade: Option<Masquerading>,
     /// Declared uplinks by interface name.
     #[serde(default)]
     pub uplinks: BTreeMap<String, UplinkOptions>,
@@ -118,6 +133,7 @@ impl Options {
             metrics: self.metrics.or(fallback.metrics),
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
+            masquerade: self.masquerade.or(fallback.masquerade),
             // A flag gives a name alone, and the file what there is to say of it.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
@@ -142,6 +158,8 @@ pub struct Config {
     pub max_flows: Option<u32>,
     /// How programs are attached.
     pub attach: AttachMode,
+    /// Who begins masqueraded connections.
+    pub masquerade: Masquerading,
     /// What admission does.
     pub admission: Admission,
     /// Declared uplinks by interface name.
@@ -170,6 +188,7 @@ impl From<Options> for Config {
             cgroup: options.cgroup,
             max_flows: options.max_flows,
             attach: options.attach.unwrap_or_default(),
+            masquerade: options.masquerade.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
             metrics: options.metrics,

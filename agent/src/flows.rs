@@ -37,6 +37,11 @@ impl Connection<'_> {
         Duration::from_nanos(lifetime.saturating_sub(now.saturating_sub(touched)))
     }
 
+    /// Whether a container has begun it, and the world sees the node.
+    pub const fn is_masqueraded(&self) -> bool {
+        self.opener.holder != 0
+    }
+
     fn is_over(&self, now: u64) -> bool {
         let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
         let protocol = Protocol(self.request.protocol);
@@ -53,7 +58,7 @@ pub fn connections(flows: &Flows) -> impl Iterator<Item = Connection<'_>> {
     })
 }
 
-/// The entries that are to go: of connections that are over or have lost their mapping, and halves that are left over.
+/// The entries that are to go: of connections that are over or have lost their mapping or their container, and halves that are left over.
 pub fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection<'_>) -> bool) -> Vec<TupleKey> {
     // Whether the connection goes, by the keys of both of its entries.
     let whole: HashMap<_, _> = connections(flows)
@@ -117,7 +122,7 @@ mod tests {
             begun,
             packets: 7,
             bytes: 700,
-            slot: 0,
+            holder: 0,
             flags,
         };
         [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(9), half(request.reversed(0), 0))]

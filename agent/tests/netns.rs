@@ -36,6 +36,8 @@ mod ladder;
 mod learned;
 #[path = "netns/masquerade.rs"]
 mod masquerade;
+#[path = "netns/masqueraded.rs"]
+mod masqueraded;
 #[path = "netns/masses.rs"]
 mod masses;
 #[path = "netns/relocated.rs"]

@@ -40,6 +40,12 @@ pub const MAX_MAPPINGS: u32 = 16_384;
 /// `LOCALS`: the node's own addresses. Written by the agent.
 pub const MAX_LOCALS: u32 = 4_096;
 
+/// `MASQUERADES`: the containers' addresses that are masqueraded. Written by the agent.
+pub const MAX_MASQUERADES: u32 = 65_536;
+
+/// `OUTLETS`: the interfaces by which masqueraded connections leave. Written by the agent.
+pub const MAX_OUTLETS: u32 = 256;
+
 /// `PEERS`: sockets of the node that were led to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
 
@@ -99,6 +105,9 @@ pub const PORT_DEFAULT_VLAN: u32 = 128;
 /// [`Port::flags`]: host ports lead to it: `from_mapped` runs behind `from_container`, and what is sent to the node
 /// may be an answer.
 pub const PORT_MAPPED: u32 = 0x100;
+
+/// [`Port::flags`]: what it sends to the world gets the node's address: `from_mapped` runs behind `from_container`, too.
+pub const PORT_MASQUERADED: u32 = 0x2_0000;
 
 /// [`Port::flags`]: nothing reaches it that came by another bridge of the node (`ingressPolicy: same-bridge`).
 pub const PORT_SAME_BRIDGE: u32 = 0x200;
@@ -289,7 +298,9 @@ mod pod {
     use super::fragment::{FragmentKey, FragmentTranslation};
     use super::learning::{Learned, Learning};
     use super::policer::{Policer, SubnetKey};
-    use super::translation::{Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey};
+    use super::translation::{
+        Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+    };
     use super::vlan::{Member, MemberKey, TaggedVlans};
     use super::*;
 
@@ -330,5 +341,7 @@ mod pod {
         Learning,
         FragmentKey,
         FragmentTranslation,
+        Masquerade,
+        Outlet,
     );
 }

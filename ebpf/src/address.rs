@@ -187,6 +187,17 @@ impl Address {
         self.is(Self([0; 4])) || self.is(Self::from_v4([0; 2]))
     }
 
+    /// Whether it is a group's (RFC 1112 section 4, RFC 4291 section 2.7).
+    #[inline(always)]
+    pub const fn is_group(self) -> bool {
+        if self.is_v4() {
+            let [first, _, _, _] = self.0[3].to_ne_bytes();
+            return first & 0xf0 == 0xe0;
+        }
+        let [first, _, _, _] = self.0[0].to_ne_bytes();
+        first == 0xff
+    }
+
     /// Whether it holds on one link only (`fe80::/10`, RFC 4291 section 2.4).
     #[inline(always)]
     pub const fn is_link_local(self) -> bool {

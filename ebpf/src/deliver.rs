@@ -68,8 +68,13 @@ pub fn routed<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     survives(ip)?;
-    let route = route(packet, frame.payload, ends, bridge, tables)?;
-    Ok(Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) })
+    route(packet, frame.payload, ends, bridge, tables).map(by)
+}
+
+/// To the next hop of a route.
+#[inline(always)]
+pub const fn by(route: Route) -> Delivery {
+    Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) }
 }
 
 /// The kernel's route from `bridge`, between these two ends, for the packet whose IP header is at `header`.

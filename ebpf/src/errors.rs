@@ -7,6 +7,7 @@
 use crate::abi::translation::TupleKey;
 use crate::abi::{NO_SLOT, PORT_SHARED, Port, Station};
 use crate::address::{Address, Mac};
+use crate::masquerade::Beginning;
 use crate::packet::Packet;
 use crate::parse::{Frame, Quote};
 use crate::tables::{Lane, Route};
@@ -15,7 +16,7 @@ use crate::translate::requote::requote;
 use crate::translate::rewrite::Macs;
 use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, parse};
+use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, masquerade, parse};
 
 /// What is to become of an error, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,16 +60,21 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
     let frame = parse::frame(packet).map_err(|_| unmapped)?;
     plan.quote = parse::quote(packet, &frame, OUTSIDE).ok_or(unmapped)?;
     let quote = &mut plan.quote;
-    let mapping = request::mapping(&quote.key, tables)?;
     quote.key.domain = request::domain(here, tables);
-    plan.becomes = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
-    // The connection may be that of a container which had the port before.
-    let container = if quote.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
-    if plan.becomes.domain != mapping.bridge || !plan.becomes.destination.is(container) {
-        return Err(Stop::Pass(PassReason::Stray));
+    let (becomes, holder) = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
+    plan.becomes = becomes;
+    if holder == 0 {
+        let mapping = request::mapping(&quote.key, tables)?;
+        // The connection may be that of a container which had the port before.
+        let container = if quote.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
+        if becomes.domain != mapping.bridge || !becomes.destination.is(container) {
+            return Err(Stop::Pass(PassReason::Stray));
+        }
+        (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
+        isolate::routed(quote.key.domain, mapping.bridge, &plan.station, tables)?;
+    } else {
+        (plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;
     }
-    (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
-    isolate::routed(quote.key.domain, mapping.bridge, &plan.station, tables)?;
     deliver::survives(&quote.ip)?;
     deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     plan.source = quote::sender(quote, &plan.becomes);
@@ -99,7 +105,7 @@ pub fn plan_from_mapped<P: Packet, T: Tables>(
         Ok(arrival) => arrival,
         Err(stop) => return Some(Err(stop).into()),
     };
-    let stop = outwards(packet, &frame, &port, tables, plan).err()?;
+    let stop = outwards(packet, &frame, (here, &port), tables, plan).err()?;
     let verdict = Err(stop).into();
     if port.flags & PORT_SHARED == 0 {
         count::sent(&verdict, &port, here, packet.length(), tables);
@@ -111,20 +117,22 @@ pub fn plan_from_mapped<P: Packet, T: Tables>(
 fn outwards<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    port: &Port,
+    (here, port): (u32, &Port),
     tables: &T,
     plan: &mut Plan,
 ) -> Result<(), Stop> {
     let no_answer = Stop::Pass(PassReason::ToHost);
     plan.quote = parse::quote(packet, frame, port.bridge).ok_or(no_answer)?;
-    plan.becomes = quote::becomes(&plan.quote, tables).ok_or(no_answer)?;
-    // Nobody outside knows of anyone behind the container.
-    if !plan.quote.ip.source.is(plan.quote.key.source) {
+    let (becomes, holder) = quote::becomes(&plan.quote, tables).ok_or(no_answer)?;
+    plan.becomes = becomes;
+    // Nobody outside knows of anyone behind the container, or of whoever had its address before.
+    if !plan.quote.ip.source.is(plan.quote.key.source) || (holder != 0 && holder != here) {
         return Err(no_answer);
     }
     deliver::survives(&plan.quote.ip)?;
     plan.source = plan.becomes.source;
-    let ends = (plan.becomes.source, plan.becomes.destination);
+    let source = if holder == 0 { plan.becomes.source } else { plan.quote.key.source };
+    let ends = (source, plan.becomes.destination);
     plan.route = deliver::route(packet, frame.payload, ends, port.bridge, tables)?;
     plan.slot = if port.flags & PORT_SHARED == 0 { port.slot } else { NO_SLOT };
     Ok(())
@@ -142,24 +150,31 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Plan
     Verdict::Deliver(Delivery { ifindex, slot: NO_SLOT, way: Way::Neighbor(next_hop) })
 }
 
-/// The whole of the program `from_wire`: the journey of that name, that of fragments, and this one.
+/// The whole of the program `from_wire`: the journey of that name, that of fragments, this one, and what returns to masqueraded
+/// connections.
 pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
     match journey::from_wire(packet, here, tables) {
         Verdict::Pass(PassReason::MayQuote) => fragments::from_wire(packet, here, tables)
             .or_else(|| plan_from_wire(packet, here, tables, &mut plan))
             .unwrap_or_else(|| from_wire(packet, here, tables, &plan)),
+        Verdict::Pass(PassReason::MayReturn) => masquerade::returns(packet, here, tables),
         verdict => verdict,
     }
 }
 
-/// The same of `from_mapped`.
+/// The same of `from_mapped`, and what begins them.
 pub fn whole_from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
     match journey::from_mapped(packet, here, tables) {
         Verdict::Pass(PassReason::MayQuote) => fragments::from_mapped(packet, here, tables)
             .or_else(|| plan_from_mapped(packet, here, tables, &mut plan))
             .unwrap_or_else(|| from_mapped(packet, tables, &plan)),
+        Verdict::Pass(PassReason::MayBegin) => {
+            let mut plan = Beginning::default();
+            masquerade::begin(packet, here, tables, &mut plan)
+                .unwrap_or_else(|| masquerade::done(packet, tables, &plan))
+        }
         verdict => verdict,
     }
 }

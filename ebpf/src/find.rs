@@ -1,7 +1,7 @@
 //! find: where does a frame go? Asks the FDB by (L2 domain, VLAN, MAC).
 
-use crate::abi::translation::Mapping;
-use crate::abi::{Port, PortKey, STATION_HOST, Station, StationKey};
+use crate::abi::translation::{Mapping, TupleKey};
+use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, Station, StationKey};
 use crate::parse::Frame;
 use crate::translate::rewrite::Macs;
 use crate::verdict::{PassReason, Stop};
@@ -17,6 +17,21 @@ pub fn mapped<T: Tables>(mapping: &Mapping, tables: &T) -> Result<(Station, Macs
     let station = tables.station(&key).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     let bridge = tables.port(&PortKey { ifindex: mapping.bridge }).ok_or(Stop::Pass(PassReason::NoPort))?;
     Ok((station, Macs { destination: mapping.mac, source: bridge.mac }))
+}
+
+/// The container that has a masqueraded connection, and how a frame gets to it: from the bridge, as everything that is routed.
+///
+/// # Errors
+/// Passes what is for one that is gone, or has another's address by now.
+#[inline(always)]
+pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<(Station, Macs), Stop> {
+    let key = AddressKey { bridge: becomes.domain, address: becomes.destination };
+    let (port, station) = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    if station.ifindex != holder {
+        return Err(Stop::Pass(PassReason::UnknownStation));
+    }
+    let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
+    Ok((station, Macs { destination: port.mac, source: bridge.mac }))
 }
 
 /// The station that a frame from `here` is for.

@@ -5,8 +5,9 @@
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
 //! | [`crate::answer`] | behind [`from_container`] and [`from_host`], in the same programs | what asks everybody for an address | an answer, or not |
-//! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container | what it sends to the node | an answer, or not |
-//! | [`crate::fragments`] | behind the one in front and [`from_wire`] | later fragments | the way of their first one, or the kernel's |
+//! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container, or it is masqueraded | what it sends to the node | of a connection that is translated, or not |
+//! | [`crate::masquerade`] | behind [`from_mapped`] and [`from_wire`], in the same programs | what begins a masqueraded connection, or returns to one | out of the node, or into the container |
+//! | [`crate::fragments`] | behind the same two | later fragments | the way of their first one, or the kernel's |
 //! | [`crate::errors`] | behind those | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
@@ -20,8 +21,8 @@ use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
-    Tables, admit, answer, count, deliver, find, fragments, isolate, mapped, notice, parse, path, police,
-    port, reach, translate, vouch,
+    Tables, admit, answer, count, deliver, find, fragments, isolate, mapped, masquerade, notice, parse, path,
+    police, port, reach, translate, vouch,
 };
 
 /// A frame that a container sent, at the host end `here` of its veth.
@@ -42,8 +43,8 @@ pub fn from_container<P: Packet, T: Tables>(
     verdict
 }
 
-/// The same frame, which [`from_container`] has left to the kernel, on a port that host ports lead to. An answer leaves by
-/// the kernel's route; everything else stays the kernel's, and is counted here only where it was not counted there.
+/// The same frame, which [`from_container`] has left to the kernel, on a port that host ports lead to or that is
+/// masqueraded. What is of a connection leaves by the kernel's route; everything else stays the kernel's, and is counted here only where it was not counted there.
 #[inline(always)]
 pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let (frame, port) = match mapped::arrival(packet, here, tables) {
@@ -51,8 +52,9 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
         Err(stop) => return Err(stop).into(),
     };
     let bytes = packet.length();
-    let verdict = outwards(packet, &frame, &port, bytes, tables).into();
-    if port.flags & PORT_SHARED == 0 && !matches!(verdict, Verdict::Pass(PassReason::MayQuote)) {
+    let verdict = outwards(packet, &frame, (here, &port), bytes, tables).into();
+    let is_over = !matches!(verdict, Verdict::Pass(PassReason::MayQuote | PassReason::MayBegin));
+    if port.flags & PORT_SHARED == 0 && is_over {
         count::sent(&verdict, &port, here, bytes, tables);
     }
     verdict
@@ -62,17 +64,24 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) 
 fn outwards<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    port: &Port,
+    (here, port): (u32, &Port),
     bytes: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::MayQuote))?;
-    let becomes = translate::answer::becomes(&segment, bytes, tables)?;
-    let ends = (becomes.source, becomes.destination);
-    let delivery = deliver::routed(packet, frame, &segment.ip, ends, port.bridge, tables)?;
+    let (becomes, is_masqueraded) = translate::answer::becomes(&segment, (here, port), bytes, tables)?;
+    deliver::survives(&segment.ip)?;
+    // As the kernel, which masquerades behind its routes and translates a host port's answer in front of them.
+    let source = if is_masqueraded { segment.key.source } else { becomes.source };
+    let route = deliver::route(packet, frame.payload, (source, becomes.destination), port.bridge, tables);
+    let route = if is_masqueraded {
+        masquerade::stays(packet, frame, &segment, &becomes, route, tables)?
+    } else {
+        route?
+    };
     fragments::remember(packet, frame, &segment, &becomes, tables);
-    rewrite(packet, frame, &segment, &becomes, None);
-    Ok(delivery)
+    rewrite(packet, frame.payload, &segment, &becomes, None);
+    Ok(deliver::by(route))
 }
 
 /// A frame that came in by `here`: an uplink, or a bridge, by which its containers reach the node.
@@ -91,6 +100,10 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     }
     let frame = parse::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
     let mut segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::MayQuote))?;
+    // First: nobody takes a port of the node's from a connection that has it.
+    if tables.becomes(&segment.key).is_some_and(|(_, holder)| holder != 0) {
+        return Err(Stop::Pass(PassReason::MayReturn));
+    }
     let mapping = translate::request::mapping(&segment.key, tables)?;
     segment.key.domain = translate::request::domain(here, tables);
     let mut becomes = translate::request::becomes(&segment.key, &mapping)?;
@@ -100,7 +113,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables);
-    rewrite(packet, &frame, &segment, &becomes, Some(macs));
+    rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))
 }
 

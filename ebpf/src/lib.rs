@@ -21,6 +21,7 @@ pub mod isolate;
 pub mod journey;
 pub mod learn;
 pub mod mapped;
+pub mod masquerade;
 pub mod notice;
 pub mod packet;
 pub mod parse;

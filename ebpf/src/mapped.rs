@@ -1,10 +1,10 @@
-//! mapped: which frames may be answers to what came in by a port of the node?
+//! mapped: which frames may be answers to what came in by a port of the node, or of masqueraded connections?
 //!
 //! `from_container` asks, of the port's entry that it has anyway, and leaves them uncounted to the kernel's next program,
-//! `from_mapped`, which is there on ports that host ports lead to. So other ports and other frames pay nothing, and
+//! `from_mapped`, which is there on ports that have either. So other ports and other frames pay nothing, and
 //! neither program is too much for the verifier.
 
-use crate::abi::{PORT_MAPPED, PORT_SHARED, Port, Station};
+use crate::abi::{PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, Station};
 use crate::packet::Packet;
 use crate::parse::Frame;
 use crate::port::Missing;
@@ -18,7 +18,7 @@ use crate::{Tables, admit, find, journey, parse, port};
 #[inline(always)]
 pub fn unless_answer(found: Result<Station, Stop>, port: &Port) -> Result<Station, Stop> {
     match found {
-        Err(Stop::Pass(PassReason::ToHost)) if port.flags & PORT_MAPPED != 0 => {
+        Err(Stop::Pass(PassReason::ToHost)) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => {
             Err(Stop::Pass(PassReason::MayAnswer))
         }
         found => found,

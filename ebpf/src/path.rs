@@ -5,7 +5,7 @@
 //! port that has none (`PATH_FAST`) does not even read the IP header here.
 
 use crate::Tables;
-use crate::abi::{PATH_FAST, PATH_LEARN, Port};
+use crate::abi::{FlowKey, PATH_FAST, PATH_LEARN, Port};
 use crate::packet::Packet;
 use crate::parse::{self, FlowOf, Frame};
 use crate::verdict::{PassReason, Stop};
@@ -31,11 +31,20 @@ pub fn ours<P: Packet, T: Tables>(
         FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
         FlowOf::None => return Ok(()),
     };
-    if tables.is_kernel_flow(&key) {
+    unheld(&key, port, tables)
+}
+
+/// Lets a flow of a port that asks on if the kernel has not got it.
+///
+/// # Errors
+/// Passes one that it has and, while the port learns, one that nobody knows.
+#[inline(always)]
+pub fn unheld<T: Tables>(key: &FlowKey, port: &Port, tables: &T) -> Result<(), Stop> {
+    if tables.is_kernel_flow(key) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     if port.asks == PATH_LEARN {
-        tables.note_kernel_flow(&key);
+        tables.note_kernel_flow(key);
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
-use crate::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use crate::address::Address;
@@ -134,8 +134,17 @@ pub trait Tables {
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R>;
 
-    /// What a packet with this tuple becomes.
-    fn becomes(&self, key: &TupleKey) -> Option<TupleKey>;
+    /// What a packet with this tuple becomes, and whose masqueraded connection it is of ([`Translation::holder`]).
+    fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)>;
+
+    /// How an address of a container is masqueraded.
+    fn masquerade(&self, key: &AddressKey) -> Option<Masquerade>;
+
+    /// What masqueraded connections get that leave by an interface.
+    fn outlet(&self, key: &PortKey) -> Option<Outlet>;
+
+    /// Whether a socket of the node's own would take the answer to a packet with this tuple.
+    fn is_spoken_for(&self, tuple: &TupleKey) -> bool;
 
     /// Makes an entry where there is none.
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted;

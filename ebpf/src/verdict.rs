@@ -158,6 +158,14 @@ reasons! {
         FirstUnseen = 38, "translate", "first_unseen";
         /// The kernel knows no route for what it would become, or only one that it does not fit.
         NoRoute = 36, "translate", "no_route";
+        /// Of no connection, and it may begin a masqueraded one: the second half of the program says.
+        MayBegin = 42, "translate", "may_begin";
+        /// To a port of the node that a masqueraded connection has: the second half of the program says.
+        MayReturn = 39, "translate", "may_return";
+        /// Its way out of the node is none that masqueraded connections begin by: the kernel masquerades it.
+        NoOutlet = 40, "deliver", "no_outlet";
+        /// It might begin a masqueraded connection, but the kernel has it already.
+        KernelHeld = 41, "translate", "kernel_held";
         /// In no VLAN that an interface behind this one is in.
         NoInterface = 60, "find", "no_interface";
     }
@@ -204,6 +212,12 @@ reasons! {
         NotTagged = 28, "form", "not_tagged";
         /// Back to the port in VLANs that it came from.
         Hairpin = 29, "find", "hairpin";
+        /// Of a masqueraded connection, and its hop limit ends here: the node's own stack would take it for its own.
+        Expired = 31, "translate", "expired";
+        /// Of a masqueraded connection whose way out of the node is another one by now: nobody would know its address there.
+        Rerouted = 32, "deliver", "rerouted";
+        /// Of a masqueraded connection and larger than its way out takes: cut by the kernel, it would be masqueraded by it too.
+        Uncut = 33, "deliver", "uncut";
         /// Larger than the container's MTU, and come by a port of the node, where it would be a stray, or by a VLAN.
         TooBig = 30, "deliver", "too_big";
     }

@@ -81,7 +81,7 @@ fn golden_packets_go_where_their_files_say() {
         let drops: u64 = after.drops.borrow().values().map(|count| count.packets).sum();
         assert_eq!(drops, u64::from(case.expect.0 == 1), "{}: drop counters", case.name);
 
-        let made = after.flows.borrow().len() - before.flows.borrow().len();
+        let made = after.flows.borrow().len().cast_signed() - before.flows.borrow().len().cast_signed();
         assert_eq!(made, case.flows, "{}: entries of connections", case.name);
         let firsts = after.fragments.borrow().len() - before.fragments.borrow().len();
         assert_eq!(firsts, case.firsts, "{}: first fragments written down", case.name);

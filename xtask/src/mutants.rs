@@ -8,6 +8,7 @@ mod delivery_faults;
 mod fault;
 mod interface_faults;
 mod judging_faults;
+mod masquerading_faults;
 mod program_faults;
 mod reading_faults;
 mod scratch;
@@ -26,12 +27,13 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 8] = [
+const FAULTS: [&[Fault]; 9] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
+    masquerading_faults::FAULTS,
     vlan_faults::FAULTS,
     interface_faults::FAULTS,
     program_faults::FAULTS,

@@ -67,6 +67,7 @@ impl Agent {
             self.kernel.write_policer(attachment)?;
             self.kernel.write_station(attachment)?;
             self.kernel.write_addresses(attachment)?;
+            self.kernel.write_masquerades(attachment)?;
             self.kernel.write_membership(attachment)?;
         } else {
             self.kernel.write_port(attachment, Asks::Learn)?;

@@ -118,6 +118,10 @@ impl Agent {
             self.build_bridge(bridge)?;
         }
         self.build_uplink(port)?;
+        // Whoever goes is noticed in time; whoever has come, before this container sends anything.
+        if attachment.is_masqueraded() && self.kernel.begins_masquerading {
+            self.look_for_bystanders();
+        }
         self.kernel.write_port(&attachment, Asks::Fast)?;
         let _both_at_once = self.kernel.expedite();
         self.build_trunk(&attachment)?;
@@ -128,6 +132,9 @@ impl Agent {
             self.kernel.write_mappings(&attachment)?;
             self.watch_wires();
             self.follow_mappings(&[], &port.mappings);
+        }
+        if attachment.is_masqueraded() && !self.has_outlets() {
+            self.watch_wires();
         }
         Ok(())
     }

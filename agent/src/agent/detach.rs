@@ -87,6 +87,12 @@ impl Agent {
             self.watch_wires();
             self.follow_mappings(&attachment.port.mappings, &[]);
         }
+        if attachment.is_masqueraded() {
+            self.sweep_flows_soon();
+            if !self.is_masqueraded() {
+                self.watch_wires();
+            }
+        }
         errors.extend(self.leave_trunk(&attachment.port, attachment.mac));
         errors.extend(self.leave_uplink(&attachment.port));
         let bridge = attachment.port.bridge.index;

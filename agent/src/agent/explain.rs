@@ -1,13 +1,13 @@
 //! What would become of a packet: the programs that it meets, one after the other.
 //!
 //! What a container sends meets `from_container`; left to the kernel, it meets `from_mapped` where host ports lead to the
-//! container, `from_wire` of the bridge where it is for the node, and `to_container` where it is for another container.
+//! container or it is masqueraded, `from_wire` of the bridge where it is for the node, and `to_container` where it is for another container.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dataplane::abi::vlan::VID_ANY;
-use dataplane::abi::{PORT_MAPPED, STATION_HOST, STATION_ISOLATED, Station, StationKey};
+use dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
 use dataplane::address::Mac;
 use dataplane::{Delivery, PassReason, Verdict};
 use nix::libc;
@@ -70,8 +70,7 @@ impl Agent {
         let Some(attachment) = self.registry.by_host(sender.ifindex) else {
             return Ok(Verdict::Pass(reason));
         };
-        let is_mapped = attachment.port_entry(0).flags & PORT_MAPPED != 0;
-        if is_mapped && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
+        if attachment.is_translated() && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
             let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
             walk.frame = first.clone();
             match self.step(walk, &hook)? {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
 use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::{AddressKey, Owner};
 use dataplane::address::Address;
 use dataplane::translate::connection::Phase;
 use nix::time::{ClockId, clock_gettime};
@@ -49,16 +50,16 @@ impl Agent {
     /// Begins to sweep, if it is time, and the last sweep is over.
     pub(super) fn sweep_flows(&mut self) {
         let is_due = self.sweeping.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
-        let is_mapped = self.is_mapped();
-        if !(is_due && (is_mapped || self.sweeping.leftovers)) {
+        let is_translated = self.is_mapped() || self.is_masqueraded();
+        if !(is_due && (is_translated || self.sweeping.leftovers)) {
             return;
         }
         if self.sweeping.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
         // Once more after the last mapping has gone.
-        (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_mapped);
-        let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE"].map(|name| self.kernel.map_pin(name));
+        (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_translated);
+        let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.kernel.map_pin(name));
         let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
         let sweep = move || match sweep(&pins, &in_use, &evictions) {
             Ok(0) => {}
@@ -110,7 +111,7 @@ impl Agent {
     pub fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
         let flows = self.read_flows()?;
         let mut counts: HashMap<MappingKey, u64> = HashMap::new();
-        for connection in flows::connections(&flows) {
+        for connection in flows::connections(&flows).filter(|connection| !connection.is_masqueraded()) {
             let key = self.mapping_of(&connection);
             *counts.entry(key).or_default() += 1;
         }
@@ -150,12 +151,13 @@ impl Agent {
 
 /// Removes what is over. How many entries that were.
 fn sweep(
-    [flows, mappings, made]: &[PathBuf; 3],
+    [flows, mappings, made, addresses]: &[PathBuf; 4],
     in_use: &AtomicU32,
     evictions: &Mutex<Evictions>,
 ) -> Result<usize, MapError> {
     let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
+    let addresses = open::<AddressKey, Owner>(addresses, Map::HashMap)?;
     let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
     // Before the walk: what is made meanwhile is found and not counted, so that none seems to be evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
@@ -173,6 +175,10 @@ fn sweep(
                     && [mapping.v4, mapping.v6].contains(&becomes.destination)
             })
         };
+        if connection.is_masqueraded() {
+            let key = AddressKey { bridge: connection.request.domain, address: connection.request.source };
+            return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
+        }
         keys_of(connection.request).iter().any(leads_there)
     };
     let stale = flows::stale(&found, boot_time(), is_mapped);

@@ -24,6 +24,7 @@ impl Agent {
         self.reunite();
         self.mend_pins();
         self.mend_wires();
+        self.tend_masquerading();
         self.mend_sockets();
         self.mend_trunks();
         self.mend_uplinks();

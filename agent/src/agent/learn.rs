@@ -31,7 +31,7 @@ impl Agent {
     }
 
     /// How many flows are the kernel's.
-    fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
+    pub(super) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
         let owners = self.owners();
         let noticed = now();
         let mut asking = unsure.clone();

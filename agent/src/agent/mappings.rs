@@ -114,7 +114,7 @@ impl Agent {
     /// there all the time: a packet in between would be answered by the node, with a reset.
     fn remap(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.registry.insert(to.clone());
-        let (was, is) = (!from.port.mappings.is_empty(), !to.port.mappings.is_empty());
+        let (was, is) = (from.is_translated(), to.is_translated());
         if is && !was {
             self.kernel.attach(&to.behind())?;
         }

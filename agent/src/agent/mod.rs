@@ -26,6 +26,7 @@ mod mappings;
 mod masquerade;
 mod migrate;
 mod orphan;
+mod outlets;
 mod outside;
 mod programs;
 mod reap;
@@ -49,6 +50,7 @@ use shunt_agent_api::{PoolReport, Reply, Request};
 pub(crate) use events::Events;
 use flows::Sweeping;
 pub use inheritance::Inheritance;
+use outlets::Outlets;
 use outside::Outside;
 pub use refusal::Refusal;
 
@@ -100,6 +102,8 @@ pub struct Agent {
     masquerading: Option<BTreeSet<MasqueradeRule>>,
     /// The node's own addresses, and where `from_wire` runs.
     outside: Outside,
+    /// By which ways the programs masquerade.
+    outlets: Outlets,
     /// Where the node's own processes are led to host ports.
     sockets: Sockets,
     sweeping: Sweeping,
@@ -150,6 +154,7 @@ impl Agent {
             strangers: BTreeMap::new(),
             masquerading: None,
             outside: Outside::default(),
+            outlets: Outlets::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping: Sweeping::default(),
             learning: Learning::default(),

@@ -1,7 +1,8 @@
 //! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on.
 //!
 //! Those are the declared uplinks, or, where none is declared, every interface with an address of the node, and the agent's
-//! bridges, by which containers reach the node. They have a program only while a host port leads anywhere.
+//! bridges, by which containers reach the node. They have a program only while a host port leads anywhere, and those that
+//! lead out while anything is masqueraded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -42,6 +43,8 @@ impl Agent {
     pub(super) fn addressed(&mut self, new: InterfaceAddress) -> Result<(), KernelError> {
         let is_known = !self.outside.addresses.entry(new.ip).or_default().insert(new.ifindex);
         if is_known {
+            // It may be another kind of address now.
+            self.watch_outlets();
             return Ok(());
         }
         self.kernel.write_local(new.ip)?;
@@ -70,7 +73,9 @@ impl Agent {
     /// said in the status: a host port that is reached by fewer ways is better than none.
     pub(super) fn watch_wires(&mut self) {
         self.watch_sockets();
-        let wanted = if self.is_mapped() { self.find_wires() } else { BTreeMap::new() };
+        let is_needed = self.is_mapped() || self.is_masqueraded();
+        let bridges = self.is_mapped();
+        let wanted = if is_needed { self.find_wires(bridges) } else { BTreeMap::new() };
         let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.outside.wires)
             .into_iter()
             .partition(|(index, hook)| wanted.get(index) == Some(hook));
@@ -90,7 +95,7 @@ impl Agent {
                 .and_then(|is_there| if is_there { Ok(()) } else { self.kernel.attach(&hook) });
             match attached {
                 Ok(()) => {
-                    tracing::info!(%hook, "packets from outside reach host ports here");
+                    tracing::info!(%hook, "packets from outside reach containers here");
                     self.outside.wires.insert(index, hook);
                 }
                 Err(error) => {
@@ -98,6 +103,7 @@ impl Agent {
                 }
             }
         }
+        self.watch_outlets();
     }
 
     /// Puts the program back where somebody has taken it away.
@@ -118,7 +124,7 @@ impl Agent {
     pub(super) fn sweep_wires(&mut self) {
         let pinned = self.kernel.pinned().unwrap_or_default();
         let left = pinned.into_iter().filter(|pin| pin.program == Program::FromWire).map(|pin| pin.ifindex);
-        let candidates = self.find_wires().into_keys();
+        let candidates = self.find_wires(true).into_keys();
         let left: BTreeSet<_> = left.chain(candidates).collect();
         for ifindex in left {
             if self.outside.wires.contains_key(&ifindex) {
@@ -135,7 +141,8 @@ impl Agent {
         self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
     }
 
-    fn find_wires(&mut self) -> BTreeMap<u32, Hook> {
+    /// Every interface that leads out, and the agent's own bridges.
+    fn find_wires(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
         let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
         let links = if declared.is_empty() {
             let holders: BTreeSet<u32> = self.outside.addresses.values().flatten().copied().collect();
@@ -151,7 +158,10 @@ impl Agent {
             })
         });
         // The agent's own bridges, too: their containers reach the node by them.
-        let bridges: Vec<_> = self.registry.bridges().map(|bridge| bridge.link.clone()).collect();
+        let bridges: Vec<_> = match bridges {
+            true => self.registry.bridges().map(|bridge| bridge.link.clone()).collect(),
+            false => Vec::new(),
+        };
         // The program reads Ethernet headers.
         found
             .chain(bridges)

@@ -20,6 +20,7 @@ impl Agent {
             ("FDB", self.sweep_stations()),
             ("ADDRESSES", self.sweep_addresses()),
             ("MAPPINGS", self.sweep_mappings()),
+            ("MASQUERADES", self.sweep_masquerades()),
             ("MEMBERS", self.sweep_members()),
             ("LEARNED", self.sweep_beyond()),
             ("SUBNETS", self.kernel.sweep_subnets(self.registry.attachments())),
@@ -90,6 +91,14 @@ impl Agent {
             maps::remove(&mut self.kernel.maps.stations, key).map_err(in_map)?;
         }
         Ok(())
+    }
+
+    fn sweep_masquerades(&mut self) -> Result<(), KernelError> {
+        let begins = self.kernel.begins_masquerading;
+        let attachments = self.registry.attachments().filter(|_| begins);
+        let known: HashSet<_> =
+            attachments.flat_map(Attachment::masquerade_entries).map(|(key, _)| key).collect();
+        self.kernel.retain_masquerades(|key| known.contains(key))
     }
 
     fn sweep_mappings(&mut self) -> Result<(), KernelError> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use aya::maps::{MapError, MapInfo, MapType};
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
 use dataplane::abi::{self, learning, vlan};
 
@@ -46,7 +46,7 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 18] = [
+pub const MAPS: [(&str, Shape); 20] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -57,6 +57,8 @@ pub const MAPS: [(&str, Shape); 18] = [
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
+    ("MASQUERADES", Shape::new::<abi::AddressKey, Masquerade>(MapType::Hash, abi::MAX_MASQUERADES)),
+    ("OUTLETS", Shape::new::<abi::PortKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
     ("FLOWS_MADE", Shape::new::<u32, u64>(MapType::PerCpuArray, 1)),

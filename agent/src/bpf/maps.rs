@@ -7,7 +7,7 @@ use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
 use dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
@@ -56,6 +56,10 @@ pub struct Maps {
     pub locals: HashMap<MapData, LocalKey, Local>,
     /// Sockets of the node that were led to containers.
     pub peers: HashMap<MapData, PeerKey, Peer>,
+    /// The containers' addresses that are masqueraded.
+    pub masquerades: HashMap<MapData, AddressKey, Masquerade>,
+    /// The interfaces by which masqueraded connections leave.
+    pub outlets: HashMap<MapData, PortKey, Outlet>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// What datagrams' first fragments have become.
@@ -89,6 +93,8 @@ impl Maps {
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
+            masquerades: take(ebpf, "MASQUERADES")?,
+            outlets: take(ebpf, "OUTLETS")?,
             peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
             fragments: take(ebpf, "FRAGMENTS")?,

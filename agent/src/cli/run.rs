@@ -106,6 +106,7 @@ impl Run {
             metrics: self.metrics,
             admission: self.admission,
             attach: self.attach,
+            masquerade: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };

@@ -3,7 +3,7 @@
 //! The journeys do not say where they are: the programs have no time for it. What they ask is enough to tell, and this
 //! is the table that tells it; a test holds it against every golden packet.
 
-use super::live_tables::Asked;
+use super::asked::Asked;
 use crate::bpf::hook::{Program, ProgramSet};
 
 /// The stages of a program, in their order.
@@ -50,9 +50,10 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
         (Asked::Resident, _) => "answer",
         (Asked::TaggedHere, _) => "classify",
         (Asked::Tagged, _) => "form",
+        (Asked::KernelFlow, Program::FromMapped) => "translate",
         (Asked::KernelFlow, _) => "path",
         (Asked::Policer, _) => "police",
-        (Asked::Member | Asked::Route, _) => "deliver",
+        (Asked::Member | Asked::Route | Asked::Outlet, _) => "deliver",
     }
 }
 

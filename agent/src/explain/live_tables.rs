@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use aya::Pod;
 use aya::maps::lpm_trie::Key;
@@ -12,7 +12,7 @@ use dataplane::Tables;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
-use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use dataplane::address::Address;
@@ -20,41 +20,11 @@ use dataplane::learn::Heard;
 use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
+use super::asked::Asked;
 use crate::bpf::maps::{Maps, lookup};
 use crate::mac;
 use crate::netlink::route::{self, NextHop};
-use crate::netlink::{NetlinkError, RequestSocket, link};
-
-/// Which map was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Asked {
-    /// `PORTS`, of the interface that the program runs on.
-    Here,
-    /// `PORTS`, of another.
-    Port,
-    /// `FDB`.
-    Station,
-    /// `LEARNED`, of a frame's sender or destination, and `UPLINKS`.
-    Learned,
-    /// `ADDRESSES`.
-    Owner,
-    /// `ADDRESSES`, `PORTS` and `FDB`, of whom somebody asks for.
-    Resident,
-    /// `TAGGED`, of the interface that the program runs on.
-    TaggedHere,
-    /// `TAGGED`, of another.
-    Tagged,
-    /// `MEMBERS`.
-    Member,
-    /// `KERNEL_FLOWS`.
-    KernelFlow,
-    /// `POLICERS`.
-    Policer,
-    /// `MAPPINGS`, `LOCALS`, `FLOWS` and `FRAGMENTS`.
-    Translation,
-    /// The kernel's routes.
-    Route,
-}
+use crate::netlink::{NetlinkError, RequestSocket, link, listener};
 
 /// Why the maps could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -292,8 +262,34 @@ impl Tables for LiveTables<'_> {
         (mine.begun == other.begun).then(|| judge(direction(&mine), direction(&other)).0)
     }
 
-    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
-        self.flow(key).map(|flow| flow.becomes)
+    fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
+        self.flow(key).map(|flow| (flow.becomes, flow.holder))
+    }
+
+    fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
+        let address = ip(key.address).to_string();
+        let found = |_: &Masquerade| "masqueraded".to_owned();
+        self.look((Asked::Translation, "MASQUERADES"), &self.maps.masquerades, (key, address), found)
+    }
+
+    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+        let found = |outlet: &Outlet| format!("{} and {}", ip(outlet.v4), ip(outlet.v6));
+        let name = self.name(key.ifindex);
+        self.look((Asked::Outlet, "OUTLETS"), &self.maps.outlets, (key, name), found)
+    }
+
+    /// Connected sockets are not looked for: the ports that they have are none that would be tried.
+    fn is_spoken_for(&self, tuple: &TupleKey) -> bool {
+        let sockets = listener::listeners(tuple.protocol).unwrap_or_else(|error| {
+            self.failed.set(Some(error.into()));
+            Vec::new()
+        });
+        let takes = |socket: &SocketAddr| {
+            let ip = socket.ip().to_canonical();
+            socket.port() == tuple.source_port.number()
+                && (ip.is_unspecified() || ip == self::ip(tuple.source))
+        };
+        sockets.iter().any(takes)
     }
 
     /// Says what would happen, as every change below.
@@ -324,11 +320,12 @@ impl Tables for LiveTables<'_> {
         self.look((Asked::Translation, "FRAGMENTS"), &self.maps.fragments, (key, called), found)
     }
 
-    /// The way of the node's own packets. The programs ask as if the packet came from its bridge, so a policy for
-    /// what comes from there is not seen here.
+    /// The way of the node's own packets: the programs ask as if the packet came from its bridge, so a policy for
+    /// what comes from there is not seen here. What is masqueraded is asked for as they ask.
     fn route(&self, query: &RouteQuery) -> Option<Route> {
         let (from, to) = (ip(query.source), ip(query.destination));
-        let (hop, mtu) = self.hop(from, to).unwrap_or_else(|error| {
+        let is_nodes = self.ask("LOCALS", &self.maps.locals, &LocalKey { address: query.source }).is_some();
+        let (hop, mtu) = self.hop(from, to, (!is_nodes).then_some(query.from)).unwrap_or_else(|error| {
             self.failed.set(Some(error.into()));
             None
         })?;
@@ -369,9 +366,9 @@ impl Tables for LiveTables<'_> {
 
 impl LiveTables<'_> {
     /// The next hop on the way, and the largest packet that it takes.
-    fn hop(&self, from: IpAddr, to: IpAddr) -> Result<Option<(NextHop, u32)>, NetlinkError> {
+    fn hop(&self, from: IpAddr, to: IpAddr, by: Option<u32>) -> Result<Option<(NextHop, u32)>, NetlinkError> {
         let mut routes = self.routes.borrow_mut();
-        let Some(hop) = route::get(&mut routes, from, to)? else {
+        let Some(hop) = route::get(&mut routes, from, to, by)? else {
             self.note(Asked::Route, format!("no route from {from} to {to}"));
             return Ok(None);
         };

@@ -4,6 +4,7 @@
 //! which are read and not written. What was asked of them tells the stages ([`itinerary`]). The agent puts the programs
 //! that a packet meets one after the other.
 
+pub mod asked;
 pub mod frame;
 pub mod itinerary;
 pub mod live_tables;

@@ -45,6 +45,7 @@ impl Kernel {
             }
         }
         findings.extend(self.audit_mappings(attachment)?);
+        findings.extend(self.audit_masquerades(attachment)?);
         self.audit_membership(attachment, &mut findings)?;
         for hook in attachment.hooks() {
             self.audit_hook(&hook, &mut findings)?;

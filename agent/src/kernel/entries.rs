@@ -7,9 +7,9 @@ use aya::maps::MapError;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED,
-    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
+    PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST,
+    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
@@ -70,6 +70,7 @@ impl Attachment {
             | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
             | flag(storm.is_some(), PORT_STORM)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
+            | flag(self.is_masqueraded(), PORT_MASQUERADED)
             | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED)
             | flag(Subnets::of_sent(&self.port.bandwidth).is_some(), PORT_SUBNETS);
         let (vid, membership) = match self.port.vlan {
@@ -154,6 +155,7 @@ impl Kernel {
         insert(&mut self.maps.ports, attachment.port_key(), entry).map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
         self.write_addresses(attachment)?;
+        self.write_masquerades(attachment)?;
         self.write_membership(attachment)
     }
 
@@ -226,6 +228,7 @@ impl Kernel {
             true => self.erase_membership(attachment.port.bridge.index, ifindex),
             false => Vec::new(),
         };
+        errors.extend(self.erase_masquerades(attachment));
         for key in attachment.address_keys() {
             errors.extend(self.erase_address(key, ifindex).err());
         }

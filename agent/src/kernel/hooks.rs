@@ -60,11 +60,16 @@ impl Attachment {
             ifindex: self.port.host.index,
             ifname: self.port.host.name.clone(),
         });
-        let behind = (!self.port.mappings.is_empty()).then(|| self.behind());
+        let behind = self.is_translated().then(|| self.behind());
         hooks.into_iter().chain(behind).collect()
     }
 
-    /// The program behind the others, where host ports lead to it. What a restricted port drops does not get there, so
+    /// Whether there is a program behind the others: host ports lead to it, or it is masqueraded.
+    pub(crate) fn is_translated(&self) -> bool {
+        !self.port.mappings.is_empty() || self.is_masqueraded()
+    }
+
+    /// That program. What a restricted port drops does not get there, so
     /// there is one set of it.
     pub(crate) fn behind(&self) -> Hook {
         Hook {

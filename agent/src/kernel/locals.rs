@@ -17,6 +17,14 @@ impl Kernel {
         Ok(address::all(&mut self.route)?)
     }
 
+    /// The addresses that others' packets may be given where they leave the node.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn sources(&mut self) -> Result<Vec<InterfaceAddress>, KernelError> {
+        Ok(address::sources(&mut self.route)?)
+    }
+
     /// Makes an address one of the node's.
     ///
     /// # Errors

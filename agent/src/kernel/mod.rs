@@ -13,6 +13,7 @@ mod learned;
 mod limit;
 mod locals;
 pub(crate) mod mappings;
+mod masquerades;
 mod members;
 mod pinned;
 mod relocation;
@@ -133,6 +134,8 @@ pub struct Kernel {
     modes: HashMap<(Program, u32), ProgramMode>,
     route: RequestSocket,
     grace_periods: GracePeriods,
+    /// Whether the programs begin masqueraded connections; those that they have go on in any case.
+    pub begins_masquerading: bool,
 }
 
 impl Drop for Kernel {
@@ -158,7 +161,18 @@ impl Kernel {
         let grace_periods = GracePeriods::recover();
         let way = Way::find(attach);
         let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
-        Ok(Self { maps, programs, pins, older, map_ids, way, modes, route, grace_periods })
+        Ok(Self {
+            maps,
+            programs,
+            pins,
+            older,
+            map_ids,
+            way,
+            modes,
+            route,
+            grace_periods,
+            begins_masquerading: false,
+        })
     }
 
     /// The versions of older agents of whose pins some are there.

@@ -26,6 +26,24 @@ pub fn all(socket: &mut RequestSocket) -> Result<Vec<InterfaceAddress>, NetlinkE
     socket.dump(libc::RTM_GETADDR, &[0; IFADDRMSG], parse)
 }
 
+/// Those that masquerading may give packets: of IPv4 no secondary ones (`inet_select_addr`), of IPv6 none that is on trial,
+/// has failed it or is going out of use; and of both only those that hold everywhere.
+///
+/// # Errors
+/// Netlink's.
+pub fn sources(socket: &mut RequestSocket) -> Result<Vec<InterfaceAddress>, NetlinkError> {
+    socket.dump(libc::RTM_GETADDR, &[0; IFADDRMSG], |payload| parse(payload).filter(|_| is_source(payload)))
+}
+
+fn is_source(payload: &[u8]) -> bool {
+    let Some([family, _, flags, scope, ..]) = payload.first_chunk::<IFADDRMSG>() else { return false };
+    let unfit = match i32::from(*family) {
+        libc::AF_INET => libc::IFA_F_SECONDARY,
+        _ => libc::IFA_F_TENTATIVE | libc::IFA_F_DADFAILED | libc::IFA_F_DEPRECATED,
+    };
+    u32::from(*flags) & unfit == 0 && *scope == libc::RT_SCOPE_UNIVERSE
+}
+
 /// Reads the payload of `RTM_NEWADDR` or `RTM_DELADDR`.
 pub(super) fn parse(payload: &[u8]) -> Option<InterfaceAddress> {
     let (header, rest) = payload.split_first_chunk::<IFADDRMSG>()?;

@@ -8,6 +8,7 @@ pub mod address;
 pub(crate) mod attribute;
 pub mod belongings;
 pub mod bridge;
+pub mod bystanders;
 pub mod connected;
 pub mod conntrack;
 pub mod ethtool;

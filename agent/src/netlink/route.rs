@@ -1,4 +1,4 @@
-//! Which way the kernel would send a packet of the node's own.
+//! Which way the kernel would send a packet of the node's own, or one that it forwards.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,8 @@ pub struct NextHop {
     pub mtu: Option<u32>,
 }
 
-/// The way from the node's address `source` to `destination`, of one family; none if there is no route.
+/// The way from `source` to `destination`, of one family; none if there is no route. `by` is the interface that the packet came
+/// in by; none where `source` is the node's.
 ///
 /// # Errors
 /// Netlink's.
@@ -32,6 +33,7 @@ pub fn get(
     socket: &mut RequestSocket,
     source: IpAddr,
     destination: IpAddr,
+    by: Option<u32>,
 ) -> Result<Option<NextHop>, NetlinkError> {
     let (family, bits) = if destination.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
     let mut payload = vec![family as u8, bits, bits];
@@ -42,6 +44,7 @@ pub fn get(
             IpAddr::V6(v6) => attribute(kind, &v6.octets()),
         });
     }
+    payload.extend(by.map(|by| attribute(libc::RTA_IIF, &by.to_ne_bytes())).unwrap_or_default());
     let (mut ifindex, mut gateway, mut mtu) = (None, None, None);
     let asked = socket.get(libc::RTM_GETROUTE, &payload, |answer| {
         let Some(rest) = answer.get(RTMSG..) else { return };

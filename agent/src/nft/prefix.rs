@@ -58,6 +58,11 @@ impl Prefix {
         self.address.is_ipv4()
     }
 
+    /// Whether it is the address's.
+    pub fn has(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.is_v4() && Self { address, bits: self.bits }.first() == self.first()
+    }
+
     /// The mask, in network order.
     pub fn mask(&self) -> Vec<u8> {
         let bytes = if self.is_v4() { 4 } else { 16 };
@@ -111,6 +116,14 @@ mod tests {
         assert_eq!("fd00::1/0".parse::<Prefix>().unwrap().network(), [0; 16]);
         assert_eq!("0.0.0.0/0".parse::<Prefix>().unwrap().mask(), [0; 4]);
         assert_eq!("::1/128".parse::<Prefix>().unwrap().mask(), [0xff; 16]);
+    }
+
+    #[test]
+    fn a_prefix_has_its_own_addresses_only() {
+        let prefix: Prefix = "10.77.130.9/17".parse().unwrap();
+        let has = |address: &str| prefix.has(address.parse().unwrap());
+        assert!(has("10.77.128.1") && has("10.77.255.255"));
+        assert!(!has("10.77.127.255") && !has("::ffff:10.77.128.1"));
     }
 
     #[test]

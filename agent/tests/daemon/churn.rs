@@ -8,7 +8,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort};
 use crate::rig::{BRIDGE, Rig, eventually};
 
 /// What an agent may take, in KiB.
-const AT_MOST: u64 = 30 << 10;
+const AT_MOST: u64 = 32 << 10;
 
 /// How long a container may be without a program: 2 s on a machine that has the time.
 const AT_MOST_AWAY: Duration = Duration::from_secs(10);

@@ -7,21 +7,26 @@ use serde_json::json;
 use shunt_lab::{Conversation, Echo, Lab, Namespace, Network, Node, Protocol, Sandbox, uninterrupted};
 
 /// A host beyond the node that knows no way back to the containers.
-struct World {
-    sandboxes: Vec<Sandbox>,
-    network: Network,
-    node: Node,
-    outside: Namespace,
-    _lab: Lab,
+pub(crate) struct World {
+    pub(crate) sandboxes: Vec<Sandbox>,
+    pub(crate) network: Network,
+    pub(crate) node: Node,
+    pub(crate) outside: Namespace,
+    pub(crate) lab: Lab,
 }
 
-const NODE: [&str; 2] = ["10.99.0.1", "fd99::1"];
-const OUTSIDE: [&str; 2] = ["10.99.0.2", "fd99::2"];
+pub(crate) const NODE: [&str; 2] = ["10.99.0.1", "fd99::1"];
+pub(crate) const OUTSIDE: [&str; 2] = ["10.99.0.2", "fd99::2"];
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With more arguments for the agent.
+    pub(crate) fn with(arguments: &[&str]) -> Self {
         let lab = Lab::new().unwrap();
-        let node = Node::start(&lab, "node").unwrap();
+        let node = Node::start_with(&lab, "node", arguments).unwrap();
         let outside = lab.namespace("outside").unwrap();
         let path = outside.path().to_str().unwrap();
         let pair = ["link", "add", "up0", "type", "veth", "peer", "name", "eth0", "netns", path];
@@ -35,11 +40,11 @@ impl World {
         }
         let network =
             node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]).with("ipMasq", json!(true));
-        Self { sandboxes: Vec::new(), network, node, outside, _lab: lab }
+        Self { sandboxes: Vec::new(), network, node, outside, lab }
     }
 
-    fn add(&mut self, id: &str) {
-        self.sandboxes.push(Sandbox::start(&self._lab, &self.node, &self.network, id).unwrap());
+    pub(crate) fn add(&mut self, id: &str) {
+        self.sandboxes.push(Sandbox::start(&self.lab, &self.node, &self.network, id).unwrap());
     }
 
     fn rules(&self) -> String {
@@ -103,6 +108,6 @@ fn a_rule_lives_as_long_as_its_networks_last_attachment_and_outlives_the_agent()
 }
 
 /// The unspecified address of the same family.
-fn any(like: IpAddr) -> IpAddr {
+pub(crate) fn any(like: IpAddr) -> IpAddr {
     if like.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) }
 }

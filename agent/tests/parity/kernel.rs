@@ -1,6 +1,7 @@
 //! The debug build of the programs, loaded, with the golden world in its maps and under its feet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv6Addr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +15,9 @@ use aya_log::EbpfLogger;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SubnetKey};
-use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
@@ -41,7 +44,7 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 12] = [
+const LISTED: [&str; 14] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -51,6 +54,8 @@ const LISTED: [&str; 12] = [
     "KERNEL_FLOWS",
     "MAPPINGS",
     "LOCALS",
+    "MASQUERADES",
+    "OUTLETS",
     "FLOWS",
     "FRAGMENTS",
     "DROPS",
@@ -101,6 +106,7 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
                 ip(&["link", "add", &name, "index", &index, "up", "type", "bridge"]);
             }
             make_uplink();
+            let _sockets = sockets();
             test();
         });
         if let Err(panic) = thread.join() {
@@ -130,10 +136,24 @@ fn make_uplink() {
     for address in world::PLACES.iter().find(|place| place.name == "alpha").expect("a place").addresses() {
         ip(&["route", "add", &address.to_string(), "dev", &bridge]);
     }
+    for (family, beyond, aside) in
+        [("-4", "198.51.100.0/24", "203.0.113.0/24"), ("-6", "2001:db8:1::/64", "2001:db8:2::/64")]
+    {
+        let containers = if family == "-4" { "10.9.0.0/16" } else { "fd09::/64" };
+        ip(&[family, "route", "add", beyond, "dev", "uplink", "table", "100"]);
+        ip(&[family, "rule", "add", "from", containers, "table", "100"]);
+        ip(&[family, "route", "add", aside, "dev", &format!("w{}", world::OTHER_BRIDGE)]);
+    }
     for family in ["ipv4", "ipv6"] {
         let forwarding = format!("/proc/sys/net/{family}/conf/w{}/forwarding", world::BRIDGE);
         std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
     }
+}
+
+/// Sockets of the node's own.
+fn sockets() -> (UdpSocket, TcpListener) {
+    let any = (Ipv6Addr::UNSPECIFIED, outside::SOCKET);
+    (UdpSocket::bind(any).expect("a port of UDP"), TcpListener::bind(any).expect("a port of TCP"))
 }
 
 fn format_mac(mac: [u8; 6]) -> String {
@@ -232,6 +252,8 @@ impl Kernel {
         self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
+        self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
+        self.replace::<PortKey, Outlet>("OUTLETS", outside::outlets());
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
         self.replace::<FragmentKey, FragmentTranslation>("FRAGMENTS", outside::fragments(now));
         self.replace::<MemberKey, Member>("MEMBERS", members::members());

@@ -7,17 +7,21 @@ use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use dataplane::errors::{self, Plan};
 use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict, answer, fragments, journey, vlan};
+use dataplane::{PassReason, Verdict, answer, fragments, journey, masquerade, vlan};
 
 use crate::action;
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
-use crate::maps::PLANS;
+use crate::maps::{BEGINNINGS, PLANS};
 use crate::missing;
 use crate::ports_note::PortsNote;
 
 /// The action of a function that leaves it to the next one: none of the kernel's.
 const ON: i32 = i32::MIN;
+
+/// The same, of one that leaves it to those for masqueraded connections.
+const BEGIN: i32 = i32::MIN + 1;
+const RETURN: i32 = i32::MIN + 2;
 
 /// `from_wire`.
 #[inline(always)]
@@ -31,6 +35,7 @@ pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
             },
             action => action,
         },
+        RETURN => returns(skb),
         action => heeded(skb, action),
     };
     action::said(skb, action)
@@ -46,6 +51,10 @@ pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
                 ON => error_outwards(skb),
                 action => action,
             },
+            action => action,
+        },
+        BEGIN => match begin(skb) {
+            ON => begun(skb),
             action => action,
         },
         action => heeded(skb, action),
@@ -122,6 +131,33 @@ fn fragment_outwards(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
+fn returns(skb: *mut __sk_buff) -> i32 {
+    first(skb, masquerade::returns)
+}
+
+#[inline(never)]
+fn begin(skb: *mut __sk_buff) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let Some(plan) = BEGINNINGS.get_ptr_mut(0) else { return TC_ACT_UNSPEC };
+    // SAFETY: as in `planned`.
+    match masquerade::begin(&mut packet, here, &tables, unsafe { &mut *plan }) {
+        None => ON,
+        Some(verdict) => action::take_silently(&packet, verdict),
+    }
+}
+
+#[inline(never)]
+fn begun(skb: *mut __sk_buff) -> i32 {
+    let mut packet = Skb::new(TcContext::new(skb));
+    let tables = KernelTables::new(&packet);
+    let Some(plan) = BEGINNINGS.get_ptr(0) else { return TC_ACT_UNSPEC };
+    // SAFETY: as in `planned`; `begin` has written it.
+    let verdict = masquerade::done(&mut packet, &tables, unsafe { &*plan });
+    action::take_silently(&packet, verdict)
+}
+
+#[inline(never)]
 fn plan_inwards(skb: *mut __sk_buff) -> i32 {
     planned(skb, errors::plan_from_wire)
 }
@@ -147,6 +183,8 @@ fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables)
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote | PassReason::MayAsk) => ON,
+        Verdict::Pass(PassReason::MayBegin) => BEGIN,
+        Verdict::Pass(PassReason::MayReturn) => RETURN,
         verdict => action::take_silently(&packet, verdict),
     }
 }

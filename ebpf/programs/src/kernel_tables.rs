@@ -1,15 +1,13 @@
 //! The kernel's maps as [`Tables`].
 
-use core::ffi::c_void;
-
 use aya_ebpf::bindings::__sk_buff;
-use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns, bpf_loop};
+use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
 use aya_ebpf::maps::lpm_trie::Key;
 use dataplane::Tables;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
-use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use dataplane::abi::vlan::{Member, MemberKey};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
@@ -23,9 +21,9 @@ use dataplane::translate::connection::{Direction, Shown};
 use crate::context::Skb;
 use crate::maps::{
     ADDRESSES, COUNTERS, DROPS, FDB, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS, KERNEL_FLOWS, LEARNED,
-    LOCALS, MAPPINGS, MEMBERS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    LOCALS, MAPPINGS, MASQUERADES, MEMBERS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
 };
-use crate::neighbor;
+use crate::{looping, neighbor, sockets_of_node};
 
 /// Update flags: create or overwrite.
 const ANY: u64 = 0;
@@ -125,7 +123,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
-        each(times, &mut body);
+        looping::each(times, &mut body);
     }
 
     #[inline(always)]
@@ -234,9 +232,26 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
-        // SAFETY: as in `port`; `becomes` is written once, with the entry.
-        unsafe { FLOWS.get(key) }.map(|flow| flow.becomes)
+    fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
+        // SAFETY: as in `port`; both are written once, with the entry.
+        unsafe { FLOWS.get(key) }.map(|flow| (flow.becomes, flow.holder))
+    }
+
+    #[inline(always)]
+    fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
+        // SAFETY: as in `port`.
+        unsafe { MASQUERADES.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+        // SAFETY: as in `port`.
+        unsafe { OUTLETS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn is_spoken_for(&self, tuple: &TupleKey) -> bool {
+        sockets_of_node::would_take(self.skb, tuple)
     }
 
     #[inline(always)]
@@ -375,19 +390,4 @@ unsafe fn add_atomically(word: *mut u64, more: u64) {
     unsafe {
         *word += more;
     }
-}
-
-/// Verifier: a loop of the kernel's (`bpf_loop`, Linux 5.17) is walked once, however often it will run.
-#[inline(always)]
-fn each<F: FnMut(u32) -> bool>(times: u32, body: &mut F) {
-    let callback = turn::<F> as *mut c_void;
-    // SAFETY: the helper calls `turn::<F>` with the pointer to `body`, which outlives it.
-    unsafe { bpf_loop(times, callback, core::ptr::from_mut(body).cast(), 0) };
-}
-
-/// One turn; 1 ends the loop.
-unsafe extern "C" fn turn<F: FnMut(u32) -> bool>(turn: u32, body: *mut c_void) -> i64 {
-    // SAFETY: `each` is the one that hands it over, and nobody else has it meanwhile.
-    let body = unsafe { &mut *body.cast::<F>() };
-    i64::from(!body(turn))
 }

@@ -10,10 +10,12 @@ mod context;
 mod decisions;
 mod halves;
 mod kernel_tables;
+mod looping;
 mod maps;
 mod neighbor;
 mod ports_note;
 mod sockets;
+mod sockets_of_node;
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::classifier;
@@ -59,7 +61,7 @@ pub(crate) fn from_container(ctx: TcContext) -> i32 {
     action::said(skb, action)
 }
 
-/// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container.
+/// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container or it is masqueraded.
 #[classifier]
 pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
     halves::from_mapped(ctx.skb.skb)

@@ -8,15 +8,16 @@ use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
 use dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
 use dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
-    MAX_LOCALS, MAX_MAPPINGS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters,
-    PortKey, Station, StationKey,
+    MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS,
+    Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 use dataplane::errors::Plan;
+use dataplane::masquerade::Beginning;
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes only `asks`.
@@ -66,6 +67,17 @@ pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> = HashMap::with_max_ent
 #[map]
 pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(MAX_LOCALS, 0);
 
+/// The containers' addresses that are masqueraded. The agent writes it at attach and clears it when the attachment goes;
+/// `outgoing` reads it.
+#[map]
+pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
+    HashMap::with_max_entries(MAX_MASQUERADES, BPF_F_NO_PREALLOC);
+
+/// The interfaces by which masqueraded connections leave. The agent keeps it as the kernel says; `masquerade` reads it.
+#[map]
+pub(crate) static OUTLETS: HashMap<PortKey, Outlet> =
+    HashMap::with_max_entries(MAX_OUTLETS, BPF_F_NO_PREALLOC);
+
 /// Sockets of the node that were led to containers, and whom they asked for. The programs on sockets write and read it;
 /// the least recently used go when it is full.
 #[map]
@@ -107,6 +119,10 @@ pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::wi
 /// What one half of a program has planned for the other, on this CPU and for this packet. Nobody else's, and not pinned.
 #[map]
 pub(crate) static PLANS: PerCpuArray<Plan> = PerCpuArray::with_max_entries(1, 0);
+
+/// The same of a connection's first packet.
+#[map]
+pub(crate) static BEGINNINGS: PerCpuArray<Beginning> = PerCpuArray::with_max_entries(1, 0);
 
 /// Where an entry of `FRAGMENTS` is made, on this CPU: the journeys have no room for it on their stacks. Not pinned.
 #[map]

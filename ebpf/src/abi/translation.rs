@@ -1,5 +1,5 @@
 //! What the maps of translation hold. Which maps they are, and who writes them when, is in ARCHITECTURE.md
-//! ("Host ports").
+//! ("Host ports and masquerading").
 
 use zerocopy::{Immutable, IntoBytes};
 
@@ -154,8 +154,9 @@ pub struct Translation {
     pub packets: u64,
     /// How many bytes they had, Ethernet headers included.
     pub bytes: u64,
-    /// The mapping's place in `COUNTERS`.
-    pub slot: u32,
+    /// Of a masqueraded connection, the host end of its container's veth: an address may be the next container's by now. 0 of
+    /// one that came by a port of the node.
+    pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
 }
@@ -163,7 +164,52 @@ pub struct Translation {
 /// [`Translation::flags`]: this is the direction of the one who opened the connection.
 pub const TRANSLATION_OPENER: u32 = 1;
 
+/// Value of `MASQUERADES`, whose key is an address of a container that becomes the node's on its way out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct Masquerade {
+    /// The bits that it shares with the rest of its network, where it stays what it is: those of an IPv4 address as if mapped.
+    pub mask: Address,
+    /// The host end of its container's veth.
+    pub ifindex: u32,
+}
+
+impl Masquerade {
+    /// Whether both are of the one network.
+    #[inline(always)]
+    pub const fn is_within(&self, one: Address, other: Address) -> bool {
+        let ([a, b, c, d], [e, f, g, h], [k, l, m, n]) = (one.words(), other.words(), self.mask.words());
+        (a ^ e) & k | (b ^ f) & l | (c ^ g) & m | (d ^ h) & n == 0
+    }
+}
+
+/// Value of `OUTLETS`: an interface that masqueraded connections leave the node by.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct Outlet {
+    /// The one IPv4 address that they are given; all zeros where none begins, or it is not clear which.
+    pub v4: Address,
+    /// The same of IPv6.
+    pub v6: Address,
+    /// The first of the ports that the node gives its own sockets (`ip_local_port_range`).
+    pub low: u16,
+    /// The last of them.
+    pub high: u16,
+    /// What nobody outside can guess, so that nobody guesses which port comes next (RFC 6056 section 3.3).
+    pub seed: u32,
+}
+
+impl Outlet {
+    /// The address of the same family as `like`.
+    #[inline(always)]
+    pub const fn address(&self, like: Address) -> Address {
+        if like.is_v4() { self.v4 } else { self.v6 }
+    }
+}
+
 const _: () = {
+    assert!(size_of::<Masquerade>() == 20);
+    assert!(size_of::<Outlet>() == 40);
     assert!(size_of::<LocalKey>() == 16);
     assert!(size_of::<Local>() == 4);
     assert!(size_of::<MappingKey>() == 20);

@@ -20,7 +20,7 @@ pub(super) const TCP_CHECKSUM: u32 = 16;
 pub(super) const UDP_CHECKSUM: u32 = 6;
 
 /// A TCP, UDP or SCTP packet: a whole one, or a datagram's first fragment, which has all that is asked of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Its IP header.
     pub ip: Ip,

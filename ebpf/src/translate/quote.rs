@@ -9,20 +9,20 @@ use crate::address::Address;
 use crate::parse::{Protocol, Quote};
 use crate::translate::connection::{Fate, fate};
 
-/// What a packet of the quotation's tuple becomes. None where no connection that lives has it, or the error is not for
-/// whoever sent the quoted packet.
+/// What a packet of the quotation's tuple becomes, and whose masqueraded connection it is of. None where no connection that
+/// lives has it, or the error is not for whoever sent the quoted packet.
 #[inline(always)]
-pub fn becomes<T: Tables>(quote: &Quote, tables: &T) -> Option<TupleKey> {
+pub fn becomes<T: Tables>(quote: &Quote, tables: &T) -> Option<(TupleKey, u32)> {
     if !quote.ip.destination.is(quote.key.destination) {
         return None;
     }
     let now = tables.boot_time();
     let protocol = Protocol(quote.key.protocol);
-    let becomes = tables.becomes(&quote.key)?;
+    let (becomes, holder) = tables.becomes(&quote.key)?;
     let mut other = becomes.reversed(becomes.domain);
     let fate = tables
         .follow(&quote.key, &mut other, 0, |mine, others| (fate(protocol, others, mine, false, now), None))?;
-    (fate == Fate::Continues).then_some(becomes)
+    (fate == Fate::Continues).then_some((becomes, holder))
 }
 
 /// Whom the error is from, as its receiver sees it: the other side itself is who its packets are from, and a router on

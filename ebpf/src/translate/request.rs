@@ -118,7 +118,7 @@ fn begin<T: Tables>(
         begun: now,
         packets: 0,
         bytes: 0,
-        slot: 0,
+        holder: 0,
         flags: 0,
     };
     let mut is_there = false;
@@ -129,7 +129,7 @@ fn begin<T: Tables>(
             Inserted::Full => false,
             // A half that was left over of the same tuple may be written over; anybody else's may not.
             Inserted::Exists => {
-                tables.becomes(&answer).is_some_and(|held| held.is(value.becomes))
+                tables.becomes(&answer).is_some_and(|(held, _)| held.is(value.becomes))
                     && tables.replace_flow(&answer, &value)
             }
         };

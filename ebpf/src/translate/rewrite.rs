@@ -6,7 +6,7 @@
 use crate::abi::translation::TupleKey;
 use crate::address::{Address, L4Port, Mac};
 use crate::packet::{Mending, Packet};
-use crate::parse::{Frame, Ip, Protocol, Segment};
+use crate::parse::{Ip, Protocol, Segment};
 use crate::translate::checksum::{Change, updated};
 use crate::translate::ports_mending::PortsMending;
 
@@ -24,12 +24,12 @@ pub(super) type V4 = [u16; 10];
 /// Half words of an IPv6 header.
 pub(super) type V6 = [u16; 20];
 
-/// Gives the packet the addresses and ports of `becomes`, one hop less, and `macs`; none where whoever sends it on
-/// writes them.
+/// Gives the packet with its IP header at `header` the addresses and ports of `becomes`, one hop less, and `macs`; none
+/// where whoever sends it on writes them.
 #[inline(always)]
 pub fn rewrite<P: Packet>(
     packet: &mut P,
-    frame: &Frame,
+    header: u32,
     segment: &Segment,
     becomes: &TupleKey,
     macs: Option<Macs>,
@@ -41,15 +41,15 @@ pub fn rewrite<P: Packet>(
     if let Some(Macs { destination, source }) = macs {
         packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
     }
-    let Readdressed { addresses, header, alone } =
-        readdress(packet, frame.payload, &ip, (becomes.source, becomes.destination));
+    let Readdressed { addresses, header: rest, alone } =
+        readdress(packet, header, &ip, (becomes.source, becomes.destination));
     packet.edit(ip.payload, |ends: &mut [L4Port; 2]| {
         *ends = [becomes.source_port, becomes.destination_port];
     });
     if ip.protocol == Protocol::SCTP {
         // No address is covered, and no device sums for it but by the same rule.
         return packet.mend_ports(PortsMending {
-            header: frame.payload,
+            header,
             field: checksum,
             ports: both(key.source_port, key.destination_port)
                 ^ both(becomes.source_port, becomes.destination_port),
@@ -61,7 +61,7 @@ pub fn rewrite<P: Packet>(
         alone,
         addresses,
         ports,
-        header,
+        header: rest,
     });
 }
 

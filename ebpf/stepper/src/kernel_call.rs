@@ -20,6 +20,9 @@ const CHANGE_TYPE: i32 = 32;
 const PULL_DATA: i32 = 39;
 const CHECKSUM_UPDATE: i32 = 40;
 const FIB_LOOKUP: i32 = 69;
+const FIND_UDP_SOCKET: i32 = 85;
+const RELEASE_SOCKET: i32 = 86;
+const FIND_TCP_SOCKET: i32 = 99;
 const BOOT_CLOCK: i32 = 125;
 const REDIRECT_NEIGHBOR: i32 = 152;
 const REDIRECT_PEER: i32 = 155;
@@ -56,6 +59,9 @@ pub trait Surroundings {
 
     /// Nanoseconds of `CLOCK_BOOTTIME`.
     fn boot_time(&self) -> u64;
+
+    /// Whether the node has a socket for a packet; `tuple` is a `struct bpf_sock_tuple` of either family.
+    fn has_socket(&self, tuple: &[u8]) -> bool;
 
     /// The kernel's routes; `lookup` is a `struct bpf_fib_lookup`.
     fn route(&self, lookup: [u8; FIB_LOOKUP_BYTES]) -> FibAnswer;
@@ -111,6 +117,12 @@ pub(crate) fn call(
             machine.memory.bytes_mut(two, FIB_LOOKUP_BYTES)?.copy_from_slice(&answer.lookup);
             answer.code
         }
+        // What is found is given back, and never looked into.
+        FIND_TCP_SOCKET | FIND_UDP_SOCKET => {
+            let tuple = machine.memory.bytes(two, three as usize)?;
+            i64::from(surroundings.has_socket(tuple))
+        }
+        RELEASE_SOCKET => 0,
         REDIRECT if two & BPF_F_INGRESS != 0 => redirect(machine, Redirect::Into(one as u32)),
         REDIRECT => redirect(machine, Redirect::Port(one as u32)),
         REDIRECT_PEER => redirect(machine, Redirect::Peer(one as u32)),

@@ -17,6 +17,10 @@ impl Surroundings for Nothing {
         0
     }
 
+    fn has_socket(&self, _: &[u8]) -> bool {
+        false
+    }
+
     fn route(&self, lookup: [u8; FIB_LOOKUP_BYTES]) -> FibAnswer {
         FibAnswer { code: 4, lookup }
     }

@@ -13,7 +13,7 @@
 //! notes: 1                         (optional) how many flows were noticed
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
-//! flows: 2                         (optional) how many entries of translated connections were made
+//! flows: 2                         (optional) how many entries of translated connections were made, or (-1) taken away
 //! firsts: 1                        (optional) how many first fragments are written down
 //! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
@@ -148,8 +148,8 @@ pub struct Case {
     pub unlearns: usize,
     /// How many first fragments were written down.
     pub firsts: usize,
-    /// How many entries of translated connections were made.
-    pub flows: usize,
+    /// How many entries of translated connections are there more than before.
+    pub flows: isize,
     /// The bytes afterwards, where they are others.
     pub becomes: Vec<u8>,
     pub charges: Option<(u32, u64)>,

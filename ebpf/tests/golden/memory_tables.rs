@@ -7,7 +7,9 @@ use dataplane::Tables;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
 use dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
-use dataplane::abi::translation::{Local, LocalKey, Mapping, MappingKey, Translation, TupleKey};
+use dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
@@ -39,6 +41,8 @@ pub struct MemoryTables {
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
     pub mappings: BTreeMap<MappingKey, Mapping>,
     pub locals: BTreeMap<LocalKey, Local>,
+    pub masquerades: BTreeMap<AddressKey, Masquerade>,
+    pub outlets: BTreeMap<PortKey, Outlet>,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
     pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
@@ -60,6 +64,8 @@ impl MemoryTables {
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),
+            masquerades: outside::masquerades().into_iter().collect(),
+            outlets: outside::outlets().into_iter().collect(),
             flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
             fragments: RefCell::new(outside::fragments(BOOT_TIME).into_iter().collect()),
             boot_time: BOOT_TIME,
@@ -227,8 +233,20 @@ impl Tables for MemoryTables {
         Some(result)
     }
 
-    fn becomes(&self, key: &TupleKey) -> Option<TupleKey> {
-        self.flows.borrow().get(key).map(|flow| flow.becomes)
+    fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
+        self.flows.borrow().get(key).map(|flow| (flow.becomes, flow.holder))
+    }
+
+    fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
+        self.masquerades.get(key).copied()
+    }
+
+    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+        self.outlets.get(key).copied()
+    }
+
+    fn is_spoken_for(&self, tuple: &TupleKey) -> bool {
+        outside::is_spoken_for(tuple)
     }
 
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {

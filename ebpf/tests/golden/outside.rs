@@ -5,14 +5,16 @@ use std::net::IpAddr;
 
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::translation::{
-    Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
+    Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, TRANSLATION_OPENER,
+    Translation, TupleKey,
 };
+use dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
 use dataplane::address::{Address, L4Port, Mac};
 use dataplane::fragments::LIFETIME;
 use dataplane::tables::{Route, RouteQuery};
 use dataplane::translate::connection::Shown;
 
-use super::world::{BRIDGE, PLACES, Place};
+use super::world::{BRIDGE, OTHER_BRIDGE, PLACES, Place};
 
 /// The uplink, which no map knows.
 pub const UPLINK: u32 = 3500;
@@ -22,8 +24,15 @@ pub const UPLINK_MAC: [u8; 6] = [2, 0, 0, 0, 0x0d, 0xac];
 pub const NODE: [(&str, u8); 2] = [("192.0.2.1", 24), ("2001:db8::1", 64)];
 /// Somebody on the same link.
 pub const CLIENT: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
+/// Somebody further away, to whom there is a route for containers only.
+pub const BEYOND: [&str; 2] = ["198.51.100.9", "2001:db8:1::9"];
+/// Somebody to whom the way is another interface, by which nothing masqueraded leaves.
+pub const ASIDE: [&str; 2] = ["203.0.113.9", "2001:db8:2::9"];
 /// What the link takes.
 const MTU: u16 = 1500;
+
+/// Sockets of the node have this port, of TCP and of UDP.
+pub const SOCKET: u16 = 5300;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -133,7 +142,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 begun: if client_port == MIXED { now - u64::from(flags) } else { now },
                 packets: 0,
                 bytes: 0,
-                slot: 0,
+                holder: 0,
                 flags,
             };
             if client_port != HALF {
@@ -143,6 +152,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
         }
     }
     flows.extend(neighbors(now));
+    flows.extend(masqueraded(now));
     flows
 }
 
@@ -174,7 +184,7 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
                 begun: now,
                 packets: 0,
                 bytes: 0,
-                slot: 0,
+                holder: 0,
                 flags,
             };
             flows.push((request, half(becomes, TRANSLATION_OPENER)));
@@ -208,11 +218,96 @@ pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
     fragments
 }
 
-/// The kernel's routes, for a client's address and for alpha's.
+/// The addresses whose connections are masqueraded, in a network of 10.9.0.0/16 and one of fd09::/64.
+pub fn masquerades() -> Vec<(AddressKey, Masquerade)> {
+    let places = PLACES.iter().filter(|place| place.restrictions & PORT_MASQUERADED != 0);
+    let masks = ["255.255.0.0", "ffff:ffff:ffff:ffff::"].map(address);
+    places
+        .flat_map(|place| {
+            place.addresses().into_iter().zip(masks).map(|(own, mask)| {
+                let mask = if mask.is_v4() { masked_whole(mask) } else { mask };
+                let key = AddressKey { bridge: BRIDGE, address: own.into() };
+                (key, Masquerade { mask, ifindex: place.ifindex })
+            })
+        })
+        .collect()
+}
+
+/// The same mask of a mapped address.
+fn masked_whole(mask: Address) -> Address {
+    let [_, _, _, last] = mask.words();
+    Address::from_v6_words([u32::MAX, u32::MAX, u32::MAX, last])
+}
+
+/// What leaves by the uplink gets its addresses; 32768 to 60999 are for the node's own.
+pub fn outlets() -> Vec<(PortKey, Outlet)> {
+    let [v4, v6] = NODE.map(|(text, _)| address(text));
+    vec![(PortKey { ifindex: UPLINK }, Outlet { v4, v6, low: 32_768, high: 60_999, seed: 0x5eed })]
+}
+
+/// Whether a socket of the node's own would take the answer to a packet with this tuple.
+pub fn is_spoken_for(tuple: &TupleKey) -> bool {
+    tuple.source_port.number() == SOCKET && (tuple.protocol == TCP || tuple.protocol == UDP)
+}
+
+/// Masqueraded connections of nu with the client: TCP 443 and UDP 53 from 40000, by the node's 20000; TCP 443 from 40001, over,
+/// by 20001; from 40002, whoever had nu's address before, by 20002; from 40003, by an address that the node had, and 20003.
+/// Another container's from 6000, by 5000.
+fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    let established = Shown::NOTHING.segment(0x10);
+    let formerly = ["192.0.2.77", "2001:db8::77"];
+    for family in [0, 1] {
+        let nu = place("nu");
+        for (protocol, port, from, given, shown, holder) in [
+            (TCP, 443, OLD, 20_000, established, nu.ifindex),
+            (UDP, 53, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
+            (TCP, 443, ENDED, 20_001, established.segment(4), nu.ifindex),
+            (TCP, 443, HALF, 20_002, established, 1999),
+            (TCP, 443, MIXED, 20_003, established, nu.ifindex),
+            (TCP, 443, 6000, 5000, established, place("omicron").ifindex),
+        ] {
+            let source = if from == 6000 { place("omicron") } else { nu };
+            let request = TupleKey {
+                domain: BRIDGE,
+                source_port: from.into(),
+                destination_port: L4Port::from(port),
+                source: source.addresses()[family].into(),
+                destination: address(CLIENT[family]),
+                protocol,
+                pad: [0; 3],
+            };
+            let node = if from == MIXED { formerly[family] } else { NODE[family].0 };
+            let becomes =
+                TupleKey { domain: 0, source_port: L4Port::from(given), source: address(node), ..request };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: shown.0,
+                touched: now,
+                begun: now,
+                packets: 0,
+                bytes: 0,
+                holder,
+                flags,
+            };
+            flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            flows.push((becomes.reversed(0), half(request.reversed(BRIDGE), 0)));
+        }
+    }
+    flows
+}
+
+/// The kernel's routes, for a client's address and for alpha's, and to two others.
 pub fn route(query: &RouteQuery) -> Option<Route> {
-    let is_clients = CLIENT.iter().any(|client| address(client) == query.destination);
+    let is = |known: [&str; 2]| known.iter().any(|known| address(known) == query.destination);
     let is_alphas = place("alpha").addresses().map(Address::from).contains(&query.destination);
-    let ifindex = if is_alphas { BRIDGE } else { UPLINK };
-    (query.from == BRIDGE && (is_clients || is_alphas) && query.bytes <= MTU)
-        .then_some(Route { ifindex, next_hop: query.destination })
+    let is_containers =
+        PLACES.iter().any(|place| place.addresses().map(Address::from).contains(&query.source));
+    let ifindex = match () {
+        () if is_alphas => BRIDGE,
+        () if is(CLIENT) || is(BEYOND) && is_containers => UPLINK,
+        () if is(ASIDE) => OTHER_BRIDGE,
+        () => return None,
+    };
+    (query.from == BRIDGE && query.bytes <= MTU).then_some(Route { ifindex, next_hop: query.destination })
 }

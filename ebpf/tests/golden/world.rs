@@ -1,13 +1,13 @@
-//! A bridge with twenty containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
+//! A bridge with more than twenty containers on it, a second bridge, a third whose ports are in VLANs, and what the maps say
 //! about them.
 
 use dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
     AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER,
-    PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED,
-    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
+    PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST,
+    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -46,7 +46,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 25] = [
+pub const PLACES: [Place; 28] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -106,6 +106,12 @@ pub const PLACES: [Place; 25] = [
     Place { restrictions: PORT_STORM, ..container("phi", 1021) },
     // Has sent too much to all but some.
     Place { restrictions: PORT_POLICED | PORT_SUBNETS, ..container("upsilon", 1022) },
+    // What it sends to the world gets the node's address.
+    Place { restrictions: PORT_MASQUERADED, ..container("nu", 1023) },
+    // The same, and programs were attached while it was in use.
+    Place { asks: PATH_LEARN, restrictions: PORT_MASQUERADED, ..container("omicron", 1024) },
+    // The same, and somebody else shapes what it sends.
+    Place { restrictions: PORT_MASQUERADED | PORT_SHARED, ..container("sigma", 1025) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.

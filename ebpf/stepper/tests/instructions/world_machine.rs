@@ -70,6 +70,8 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     }
     insert(machine, "MAPPINGS", &outside::mappings());
     insert(machine, "LOCALS", &outside::locals());
+    insert(machine, "MASQUERADES", &outside::masquerades());
+    insert(machine, "OUTLETS", &outside::outlets());
     insert(machine, "FLOWS", &outside::flows(now));
     insert(machine, "FRAGMENTS", &outside::fragments(now));
     insert(machine, "MEMBERS", &members::members());
@@ -116,6 +118,11 @@ impl Surroundings for Kernel {
 
     fn boot_time(&self) -> u64 {
         self.boot_time
+    }
+
+    /// The destination's port comes last of `struct bpf_sock_tuple`.
+    fn has_socket(&self, answer: &[u8]) -> bool {
+        answer.last_chunk().copied().map(u16::from_be_bytes) == Some(outside::SOCKET)
     }
 
     fn route(&self, mut lookup: [u8; FIB_LOOKUP_BYTES]) -> FibAnswer {

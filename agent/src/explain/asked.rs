@@ -1,0 +1,34 @@
+//! What may be asked of the maps.
+
+/// Which map was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Asked {
+    /// `PORTS`, of the interface that the program runs on.
+    Here,
+    /// `PORTS`, of another.
+    Port,
+    /// `FDB`.
+    Station,
+    /// `LEARNED`, of a frame's sender or destination, and `UPLINKS`.
+    Learned,
+    /// `ADDRESSES`.
+    Owner,
+    /// `ADDRESSES`, `PORTS` and `FDB`, of whom somebody asks for.
+    Resident,
+    /// `TAGGED`, of the interface that the program runs on.
+    TaggedHere,
+    /// `TAGGED`, of another.
+    Tagged,
+    /// `MEMBERS`.
+    Member,
+    /// `KERNEL_FLOWS`.
+    KernelFlow,
+    /// `POLICERS`.
+    Policer,
+    /// `MAPPINGS`, `MASQUERADES`, `LOCALS`, `FLOWS` and `FRAGMENTS`.
+    Translation,
+    /// `OUTLETS`.
+    Outlet,
+    /// The kernel's routes.
+    Route,
+}

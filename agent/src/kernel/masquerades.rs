@@ -1,0 +1,140 @@
+//! Map entries of what is masqueraded, and of the interfaces that it leaves by.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use dataplane::abi::translation::{Masquerade, Outlet};
+use dataplane::abi::{AddressKey, PortKey};
+use dataplane::address::Address;
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::maps::{insert, lookup, remove};
+use crate::nft::Prefix;
+use crate::registry::Attachment;
+
+impl Attachment {
+    /// Whether what it sends to the world gets the node's address. A port in VLANs reaches no node.
+    pub fn is_masqueraded(&self) -> bool {
+        let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
+        is_bridged && !self.port.masquerade.is_empty()
+    }
+
+    /// The entries of its addresses that are masqueraded.
+    pub(crate) fn masquerade_entries(&self) -> impl Iterator<Item = (AddressKey, Masquerade)> {
+        let prefixes: Vec<Prefix> = match self.is_masqueraded() {
+            true => self.port.masquerade.iter().filter_map(|prefix| prefix.parse().ok()).collect(),
+            false => Vec::new(),
+        };
+        let (bridge, ifindex) = (self.port.bridge.index, self.port.host.index);
+        self.port.ips.iter().filter_map(move |ip| {
+            let prefix = prefixes.iter().find(|prefix| prefix.has(*ip))?;
+            let key = AddressKey { bridge, address: Address::from(*ip) };
+            Some((key, Masquerade { mask: whole_mask(prefix), ifindex }))
+        })
+    }
+}
+
+/// A prefix's mask, of an IPv4 one as if mapped.
+fn whole_mask(prefix: &Prefix) -> Address {
+    let mut mask = [0xff; 16];
+    let own = prefix.mask();
+    mask[16 - own.len()..].copy_from_slice(&own);
+    IpAddr::from(mask).into()
+}
+
+impl Kernel {
+    /// Lets the programs begin a port's masqueraded connections, if they are to begin any.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_masquerades(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
+        if !self.begins_masquerading {
+            return Ok(());
+        }
+        for (key, masquerade) in attachment.masquerade_entries() {
+            insert(&mut self.maps.masquerades, key, masquerade).map_err(in_map("MASQUERADES"))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a port's connections from now on to the kernel's rules, unless another port has taken the addresses over.
+    /// Goes on past errors.
+    pub fn erase_masquerades(&mut self, attachment: &Attachment) -> Vec<KernelError> {
+        let erase = |(key, ours): (AddressKey, Masquerade)| {
+            let known = lookup(&self.maps.masquerades, &key)?;
+            let is_ours = known.is_some_and(|known| known.ifindex == ours.ifindex);
+            if is_ours { remove(&mut self.maps.masquerades, &key) } else { Ok(()) }
+        };
+        let in_map = |source| KernelError::Map { map: "MASQUERADES", source };
+        let erased = attachment.masquerade_entries().map(erase).filter_map(Result::err);
+        erased.map(in_map).collect()
+    }
+
+    /// Forgets every masqueraded address that is none of these.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn retain_masquerades(&mut self, is_known: impl Fn(&AddressKey) -> bool) -> Result<(), KernelError> {
+        let known: Vec<_> =
+            self.maps.masquerades.keys().collect::<Result<_, _>>().map_err(in_map("MASQUERADES"))?;
+        for key in known.iter().filter(|key| !is_known(key)) {
+            remove(&mut self.maps.masquerades, key).map_err(in_map("MASQUERADES"))?;
+        }
+        Ok(())
+    }
+
+    /// Which of a port's masqueraded addresses are missing or altered.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_masquerades(&self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
+        let mut findings = Vec::new();
+        let entries = attachment.masquerade_entries().filter(|_| self.begins_masquerading);
+        for (key, masquerade) in entries {
+            let entry = lookup(&self.maps.masquerades, &key).map_err(in_map("MASQUERADES"))?;
+            if entry != Some(masquerade) {
+                let ip = IpAddr::from(key.address.octets()).to_canonical();
+                findings.push(Finding::entry("MASQUERADES", ip, entry.as_ref()));
+            }
+        }
+        Ok(findings)
+    }
+
+    /// The interfaces that masqueraded connections leave by, as the programs know them.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn outlets(&self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
+        let entries = self.maps.outlets.iter().map(|entry| entry.map(|(key, outlet)| (key.ifindex, outlet)));
+        entries.collect::<Result<_, _>>().map_err(in_map("OUTLETS"))
+    }
+
+    /// Makes an interface one of those.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_outlet(&mut self, ifindex: u32, outlet: Outlet) -> Result<(), KernelError> {
+        insert(&mut self.maps.outlets, PortKey { ifindex }, outlet).map_err(in_map("OUTLETS"))
+    }
+
+    /// Makes it none. Connections that leave by it are over.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_outlet(&mut self, ifindex: u32) -> Result<(), KernelError> {
+        remove(&mut self.maps.outlets, &PortKey { ifindex }).map_err(in_map("OUTLETS"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_covers_a_whole_address() {
+        let words = |text: &str| whole_mask(&text.parse().unwrap()).words().map(u32::from_be);
+        assert_eq!(words("10.77.0.0/16"), [u32::MAX, u32::MAX, u32::MAX, 0xffff_0000]);
+        assert_eq!(words("0.0.0.0/0"), [u32::MAX, u32::MAX, u32::MAX, 0]);
+        assert_eq!(words("fd77::/68"), [u32::MAX, u32::MAX, 0xf000_0000, 0]);
+    }
+}
