@@ -1,7 +1,7 @@
 //! The rungs of the ladder of kernels: how programs are attached, and by which way packets get into a container.
 
 use shunt_agent_api::ProgramMode;
-use shunt_lab::Protocol;
+use shunt_lab::{Lacking, Protocol, skip};
 
 use crate::stage::Stage;
 
@@ -47,4 +47,42 @@ fn programs_are_on_links_since_6_6_and_on_filters_before_and_packets_take_the_fa
     let before = fast();
     talk.chat(100, 1000).unwrap();
     assert!(fast() - before >= 100);
+}
+
+/// Not every kernel has this queue; where it has, it is what shapers and operators put onto a port first.
+#[test]
+fn what_goes_to_a_port_with_a_queue_of_fq_waits_there() {
+    let stage = Stage::set();
+    let port = stage.node.agent().port("two").unwrap().host_ifname;
+    let tc = |arguments: &[&str]| stage.node.namespace().command("tc", arguments);
+    if let Err(error) = tc(&["qdisc", "replace", "dev", &port, "root", "fq"]) {
+        assert!(format!("{error:#}").contains("fq"), "{error:#}");
+        return skip(Lacking::Kernel("sch_fq"));
+    }
+    let sent = || {
+        let said = tc(&["-json", "-statistics", "qdisc", "show", "dev", &port, "root"]).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said[0]["kind"], "fq");
+        said[0]["packets"].as_u64().unwrap()
+    };
+    let echo = stage.echo(1, 7000);
+    let mut talk = stage.sandboxes[0].talk_to(Protocol::Udp, &echo).unwrap();
+    // The agent hears of the queue from the kernel.
+    let mut waited = 0;
+    for _ in 0..100 {
+        let before = sent();
+        talk.chat(50, 1000).unwrap();
+        waited = sent() - before;
+        if waited >= 50 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(waited >= 50, "{waited} of 50 have met the queue");
+    let before = stage.node.agent().port("one").unwrap().from.fast;
+    talk.chat(50, 1000).unwrap();
+    assert!(
+        stage.node.agent().port("one").unwrap().from.fast - before >= 50,
+        "by the fast path all the same"
+    );
 }
