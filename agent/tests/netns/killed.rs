@@ -28,11 +28,15 @@ fn random(state: &mut u64) -> u64 {
 #[test]
 fn a_plugin_that_is_killed_at_any_moment_leaves_nothing_to_the_next_del_or_gc() {
     let mut stage = Stage::empty();
-    // The range of moments: a little more than what an exec takes that nobody kills.
-    stage.add("calibration");
-    let longest = stage.sandboxes[0].attachment().took.max(Duration::from_millis(2)) * 5 / 4;
-    let deleted = stage.sandboxes[0].delete(&stage.node, &stage.network).unwrap() * 5 / 4;
-    stage.sandboxes.clear();
+    // The range of moments: a little more than what an exec takes that nobody kills. The first ADD makes a bridge, too.
+    let (mut longest, mut deleted) = (AT_MOST, AT_MOST);
+    for _ in 0..5 {
+        stage.add("calibration");
+        longest = longest.min(stage.sandboxes[0].attachment().took);
+        deleted = deleted.min(stage.sandboxes[0].delete(&stage.node, &stage.network).unwrap());
+        stage.sandboxes.clear();
+    }
+    let (longest, deleted) = (longest.max(Duration::from_millis(2)) * 5 / 4, deleted * 5 / 4);
     assert_eq!(stage.left(), [""; 0]);
 
     let node = stage.node.namespace();
