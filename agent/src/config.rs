@@ -170,6 +170,8 @@ pub struct Config {
     pub kubernetes: Option<KubernetesOptions>,
     /// Whether what others alter is repaired.
     pub repairs: bool,
+    /// Whether the programs of host ports wait for the first of these.
+    pub late_programs: bool,
     /// What was asked for and is not done by this version.
     pub warnings: Vec<String>,
 }
@@ -194,6 +196,7 @@ impl From<Options> for Config {
             metrics: options.metrics,
             kubernetes: options.kubernetes,
             repairs: true,
+            late_programs: false,
             warnings: not_built
                 .into_iter()
                 .filter(|(_, asked)| *asked)

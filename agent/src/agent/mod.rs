@@ -139,7 +139,7 @@ impl Agent {
     /// [`OpenError`]; what serves already goes on serving.
     pub fn succeed(config: &Config, inheritance: Inheritance) -> Result<Self, OpenError> {
         let Inheritance { store, loaded, leases } = inheritance;
-        let kernel = Kernel::open(&config.bpffs, config.attach, config.max_flows)?;
+        let kernel = Kernel::open(config)?;
         let mut agent = Self {
             store,
             kernel,

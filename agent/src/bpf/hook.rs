@@ -48,7 +48,7 @@ impl Program {
     /// Those of open ports and bridges, which every node needs.
     pub const OF_NODES: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
 
-    /// Those of host ports: by far the longest for the verifier, and many nodes have none.
+    /// Those of host ports and of masquerading: by far the longest for the verifier.
     pub const OF_HOST_PORTS: [Self; 2] = [Self::FromMapped, Self::FromWire];
 
     /// Those of VLAN interfaces.

@@ -1,5 +1,5 @@
 //! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports, for
-//! those in VLANs and for VLAN interfaces, when the first of each comes. Those of host ports are loaded with the first of these.
+//! those in VLANs and for VLAN interfaces, when the first of each comes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::{fs, io};
@@ -57,20 +57,20 @@ pub struct Programs {
 }
 
 /// Loads the embedded object. Maps that are pinned are used again, the others are made and pinned; so are programs
-/// that are pinned and no different. `flows`: for how many translated connections there is to be room.
+/// that are pinned and no different. `flows`: for how many translated connections there is to be room. `late`: the programs of host
+/// ports wait for the first of these, unless an earlier agent has had need of them.
 ///
 /// # Errors
 /// [`ObjectError`]; nothing that serves already is touched.
-pub fn load(pins: &Pins, flows: Option<u32>) -> Result<(Programs, Maps), ObjectError> {
+pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Maps), ObjectError> {
     layout::check(pins)?;
     let mut ebpf = open(pins, ProgramSet::Open, flows)?;
     let maps = Maps::take(&mut ebpf)?;
     decisions::follow(&mut ebpf);
-    // What an earlier agent had need of may be in use.
-    let used = Program::OF_HOST_PORTS
+    let early = Program::OF_HOST_PORTS
         .into_iter()
-        .filter(|program| pins.program(ProgramSet::Open, *program).exists());
-    let wanted: Vec<_> = Program::OF_NODES.into_iter().chain(used).collect();
+        .filter(|program| !late || pins.program(ProgramSet::Open, *program).exists());
+    let wanted: Vec<_> = Program::OF_NODES.into_iter().chain(early).collect();
     Ok((Programs::load(ebpf, pins, ProgramSet::Open, &wanted)?, maps))
 }
 

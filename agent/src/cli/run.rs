@@ -52,6 +52,9 @@ pub(crate) struct Run {
     /// Repair nothing, for tests.
     #[arg(long, hide = true)]
     no_repairs: bool,
+    /// Load the programs of host ports with the first of these and not at the start, for tests.
+    #[arg(long, hide = true)]
+    late_programs: bool,
     /// How log lines look. `RUST_LOG` chooses which there are.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -110,7 +113,8 @@ impl Run {
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };
-        Ok(Config { repairs: !self.no_repairs, ..flags.or(file).into() })
+        let (repairs, late_programs) = (!self.no_repairs, self.late_programs);
+        Ok(Config { repairs, late_programs, ..flags.or(file).into() })
     }
 }
 

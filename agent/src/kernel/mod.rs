@@ -27,7 +27,6 @@ pub use hooks::Way;
 pub use limit::{LimitError, limit_egress_beside};
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use aya::maps::MapError;
 use dataplane::address::Mac;
@@ -46,7 +45,7 @@ use crate::bpf::sets::ProgramSets;
 use crate::bpf::socket::SocketError;
 use crate::bpf::tcx::TcxError;
 use crate::bpf::versions::{self, Older, VersionError};
-use crate::config::AttachMode;
+use crate::config::Config;
 use crate::netlink::bridge::{self, PortFlags};
 use crate::netlink::link::{self, Kind, Link};
 use crate::netlink::{NetlinkError, RequestSocket, gateway, station};
@@ -149,17 +148,17 @@ impl Kernel {
     ///
     /// # Errors
     /// [`KernelError`]; programs that serve already go on serving.
-    pub fn open(bpffs: &Path, attach: AttachMode, flows: Option<u32>) -> Result<Self, KernelError> {
+    pub fn open(config: &Config) -> Result<Self, KernelError> {
+        let Config { bpffs, attach, max_flows, late_programs, .. } = config;
         mount::ensure(bpffs)?;
         let older = versions::older(bpffs)?;
-        let pins =
-            Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.to_path_buf(), source })?;
+        let pins = Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.clone(), source })?;
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
-        let (programs, maps) = object::load(&pins, flows)?;
+        let (programs, maps) = object::load(&pins, *max_flows, *late_programs)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
-        let way = Way::find(attach);
+        let way = Way::find(*attach);
         let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
         Ok(Self {
             maps,

@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use dataplane::abi::ABI_VERSION;
-use shunt_lab::Protocol;
+use shunt_lab::{Lab, Protocol};
 
 use crate::stage::{NODE, Stage, address, mapping};
 
@@ -30,9 +30,9 @@ fn a_deleted_containers_port_is_free_and_leads_to_the_next_one() {
         assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused, "{id}");
         assert_eq!(stage.wires(), Vec::<String>::new(), "nothing runs where nothing leads");
     }
-    stage.wait_until("nothing is left but the bridge, and the programs for the next one", |_| {
+    stage.wait_until("nothing is left but the bridge", |_| {
         let left = stage.node.inventory().unwrap().since(&before);
-        left.iter().all(|line| line.contains("cni0") || line.contains("/programs/"))
+        left.iter().all(|line| line.contains("cni0"))
     });
 }
 
@@ -92,8 +92,8 @@ fn a_new_agent_takes_away_what_leads_to_containers_that_are_gone() {
 }
 
 #[test]
-fn the_programs_of_host_ports_are_loaded_with_the_first_of_these_and_taken_over_with_their_pins() {
-    let mut stage = Stage::new();
+fn programs_that_come_late_come_with_the_first_host_port_and_are_taken_over_with_their_pins() {
+    let mut stage = Stage::with(Lab::new().unwrap(), &["--late-programs"]);
     let pinned = |stage: &Stage| {
         let directory = stage.node.agent().bpffs().join(format!("v{ABI_VERSION}/programs"));
         let entries = std::fs::read_dir(directory).unwrap();

@@ -10,6 +10,7 @@ use serde_json::Value;
 use shunt_agent_api::{AgentStatus, DropReport, PortReport};
 
 use crate::daemon::{self, Daemon};
+use crate::patience::is_emulated;
 use crate::{Lab, Namespace, patience};
 
 /// How long a start or a stop may take on a busy machine. A start is a quarter of a second of computing (an unoptimized
@@ -84,6 +85,10 @@ impl Agent {
         // Many agents run on one machine, and few of them translate much.
         if !self.arguments.iter().any(|argument| argument == "--max-flows") {
             command.args(["--max-flows", "65536"]);
+        }
+        // What a verifier costs there, most tests have no use for.
+        if is_emulated() {
+            command.arg("--late-programs");
         }
         command.args(&self.arguments);
         let mut daemon = Daemon::start(namespace, command, &self.log)?;

@@ -8,6 +8,11 @@ pub fn patience(usual: Duration) -> Duration {
     longer(usual, std::env::var("SHUNT_PATIENCE").ok().as_deref())
 }
 
+/// Whether the processor is said to be an emulated one.
+pub(crate) fn is_emulated() -> bool {
+    std::env::var_os("SHUNT_PATIENCE").is_some()
+}
+
 fn longer(usual: Duration, times: Option<&str>) -> Duration {
     usual * times.and_then(|times| times.parse().ok()).unwrap_or(1).max(1)
 }
