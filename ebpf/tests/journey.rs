@@ -6,9 +6,10 @@ mod golden;
 
 use std::collections::BTreeSet;
 
-use dataplane::Verdict;
 use dataplane::abi::MAX_SLOTS;
+use dataplane::fragments::LIFETIME;
 use dataplane::packet::Tag;
+use dataplane::{PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, all};
 use golden::memory_tables::{MemoryTables, lanes};
@@ -109,5 +110,22 @@ fn a_port_without_kernel_flows_does_not_read_past_the_ethernet_header() {
         let verdict = case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
         assert_eq!(verdict.code(), case.expect, "{}", case.name);
         assert_eq!(packet.linearized, 0, "{}", case.name);
+    }
+}
+
+#[test]
+fn a_fragment_is_told_by_its_first_one_for_half_a_minute() {
+    let cases: Vec<_> =
+        all().into_iter().filter(|case| case.name.starts_with("wire_fragment_later_v")).collect();
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        for (age, expected) in
+            [(LIFETIME - 1, case.expect), (LIFETIME, (0, 0, PassReason::FirstUnseen as u32))]
+        {
+            let tables = MemoryTables::of_world();
+            tables.fragments.borrow_mut().values_mut().for_each(|first| first.seen -= age);
+            let verdict = case.entry.travel(&mut case.packet.clone(), case.here, case.missing, &tables);
+            assert_eq!(verdict.code(), expected, "{} after {age} ns", case.name);
+        }
     }
 }

@@ -10,7 +10,6 @@ use dataplane::abi::translation::{
 };
 use dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
 use dataplane::address::{Address, L4Port, Mac};
-use dataplane::fragments::LIFETIME;
 use dataplane::tables::{Route, RouteQuery};
 use dataplane::translate::connection::Shown;
 
@@ -194,25 +193,24 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
     flows
 }
 
-/// What first fragments have become: datagram 0x7001 from the client to tau and from tau to the client, 0x7002 long ago, 0x7003 to
-/// zeta, and 0x7004 from alpha, by the node, to chi.
+/// What first fragments have become: datagram 0x7001 from the client to tau and from tau to the client, 0x7003 to zeta, and 0x7004
+/// from alpha, by the node, to chi. None is of long ago: a machine that has just been started has no such time.
 pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
     let mut fragments = Vec::new();
     for family in [0, 1] {
         let [node, client] = [NODE[family].0, CLIENT[family]].map(address);
         let container = |name: &str| Address::from(place(name).addresses()[family]);
-        for (identification, (domain, source, destination), becomes, seen) in [
-            (0x7001, (0, client, node), (BRIDGE, client, container("tau")), now),
-            (0x7001, (BRIDGE, container("tau"), client), (0, node, client), now),
-            (0x7002, (0, client, node), (BRIDGE, client, container("tau")), now - LIFETIME),
-            (0x7003, (0, client, node), (BRIDGE, client, container("zeta")), now),
-            (0x7004, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi")), now),
+        for (identification, (domain, source, destination), becomes) in [
+            (0x7001, (0, client, node), (BRIDGE, client, container("tau"))),
+            (0x7001, (BRIDGE, container("tau"), client), (0, node, client)),
+            (0x7003, (0, client, node), (BRIDGE, client, container("zeta"))),
+            (0x7004, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi"))),
         ] {
             let number = u16::to_be(identification);
             let identification = if family == 0 { [number, 0] } else { [0, number] };
             let key = FragmentKey { domain, identification, source, destination, protocol: UDP, pad: [0; 3] };
             let (domain, source, destination) = becomes;
-            fragments.push((key, FragmentTranslation { source, destination, domain, pad: 0, seen }));
+            fragments.push((key, FragmentTranslation { source, destination, domain, pad: 0, seen: now }));
         }
     }
     fragments
