@@ -33,7 +33,7 @@ impl Inheritance {
     /// # Errors
     /// [`StoreError`]; never because of a lease.
     pub fn take(state_dir: &Path) -> Result<Self, StoreError> {
-        let store = Store::open(state_dir)?;
+        let mut store = Store::open(state_dir)?;
         let loaded = store.load()?;
         let present = loaded.records.iter().map(|record| &record.port);
         let dead: Vec<_> = loaded.outlived.iter().chain(present.filter(|port| is_dead(port))).collect();

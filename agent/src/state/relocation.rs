@@ -12,9 +12,8 @@ use serde::{Deserialize, Serialize};
 use shunt_agent_api::Interface;
 
 use super::record::FORMAT;
-use super::store::{Store, StoreError, UNFINISHED, failed, write_new};
+use super::store::{Store, StoreError, UNFINISHED, failed};
 use crate::netlink::belongings::Belongings;
-use crate::seams::{self, Seam};
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,38 +53,24 @@ impl Store {
     ///
     /// # Errors
     /// The file system's; what was written before is still there.
-    pub fn write_relocation(&self, relocation: &Relocation) -> Result<(), StoreError> {
+    pub fn write_relocation(&mut self, relocation: &Relocation) -> Result<(), StoreError> {
+        let directory = self.relocations_directory();
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        made.map_err(failed("create", &directory))?;
         let path = self.relocation_path(&relocation.uplink.name);
-        let Some(directory) = path.parent() else { return Ok(()) };
-        let unfinished = path.with_added_extension(&UNFINISHED[1..]);
         let relocation = Relocation { format: FORMAT, boot: self.boot.clone(), ..relocation.clone() };
-        let mut bytes =
+        let mut content =
             serde_json::to_vec_pretty(&relocation).map_err(|error| failed("write", &path)(error.into()))?;
-        bytes.push(b'\n');
-        let written = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .and_then(|()| write_new(&unfinished, &bytes))
-            .and_then(|()| seams::pass(Seam::Files))
-            .and_then(|()| fs::rename(&unfinished, &path))
-            .map_err(failed("write", &path));
-        if written.is_err() {
-            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
-        }
-        written
+        content.push(b'\n');
+        self.put(&path, &content)
     }
 
     /// Forgets what was moved from an uplink.
     ///
     /// # Errors
-    /// The file system's.
-    pub fn remove_relocation(&self, uplink: &str) -> Result<(), StoreError> {
-        let path = self.relocation_path(uplink);
-        match seams::pass(Seam::Files).and_then(|()| fs::remove_file(&path)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
-            _ => Ok(()),
-        }
+    /// The file system's: [`Store::retry`] tries again.
+    pub fn remove_relocation(&mut self, uplink: &str) -> Result<(), StoreError> {
+        self.take_away(self.relocation_path(uplink))
     }
 
     /// What is moved at the moment. Files of an earlier boot mean nothing any more, and are removed; what cannot be read is set

@@ -1,7 +1,9 @@
 //! The state directory: `attachments/`, `quarantine/` and the lock that keeps a second agent out.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::mem;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +68,8 @@ pub struct Store {
     attachments: PathBuf,
     quarantine: PathBuf,
     pub(super) boot: String,
+    /// Files that mean nothing any more, and could not be removed when that became so.
+    refused: BTreeSet<PathBuf>,
     _lock: Flock<File>,
 }
 
@@ -91,7 +95,7 @@ impl Store {
             .map_err(|_| StoreError::Taken(directory.to_path_buf()))?;
         let boot = Path::new("/proc/sys/kernel/random/boot_id");
         let boot = fs::read_to_string(boot).map_err(failed("read", boot))?.trim().to_owned();
-        Ok(Self { attachments, quarantine, boot, _lock: lock })
+        Ok(Self { attachments, quarantine, boot, refused: BTreeSet::new(), _lock: lock })
     }
 
     /// Writes an attachment down. When this returns, the file is whole under its name.
@@ -102,28 +106,51 @@ impl Store {
     ///
     /// # Errors
     /// The file system's; no file stays behind.
-    pub fn write(&self, port: &BridgePort) -> Result<(), StoreError> {
+    pub fn write(&mut self, port: &BridgePort) -> Result<(), StoreError> {
         let record = Record { format: FORMAT, boot: self.boot.clone(), port: port.clone() };
-        let path = self.path(&port.key);
-        let unfinished = path.with_added_extension(&UNFINISHED[1..]);
-        let written = write_new(&unfinished, &record.write()?)
-            .and_then(|()| seams::pass(Seam::Files))
-            .and_then(|()| fs::rename(&unfinished, &path))
-            .map_err(failed("write", &path));
-        if written.is_err() {
-            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
-        }
-        written
+        self.put(&self.path(&port.key), &record.write()?)
     }
 
     /// Forgets an attachment; it may be forgotten already.
     ///
     /// # Errors
-    /// The file system's.
-    pub fn remove(&self, key: &AttachmentKey) -> Result<(), StoreError> {
-        let path = self.path(key);
+    /// The file system's: [`Store::retry`] tries again.
+    pub fn remove(&mut self, key: &AttachmentKey) -> Result<(), StoreError> {
+        self.take_away(self.path(key))
+    }
+
+    /// Removes what could not be removed before: the next agent would take it for an intention.
+    pub fn retry(&mut self) {
+        for path in mem::take(&mut self.refused) {
+            if let Err(error) = self.take_away(path) {
+                tracing::debug!(%error, "still there");
+            }
+        }
+    }
+
+    /// Gives a file this content, all at once: whoever reads it finds what was there before, or all of this.
+    pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
+        let unfinished = path.with_added_extension(&UNFINISHED[1..]);
+        let written = write_new(&unfinished, content)
+            .and_then(|()| seams::pass(Seam::Files))
+            .and_then(|()| fs::rename(&unfinished, path))
+            .map_err(failed("write", path));
+        if written.is_err() {
+            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
+        } else {
+            self.refused.remove(path);
+        }
+        written
+    }
+
+    /// Removes a file, now or by [`Store::retry`]; it may be gone already.
+    pub(super) fn take_away(&mut self, path: PathBuf) -> Result<(), StoreError> {
         match seams::pass(Seam::Files).and_then(|()| fs::remove_file(&path)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let refusal = failed("remove", &path)(error);
+                self.refused.insert(path);
+                Err(refusal)
+            }
             _ => Ok(()),
         }
     }
@@ -165,7 +192,7 @@ impl Store {
             match self.read(&path) {
                 Ok(record) if record.boot == self.boot => loaded.records.push(record),
                 Ok(record) => loaded.outlived.push(record.port),
-                Err(reason) => loaded.aside.push(self.set_aside(path, reason)),
+                Err(reason) => loaded.aside.push(SetAside { path: self.put_aside(&path), reason }),
             }
         }
         Ok(loaded)
@@ -178,18 +205,6 @@ impl Store {
             Ok(record)
         } else {
             Err(RecordError::Misnamed(record.port.key))
-        }
-    }
-
-    fn set_aside(&self, path: PathBuf, reason: RecordError) -> SetAside {
-        let aside = self.quarantine.join(path.file_name().unwrap_or_default());
-        let moved = fs::rename(&path, &aside).map_err(failed("set aside", &path));
-        match moved {
-            Ok(()) => SetAside { path: aside, reason },
-            Err(error) => {
-                tracing::warn!(%error, "stays where it is");
-                SetAside { path, reason }
-            }
         }
     }
 
@@ -222,7 +237,7 @@ fn remove_useless(path: &Path) {
     }
 }
 
-pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     seams::pass(Seam::Files)?;
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.write_all(bytes)

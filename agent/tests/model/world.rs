@@ -1,6 +1,6 @@
 //! A node with an agent, and what should be true of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -39,6 +39,9 @@ pub(crate) struct World {
     agent: Option<Agent>,
     config: Config,
     model: BTreeMap<u8, Known>,
+    /// Forgotten with a call refused, and no second has passed since: an agent that is killed now may leave a file to the next,
+    /// which takes it for an intention, as long as its link is there.
+    unsettled: BTreeSet<u8>,
     pub(crate) steps: u32,
     pub(crate) faults: u32,
     pub(crate) deaths: u32,
@@ -57,7 +60,7 @@ impl World {
         let config = Config::from(options);
         let agent = Some(Agent::open(&config).unwrap());
         let model = (0..KEYS).map(|key| (key, Known::Absent)).collect();
-        Self { agent, config, model, steps: 0, faults: 0, deaths: 0 }
+        Self { agent, config, model, unsettled: BTreeSet::new(), steps: 0, faults: 0, deaths: 0 }
     }
 
     /// Takes a step, and looks whether the agent and the model agree.
@@ -100,6 +103,7 @@ impl World {
             return Err(format!("{step:?} without a fault: {error}"));
         }
         self.expect(&step.verb, outcome.is_ok(), died);
+        self.unsettle(&step.verb, failed);
         if let Verb::Delete(key) = step.verb {
             delete(key, died);
         }
@@ -140,7 +144,28 @@ impl World {
         }
     }
 
+    /// What a killed agent may not have seen to.
+    fn unsettle(&mut self, verb: &Verb, failed: bool) {
+        match verb {
+            Verb::Collect(valid) if failed => {
+                self.unsettled.extend((0..KEYS).filter(|key| !valid.contains(key)));
+            }
+            Verb::Add(key) if self.model[key] == Known::Attached => _ = self.unsettled.remove(key),
+            Verb::Delete(key) => _ = self.unsettled.remove(key),
+            Verb::Wait if !failed => self.unsettled.clear(),
+            Verb::Restart => self.forget_unsettled(),
+            Verb::Add(_) | Verb::Collect(_) | Verb::Check(_) | Verb::Wait => {}
+        }
+    }
+
+    fn forget_unsettled(&mut self) {
+        for key in std::mem::take(&mut self.unsettled) {
+            self.model.insert(key, Known::Either);
+        }
+    }
+
     fn restart(&mut self) -> Verdict {
+        self.forget_unsettled();
         self.agent = None;
         self.agent = Some(Agent::open(&self.config).map_err(|error| format!("no start: {error}"))?);
         Ok(())
