@@ -179,8 +179,21 @@ pub const STATION_WIRE: u32 = 64;
 pub struct AddressKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
+    /// The VLAN of it in which the address is used: that of its container's untagged frames; 0 where there are no VLANs. Two VLANs
+    /// may use the same address.
+    pub vid: u16,
+    /// Zero.
+    pub pad: [u8; 2],
     /// The address.
     pub address: Address,
+}
+
+impl AddressKey {
+    /// An address that is used in the VLAN `vid` of a bridge; 0 where there are no VLANs.
+    #[inline(always)]
+    pub const fn new(bridge: u32, vid: u16, address: Address) -> Self {
+        Self { bridge, vid, pad: [0; 2], address }
+    }
 }
 
 /// Value of `ADDRESSES`: whose address it is.
@@ -282,7 +295,7 @@ const _: () = {
     assert!(size_of::<Port>() == 24);
     assert!(size_of::<StationKey>() == 12);
     assert!(size_of::<Station>() == 16);
-    assert!(size_of::<AddressKey>() == 20);
+    assert!(size_of::<AddressKey>() == 24);
     assert!(size_of::<Owner>() == 4);
     assert!(size_of::<FlowKey>() == 44);
     assert!(size_of::<KernelFlow>() == 8);

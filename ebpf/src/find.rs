@@ -25,7 +25,7 @@ pub fn mapped<T: Tables>(mapping: &Mapping, tables: &T) -> Result<(Station, Macs
 /// Passes what is for one that is gone, or has another's address by now.
 #[inline(always)]
 pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<(Station, Macs), Stop> {
-    let key = AddressKey { bridge: becomes.domain, address: becomes.destination };
+    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
     let (port, station) = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     if station.ifindex != holder {
         return Err(Stop::Pass(PassReason::UnknownStation));

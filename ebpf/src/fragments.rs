@@ -56,7 +56,7 @@ fn inwards<P: Packet, T: Tables>(
     }
     let from = request::domain(here, tables);
     let becomes = known(fragment, from, tables)?;
-    let key = AddressKey { bridge: becomes.domain, address: becomes.destination };
+    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
     let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     let (container, station) = resident;
     let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;

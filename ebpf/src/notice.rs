@@ -37,7 +37,7 @@ pub fn kernel_flow<P: Packet, T: Tables>(
         FlowOf::Fragment | FlowOf::Unclear => return Sender::Unclear,
         FlowOf::None => return Sender::Other,
     };
-    let Some(owner) = tables.owner(&AddressKey { bridge: port.bridge, address: source }) else {
+    let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, source)) else {
         return Sender::Other;
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {

@@ -61,6 +61,6 @@ fn is_own<T: Tables>(claim: Address, port: &Port, here: u32, tables: &T) -> bool
     claim.is_unspecified()
         || claim.is_link_local()
         || tables
-            .owner(&AddressKey { bridge: port.bridge, address: claim })
+            .owner(&AddressKey::new(port.bridge, port.vid, claim))
             .is_some_and(|owner| owner.ifindex == here)
 }

@@ -176,7 +176,7 @@ fn sweep(
             })
         };
         if connection.is_masqueraded() {
-            let key = AddressKey { bridge: connection.request.domain, address: connection.request.source };
+            let key = AddressKey::new(connection.request.domain, 0, connection.request.source);
             return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
         }
         keys_of(connection.request).iter().any(leads_there)

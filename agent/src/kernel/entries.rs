@@ -73,10 +73,7 @@ impl Attachment {
             | flag(self.is_masqueraded(), PORT_MASQUERADED)
             | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED)
             | flag(Subnets::of_sent(&self.port.bandwidth).is_some(), PORT_SUBNETS);
-        let (vid, membership) = match self.port.vlan {
-            Some(vlan) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
-            None => members::of_port(self.port.restrictions.vlans.as_ref()),
-        };
+        let (vid, membership) = self.untagged();
         let flags = flags | membership;
         Port { bridge: self.port.bridge.index, slot: self.slot, asks, flags, vid, mac: self.mac }
     }
@@ -97,10 +94,12 @@ impl Attachment {
         }
     }
 
-    /// The addresses that programs look up. Two VLANs of a bridge may use the same ones, and only a check needs them there.
+    /// The addresses that programs look up. In which VLAN a port without untagged frames uses its own is not known, and matters
+    /// to nobody but its check.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &IpAddr> {
         let Restrictions { vlans, ip_check, .. } = &self.port.restrictions;
-        let is_asked_for = self.port.vlan.is_none() && (vlans.is_none() || *ip_check);
+        let is_placed = vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_some());
+        let is_asked_for = self.port.vlan.is_none() && (is_placed || *ip_check);
         let ips = if is_asked_for { &self.port.ips[..] } else { &[] };
         let lent = if *ip_check { &self.lent[..] } else { &[] };
         ips.iter().chain(lent)
@@ -108,8 +107,16 @@ impl Attachment {
 
     /// The same, as `ADDRESSES` has them.
     pub(crate) fn address_keys(&self) -> impl Iterator<Item = AddressKey> {
-        let bridge = self.port.bridge.index;
-        self.addresses().map(move |ip| AddressKey { bridge, address: Address::from(*ip) })
+        let (bridge, vid) = (self.port.bridge.index, self.untagged().0);
+        self.addresses().map(move |ip| AddressKey::new(bridge, vid, Address::from(*ip)))
+    }
+
+    /// The VLAN of its untagged frames, and what else there is to say of its VLANs, as `PORTS` has them.
+    fn untagged(&self) -> (u16, u32) {
+        match self.port.vlan {
+            Some(vlan) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
+            None => members::of_port(self.port.restrictions.vlans.as_ref()),
+        }
     }
 }
 

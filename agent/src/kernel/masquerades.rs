@@ -28,7 +28,7 @@ impl Attachment {
         let (bridge, ifindex) = (self.port.bridge.index, self.port.host.index);
         self.port.ips.iter().filter_map(move |ip| {
             let prefix = prefixes.iter().find(|prefix| prefix.has(*ip))?;
-            let key = AddressKey { bridge, address: Address::from(*ip) };
+            let key = AddressKey::new(bridge, 0, Address::from(*ip));
             Some((key, Masquerade { mask: whole_mask(prefix), ifindex }))
         })
     }

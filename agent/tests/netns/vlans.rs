@@ -93,6 +93,38 @@ fn two_vlans_of_one_bridge_never_meet() {
     assert!(one.talk_to(Protocol::Tcp, &echo).is_err(), "TCP from one VLAN to the other");
 }
 
+/// An ARP question for somebody.
+fn asks(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[0x08, 0x06]) && frame.get(20..22) == Some(&[0, 1])
+}
+
+#[test]
+fn two_vlans_use_the_same_addresses_and_in_each_its_own_containers_find_each_other_unheard() {
+    let mut stage = Stage::empty();
+    for (network, vid) in [("red", 10), ("blue", 20)] {
+        let subnets = ["10.77.0.0/24", "fd77::/64"];
+        let network = stage.node.network(network, "cni0", &subnets).with("isDefaultGateway", json!(false));
+        stage.network = network.with("vlan", json!(vid));
+        for container in 1..=3 {
+            // Who is held to its address has to have it in its own VLAN.
+            let held = stage.network.clone().with("ipspoofchk", json!(container == 2));
+            let sandbox = Sandbox::start(&stage.lab, &stage.node, &held, &format!("{vid}-{container}"));
+            stage.sandboxes.push(sandbox.unwrap());
+        }
+    }
+    for index in 0..3 {
+        assert_eq!(stage.sandboxes[index].addresses(), stage.sandboxes[index + 3].addresses());
+    }
+    for first in [0, 3] {
+        let (speaker, bystander) = (tap(&stage.sandboxes[first]), tap(&stage.sandboxes[first + 2]));
+        stage.assert_talk(first, first + 1);
+        stage.assert_talk(first + 1, first);
+        speaker.send(&frame(BROADCAST, speaker.mac(), "the last"));
+        let heard = bystander.until(|frame| says(frame, "the last"));
+        assert!(!heard.iter().any(|frame| asks(frame)), "{heard:02x?}");
+    }
+}
+
 #[test]
 fn nothing_of_the_kernels_bridge_reaches_a_vlan() {
     let stage = two_vlans();

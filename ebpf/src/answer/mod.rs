@@ -176,12 +176,13 @@ fn readable<P: Packet>(packet: &mut P, bytes: u32) -> Option<()> {
     (last.is_some() || packet.linearize(bytes)).then_some(())
 }
 
-/// The container that is asked for, if it is there and its untagged VLAN is the question's: its port, and the interface.
+/// The container that is asked for, if it is there: its port, and the interface. In the question's VLAN: others may use the
+/// address, too.
 #[inline(always)]
 fn known<T: Tables>(question: &Question, bridge: u32, within: Within, tables: &T) -> Option<(Port, u32)> {
-    let key = AddressKey { bridge, address: question.target };
+    let key = AddressKey::new(bridge, within.vid, question.target);
     let (asked, station) = tables.resident(&key, within.stations)?;
-    (station.flags & STATION_PEER_UP != 0 && asked.vid == within.vid).then_some((asked, station.ifindex))
+    (station.flags & STATION_PEER_UP != 0).then_some((asked, station.ifindex))
 }
 
 /// Makes the question in a frame its answer: `mac` has the address. False where the kernel has no memory for it.

@@ -26,7 +26,7 @@ const FIRST: u32 = 1024;
 #[inline(always)]
 pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), Stop> {
     let stays = Stop::Pass(PassReason::ToHost);
-    let own = tables.masquerade(&AddressKey { bridge: key.domain, address: key.source }).ok_or(stays)?;
+    let own = tables.masquerade(&AddressKey::new(key.domain, 0, key.source)).ok_or(stays)?;
     if own.ifindex != here
         || own.is_within(key.source, key.destination)
         || key.destination.is_group()

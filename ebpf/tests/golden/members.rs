@@ -1,7 +1,7 @@
 //! A third bridge, all of whose ports are in VLANs.
 
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
-use dataplane::abi::{PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
+use dataplane::abi::{AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
 
 use super::world::{Place, container};
 use super::{interfaces, uplinks};
@@ -36,6 +36,13 @@ const fn isolated(name: &'static str, ifindex: u32) -> Place {
         station: STATION_PEER_UP | STATION_ISOLATED,
         ..member(name, ifindex, 10)
     }
+}
+
+/// Red2's IPv4 address is used in VLAN 20 as well, by hybrid.
+pub fn shared_address() -> [(AddressKey, Owner); 1] {
+    let [red2, hybrid] = [&PLACES[1], &PLACES[4]];
+    let address = red2.addresses()[0].into();
+    [(AddressKey::new(BRIDGE, hybrid.vid, address), Owner { ifindex: hybrid.ifindex })]
 }
 
 /// Position 2 is a hole: somebody has left.

@@ -224,7 +224,7 @@ pub fn masquerades() -> Vec<(AddressKey, Masquerade)> {
         .flat_map(|place| {
             place.addresses().into_iter().zip(masks).map(|(own, mask)| {
                 let mask = if mask.is_v4() { masked_whole(mask) } else { mask };
-                let key = AddressKey { bridge: BRIDGE, address: own.into() };
+                let key = AddressKey::new(BRIDGE, 0, own.into());
                 (key, Masquerade { mask, ifindex: place.ifindex })
             })
         })

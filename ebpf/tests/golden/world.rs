@@ -237,10 +237,11 @@ pub fn addresses() -> Vec<(AddressKey, Owner)> {
         .filter(|place| place.station != STATION_HOST && place.restrictions & PORT_STRANGER == 0)
         .flat_map(|place| {
             place.addresses().map(|address| {
-                let key = AddressKey { bridge: place.bridge, address: address.into() };
+                let key = AddressKey::new(place.bridge, place.vid, address.into());
                 (key, Owner { ifindex: place.ifindex })
             })
         })
+        .chain(members::shared_address())
         .collect()
 }
 

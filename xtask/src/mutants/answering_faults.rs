@@ -30,8 +30,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-across-vlans",
         file: "ebpf/src/answer/mod.rs",
-        find: " && asked.vid == within.vid",
-        replace: "",
+        find: "AddressKey::new(bridge, within.vid, question.target)",
+        replace: "AddressKey::new(bridge, 10, question.target)",
         why: "a container of one VLAN would be told of one of another",
         judge: Judge::Host,
     },
