@@ -40,6 +40,8 @@ mod masquerade;
 mod masqueraded;
 #[path = "netns/masses.rs"]
 mod masses;
+#[path = "netns/native.rs"]
+mod native;
 #[path = "netns/relocated.rs"]
 mod relocated;
 #[path = "netns/restrictions.rs"]

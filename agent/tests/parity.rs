@@ -15,6 +15,8 @@ mod explained;
 mod golden;
 #[path = "parity/kernel.rs"]
 mod kernel;
+#[path = "parity/native.rs"]
+mod native;
 #[path = "parity/said.rs"]
 mod said;
 

@@ -56,7 +56,8 @@ fn budget(name: &str, program: &mut Program) -> Budget {
     let loaded = match program {
         Program::SchedClassifier(program) => program.load().and_then(|()| program.info()),
         Program::CgroupSockAddr(program) => program.load().and_then(|()| program.info()),
-        other => panic!("{name}: {other:?}"),
+        Program::Xdp(program) => program.load().and_then(|()| program.info()),
+        other => panic!("{name} is of another kind: {:?}", other.prog_type()),
     };
     let info = loaded.unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let walked = info.verified_instruction_count().expect("Linux 5.16 counts what it verified");

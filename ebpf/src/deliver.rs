@@ -130,8 +130,14 @@ pub fn fits_tagged<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop>
 /// Passes what does not fit.
 #[inline(always)]
 pub fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
-    if packet.segment_size() == 0 && packet.length() > station.mtu + ETHERNET_BYTES {
+    if packet.segment_size() == 0 && !is_within(packet.length(), station) {
         return Err(Stop::Pass(PassReason::TooBig));
     }
     Ok(())
+}
+
+/// Whether a frame of so many bytes, without a tag, is within the MTU of `station`.
+#[inline(always)]
+pub const fn is_within(bytes: u32, station: &Station) -> bool {
+    bytes <= station.mtu + ETHERNET_BYTES
 }

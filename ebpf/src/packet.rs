@@ -100,22 +100,25 @@ impl Mending {
     }
 }
 
-/// One frame, from its Ethernet header on.
-pub trait Packet: Sized {
+/// A frame that can be looked at, from its Ethernet header on.
+pub trait Readable {
     /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
     fn length(&self) -> u32;
 
+    /// The tag in the metadata, if there is one. At tc ingress the outermost tag is always here, in a driver it never is.
+    fn tag(&self) -> Option<Tag>;
+
+    /// The header at `offset`; none where the frame, or the part of it that can be read directly, ends before it does.
+    fn load<T: Header>(&self, offset: u32) -> Option<T>;
+}
+
+/// A frame that the kernel's stack has.
+pub trait Packet: Readable + Sized {
     /// The payload bytes of each segment that a GSO packet will be cut into; 0 for any other.
     fn segment_size(&self) -> u32;
 
     /// The ifindex of the interface that the frame came into this node by; 0 if the node itself made it.
     fn origin(&self) -> u32;
-
-    /// The tag in the metadata, if there is one. At tc ingress the outermost tag is always here.
-    fn tag(&self) -> Option<Tag>;
-
-    /// The header at `offset`; none where the frame, or the part of it that can be read directly, ends before it does.
-    fn load<T: Header>(&self, offset: u32) -> Option<T>;
 
     /// Makes the first `bytes` bytes readable directly, as far as the frame has them. False when that cannot be done.
     fn linearize(&mut self, bytes: u32) -> bool;

@@ -83,6 +83,10 @@ pub trait Tables {
     /// Counts there what came of hearing a station.
     fn note_heard(&self, key: &PortKey, heard: Heard);
 
+    /// Whether an uplink's driver takes frames from another one's (`NICS`). Asked last: the kernel notes the uplink, and sends the
+    /// frame there if that is the verdict.
+    fn takes(&self, ifindex: u32) -> bool;
+
     /// Which container has an address.
     fn owner(&self, key: &AddressKey) -> Option<Owner>;
 

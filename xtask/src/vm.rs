@@ -151,7 +151,7 @@ fn programs() -> Result<PathBuf> {
     }
 }
 
-/// Runs one machine and shows its lines, each with the kernel it comes from.
+/// Runs one machine and shows its lines, each with the kernel it comes from and how long that one has run.
 fn boot(series: Series, kernel: &Kernel, archive: &[u8], deadline: Instant) -> Result<Outcome> {
     let directory = workspace::target().join("vm").join(series.name());
     fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
@@ -159,11 +159,12 @@ fn boot(series: Series, kernel: &Kernel, archive: &[u8], deadline: Instant) -> R
     fs::write(&initramfs, archive).with_context(|| format!("cannot write {}", initramfs.display()))?;
     let machine = Machine { image: &kernel.image, initramfs: &initramfs, report: &report, deadline };
     let attempt = || -> Result<Outcome> {
-        let mut tally = Tally::default();
+        let (mut tally, begun) = (Tally::default(), Instant::now());
         let report = machine.run(|line| {
             tally.read(line);
+            let seconds = begun.elapsed().as_secs();
             // Who has closed our output does not want to read it.
-            writeln!(std::io::stdout(), "{:<4} | {line}", series.name()).ok();
+            writeln!(std::io::stdout(), "{:<4} {seconds:>4} s | {line}", series.name()).ok();
         })?;
         Ok(Outcome::new(&report, tally))
     };

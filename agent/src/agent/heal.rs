@@ -260,6 +260,7 @@ impl Agent {
                 Finding::StateFile => self.store.write(port)?,
                 Finding::Entry { .. }
                 | Finding::Program(_)
+                | Finding::Driver(_)
                 | Finding::Link(_)
                 | Finding::Pin(_)
                 | Finding::Relocation { .. }

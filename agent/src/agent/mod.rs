@@ -25,6 +25,7 @@ mod limit;
 mod mappings;
 mod masquerade;
 mod migrate;
+mod native;
 mod orphan;
 mod outlets;
 mod outside;
@@ -60,8 +61,8 @@ use self::leases::Leases;
 use self::orphan::Orphan;
 use self::sockets::Sockets;
 use crate::bpf::expedite::Expedited;
-use crate::capacity::Ledger;
 use crate::capacity::speed::Speeds;
+use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
 use crate::nft::MasqueradeRule;
@@ -117,6 +118,8 @@ pub struct Agent {
     leases: Leases,
     /// Containers whose bridge was deleted.
     orphans: Vec<Orphan>,
+    /// Whether uplinks' drivers are to run a program, by the uplinks' names.
+    natives: BTreeMap<String, XdpMode>,
     /// What was moved from uplinks to their bridges, by the uplinks' names.
     relocations: BTreeMap<String, Relocation>,
     /// Why some of that could not be given back.
@@ -163,6 +166,7 @@ impl Agent {
             healing: Healing::new(config.repairs),
             leases: Leases::default(),
             orphans: Vec::new(),
+            natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),
             relocations: BTreeMap::new(),
             unreturned: BTreeMap::new(),
         };

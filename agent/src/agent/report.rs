@@ -9,11 +9,12 @@ use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{Count, PortCounters, STATION_HOST};
 use shunt_agent_api::{
     AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
-    ProgramReport, Traffic, VlanReport,
+    ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::Hook;
+use crate::bpf::native;
 use crate::kernel::KernelError;
 use crate::mac;
 use crate::registry::{Attachment, Bridge, Trunk};
@@ -38,7 +39,11 @@ impl Agent {
             attachments: self.registry.len(),
             repairs: self.healing.repairs,
             flow_evictions: self.flow_evictions(),
-            programs: hooks.map(|hook| self.program_report(&hook)).chain(self.sockets.reports()).collect(),
+            programs: hooks
+                .map(|hook| self.program_report(&hook))
+                .chain(self.registry.uplinks.values().filter_map(|uplink| self.native_report(uplink)))
+                .chain(self.sockets.reports())
+                .collect(),
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
             bridge_uplinks: self.registry.uplinks.values().map(|it| self.bridge_uplink_report(it)).collect(),
             relocations: self.relocation_reports(),
@@ -67,6 +72,12 @@ impl Agent {
             mode: self.kernel.mode(hook),
             id: self.kernel.program_id(hook),
         }
+    }
+
+    fn native_report(&self, uplink: &Uplink) -> Option<ProgramReport> {
+        let id = self.kernel.native(uplink)?;
+        let (name, ifname) = (native::NAME.to_owned(), uplink.link.name.clone());
+        Some(ProgramReport { name, ifname, mode: ProgramMode::Xdp, id })
     }
 
     /// A [`PortReport`] per attachment, in the order of their keys.

@@ -16,7 +16,8 @@ use shunt_agent_api::{PortMapping, Protocol};
 
 use super::{Agent, Refusal};
 use crate::bpf::maps::lookup;
-use crate::explain::live_tables::{LiveTables, LookupError, Times};
+use crate::explain::live_tables::{LiveTables, Times};
+use crate::explain::lookup_error::LookupError;
 use crate::kernel::KernelError;
 use crate::netlink::RequestSocket;
 use crate::netlink::connected::{Connected, Sockets};

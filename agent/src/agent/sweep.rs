@@ -124,6 +124,7 @@ impl Agent {
 
     fn sweep_beyond(&mut self) -> Result<(), KernelError> {
         let uplinks = &self.registry.uplinks;
+        self.kernel.sweep_natives(|ifindex| uplinks.contains_key(&ifindex))?;
         self.kernel.sweep_uplinks(|ifindex| uplinks.contains_key(&ifindex))?;
         self.kernel.sweep_learned(|bridge, ifindex| {
             uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)

@@ -115,9 +115,11 @@ impl Agent {
             self.begin_relocation(uplink)?;
         }
         if self.is_relocating(uplink) {
-            return self.relocate(uplink);
+            self.relocate(uplink)?;
+            return self.serve_native(uplink);
         }
-        Ok(self.kernel.enslave_uplink(uplink)?)
+        self.kernel.enslave_uplink(uplink)?;
+        self.serve_native(uplink)
     }
 
     /// Lets the uplink go that an attachment named, which is gone, if no other on its bridge does.
@@ -148,10 +150,10 @@ impl Agent {
     }
 
     fn take_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
-        let _both_at_once = self.kernel.expedite();
+        let _all_at_once = self.kernel.expedite();
+        let mut errors: Vec<_> = self.kernel.detach_native(uplink.link.index).err().into_iter().collect();
         let hooks = uplink.hooks();
-        let mut errors: Vec<_> =
-            hooks.iter().filter_map(|hook| self.kernel.detach_wholly(hook).err()).collect();
+        errors.extend(hooks.iter().filter_map(|hook| self.kernel.detach_wholly(hook).err()));
         // Without its entry a program that is still there would shut the interface, which may be the node's way out.
         if errors.is_empty() {
             errors.extend(self.kernel.erase_uplink(uplink));

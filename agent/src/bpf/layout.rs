@@ -42,11 +42,14 @@ impl fmt::Display for Shape {
 /// A key of `SUBNETS`: `struct bpf_lpm_trie_key` (linux/bpf.h).
 type SubnetPrefix = (u32, abi::policer::SubnetKey);
 
+/// Bytes of `struct bpf_devmap_val` (linux/bpf.h): an ifindex, and a program.
+const DEVMAP_VALUE: u32 = 8;
+
 /// [`Shape::entries`] of a map that is as large as the machine that it was made on wanted it.
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 20] = [
+pub const MAPS: [(&str, Shape); 21] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -54,6 +57,10 @@ pub const MAPS: [(&str, Shape); 20] = [
     ("TAGGED", Shape::new::<abi::PortKey, vlan::TaggedVlans>(MapType::Hash, vlan::MAX_MEMBERS)),
     ("LEARNED", Shape::new::<abi::StationKey, learning::Learned>(MapType::Hash, learning::MAX_LEARNED)),
     ("UPLINKS", Shape::new::<abi::PortKey, learning::Learning>(MapType::Hash, learning::MAX_UPLINKS)),
+    (
+        "NICS",
+        Shape { kind: MapType::DevMapHash, key: 4, value: DEVMAP_VALUE, entries: learning::MAX_UPLINKS },
+    ),
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),

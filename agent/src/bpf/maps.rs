@@ -1,7 +1,9 @@
 //! The maps, each under its type.
 
 use aya::maps::lpm_trie::LpmTrie;
-use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::maps::{
+    Array, DevMapHash, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues,
+};
 use aya::{Ebpf, Pod};
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
@@ -48,6 +50,8 @@ pub struct Maps {
     pub learned: HashMap<MapData, StationKey, Learned>,
     /// What has been learned by each uplink.
     pub uplinks: HashMap<MapData, PortKey, Learning>,
+    /// The uplinks whose drivers take frames from each other.
+    pub nics: DevMapHash<MapData>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Which of the node's ports lead to containers.
@@ -90,6 +94,7 @@ impl Maps {
             tagged: take(ebpf, "TAGGED")?,
             learned: take(ebpf, "LEARNED")?,
             uplinks: take(ebpf, "UPLINKS")?,
+            nics: take(ebpf, "NICS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,

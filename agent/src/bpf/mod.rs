@@ -10,6 +10,7 @@ pub mod hook;
 pub mod layout;
 pub mod maps;
 pub mod mount;
+pub mod native;
 pub mod object;
 pub mod pins;
 pub mod probe;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::{fs, io};
 
-use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier};
+use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
 use super::decisions;
@@ -12,8 +12,8 @@ use super::hook::{Program, ProgramSet};
 use super::layout::{self, LayoutError};
 use super::maps::{Maps, MapsError};
 use super::pins::Pins;
-use super::room;
 use super::socket::{SocketProgram, netns_cookie};
+use super::{native, room};
 
 /// `build.rs` puts it there.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
@@ -153,6 +153,21 @@ impl Programs {
             Some(earlier) => Ok(earlier),
             None => classifier(&mut self.ebpf, program),
         }
+    }
+
+    /// The program of uplinks' drivers and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Missing`], [`ObjectError::Program`].
+    pub fn native(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
+        let refused = |source| ObjectError::Program { name: native::NAME, source };
+        let found = self.ebpf.program_mut(native::NAME).ok_or(ObjectError::Missing(native::NAME))?;
+        let loaded: &mut Xdp = found.try_into().map_err(refused)?;
+        if loaded.fd().is_err() {
+            loaded.load().map_err(refused)?;
+        }
+        let id = loaded.info().map_err(refused)?.id();
+        Ok((loaded, id))
     }
 
     /// A program on sockets and its id, loaded now if it is not yet.

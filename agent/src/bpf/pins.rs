@@ -1,6 +1,6 @@
 //! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
-//! `…/members/<program>`, `…/interfaces/<program>`, `…/uplinks/<program>`, `…/links/<program>-<ifindex>` and
-//! `…/sockets/<program>` (links, too).
+//! `…/members/<program>`, `…/interfaces/<program>`, `…/uplinks/<program>`, `…/links/<program>-<ifindex>`,
+//! `…/nics/<ifindex>` and `…/sockets/<program>` (links, too).
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -53,7 +53,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "sockets"]
+        ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "nics", "sockets"]
             .into_iter()
             .try_for_each(|name| make(&self.root.join(name)))
     }
@@ -83,6 +83,23 @@ impl Pins {
     /// Where a link is pinned.
     pub fn link(&self, program: Program, ifindex: u32) -> PathBuf {
         self.root.join("links").join(format!("{}-{ifindex}", program.name()))
+    }
+
+    /// Where the link of an uplink's driver is pinned.
+    pub fn nic(&self, ifindex: u32) -> PathBuf {
+        self.root.join("nics").join(ifindex.to_string())
+    }
+
+    /// The interfaces whose drivers' links are pinned.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn nics(&self) -> io::Result<Vec<u32>> {
+        let mut ifindexes = Vec::new();
+        for entry in fs::read_dir(self.root.join("nics"))? {
+            ifindexes.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+        }
+        Ok(ifindexes)
     }
 
     /// Where the link of a program on sockets is pinned.

@@ -3,7 +3,7 @@
 //! All sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
 //! leaves the others' parts out. A node without restrictions pays for one set only.
 
-use aya::programs::{CgroupSockAddr, SchedClassifier};
+use aya::programs::{CgroupSockAddr, SchedClassifier, Xdp};
 
 use super::hook::{Program, ProgramSet};
 use super::object::{self, ObjectError, Programs};
@@ -42,6 +42,17 @@ impl ProgramSets {
         match programs {
             Some(programs) => programs.get(program),
             none => none.insert(object::load_set(&self.pins, set)?).get(program),
+        }
+    }
+
+    /// The program of uplinks' drivers and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError`].
+    pub fn native(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
+        match &mut self.uplinks {
+            Some(uplinks) => uplinks.native(),
+            none => none.insert(object::load_set(&self.pins, ProgramSet::Uplinks)?).native(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A frame in memory as a [`Packet`], as the kernel would hand it to a program.
 
 use dataplane::address::Mac;
-use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
+use dataplane::packet::{Header, Mending, NoRoom, Packet, Readable, Tag};
 use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
@@ -49,17 +49,9 @@ impl Frame {
     }
 }
 
-impl Packet for Frame {
+impl Readable for Frame {
     fn length(&self) -> u32 {
         self.bytes.len() as u32
-    }
-
-    fn segment_size(&self) -> u32 {
-        0
-    }
-
-    fn origin(&self) -> u32 {
-        self.origin
     }
 
     fn tag(&self) -> Option<Tag> {
@@ -69,6 +61,16 @@ impl Packet for Frame {
     fn load<T: Header>(&self, offset: u32) -> Option<T> {
         const { T::FITS };
         T::read_from_prefix(self.bytes.get(offset as usize..)?).ok().map(|(header, _)| header)
+    }
+}
+
+impl Packet for Frame {
+    fn segment_size(&self) -> u32 {
+        0
+    }
+
+    fn origin(&self) -> u32 {
+        self.origin
     }
 
     fn linearize(&mut self, _bytes: u32) -> bool {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use aya::Pod;
 use aya::maps::lpm_trie::Key;
-use aya::maps::{HashMap as BpfHashMap, MapData, MapError};
+use aya::maps::{HashMap as BpfHashMap, MapData};
 use dataplane::Tables;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
@@ -21,26 +21,11 @@ use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use dataplane::translate::connection::{Direction, Shown};
 
 use super::asked::Asked;
+use super::lookup_error::LookupError;
 use crate::bpf::maps::{Maps, lookup};
 use crate::mac;
 use crate::netlink::route::{self, NextHop};
 use crate::netlink::{NetlinkError, RequestSocket, link, listener};
-
-/// Why the maps could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LookupError {
-    /// A map.
-    #[error("map {map}: {source}")]
-    Map {
-        /// Which.
-        map: &'static str,
-        /// aya's word.
-        source: MapError,
-    },
-    /// The routes.
-    #[error(transparent)]
-    Route(#[from] NetlinkError),
-}
 
 /// The maps for one program on one interface.
 pub struct LiveTables<'a> {
@@ -166,6 +151,11 @@ impl Tables for LiveTables<'_> {
     }
 
     fn note_heard(&self, _: &PortKey, _: Heard) {}
+
+    /// The journeys of the stack are explained: a driver's says nothing that they would not.
+    fn takes(&self, _: u32) -> bool {
+        false
+    }
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         let called = format!("{}, {}", self.name(key.bridge), ip(key.address));

@@ -8,16 +8,18 @@ pub mod asked;
 pub mod frame;
 pub mod itinerary;
 pub mod live_tables;
+pub mod lookup_error;
 pub mod sketch;
 
-use dataplane::packet::Packet;
+use dataplane::packet::Readable;
 use dataplane::parse::{self, Network};
 use dataplane::port::Missing;
 use dataplane::{Delivery, Verdict, Way, answer, errors, journey, vlan};
 use shunt_agent_api::StageReport;
 
 use self::frame::Frame;
-use self::live_tables::{LiveTables, LookupError};
+use self::live_tables::LiveTables;
+use self::lookup_error::LookupError;
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::mac;
 

@@ -57,6 +57,8 @@ pub enum Finding {
     },
     /// A program is not attached.
     Program(Hook),
+    /// The driver of the uplink with this name does not run its program any more.
+    Driver(String),
     /// A limit, in these words.
     Limit(String),
     /// A map or a program is pinned no more.
@@ -92,6 +94,7 @@ impl fmt::Display for Finding {
             Self::Program(hook) => {
                 write!(f, "the program {} is not attached to {}", hook.program.name(), hook.ifname)
             }
+            Self::Driver(name) => write!(f, "the driver of {name} does not run its program"),
             Self::Limit(how) => f.write_str(how),
             Self::Pin(path) => write!(f, "the pin {} is gone", path.display()),
             Self::StateFile => f.write_str("its state file is missing or altered"),

@@ -15,6 +15,7 @@ mod locals;
 pub(crate) mod mappings;
 mod masquerades;
 mod members;
+mod native;
 mod pinned;
 mod relocation;
 mod sockets;
@@ -39,6 +40,7 @@ use crate::bpf::hook::{Hook, Program};
 use crate::bpf::layout;
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
+use crate::bpf::native::NativeError;
 use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
@@ -91,6 +93,14 @@ pub enum KernelError {
         /// What happened.
         source: TcxError,
     },
+    /// A driver does not run its program.
+    #[error("XDP on {ifname}: {source}")]
+    Native {
+        /// Which.
+        ifname: String,
+        /// What happened.
+        source: NativeError,
+    },
     /// A filter was refused.
     #[error("{hook}: {source}")]
     Clsact {
@@ -131,6 +141,8 @@ pub struct Kernel {
     way: Way,
     /// How each program is attached.
     modes: HashMap<(Program, u32), ProgramMode>,
+    /// The uplinks whose drivers run a program, and the kernel's ids of it.
+    natives: HashMap<u32, u32>,
     route: RequestSocket,
     grace_periods: GracePeriods,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
@@ -168,6 +180,7 @@ impl Kernel {
             map_ids,
             way,
             modes,
+            natives: HashMap::new(),
             route,
             grace_periods,
             begins_masquerading: false,

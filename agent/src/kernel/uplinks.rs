@@ -81,6 +81,7 @@ impl Kernel {
         for hook in uplink.hooks() {
             findings.extend(self.audit_program(&hook)?);
         }
+        self.audit_native(uplink, &mut findings);
         Ok(findings)
     }
 }

@@ -1,5 +1,7 @@
 //! The debug build of the programs, loaded, with the golden world in its maps and under its feet.
 
+mod driver;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
             ProgramMode::Clsact => {
                 node.namespace().command("tc", &["qdisc", "del", "dev", &program.ifname, "clsact"]).ok();
             }
-            ProgramMode::Xdp | ProgramMode::Cgroup => unreachable!("there are none of these yet"),
+            ProgramMode::Xdp | ProgramMode::Cgroup => unreachable!("no port has one of these"),
         }
     }
 }

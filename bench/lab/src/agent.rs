@@ -49,6 +49,11 @@ impl Agent {
         self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
     }
 
+    /// Has it started with these as well from now on.
+    pub fn also_say(&mut self, arguments: &[&str]) {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    }
+
     /// Has it started from another build from now on, and says from which it was.
     pub fn replace_program(&mut self, program: PathBuf) -> PathBuf {
         std::mem::replace(&mut self.program, program)

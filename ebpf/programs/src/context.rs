@@ -5,7 +5,7 @@ use aya_ebpf::helpers::generated::{
     bpf_csum_update, bpf_l4_csum_replace, bpf_skb_store_bytes, bpf_skb_vlan_pop, bpf_skb_vlan_push,
 };
 use aya_ebpf::programs::TcContext;
-use dataplane::packet::{Header, Mending, Packet, Tag};
+use dataplane::packet::{Header, Mending, Packet, Readable, Tag};
 use dataplane::translate::checksum::Change;
 use dataplane::translate::ports_mending::PortsMending;
 use zerocopy::IntoBytes;
@@ -88,22 +88,10 @@ impl Skb {
     }
 }
 
-impl Packet for Skb {
+impl Readable for Skb {
     #[inline(always)]
     fn length(&self) -> u32 {
         self.ctx.len()
-    }
-
-    #[inline(always)]
-    fn segment_size(&self) -> u32 {
-        // SAFETY: as in `ifindex`.
-        unsafe { (*self.ctx.skb.skb).gso_size }
-    }
-
-    #[inline(always)]
-    fn origin(&self) -> u32 {
-        // SAFETY: as in `ifindex`.
-        unsafe { (*self.ctx.skb.skb).ingress_ifindex }
     }
 
     #[inline(always)]
@@ -131,6 +119,20 @@ impl Packet for Skb {
         // SAFETY: it lies between data and data_end, any bytes make a `T`, and a frame's even address and our even
         // offsets are all the alignment that a `T` may want.
         Some(unsafe { *(start as *const T) })
+    }
+}
+
+impl Packet for Skb {
+    #[inline(always)]
+    fn segment_size(&self) -> u32 {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).gso_size }
+    }
+
+    #[inline(always)]
+    fn origin(&self) -> u32 {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).ingress_ifindex }
     }
 
     #[inline(always)]

@@ -5,8 +5,9 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::Array;
 use aya_log_ebpf::debug;
+use dataplane::Verdict;
 use dataplane::abi::Decision;
-use dataplane::{Packet, Verdict};
+use dataplane::packet::Readable as _;
 
 use crate::context::Skb;
 

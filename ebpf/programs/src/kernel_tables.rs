@@ -1,6 +1,7 @@
 //! The kernel's maps as [`Tables`].
 
 use aya_ebpf::bindings::__sk_buff;
+use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
 use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
 use aya_ebpf::maps::lpm_trie::Key;
 use dataplane::Tables;
@@ -21,7 +22,7 @@ use dataplane::translate::connection::{Direction, Shown};
 use crate::context::Skb;
 use crate::maps::{
     ADDRESSES, COUNTERS, DROPS, FDB, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS, KERNEL_FLOWS, LEARNED,
-    LOCALS, MAPPINGS, MASQUERADES, MEMBERS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    LOCALS, MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::{looping, neighbor, sockets_of_node};
 
@@ -101,6 +102,11 @@ impl Tables for KernelTables {
                 Heard::Again | Heard::Still => {}
             }
         }
+    }
+
+    #[inline(always)]
+    fn takes(&self, ifindex: u32) -> bool {
+        NICS.redirect(ifindex, u64::from(XDP_PASS)) == Ok(XDP_REDIRECT)
     }
 
     #[inline(always)]

@@ -13,13 +13,14 @@ mod kernel_tables;
 mod looping;
 mod maps;
 mod neighbor;
+mod nic;
 mod ports_note;
 mod sockets;
 mod sockets_of_node;
 
 use aya_ebpf::Global;
-use aya_ebpf::macros::classifier;
-use aya_ebpf::programs::TcContext;
+use aya_ebpf::macros::{classifier, xdp};
+use aya_ebpf::programs::{TcContext, XdpContext};
 use dataplane::port::Missing;
 use dataplane::{PassReason, Verdict, journey, vlan};
 
@@ -124,6 +125,14 @@ pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     let verdict = vlan::to_trunk(&mut packet, here, &tables);
     action::take(&packet, verdict)
+}
+
+/// XDP of a bridge's uplink, in its driver.
+#[xdp]
+pub(crate) fn from_nic(ctx: XdpContext) -> u32 {
+    let frame = nic::Frame::new(ctx);
+    let here = frame.ifindex();
+    nic::action(vlan::from_nic(&frame, here, &KernelTables::without_packet()))
 }
 
 /// tc ingress of a bridge's uplink.

@@ -3,7 +3,7 @@
 use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::LpmTrie;
-use aya_ebpf::maps::{Array, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use aya_ebpf::maps::{Array, DevMapHash, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
@@ -51,6 +51,11 @@ pub(crate) static LEARNED: HashMap<StationKey, Learned> =
 /// What has been learned by each uplink. The agent makes and clears an entry with the uplink, `learn` counts in it.
 #[map]
 pub(crate) static UPLINKS: HashMap<PortKey, Learning> = HashMap::with_max_entries(MAX_UPLINKS, 0);
+
+/// The uplinks whose drivers take frames from each other, by ifindex. The agent adds one once its own program is there, and
+/// clears it before; `from_nic` asks it.
+#[map]
+pub(crate) static NICS: DevMapHash = DevMapHash::with_max_entries(MAX_UPLINKS, 0);
 
 /// Flows that are the kernel's for life. `notice`, `path` and the agent write it, `path` reads it; the least recently
 /// used go when it is full.

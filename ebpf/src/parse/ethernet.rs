@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::Unreadable;
 use crate::address::Mac;
-use crate::packet::{Packet, Tag};
+use crate::packet::{Readable, Tag};
 
 /// Tags that are looked behind.
 pub const MAX_TAGS: usize = 2;
@@ -76,7 +76,7 @@ impl Frame {
 
 /// The tag outside all others, wherever it is; none on an untagged frame.
 #[inline(always)]
-pub fn outermost<P: Packet>(packet: &P, frame: &Frame) -> Option<Tag> {
+pub fn outermost<P: Readable>(packet: &P, frame: &Frame) -> Option<Tag> {
     if frame.tag.is_some() || frame.inline_tags == 0 {
         return frame.tag;
     }
@@ -92,7 +92,7 @@ pub fn outermost<P: Packet>(packet: &P, frame: &Frame) -> Option<Tag> {
 /// # Errors
 /// [`Unreadable::Truncated`] for a frame that ends inside the header or inside a tag.
 #[inline(always)]
-pub fn frame<P: Packet>(packet: &P) -> Result<Frame, Unreadable> {
+pub fn frame<P: Readable>(packet: &P) -> Result<Frame, Unreadable> {
     let header: Header = packet.load(0).ok_or(Unreadable::Truncated)?;
     let mut frame = Frame {
         destination: header.destination,

@@ -2,7 +2,7 @@
 
 use crate::Tables;
 use crate::abi::{Port, PortKey};
-use crate::packet::{Packet, Tag};
+use crate::packet::{Readable, Tag};
 use crate::parse::{self, Frame};
 use crate::verdict::{DropReason, Stop};
 
@@ -35,7 +35,7 @@ impl Vlan {
 /// Drops what is in no VLAN that the port may send in, service tags, and tags within tags: taking the outer one off would turn the
 /// inner one into another VLAN's.
 #[inline(always)]
-pub(super) fn classify<P: Packet, T: Tables>(
+pub(super) fn classify<P: Readable, T: Tables>(
     packet: &P,
     frame: &Frame,
     port: &Port,

@@ -10,11 +10,13 @@ mod classify;
 mod flood;
 mod form;
 mod interface;
+mod nic;
 mod uplink;
 
 pub use classify::Vlan;
 pub use form::Form;
 pub use interface::{from_interface, from_trunk, to_trunk};
+pub use nic::from_nic;
 pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;

@@ -4,16 +4,17 @@
 //!
 //! | journey | hook | stages |
 //! |---|---|---|
+//! | [`super::from_nic`] | XDP of the uplink | port → parse → admit → classify → learn → find → form → deliver |
 //! | [`from_uplink`] | tc ingress of the uplink | port → parse → admit → classify → learn → find, or flood → path → form → deliver |
 //! | [`to_uplink`] | tc egress of the uplink | port → parse → drop what was tagged and not judged → notice |
 
-use super::{Destination, classify, flood, formed};
+use super::{Destination, Vlan, classify, flood, formed};
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{Port, PortKey, StationKey};
-use crate::packet::Packet;
+use crate::abi::{Port, PortKey, Station, StationKey};
+use crate::packet::{Packet, Readable};
 use crate::parse::{self, Frame};
 use crate::port::Missing;
-use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::verdict::{DropReason, PassReason, Stop, Verdict};
 use crate::{Tables, count, deliver, find, learn, notice, path, port};
 
 /// The bits of a tag that are the VLAN.
@@ -46,43 +47,66 @@ fn inwards<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Destination, Stop> {
     let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    match addressee(packet, &frame, here, port, tables)? {
+        Addressee::Everybody(vlan) => Ok(Destination::Everybody(vlan)),
+        Addressee::InVlan(station, vlan) => {
+            formed(packet, vlan, &station, tables)?;
+            Ok(Destination::One(deliver::into_container(packet, &station)))
+        }
+        Addressee::Bridged(station) => {
+            let receiver =
+                tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
+            path::ours(packet, &frame, &receiver, tables)?;
+            deliver::fits(packet, &station)?;
+            Ok(Destination::One(deliver::into_container(packet, &station)))
+        }
+    }
+}
+
+/// For whom a frame is that came in by an uplink.
+pub(super) enum Addressee {
+    /// A station of its VLAN.
+    InVlan(Station, Vlan),
+    /// A station of the kernel's bridge.
+    Bridged(Station),
+    /// Every member of its VLAN.
+    Everybody(Vlan),
+}
+
+/// For whom a frame is that came in by the uplink `here`; whoever sent it has been heard.
+///
+/// # Errors
+/// Drops what nobody may send there. Passes what is the kernel's bridge's: what comes untagged and is for no known station.
+#[inline(always)]
+pub(super) fn addressee<P: Readable, T: Tables>(
+    packet: &P,
+    frame: &Frame,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Addressee, Stop> {
     if !frame.source.is_valid_source() {
         return Err(Stop::Drop(DropReason::SourceInvalid));
     }
-    match parse::outermost(packet, &frame) {
-        None => into_bridge(packet, &frame, here, port, tables).map(Destination::One),
+    match parse::outermost(packet, frame) {
+        None => {
+            from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, 0, here, tables)?;
+            find::station(frame, port, here, tables).map(Addressee::Bridged)
+        }
         // A priority and no VLAN: whoever gets it takes that off.
         Some(tag) if !tag.is_service() && tag.tci() & VID == 0 => Err(Stop::Pass(PassReason::Tagged)),
-        Some(_) => into_vlan(packet, &frame, here, port, tables),
+        Some(_) => in_vlan(packet, frame, here, port, tables),
     }
 }
 
-/// An untagged frame: a known container's is delivered, everything else is the kernel's bridge's.
 #[inline(always)]
-fn into_bridge<P: Packet, T: Tables>(
-    packet: &mut P,
+fn in_vlan<P: Readable, T: Tables>(
+    packet: &P,
     frame: &Frame,
     here: u32,
     port: &Port,
     tables: &T,
-) -> Result<Delivery, Stop> {
-    from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, 0, here, tables)?;
-    let station = find::station(frame, port, here, tables)?;
-    let receiver =
-        tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
-    path::ours(packet, frame, &receiver, tables)?;
-    deliver::fits(packet, &station)?;
-    Ok(deliver::into_container(packet, &station))
-}
-
-#[inline(always)]
-fn into_vlan<P: Packet, T: Tables>(
-    packet: &mut P,
-    frame: &Frame,
-    here: u32,
-    port: &Port,
-    tables: &T,
-) -> Result<Destination, Stop> {
+) -> Result<Addressee, Stop> {
     let vlan = classify::classify(packet, frame, port, here, tables)?;
     if frame.destination.is_reserved() {
         return Err(Stop::Drop(DropReason::ReservedGroup));
@@ -95,16 +119,15 @@ fn into_vlan<P: Packet, T: Tables>(
     )?;
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
     if frame.destination.is_group() {
-        return Ok(Destination::Everybody(vlan));
+        return Ok(Addressee::Everybody(vlan));
     }
     let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
-        return Ok(Destination::Everybody(vlan));
+        return Ok(Addressee::Everybody(vlan));
     };
     if station.ifindex == here {
         return Err(Stop::Drop(DropReason::Hairpin));
     }
-    formed(packet, vlan, &station, tables)?;
-    Ok(Destination::One(deliver::into_container(packet, &station)))
+    Ok(Addressee::InVlan(station, vlan))
 }
 
 /// Lets a frame in unless its sender's place is on this node: a container is nowhere else, whatever a wire says. Anybody else is

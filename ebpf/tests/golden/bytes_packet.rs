@@ -1,6 +1,6 @@
 //! A frame in memory as a [`Packet`].
 
-use dataplane::packet::{Header, Mending, NoRoom, Packet, Tag};
+use dataplane::packet::{Header, Mending, NoRoom, Packet, Readable, Tag};
 use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
@@ -39,17 +39,9 @@ impl BytesPacket {
     }
 }
 
-impl Packet for BytesPacket {
+impl Readable for BytesPacket {
     fn length(&self) -> u32 {
         self.bytes.len() as u32
-    }
-
-    fn segment_size(&self) -> u32 {
-        self.segment_size
-    }
-
-    fn origin(&self) -> u32 {
-        self.origin
     }
 
     fn tag(&self) -> Option<Tag> {
@@ -60,6 +52,16 @@ impl Packet for BytesPacket {
         const { T::FITS };
         let readable = &self.bytes[..self.readable.min(self.bytes.len())];
         T::read_from_prefix(readable.get(offset as usize..)?).ok().map(|(header, _)| header)
+    }
+}
+
+impl Packet for BytesPacket {
+    fn segment_size(&self) -> u32 {
+        self.segment_size
+    }
+
+    fn origin(&self) -> u32 {
+        self.origin
     }
 
     fn linearize(&mut self, bytes: u32) -> bool {

@@ -1,7 +1,9 @@
 //! A third bridge, all of whose ports are in VLANs.
 
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
-use dataplane::abi::{AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP};
+use dataplane::abi::{
+    AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP,
+};
 
 use super::world::{Place, container};
 use super::{interfaces, uplinks};
@@ -63,6 +65,6 @@ pub fn tagged() -> Vec<(PortKey, TaggedVlans)> {
     [(4004, &[10, 20, 30][..]), (4005, &[10]), (4007, &[10])]
         .into_iter()
         .map(|(ifindex, vids)| (PortKey { ifindex }, TaggedVlans::of(vids)))
-        .chain([uplinks::tagged()])
+        .chain(uplinks::tagged())
         .collect()
 }

@@ -28,6 +28,7 @@ pub struct MemoryTables {
     pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
     pub stations: BTreeMap<StationKey, Station>,
+    pub nics: BTreeSet<u32>,
     pub addresses: BTreeMap<AddressKey, Owner>,
     pub members: BTreeMap<MemberKey, Member>,
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
@@ -57,6 +58,7 @@ impl MemoryTables {
         Self {
             ports: RefCell::new(world::ports().into_iter().collect()),
             stations: world::stations().into_iter().collect(),
+            nics: uplinks::NICS.into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
@@ -134,6 +136,10 @@ impl Tables for MemoryTables {
                 Heard::Again | Heard::Still => {}
             }
         }
+    }
+
+    fn takes(&self, ifindex: u32) -> bool {
+        self.nics.contains(&ifindex)
     }
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {

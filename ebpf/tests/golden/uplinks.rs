@@ -39,9 +39,12 @@ pub fn members() -> impl Iterator<Item = (MemberKey, Member)> {
     })
 }
 
-pub fn tagged() -> (PortKey, TaggedVlans) {
-    (PortKey { ifindex: 6001 }, TaggedVlans::of(&(1..=4094).collect::<Vec<_>>()))
+pub fn tagged() -> [(PortKey, TaggedVlans); 2] {
+    NICS.map(|ifindex| (PortKey { ifindex }, TaggedVlans::of(&(1..=4094).collect::<Vec<_>>())))
 }
+
+/// The uplinks, whose drivers run programs.
+pub const NICS: [u32; 2] = [6001, 6006];
 
 /// Stations beyond the uplinks: one heard a while ago, one just now, one long ago, one by the other uplink, one in a VLAN.
 pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {

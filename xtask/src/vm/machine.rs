@@ -83,6 +83,7 @@ impl Machine<'_> {
             .args(["-object", &format!("memory-backend-memfd,id=memory,size={MEMORY},share=on")])
             .args(["-chardev", &format!("socket,id=files,path={socket},abstract=on,tight=on")])
             .args(["-device", "vhost-user-fs-pci,queue-size=1024,chardev=files,tag=hostroot"])
+            .args(network_cards())
             .args(["-serial", "stdio", "-serial"])
             .arg(format!("file:{}", self.report.display()))
             .arg("-kernel")
@@ -92,6 +93,19 @@ impl Machine<'_> {
             .args(["-append", KERNEL_LINE]);
         spawn(qemu.stdin(Stdio::null()).stdout(Stdio::piped()))
     }
+}
+
+/// Two wires, with a network card at both ends of each: hardware that tests may take programs into. Their addresses say which is
+/// which, and that they are the tests'.
+fn network_cards() -> Vec<String> {
+    let mut words = Vec::new();
+    for (wire, end) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let card = format!("card{wire}{end}");
+        words.extend(["-netdev".to_owned(), format!("hubport,id={card},hubid={wire}")]);
+        let address = format!("52:54:00:77:{wire:02x}:{end:02x}");
+        words.extend(["-device".to_owned(), format!("virtio-net-pci,netdev={card},mac={address},romfile=")]);
+    }
+    words
 }
 
 /// An abstract socket, which is in no directory and goes with its last user.

@@ -1,0 +1,55 @@
+//! Whether an uplink's own driver takes frames from wire to wire, before the stack makes anything of them.
+
+use super::uplink::unusable;
+use super::{Agent, Refusal};
+use crate::capacity::XdpMode;
+use crate::uplink::Uplink;
+
+impl Agent {
+    /// Has the driver run the program, if that is wanted and nothing is in the way.
+    ///
+    /// # Errors
+    /// The driver cannot, and has to (`xdp = "native"`).
+    pub(super) fn serve_native(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+        let name = &uplink.link.name;
+        let wanted = self.natives.get(name).copied().unwrap_or_default();
+        let obstacle = match wanted {
+            XdpMode::Off => Some("its configuration says so".to_owned()),
+            XdpMode::Auto | XdpMode::Native => self.obstacle(uplink, wanted)?,
+        };
+        let obstacle = match obstacle {
+            Some(obstacle) => {
+                self.kernel.detach_native(uplink.link.index)?;
+                obstacle
+            }
+            None => match self.kernel.attach_native(uplink) {
+                Ok(()) => return Ok(()),
+                Err(error) => error.to_string(),
+            },
+        };
+        if wanted == XdpMode::Native {
+            return Err(unusable(name, format!("cannot run XDP in its driver: {obstacle}")));
+        }
+        tracing::debug!(uplink = %name, obstacle, "no XDP");
+        Ok(())
+    }
+
+    /// What is in the way; none is left for the driver to say.
+    fn obstacle(&mut self, uplink: &Uplink, wanted: XdpMode) -> Result<Option<String>, Refusal> {
+        let index = uplink.link.index;
+        let kind = self.kernel.kind(index)?.map(|kind| kind.kind).unwrap_or_default();
+        if !kind.is_empty() {
+            // A veth loses its large packets by it, which cost it four fifths of its throughput.
+            return Ok(Some(format!("it is a {kind} and no hardware")));
+        }
+        if self.kernel.others(index)?.filters {
+            return Ok(Some("others filter what comes in there, and would not see all of it".to_owned()));
+        }
+        // A driver's program would take the frames of all VLANs for untagged ones.
+        if self.kernel.takes_tags_off(index)? && wanted == XdpMode::Native {
+            self.kernel.leave_tags(index)?;
+        }
+        let takes = self.kernel.takes_tags_off(index)?;
+        Ok(takes.then(|| "its hardware takes VLAN tags off (`ethtool -K` … `rxvlan off`)".to_owned()))
+    }
+}

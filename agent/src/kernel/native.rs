@@ -1,0 +1,103 @@
+//! The program of an uplink's driver, and which drivers take frames from each other.
+
+use aya::maps::MapError;
+use aya::maps::xdp::XdpMapError;
+
+use super::{Finding, Kernel, KernelError, in_map};
+use crate::bpf::{native, tcx};
+use crate::netlink::ethtool::Ethtool;
+use crate::seams::{self, Seam};
+use crate::uplink::Uplink;
+
+const MAP: &str = "NICS";
+
+impl Kernel {
+    /// Has an uplink's driver run the program, and the others send to it.
+    ///
+    /// # Errors
+    /// The driver's or the kernel's.
+    pub fn attach_native(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let index = uplink.link.index;
+        let pin = self.pins.nic(index);
+        let (program, id) = self.programs.native()?;
+        let attached = native::attach(program, index, &pin);
+        attached.map_err(|source| KernelError::Native { ifname: uplink.link.name.clone(), source })?;
+        self.natives.insert(index, id);
+        seams::pass(Seam::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
+        self.maps.nics.insert(index, index, None, 0).map_err(|error| in_map(MAP)(plain(error)))
+    }
+
+    /// Takes that back; there may be nothing of it.
+    ///
+    /// # Errors
+    /// The kernel's or the file system's.
+    pub fn detach_native(&mut self, index: u32) -> Result<(), KernelError> {
+        let pin = self.pins.nic(index);
+        if self.natives.remove(&index).is_none() && !pin.exists() {
+            return Ok(());
+        }
+        seams::pass(Seam::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
+        match self.maps.nics.remove(index) {
+            // The kernel takes an entry away with its interface.
+            Err(MapError::KeyNotFound | MapError::ElementNotFound) | Ok(()) => {}
+            Err(MapError::SyscallError(error)) if is_absent(&error.io_error) => {}
+            Err(error) => return Err(in_map(MAP)(error)),
+        }
+        let detached = tcx::detach(&pin).map_err(native::NativeError::from);
+        detached.map_err(|source| KernelError::Native { ifname: format!("ifindex {index}"), source })
+    }
+
+    /// Whether a link's hardware takes VLAN tags off. One that does not say so does not.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn takes_tags_off(&mut self, index: u32) -> Result<bool, KernelError> {
+        Ok(Ethtool::open()?.takes_tags_off(index)?)
+    }
+
+    /// Tells it to leave them.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn leave_tags(&mut self, index: u32) -> Result<(), KernelError> {
+        Ok(Ethtool::open()?.leave_tags(index)?)
+    }
+
+    /// The kernel's id of the program that an uplink's driver runs, if it runs one.
+    pub fn native(&self, uplink: &Uplink) -> Option<u32> {
+        self.natives.get(&uplink.link.index).copied()
+    }
+
+    /// What of that is missing, where there was one.
+    pub(super) fn audit_native(&self, uplink: &Uplink, findings: &mut Vec<Finding>) {
+        let Some(id) = self.native(uplink) else { return };
+        let (index, name) = (uplink.link.index, &uplink.link.name);
+        if native::attached(&self.pins.nic(index)) != Some(id) {
+            findings.push(Finding::Driver(name.clone()));
+        }
+        if self.maps.nics.get(index, 0).is_err() {
+            findings.push(Finding::entry(MAP, name, None::<&u32>));
+        }
+    }
+
+    /// Takes the program out of all drivers but those of some interfaces.
+    ///
+    /// # Errors
+    /// The kernel's or the file system's.
+    pub fn sweep_natives(&mut self, is_uplink: impl Fn(u32) -> bool) -> Result<(), KernelError> {
+        let root = self.pins.root().to_path_buf();
+        let pinned = self.pins.nics().map_err(|source| KernelError::Pins { path: root, source })?;
+        pinned.into_iter().filter(|index| !is_uplink(*index)).try_for_each(|index| self.detach_native(index))
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
+}
+
+fn plain(error: XdpMapError) -> MapError {
+    match error {
+        XdpMapError::MapError(error) => error,
+        XdpMapError::ChainedProgramNotSupported => MapError::from(std::io::Error::other(error)),
+    }
+}
