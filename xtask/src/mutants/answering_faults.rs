@@ -38,8 +38,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-for-the-absent",
         file: "ebpf/src/answer/mod.rs",
-        find: "station.flags & STATION_PEER_UP != 0 && ",
-        replace: "",
+        find: "(station.flags & STATION_PEER_UP != 0).then_some(",
+        replace: "Some(",
         why: "a container whose link is down would seem to be there",
         judge: Judge::Host,
     },
