@@ -6,15 +6,24 @@ use crate::capacity::XdpMode;
 use crate::uplink::Uplink;
 
 impl Agent {
-    /// Has the driver run the program, if that is wanted and nothing is in the way.
+    /// Has the drivers of a bridge's uplinks run the program, as far as that is wanted and nothing is in the way. Which other
+    /// uplinks there are is a reason for each of them.
     ///
     /// # Errors
-    /// The driver cannot, and has to (`xdp = "native"`).
-    pub(super) fn serve_native(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+    /// A driver cannot, and has to (`xdp = "native"`).
+    pub(super) fn serve_natives(&mut self, bridge: u32) -> Result<(), Refusal> {
+        let uplinks: Vec<_> =
+            self.registry.uplinks.values().filter(|uplink| uplink.bridge.index == bridge).cloned().collect();
+        uplinks.iter().try_for_each(|uplink| self.serve_native(uplink, uplinks.len() == 1))
+    }
+
+    fn serve_native(&mut self, uplink: &Uplink, is_alone: bool) -> Result<(), Refusal> {
         let name = &uplink.link.name;
         let wanted = self.natives.get(name).copied().unwrap_or_default();
         let obstacle = match wanted {
             XdpMode::Off => Some("its configuration says so".to_owned()),
+            // It would judge twice what is for containers, for the sake of what it drops.
+            XdpMode::Auto if is_alone => Some("there is no other wire to forward to".to_owned()),
             XdpMode::Auto | XdpMode::Native => self.obstacle(uplink, wanted)?,
         };
         let obstacle = match obstacle {

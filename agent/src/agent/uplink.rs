@@ -116,10 +116,10 @@ impl Agent {
         }
         if self.is_relocating(uplink) {
             self.relocate(uplink)?;
-            return self.serve_native(uplink);
+            return self.serve_natives(uplink.bridge.index);
         }
         self.kernel.enslave_uplink(uplink)?;
-        self.serve_native(uplink)
+        self.serve_natives(uplink.bridge.index)
     }
 
     /// Lets the uplink go that an attachment named, which is gone, if no other on its bridge does.
@@ -159,6 +159,9 @@ impl Agent {
             errors.extend(self.kernel.erase_uplink(uplink));
         }
         self.registry.slots.give_back(uplink.slot);
+        if let Err(error) = self.serve_natives(uplink.bridge.index) {
+            tracing::warn!(bridge = %uplink.bridge.name, %error, "of the uplinks that are left");
+        }
         errors
     }
 

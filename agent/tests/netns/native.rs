@@ -102,6 +102,8 @@ fn from_wire_to_wire_the_drivers_take_everything_and_the_stack_sees_nothing_of_i
     for (id, uplink) in ["one", "two"].into_iter().zip(UPLINKS) {
         let network = wired.stage.network.clone();
         wired.stage.network = network.clone().with("uplink", json!(uplink));
+        // One wire alone leads nowhere.
+        assert_eq!(wired.native(), (Vec::new(), 0));
         add_in(&mut wired.stage, id, "vlan", json!(10));
         wired.stage.network = network;
     }
@@ -154,8 +156,8 @@ fn from_wire_to_wire_the_drivers_take_everything_and_the_stack_sees_nothing_of_i
 
     for sandbox in std::mem::take(&mut wired.stage.sandboxes) {
         sandbox.delete(&wired.stage.node, &wired.stage.network).unwrap();
+        assert_eq!(wired.native(), (Vec::new(), 0));
     }
-    assert_eq!(wired.native(), (Vec::new(), 0));
 }
 
 impl Wired {
