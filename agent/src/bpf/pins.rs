@@ -96,7 +96,12 @@ impl Pins {
     /// The file system's.
     pub fn nics(&self) -> io::Result<Vec<u32>> {
         let mut ifindexes = Vec::new();
-        for entry in fs::read_dir(self.root.join("nics"))? {
+        let entries = match fs::read_dir(self.root.join("nics")) {
+            // An older version had no use for it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ifindexes),
+            entries => entries?,
+        };
+        for entry in entries {
             ifindexes.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
         }
         Ok(ifindexes)

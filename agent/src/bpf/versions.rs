@@ -104,10 +104,10 @@ impl Older {
     /// [`VersionError::Pins`].
     pub fn carry_links(&self, ours: &Pins) -> Result<(), VersionError> {
         for link in self.pins.links().map_err(self.failed())? {
-            let place = ours.link(link.program, link.ifindex);
-            let moved =
-                if place.exists() { fs::remove_file(&link.path) } else { fs::rename(&link.path, &place) };
-            moved.map_err(self.failed())?;
+            carry(&link.path, &ours.link(link.program, link.ifindex)).map_err(self.failed())?;
+        }
+        for ifindex in self.pins.nics().map_err(self.failed())? {
+            carry(&self.pins.nic(ifindex), &ours.nic(ifindex)).map_err(self.failed())?;
         }
         Ok(())
     }
@@ -124,4 +124,8 @@ impl Older {
         let path = self.pins.root().to_path_buf();
         move |source| VersionError::Pins { path: path.clone(), source }
     }
+}
+
+fn carry(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() { fs::remove_file(from) } else { fs::rename(from, to) }
 }

@@ -4,9 +4,10 @@
 use std::fs;
 
 use serde_json::json;
+use shunt_agent::netlink::ethtool::Ethtool;
 use shunt_agent_api::ProgramMode;
 use shunt_lab::cni::Refusal;
-use shunt_lab::{Container, Conversation, Echo, Lacking, Namespace, Protocol, skip};
+use shunt_lab::{Container, Conversation, Echo, Lab, Lacking, Namespace, Protocol, skip};
 
 use crate::restrictions::tap;
 use crate::stage::Stage;
@@ -190,4 +191,20 @@ fn a_veth_has_no_driver_to_run_a_program_and_says_so_where_it_must() {
     assert_eq!(refusal.code, 104, "{refusal}");
     assert!(refusal.to_string().contains("it is a veth and no hardware"), "{refusal}");
     assert_eq!(stage.node.inventory().unwrap(), before);
+}
+
+/// A veth takes tags off as hardware does, and can be told to leave them.
+#[test]
+fn who_takes_tags_off_is_known_and_does_as_it_is_told() {
+    let lab = Lab::new().unwrap();
+    let (one, other) = (lab.namespace("one").unwrap(), lab.namespace("other").unwrap());
+    one.pair("eth0", &other, "eth0").unwrap();
+    let ask = || {
+        let index = nix::net::if_::if_nametoindex("eth0").unwrap();
+        let mut ethtool = Ethtool::open().unwrap();
+        let before = ethtool.takes_tags_off(index).unwrap();
+        ethtool.leave_tags(index).unwrap();
+        (before, ethtool.takes_tags_off(index).unwrap())
+    };
+    assert_eq!(one.enter(ask).unwrap(), (true, false));
 }
