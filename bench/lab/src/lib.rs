@@ -45,7 +45,7 @@ pub use measured::measured;
 pub use namespace::Namespace;
 pub use network::{Attachment, Network};
 pub use node::Node;
-pub use patience::patience;
+pub use patience::{is_emulated, patience};
 pub use sandbox::Sandbox;
 pub use skip::{Lacking, skip};
 pub use topology::{BareVeth, Path};

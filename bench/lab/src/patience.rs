@@ -9,7 +9,7 @@ pub fn patience(usual: Duration) -> Duration {
 }
 
 /// Whether the processor is said to be an emulated one.
-pub(crate) fn is_emulated() -> bool {
+pub fn is_emulated() -> bool {
     std::env::var_os("SHUNT_PATIENCE").is_some()
 }
 

@@ -57,6 +57,8 @@ const SUITES: [Kind; 5] = [
             ("soak::", RATES),
             ("five_thousand_addresses", "thousands of frames, for which an emulated processor takes minutes"),
             ("not_heard_for_long", "waits until the machine has run for five minutes"),
+            ("a_rule_lives_as_long", USER_SPACE),
+            ("check_compares_what", USER_SPACE),
             ("answered::", UNTRIED),
             ("masqueraded::", UNTRIED),
             ("relocated::", UNTRIED),
