@@ -42,6 +42,8 @@ mod masqueraded;
 mod masses;
 #[path = "netns/native.rs"]
 mod native;
+#[path = "netns/pinged.rs"]
+mod pinged;
 #[path = "netns/relocated.rs"]
 mod relocated;
 #[path = "netns/restrictions.rs"]

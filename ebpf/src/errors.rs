@@ -9,14 +9,14 @@ use crate::abi::{NO_SLOT, PORT_SHARED, Port, Station};
 use crate::address::{Address, Mac};
 use crate::masquerade::Beginning;
 use crate::packet::Packet;
-use crate::parse::{Frame, Quote};
+use crate::parse::{Frame, Protocol, Quote};
 use crate::tables::{Lane, Route};
 use crate::translate::request::OUTSIDE;
 use crate::translate::requote::requote;
 use crate::translate::rewrite::Macs;
 use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, masquerade, parse};
+use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, masquerade, parse, share};
 
 /// What is to become of an error, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +60,7 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
     let frame = parse::frame(packet).map_err(|_| unmapped)?;
     plan.quote = parse::quote(packet, &frame, OUTSIDE).ok_or(unmapped)?;
     let quote = &mut plan.quote;
+    share::unless_copied(&frame, Protocol(quote.key.protocol))?;
     quote.key.domain = request::domain(here, tables);
     let (becomes, holder) = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
     plan.becomes = becomes;
@@ -85,6 +86,7 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
 #[inline(always)]
 pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &Plan) -> Verdict {
     let bytes = packet.length();
+    share::with_node(packet, Protocol(plan.quote.key.protocol), here);
     requote(packet, &plan.quote, plan.source, &plan.becomes);
     let Macs { destination, source } = plan.macs;
     packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);

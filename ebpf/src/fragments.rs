@@ -13,7 +13,7 @@ use crate::parse::{Frame, Ip, LaterFragment, Segment};
 use crate::translate::request;
 use crate::translate::rewrite::readdress;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, abi, count, deliver, isolate, mapped, parse};
+use crate::{Tables, abi, count, deliver, isolate, mapped, parse, share};
 
 /// How long fragments may follow their first one, in nanoseconds: as long as Linux waits for them (`IP_FRAG_TIME`,
 /// include/net/ip.h). An identification comes again, and a container's address may be given to another.
@@ -54,6 +54,7 @@ fn inwards<P: Packet, T: Tables>(
     if !packet.is_for_this_host() {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
+    share::unless_copied(frame, fragment.ip.protocol)?;
     let from = request::domain(here, tables);
     let becomes = known(fragment, from, tables)?;
     let key = AddressKey::new(becomes.domain, 0, becomes.destination);
@@ -63,6 +64,7 @@ fn inwards<P: Packet, T: Tables>(
     isolate::routed(from, becomes.domain, &station, tables)?;
     deliver::survives(&fragment.ip)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    share::with_node(packet, fragment.ip.protocol, here);
     send_on(packet, frame, &fragment.ip, &becomes);
     packet.edit(0, |ends: &mut [Mac; 2]| *ends = [container.mac, bridge.mac]);
     Ok(deliver::into_container(packet, &station))

@@ -29,6 +29,7 @@ pub mod path;
 pub mod police;
 pub mod port;
 pub mod reach;
+pub mod share;
 pub mod tables;
 pub mod translate;
 pub mod verdict;

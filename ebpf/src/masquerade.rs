@@ -5,8 +5,7 @@
 //! doubt is passed untouched before there is an entry: the kernel's own rule masquerades it, and goes on doing so.
 
 use crate::abi::translation::TupleKey;
-use crate::abi::{FlowKey, PATH_FAST, PORT_SHARED, Port, PortKey};
-use crate::flow::End;
+use crate::abi::{PATH_FAST, PORT_SHARED, Port, PortKey};
 use crate::packet::Packet;
 use crate::parse::{Frame, Protocol, Segment};
 use crate::tables::{Lane, Route};
@@ -15,7 +14,7 @@ use crate::translate::outgoing;
 use crate::translate::request::{self, OUTSIDE};
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, count, deliver, find, fragments, mapped, parse, path};
+use crate::{Tables, count, deliver, find, fragments, mapped, parse, path, share};
 
 /// What is to become of a connection's first packet, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,10 +69,7 @@ fn outwards<P: Packet, T: Tables>(
     let key = plan.segment.key;
     outgoing::leaves(&key, here, tables)?;
     if port.asks != PATH_FAST {
-        let source = End { address: key.source, port: key.source_port };
-        let destination = End { address: key.destination, port: key.destination_port };
-        path::unheld(&FlowKey::of(port.bridge, key.protocol, source, destination), port, tables)
-            .map_err(|_| Stop::Pass(PassReason::KernelHeld))?;
+        path::unheld(&plan.segment.flow(), port, tables).map_err(|_| Stop::Pass(PassReason::KernelHeld))?;
     }
     deliver::survives(&plan.segment.ip)?;
     let ends = (key.source, key.destination);
@@ -156,12 +152,14 @@ fn inwards<P: Packet, T: Tables>(
     }
     let frame = parse::frame(packet).map_err(|_| stray)?;
     let segment = parse::segment(packet, &frame, OUTSIDE).ok_or(stray)?;
+    share::unless_copied(&frame, segment.ip.protocol)?;
     let (becomes, holder) = tables.becomes(&segment.key).ok_or(stray)?;
     let (station, macs) = find::holder(&becomes, holder, tables)?;
     follow(&segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables);
+    share::with_node(packet, segment.ip.protocol, here);
     rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))
 }

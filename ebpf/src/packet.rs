@@ -144,6 +144,12 @@ pub trait Packet: Readable + Sized {
         mending.make_good(self);
     }
 
+    /// The same number. Verifier: of which it knows nothing, so that what follows is walked once for all that it may be.
+    #[inline(always)]
+    fn forget(&self, number: u32) -> u32 {
+        number
+    }
+
     /// Says what has changed in the frame that no checksum in it makes up for: the device may have summed it
     /// (`CHECKSUM_COMPLETE`).
     fn tell_sum(&mut self, change: Change);
@@ -157,6 +163,9 @@ pub trait Packet: Readable + Sized {
 
     /// Sends a copy of the frame, as it is now, out of an interface. False if there is no memory for it.
     fn copy_to(&mut self, ifindex: u32) -> bool;
+
+    /// Has a copy of the frame, as it is now, come in by an interface once more. Everything loaded before may have moved.
+    fn copy_in(&mut self, ifindex: u32);
 
     /// Makes the frame this host's own (`PACKET_HOST`). A bridged frame arrives as another host's, and before
     /// Linux 6.15 `bpf_redirect_peer` keeps that, whereupon the peer's `ip_rcv` drops it.

@@ -162,6 +162,8 @@ reasons! {
         MayBegin = 42, "translate", "may_begin";
         /// To a port of the node that a masqueraded connection has: the second half of the program says.
         MayReturn = 39, "translate", "may_return";
+        /// The node's copy of what has gone into a container.
+        Copied = 43, "translate", "copied";
         /// Its way out of the node is none that masqueraded connections begin by: the kernel masquerades it.
         NoOutlet = 40, "deliver", "no_outlet";
         /// It might begin a masqueraded connection, but the kernel has it already.

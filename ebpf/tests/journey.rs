@@ -114,6 +114,23 @@ fn a_port_without_kernel_flows_does_not_read_past_the_ethernet_header() {
 }
 
 #[test]
+fn a_copy_for_the_node_differs_by_its_sender_alone_and_is_left_to_it() {
+    let mut copied = 0;
+    for case in all() {
+        let mut packet = case.packet.clone();
+        case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
+        let Some(bytes) = packet.copied_in else { continue };
+        assert_eq!((&bytes[6..12], &bytes[12..]), (&bytes[..6], &case.packet.bytes[12..]), "{}", case.name);
+        let mut copy = BytesPacket::new(&bytes);
+        let verdict = case.entry.travel(&mut copy, case.here, case.missing, &MemoryTables::of_world());
+        assert_eq!(verdict, Verdict::Pass(PassReason::Copied), "{}", case.name);
+        assert_eq!((copy.bytes, copy.copies), (bytes, Vec::new()), "{}", case.name);
+        copied += 1;
+    }
+    assert!(copied >= 10, "only {copied} are copied");
+}
+
+#[test]
 fn a_fragment_is_told_by_its_first_one_for_half_a_minute() {
     let cases: Vec<_> =
         all().into_iter().filter(|case| case.name.starts_with("wire_fragment_later_v")).collect();

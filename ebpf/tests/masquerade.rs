@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 
 use dataplane::abi::PortKey;
 use dataplane::abi::translation::{Outlet, TRANSLATION_OPENER};
+use dataplane::parse::{self, FlowOf};
 use dataplane::{PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::outside;
+use golden::{outside, world};
 
 /// Where the source port is behind an IPv4 header without options.
 const SOURCE_PORT: std::ops::Range<usize> = 34..36;
@@ -53,6 +54,22 @@ fn a_thousand_connections_have_a_thousand_ports_and_none_of_the_nodes() {
             let other = flows[&flow.becomes.reversed(0)];
             assert_eq!(other.becomes.reversed(key.domain), *key);
             assert_eq!((other.begun, other.holder), (flow.begun, case.here));
+        }
+    }
+}
+
+/// The kernel's conntrack has an echo by its identifier at both ends, and a connection of it is looked for by the same key.
+#[test]
+fn what_asks_has_the_flow_that_its_bytes_tell() {
+    for name in ["echo_begins", "masquerade_begins_udp", "masquerade_begins_tcp"] {
+        for family in ["v4", "v6"] {
+            let mut packet = case(&format!("{name}_{family}")).packet;
+            let frame = parse::frame(&packet).unwrap();
+            let segment = parse::segment(&mut packet, &frame, world::BRIDGE).unwrap();
+            let FlowOf::Flow { key, .. } = parse::flow(&mut packet, &frame, world::BRIDGE) else {
+                panic!("{name}: no flow");
+            };
+            assert!(segment.asks() && segment.flow() == key, "{name}: {:?}", segment.flow());
         }
     }
 }

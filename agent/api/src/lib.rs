@@ -29,8 +29,9 @@ pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError,
 pub use mapping::{PortMapping, Protocol};
 pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
 pub use report::{
-    AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowReport,
-    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic, VlanReport,
+    AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
+    FlowReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
+    VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BridgeUplink, Service};

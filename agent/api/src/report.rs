@@ -1,5 +1,6 @@
 //! What the agent reports about itself; the field names are the contract of `--json`.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -211,20 +212,48 @@ pub struct DropReport {
     pub bytes: u64,
 }
 
+/// The protocols that are translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowProtocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+    /// Echoes of ICMP for IPv4.
+    Icmp,
+    /// The same of ICMP for IPv6.
+    Icmpv6,
+}
+
+impl fmt::Display for FlowProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Sctp => "sctp",
+            Self::Icmp => "icmp",
+            Self::Icmpv6 => "icmpv6",
+        })
+    }
+}
+
 /// `shunt-agent flows`: one translated connection, as its opener's packets come in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// Its protocol.
-    pub proto: Protocol,
+    pub proto: FlowProtocol,
     /// From whom.
     pub src: IpAddr,
-    /// From which port.
+    /// From which port; of an echo, its identifier.
     pub sport: u16,
-    /// To which address of the node.
+    /// To whom: by a host port, to the node.
     pub dst: IpAddr,
-    /// To which port of the node.
+    /// To which port; of an echo, 0.
     pub dport: u16,
-    /// The same, as the container sees it.
+    /// The same, as the receiver sees it.
     pub translated: FlowEnds,
     /// `opening`, `established`, `closing`, `closed` or `reset`.
     pub state: String,

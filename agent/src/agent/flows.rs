@@ -13,9 +13,10 @@ use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuAr
 use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use dataplane::abi::{AddressKey, Owner};
 use dataplane::address::Address;
+use dataplane::parse;
 use dataplane::translate::connection::Phase;
 use nix::time::{ClockId, clock_gettime};
-use shunt_agent_api::{FlowEnds, FlowReport, MappingReport, Protocol};
+use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, MappingReport};
 
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
@@ -231,10 +232,12 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
         dport: tuple.destination_port.number(),
     };
     FlowReport {
-        proto: match request.protocol {
-            17 => Protocol::Udp,
-            132 => Protocol::Sctp,
-            _ => Protocol::Tcp,
+        proto: match parse::Protocol(request.protocol) {
+            parse::Protocol::UDP => FlowProtocol::Udp,
+            parse::Protocol::SCTP => FlowProtocol::Sctp,
+            parse::Protocol::ICMP => FlowProtocol::Icmp,
+            parse::Protocol::ICMPV6 => FlowProtocol::Icmpv6,
+            _ => FlowProtocol::Tcp,
         },
         src: ip(request.source),
         sport: request.source_port.number(),

@@ -19,13 +19,13 @@ pub(crate) struct Flows {
 
 #[derive(Args, Debug, Default)]
 struct Wanted {
-    /// Only this protocol: tcp, udp.
+    /// Only this protocol: tcp, udp, sctp, icmp, icmpv6.
     #[arg(long)]
     proto: Option<String>,
     /// Only those with this address on either side, the client's, the node's or the container's.
     #[arg(long, value_name = "IP")]
     address: Option<IpAddr>,
-    /// Only those with this port on either side.
+    /// Only those with this port, or of an echo this identifier, on either side.
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Only those in this state: opening, established, closing, closed, reset.
@@ -57,7 +57,7 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use shunt_agent_api::{FlowEnds, Protocol};
+    use shunt_agent_api::{FlowEnds, FlowProtocol};
 
     use super::*;
 
@@ -69,7 +69,7 @@ mod tests {
     fn each_option_leaves_out_what_it_does_not_name() {
         let ends = FlowEnds { src: ip(1), sport: 4000, dst: ip(3), dport: 80 };
         let flow = FlowReport {
-            proto: Protocol::Tcp,
+            proto: FlowProtocol::Tcp,
             src: ip(1),
             sport: 4000,
             dst: ip(2),

@@ -254,11 +254,14 @@ fn flows_text(flows: &[FlowReport]) -> String {
         let FlowEnds { src, sport, dst, dport } = flow.translated;
         let from_itself = (src, sport) == (flow.src, flow.sport);
         let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
+        // What an echo goes to is no port.
+        let to =
+            |ip, port| if port == 0 { IpAddr::to_string(&ip) } else { SocketAddr::new(ip, port).to_string() };
         table.row([
             flow.proto.to_string(),
             SocketAddr::new(flow.src, flow.sport).to_string(),
-            SocketAddr::new(flow.dst, flow.dport).to_string(),
-            format!("{}{by}", SocketAddr::new(dst, dport)),
+            to(flow.dst, flow.dport),
+            format!("{}{by}", to(dst, dport)),
             flow.state.clone(),
             grouped(flow.packets),
             bytes(flow.bytes),

@@ -19,13 +19,16 @@ pub struct Frame {
     judged: bool,
     /// Where copies went.
     pub copies: Vec<u32>,
+    /// Whether the node's own stack gets one, too.
+    pub is_nodes_too: bool,
 }
 
 impl Frame {
     /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
     /// out of its bytes (`skb_vlan_untag`).
     pub fn new(bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
-        let mut frame = Self { bytes, tag: None, origin, host, judged: false, copies: Vec::new() };
+        let mut frame =
+            Self { bytes, tag: None, origin, host, judged: false, copies: Vec::new(), is_nodes_too: false };
         frame.tag = frame.take_out().ok().flatten();
         frame
     }
@@ -113,6 +116,10 @@ impl Packet for Frame {
     fn copy_to(&mut self, ifindex: u32) -> bool {
         self.copies.push(ifindex);
         true
+    }
+
+    fn copy_in(&mut self, _ifindex: u32) {
+        self.is_nodes_too = true;
     }
 
     fn become_own(&mut self) {}

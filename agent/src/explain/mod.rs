@@ -54,7 +54,7 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::FromUplink, _) => vlan::from_uplink(packet, here, &tables),
         (Program::ToUplink, _) => vlan::to_uplink(packet, here, &tables),
     };
-    let end = end(&verdict, &packet.copies, &tables);
+    let end = end(&verdict, packet, &tables);
     let asked = tables.into_asked()?;
     let mut details: Vec<(&str, Vec<String>)> =
         itinerary::stages(hook.program, hook.set).iter().map(|stage| (*stage, Vec::new())).collect();
@@ -96,7 +96,7 @@ struct End {
     text: String,
 }
 
-fn end(verdict: &Verdict, copies: &[u32], tables: &LiveTables<'_>) -> End {
+fn end(verdict: &Verdict, packet: &Frame, tables: &LiveTables<'_>) -> End {
     let (stage, text) = match verdict {
         Verdict::Pass(reason) => (reason.stage(), reason.name().to_owned()),
         Verdict::Drop(reason) => (reason.stage(), reason.name().to_owned()),
@@ -109,10 +109,10 @@ fn end(verdict: &Verdict, copies: &[u32], tables: &LiveTables<'_>) -> End {
                 Way::Wire => format!("out of {name}, tagged"),
                 Way::Into => format!("in by {name}"),
             };
-            ("deliver", text)
+            ("deliver", if packet.is_nodes_too { text + ", and to the node" } else { text })
         }
         Verdict::Flooded(count) => {
-            let names: Vec<_> = copies.iter().map(|copy| tables.name(*copy)).collect();
+            let names: Vec<_> = packet.copies.iter().map(|copy| tables.name(*copy)).collect();
             ("deliver", format!("{count} copies, out of {}", names.join(", ")))
         }
     };

@@ -146,7 +146,7 @@ fn error_from(client: &UdpSocket, to: SocketAddr) -> ErrorKind {
 }
 
 /// A namespace behind the one outside, by a link that takes 1280 bytes.
-fn far(world: &World) -> (Namespace, [IpAddr; 2]) {
+pub(crate) fn far(world: &World) -> (Namespace, [IpAddr; 2]) {
     let far = world.lab.namespace("far").unwrap();
     let (router, there) = (["10.98.0.1", "fd98::1"], ["10.98.0.2", "fd98::2"]);
     world.outside.pair("narrow", &far, "eth0").unwrap();

@@ -1,6 +1,8 @@
 //! A kernel's socket buffer as a [`Packet`].
 
-use aya_ebpf::bindings::{__sk_buff, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR, BPF_F_RECOMPUTE_CSUM};
+use aya_ebpf::bindings::{
+    __sk_buff, BPF_F_INGRESS, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR, BPF_F_RECOMPUTE_CSUM,
+};
 use aya_ebpf::helpers::generated::{
     bpf_csum_update, bpf_l4_csum_replace, bpf_skb_store_bytes, bpf_skb_vlan_pop, bpf_skb_vlan_push,
 };
@@ -22,6 +24,9 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 /// Tag protocols as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
 const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
+
+/// The word of `__sk_buff::cb` by which a number is forgotten; those in front of it are [`PortsNote`]'s.
+const FORGOTTEN: usize = 4;
 
 /// No header is looked for further in; also what lets the verifier bound every pointer.
 const MAX_OFFSET: u32 = 1024;
@@ -71,6 +76,19 @@ impl Skb {
     #[inline(always)]
     pub(crate) fn raw(&self) -> *mut __sk_buff {
         self.ctx.skb.skb
+    }
+
+    /// The debug build remembers where copies go.
+    #[inline(always)]
+    fn note_copy(&mut self, ifindex: u32) {
+        #[cfg(feature = "decisions")]
+        {
+            let tag = self.tag().map_or(0, |tag| u32::from(tag.tci()) | 1 << 16);
+            self.copies += 1;
+            self.digest = self.digest.wrapping_add(ifindex.wrapping_add(tag).wrapping_mul(self.copies));
+        }
+        #[cfg(not(feature = "decisions"))]
+        let _ = ifindex;
     }
 
     /// See [`dataplane::abi::Decision::copies`].
@@ -192,6 +210,16 @@ impl Packet for Skb {
         }
     }
 
+    #[inline(always)]
+    fn forget(&self, number: u32) -> u32 {
+        // SAFETY: as in `ifindex`; the control block is the classifiers' own.
+        unsafe {
+            let word = &raw mut (*self.ctx.skb.skb).cb[FORGOTTEN];
+            word.write_volatile(number);
+            word.read_volatile()
+        }
+    }
+
     /// Notes it only: the stack has no room for it here. See [`PortsNote`].
     #[inline(always)]
     fn mend_ports(&mut self, mending: PortsMending) {
@@ -218,13 +246,17 @@ impl Packet for Skb {
 
     #[inline(always)]
     fn copy_to(&mut self, ifindex: u32) -> bool {
-        #[cfg(feature = "decisions")]
-        {
-            let tag = self.tag().map_or(0, |tag| u32::from(tag.tci()) | 1 << 16);
-            self.copies += 1;
-            self.digest = self.digest.wrapping_add(ifindex.wrapping_add(tag).wrapping_mul(self.copies));
-        }
+        self.note_copy(ifindex);
         self.ctx.skb.clone_redirect(ifindex, 0).is_ok()
+    }
+
+    /// The copy waits in this CPU's backlog until this frame is through, and is the host's own if the interface has its address
+    /// (`eth_type_trans`).
+    #[inline(always)]
+    fn copy_in(&mut self, ifindex: u32) {
+        self.note_copy(ifindex);
+        // Without memory for it nobody there hears of it, as if the network had lost it.
+        let _ = self.ctx.skb.clone_redirect(ifindex, u64::from(BPF_F_INGRESS));
     }
 
     #[inline(always)]

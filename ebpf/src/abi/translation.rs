@@ -94,9 +94,9 @@ pub struct Peer {
 pub struct TupleKey {
     /// The L2 domain that it comes from, for two bridges may have the same addresses; 0: from outside.
     pub domain: u32,
-    /// From which port; an ICMP echo's identifier in both.
+    /// From which port; an ICMP echo's identifier in its request, and 0 in its reply.
     pub source_port: L4Port,
-    /// To which port.
+    /// To which port; of an echo the other way round.
     pub destination_port: L4Port,
     /// From whom.
     pub source: Address,

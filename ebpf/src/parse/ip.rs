@@ -17,6 +17,12 @@ impl Protocol {
     pub const ICMPV6: Self = Self(58);
     /// SCTP (RFC 9260).
     pub const SCTP: Self = Self(132);
+
+    /// Whether it is ICMP of either version.
+    #[inline(always)]
+    pub const fn is_icmp(self) -> bool {
+        matches!(self, Self::ICMP | Self::ICMPV6)
+    }
 }
 
 /// Which part of a datagram a packet holds.

@@ -5,6 +5,7 @@
 //! read from a fragment that does not hold it.
 
 mod arp;
+mod echo;
 mod ethernet;
 mod flow;
 mod fragment;
@@ -18,6 +19,7 @@ mod transport;
 mod tuple;
 
 pub use arp::{Arp, ArpOperation, arp};
+pub use echo::{ICMP_CHECKSUM, IDENTIFIER};
 pub use ethernet::{EtherType, Frame, MAX_TAGS, frame, outermost};
 pub use flow::{FlowOf, flow};
 pub use fragment::{LaterFragment, identification, later_fragment};

@@ -1,6 +1,7 @@
 //! An ICMP error, and the beginning of the packet that it is about (RFC 792; RFC 4443 section 3).
 
 use super::Unreadable;
+use super::echo::{ICMP_CHECKSUM, IDENTIFIER, echo};
 use super::ethernet::{EtherType, Frame};
 use super::ip::{Fragment, Ip, Protocol};
 use super::ipv4::ipv4;
@@ -18,7 +19,7 @@ const ERROR_HEADER_BYTES: u32 = 8;
 /// [`Quote::checksum`] of a short quotation. Verifier: not 0, of which the compiler makes a comparison that bounds nothing.
 pub const UNQUOTED: u32 = u32::MAX;
 
-/// An ICMP error about a TCP, UDP or SCTP packet.
+/// An ICMP error about a TCP, UDP or SCTP packet, or about an echo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quote {
     /// Offset of the error's own IP header.
@@ -29,7 +30,7 @@ pub struct Quote {
     pub key: TupleKey,
     /// Offset of the quoted IP header.
     pub header: u32,
-    /// Offset of the quoted ports.
+    /// Offset of the quoted ports, or of the identifier.
     pub ports: u32,
     /// Offset of the quoted transport checksum; [`UNQUOTED`] where the quotation ends before it, and for SCTP.
     pub checksum: u32,
@@ -54,7 +55,7 @@ pub fn quote<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Qu
 
 #[inline(always)]
 fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Quote>, Unreadable> {
-    let ip = match network(packet, frame)? {
+    let mut ip = match network(packet, frame)? {
         Network::Ip(ip) if ip.fragment == Fragment::Whole => ip,
         _ => return Ok(None),
     };
@@ -65,17 +66,25 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Q
     if !is_error(ip.protocol, is_v4, kind) {
         return Ok(None);
     }
+    // Verifier: where a header ended would be one more state of all that comes behind, twice.
+    ip.payload = packet.forget(ip.payload);
     let header = ip.payload + ERROR_HEADER_BYTES;
-    let quoted = if is_v4 { ipv4(packet, header)? } else { ipv6(packet, header)? };
-    let checksum = match quoted.protocol {
+    let mut quoted = if is_v4 { ipv4(packet, header)? } else { ipv6(packet, header)? };
+    quoted.payload = packet.forget(quoted.payload);
+    let (ports, checksum) = match quoted.protocol {
         _ if quoted.fragment == Fragment::Later => return Ok(None),
-        Protocol::TCP => quoted.payload + TCP_CHECKSUM,
-        Protocol::UDP => quoted.payload + UDP_CHECKSUM,
+        Protocol::TCP => (quoted.payload, quoted.payload + TCP_CHECKSUM),
+        Protocol::UDP => (quoted.payload, quoted.payload + UDP_CHECKSUM),
         // It covers what is not quoted, so nobody can look at it.
-        Protocol::SCTP => UNQUOTED,
+        Protocol::SCTP => (quoted.payload, UNQUOTED),
+        Protocol::ICMP | Protocol::ICMPV6 => (quoted.payload + IDENTIFIER, quoted.payload + ICMP_CHECKSUM),
         _ => return Ok(None),
     };
-    let [source, destination]: [L4Port; 2] = packet.load(quoted.payload).ok_or(Unreadable::Truncated)?;
+    let [mut source, mut destination]: [L4Port; 2] = packet.load(ports).ok_or(Unreadable::Truncated)?;
+    if quoted.protocol.is_icmp() {
+        let Some(echo) = echo(packet, &quoted)? else { return Ok(None) };
+        (source, destination) = (echo.source, echo.destination);
+    }
     // Eight bytes behind the IP header are all that an old router quotes.
     let is_there = packet.load::<u16>(checksum).is_some();
     let key = TupleKey {
@@ -88,7 +97,7 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Q
         pad: [0; 3],
     };
     let checksum = if is_there { checksum } else { UNQUOTED };
-    Ok(Some(Quote { at: frame.payload, ip, key, header, ports: quoted.payload, checksum }))
+    Ok(Some(Quote { at: frame.payload, ip, key, header, ports, checksum }))
 }
 
 /// Unreachable, too big, time exceeded, parameter problem.

@@ -1,13 +1,17 @@
 //! Everything that has to be known of a packet before it can become another one.
 
 use super::Unreadable;
+use super::echo::{Echo, ICMP_CHECKSUM, echo};
 use super::ethernet::{EtherType, Frame};
 use super::fragment::V6_PAYLOAD;
 use super::ip::{Fragment, Ip, Protocol};
 use super::network::{Network, network};
 use super::transport::{Transport, transport};
+use crate::abi::FlowKey;
 use crate::abi::translation::TupleKey;
+use crate::flow::End;
 use crate::packet::Packet;
+use crate::translate::connection::opens;
 use crate::translate::ports_mending::SCTP_CHECKSUM;
 
 /// As in `flow`.
@@ -19,15 +23,19 @@ pub(super) const TCP_CHECKSUM: u32 = 16;
 /// Where the checksum is in a UDP header.
 pub(super) const UDP_CHECKSUM: u32 = 6;
 
-/// A TCP, UDP or SCTP packet: a whole one, or a datagram's first fragment, which has all that is asked of it.
+/// What has no flags counts as a SYN where it may begin a connection.
+const ASKS: u8 = 2;
+
+/// A TCP, UDP or SCTP packet, or an ICMP echo: a whole one, or a datagram's first fragment, which has all that is asked of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Its IP header.
     pub ip: Ip,
     /// Its tuple.
     pub key: TupleKey,
-    /// TCP's flags, see [`Segment::flags`]. Verifier: no `Option`, of which the compiler may store what nobody has written.
-    tcp_flags: u8,
+    /// TCP's flags, see [`Segment::flags`]; of all else [`ASKS`] or none. Verifier: no `Option`, of which the compiler may store what
+    /// nobody has written.
+    shown: u8,
     /// Offset of the transport checksum; all of it can be read directly.
     pub checksum: u32,
 }
@@ -36,7 +44,23 @@ impl Segment {
     /// TCP's flags, or [`None`] for a protocol without connections.
     #[inline(always)]
     pub fn flags(&self) -> Option<u8> {
-        (self.ip.protocol == Protocol::TCP).then_some(self.tcp_flags)
+        (self.ip.protocol == Protocol::TCP).then_some(self.shown)
+    }
+
+    /// Whether it may begin a connection: a TCP segment that asks for one, a datagram, an echo's request.
+    #[inline(always)]
+    pub fn asks(&self) -> bool {
+        opens(self.shown)
+    }
+
+    /// Its flow's key on the bridge that it came from, as [`super::flow`] tells it of a packet that asks.
+    #[inline(always)]
+    pub fn flow(&self) -> FlowKey {
+        let key = &self.key;
+        let is_echo = self.ip.protocol.is_icmp();
+        let source = End { address: key.source, port: key.source_port };
+        let port = if is_echo { key.source_port } else { key.destination_port };
+        FlowKey::of(key.domain, key.protocol, source, End { address: key.destination, port })
     }
 }
 
@@ -63,16 +87,20 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         Network::Ip(ip) if ip.fragment == Fragment::Whole || can_begin(&ip) => ip,
         _ => return Ok(None),
     };
-    let (source_port, destination_port, tcp_flags, checksum) = match transport(packet, &ip)? {
+    let (source_port, destination_port, shown, checksum) = match transport(packet, &ip)? {
         Transport::Tcp { source, destination, flags } => {
             (source, destination, flags, ip.payload + TCP_CHECKSUM)
         }
         Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
-            (source, destination, 0, ip.payload + UDP_CHECKSUM)
+            (source, destination, ASKS, ip.payload + UDP_CHECKSUM)
         }
         Transport::Datagram { source, destination } => {
             let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
-            (source, destination, 0, ip.payload + SCTP_CHECKSUM)
+            (source, destination, ASKS, ip.payload + SCTP_CHECKSUM)
+        }
+        Transport::Icmp(_) => {
+            let Some(Echo { source, destination, is_request }) = echo(packet, &ip)? else { return Ok(None) };
+            (source, destination, if is_request { ASKS } else { 0 }, ip.payload + ICMP_CHECKSUM)
         }
         _ => return Ok(None),
     };
@@ -86,7 +114,7 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         protocol: ip.protocol.0,
         pad: [0; 3],
     };
-    Ok(Some(Segment { ip, key, tcp_flags, checksum }))
+    Ok(Some(Segment { ip, key, shown, checksum }))
 }
 
 /// Whether this is a first fragment that those behind it will be told by. Not SCTP, whose checksum covers them all and would

@@ -5,7 +5,7 @@ use crate::Tables;
 use crate::abi::translation::TupleKey;
 use crate::abi::{PORT_MASQUERADED, Port};
 use crate::parse::{Protocol, Segment};
-use crate::translate::connection::{Fate, fate, opens};
+use crate::translate::connection::{Fate, fate};
 use crate::verdict::{PassReason, Stop};
 
 /// What the packet of the container behind `here` becomes, if it does, and whether it is masqueraded; its connection has been
@@ -21,9 +21,7 @@ pub fn becomes<T: Tables>(
     tables: &T,
 ) -> Result<(TupleKey, bool), Stop> {
     let protocol = Protocol(segment.key.protocol);
-    let may_begin = port.flags & PORT_MASQUERADED != 0
-        && matches!(protocol, Protocol::TCP | Protocol::UDP)
-        && segment.flags().is_none_or(opens);
+    let may_begin = port.flags & PORT_MASQUERADED != 0 && protocol != Protocol::SCTP && segment.asks();
     let unknown = Stop::Pass(if may_begin { PassReason::MayBegin } else { PassReason::ToHost });
     let now = tables.boot_time();
     let (becomes, holder) = tables.becomes(&segment.key).ok_or(unknown)?;

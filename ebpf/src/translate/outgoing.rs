@@ -6,7 +6,7 @@ use crate::Tables;
 use crate::abi::AddressKey;
 use crate::abi::translation::{MappingKey, Outlet, TRANSLATION_OPENER, Translation, TupleKey};
 use crate::address::{Address, L4Port};
-use crate::parse::Segment;
+use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
 use crate::translate::connection::Shown;
 use crate::translate::request::OUTSIDE;
@@ -88,9 +88,13 @@ pub fn begin<T: Tables>(
     Ok(())
 }
 
-/// Whether nobody of the node's has the port, or may get it: its sockets and its host ports.
+/// Whether nobody of the node's has the port, or may get it: its sockets and its host ports. Of identifiers nobody can tell, and
+/// nobody has to: what comes back for one is given to the node, too.
 #[inline(always)]
 fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
+    if Protocol(becomes.protocol).is_icmp() {
+        return true;
+    }
     let port = becomes.source_port.number();
     if port >= outlet.low && port <= outlet.high {
         return false;

@@ -11,7 +11,7 @@ use crate::abi::translation::{
 use crate::address::{Address, L4Port};
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
-use crate::translate::connection::{Fate, Shown, fate, opens};
+use crate::translate::connection::{Fate, Shown, fate};
 use crate::verdict::{PassReason, Stop};
 
 /// Where packets from outside come from, in [`TupleKey::domain`].
@@ -83,7 +83,7 @@ pub fn follow<T: Tables>(
     tables: &T,
 ) -> Result<(), Stop> {
     let now = tables.boot_time();
-    let asks = segment.flags().is_none_or(opens);
+    let asks = segment.asks();
     let protocol = Protocol(segment.key.protocol);
     let mut answer = becomes.reversed(becomes.domain);
     let known = tables.follow(&segment.key, &mut answer, bytes, |mine, others| {

@@ -1,14 +1,11 @@
 //! requote: an ICMP error becomes another one, and so does what it quotes.
 
 use crate::abi::translation::TupleKey;
-use crate::address::{Address, L4Port};
+use crate::address::Address;
 use crate::packet::Packet;
-use crate::parse::{Protocol, Quote, UNQUOTED};
+use crate::parse::{ICMP_CHECKSUM, Protocol, Quote, UNQUOTED};
 use crate::translate::checksum::{Change, updated, updated_udp};
-use crate::translate::rewrite::{V4, V6, readdress, write_v6};
-
-/// Where the checksum is in an ICMP header.
-const ICMP_CHECKSUM: u32 = 2;
+use crate::translate::rewrite::{V4, V6, readdress, write_ports, write_v6};
 
 /// Gives the error in a frame `source`, the destination of `becomes` and one hop less. What it quotes gets the tuple that
 /// `becomes` is when it is turned round.
@@ -22,14 +19,14 @@ pub fn requote<P: Packet>(packet: &mut P, quote: &Quote, source: Address, become
         .port(key.destination_port, becomes.destination_port);
     // The error's own checksum covers all of the quotation, checksums included.
     let mut covered = addresses.and(ports);
-    packet.edit(quote.ports, |ends: &mut [L4Port; 2]| {
-        *ends = [becomes.destination_port, becomes.source_port];
-    });
+    let protocol = Protocol(key.protocol);
+    write_ports(packet, quote.ports, protocol.is_icmp(), (becomes.destination_port, becomes.source_port));
     if quote.checksum != UNQUOTED {
         packet.edit(quote.checksum, |sum: &mut u16| {
-            let change = addresses.and(ports);
-            let is_udp = key.protocol == Protocol::UDP.0;
-            let new = if is_udp { updated_udp(*sum, change) } else { updated(*sum, change) };
+            // ICMP for IPv4 has no pseudo header.
+            let change = if protocol == Protocol::ICMP { ports } else { addresses.and(ports) };
+            let new =
+                if protocol == Protocol::UDP { updated_udp(*sum, change) } else { updated(*sum, change) };
             covered = covered.half(*sum, new);
             *sum = new;
         });

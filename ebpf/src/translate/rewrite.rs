@@ -6,7 +6,7 @@
 use crate::abi::translation::TupleKey;
 use crate::address::{Address, L4Port, Mac};
 use crate::packet::{Mending, Packet};
-use crate::parse::{Ip, Protocol, Segment};
+use crate::parse::{IDENTIFIER, Ip, Protocol, Segment};
 use crate::translate::checksum::{Change, updated};
 use crate::translate::ports_mending::PortsMending;
 
@@ -43,9 +43,9 @@ pub fn rewrite<P: Packet>(
     }
     let Readdressed { addresses, header: rest, alone } =
         readdress(packet, header, &ip, (becomes.source, becomes.destination));
-    packet.edit(ip.payload, |ends: &mut [L4Port; 2]| {
-        *ends = [becomes.source_port, becomes.destination_port];
-    });
+    let is_echo = ip.protocol.is_icmp();
+    let at = if is_echo { ip.payload + IDENTIFIER } else { ip.payload };
+    write_ports(packet, at, is_echo, (becomes.source_port, becomes.destination_port));
     if ip.protocol == Protocol::SCTP {
         // No address is covered, and no device sums for it but by the same rule.
         return packet.mend_ports(PortsMending {
@@ -59,9 +59,27 @@ pub fn rewrite<P: Packet>(
         field: checksum,
         optional: ip.protocol == Protocol::UDP,
         alone,
-        addresses,
+        // ICMP for IPv4 has no pseudo header.
+        addresses: if ip.protocol == Protocol::ICMP { Change::NONE } else { addresses },
         ports,
         header: rest,
+    });
+}
+
+/// Writes the ports at `at`, or an echo's identifier: one of its ports is 0.
+#[inline(always)]
+pub(super) fn write_ports<P: Packet>(
+    packet: &mut P,
+    at: u32,
+    is_echo: bool,
+    (source, destination): (L4Port, L4Port),
+) {
+    packet.edit(at, |ends: &mut [L4Port; 2]| {
+        if is_echo {
+            ends[0] = L4Port::from_half(source.half() | destination.half());
+        } else {
+            *ends = [source, destination];
+        }
     });
 }
 

@@ -17,6 +17,8 @@ pub struct BytesPacket {
     pub judged: bool,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
+    /// What one of them was that came in once more.
+    pub copied_in: Option<Vec<u8>>,
     /// The address of the interface that it came in by.
     pub host: [u8; 6],
     /// How often `linearize` was asked for.
@@ -106,6 +108,11 @@ impl Packet for BytesPacket {
     fn copy_to(&mut self, ifindex: u32) -> bool {
         self.copies.push((ifindex, self.tag.map(Tag::tci)));
         true
+    }
+
+    fn copy_in(&mut self, ifindex: u32) {
+        self.copies.push((ifindex, self.tag.map(Tag::tci)));
+        self.copied_in = Some(self.bytes.clone());
     }
 
     fn become_own(&mut self) {

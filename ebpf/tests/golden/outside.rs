@@ -36,6 +36,8 @@ pub const SOCKET: u16 = 5300;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
+/// Of IPv4 and of IPv6.
+const ICMP: [u8; 2] = [1, 58];
 
 /// The client's port in the connections that are there already.
 const OLD: u16 = 40_000;
@@ -194,21 +196,23 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
 }
 
 /// What first fragments have become: datagram 0x7001 from the client to tau and from tau to the client, 0x7003 to zeta, and 0x7004
-/// from alpha, by the node, to chi. None is of long ago: a machine that has just been started has no such time.
+/// from alpha, by the node, to chi; of an echo and its reply 0x7005 from nu to the client and back. None is of long ago: a machine that has just been started has no such time.
 pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
     let mut fragments = Vec::new();
     for family in [0, 1] {
         let [node, client] = [NODE[family].0, CLIENT[family]].map(address);
         let container = |name: &str| Address::from(place(name).addresses()[family]);
-        for (identification, (domain, source, destination), becomes) in [
-            (0x7001, (0, client, node), (BRIDGE, client, container("tau"))),
-            (0x7001, (BRIDGE, container("tau"), client), (0, node, client)),
-            (0x7003, (0, client, node), (BRIDGE, client, container("zeta"))),
-            (0x7004, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi"))),
+        for (identification, protocol, (domain, source, destination), becomes) in [
+            (0x7001, UDP, (0, client, node), (BRIDGE, client, container("tau"))),
+            (0x7001, UDP, (BRIDGE, container("tau"), client), (0, node, client)),
+            (0x7003, UDP, (0, client, node), (BRIDGE, client, container("zeta"))),
+            (0x7004, UDP, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi"))),
+            (0x7005, ICMP[family], (BRIDGE, container("nu"), client), (0, node, client)),
+            (0x7005, ICMP[family], (0, client, node), (BRIDGE, client, container("nu"))),
         ] {
             let number = u16::to_be(identification);
             let identification = if family == 0 { [number, 0] } else { [0, number] };
-            let key = FragmentKey { domain, identification, source, destination, protocol: UDP, pad: [0; 3] };
+            let key = FragmentKey { domain, identification, source, destination, protocol, pad: [0; 3] };
             let (domain, source, destination) = becomes;
             fragments.push((key, FragmentTranslation { source, destination, domain, pad: 0, seen: now }));
         }
@@ -250,7 +254,7 @@ pub fn is_spoken_for(tuple: &TupleKey) -> bool {
 
 /// Masqueraded connections of nu with the client: TCP 443 and UDP 53 from 40000, by the node's 20000; TCP 443 from 40001, over,
 /// by 20001; from 40002, whoever had nu's address before, by 20002; from 40003, by an address that the node had, and 20003.
-/// Another container's from 6000, by 5000.
+/// Another container's from 6000, by 5000. Echoes with the client of the first kind, the fourth and the last, without the 443.
 fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
     let established = Shown::NOTHING.segment(0x10);
@@ -264,6 +268,9 @@ fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
             (TCP, 443, HALF, 20_002, established, 1999),
             (TCP, 443, MIXED, 20_003, established, nu.ifindex),
             (TCP, 443, 6000, 5000, established, place("omicron").ifindex),
+            (ICMP[family], 0, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
+            (ICMP[family], 0, HALF, 20_002, Shown::NOTHING.datagram(), 1999),
+            (ICMP[family], 0, 6000, 5000, Shown::NOTHING.datagram(), place("omicron").ifindex),
         ] {
             let source = if from == 6000 { place("omicron") } else { nu };
             let request = TupleKey {

@@ -41,6 +41,7 @@ const SUITES: [Kind; 5] = [
             "learned::",
             "storms::",
             "masquerade::",
+            "pinged::",
             "agent_restart::",
         ],
         left_out: &[
