@@ -60,8 +60,18 @@ const SUITES: [Kind; 5] = [
             ("not_heard_for_long", "waits until the machine has run for five minutes"),
             ("a_rule_lives_as_long", USER_SPACE),
             ("check_compares_what", USER_SPACE),
+            ("containers_come_and_go_after_a_restart", USER_SPACE),
+            ("forgets_the_containers_that_were_deleted", USER_SPACE),
+            ("a_machine_that_is_started_again", USER_SPACE),
+            ("takes_restricted_ports_over", USER_SPACE),
+            ("a_restricted_port_whose_entry_is_lost", USER_SPACE),
+            ("an_echo_never_meets_netfilter", LONG),
+            ("two_containers_that_ask_under_one_identifier", LONG),
+            ("a_large_echo", LONG),
+            ("hears_what_routers_say_of_its_echoes", LONG),
+            ("an_echo_leaves_the_programs", LONG),
+            ("masqueraded::", LONG),
             ("answered::", UNTRIED),
-            ("masqueraded::", UNTRIED),
             ("relocated::", UNTRIED),
         ],
         quick: Some(&["ladder::"]),
@@ -69,6 +79,7 @@ const SUITES: [Kind; 5] = [
 ];
 
 const RATES: &str = "rates: not tried on an emulated processor";
+const LONG: &str = "half a minute of verifying each; one of the kind is run";
 const UNTRIED: &str = "new: not tried there yet";
 
 /// A test binary, and the package's folder in which cargo would start it.
