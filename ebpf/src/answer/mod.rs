@@ -126,14 +126,27 @@ pub fn to_container<P: Packet, T: Tables>(
     here: u32,
     tables: &T,
 ) -> Option<Delivery> {
-    let question = question(packet, frame)?;
-    let (asked, ifindex) = known(&question, port.bridge, within, tables)?;
-    let apart = (port.flags | asked.flags) & PORT_ALONE | port.flags & asked.flags & PORT_ISOLATED;
-    if ifindex == here || apart != 0 || !told(packet, frame, &question, asked.mac) {
+    if !turned(packet, frame, port, within, here, tables) {
         return None;
     }
     packet.become_own();
     Some(Delivery { ifindex: here, slot: port.slot, way: Way::Peer })
+}
+
+/// Makes what is asked by `port` its answer. False where it asks for nobody that is known.
+#[inline(always)]
+pub fn turned<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    within: Within,
+    here: u32,
+    tables: &T,
+) -> bool {
+    let Some(question) = question(packet, frame) else { return false };
+    let Some((asked, ifindex)) = known(&question, port.bridge, within, tables) else { return false };
+    let apart = (port.flags | asked.flags) & PORT_ALONE | port.flags & asked.flags & PORT_ISOLATED;
+    ifindex != here && apart == 0 && told(packet, frame, &question, asked.mac)
 }
 
 /// The answer to what the node asks by the bridge device `port`, on its way back in by it.

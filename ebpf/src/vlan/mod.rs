@@ -20,7 +20,7 @@ pub use nic::from_nic;
 pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{Port, PortKey, Station, StationKey};
+use crate::abi::{PORT_GATEWAY, Port, PortKey, STATION_PEER_UP, Station, StationKey};
 use crate::answer::Within;
 use crate::packet::Packet;
 use crate::port::Missing;
@@ -74,8 +74,12 @@ fn across<P: Packet, T: Tables>(
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
     if frame.destination.is_group() {
         let within = Within { vid: vlan.vid, stations: VID_ANY };
-        let back = answer::to_container(packet, &frame, port, within, here, tables);
-        return Ok(back.map_or(Destination::Everybody(vlan), Destination::One));
+        let is_answered = answer::turned(packet, &frame, port, within, here, tables);
+        return Ok(if is_answered {
+            Destination::One(back(packet, port, here))
+        } else {
+            Destination::Everybody(vlan)
+        });
     }
     let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
         return Ok(Destination::Everybody(vlan));
@@ -86,6 +90,14 @@ fn across<P: Packet, T: Tables>(
     isolate::apart(port, &station)?;
     formed(packet, vlan, &station, tables)?;
     deliver::from_container(packet, &station).map(Destination::One)
+}
+
+/// Back to whoever sent it: into the peer, unless that is in the node's own namespace.
+#[inline(always)]
+fn back<P: Packet>(packet: &mut P, port: &Port, here: u32) -> Delivery {
+    let is_gateway = port.flags & PORT_GATEWAY != 0;
+    let flags = if is_gateway { 0 } else { STATION_PEER_UP };
+    deliver::into_container(packet, &Station { ifindex: here, slot: port.slot, mtu: 0, flags })
 }
 
 /// Brings a frame into the form that its VLAN has at `station`.

@@ -2,7 +2,8 @@
 
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
-    AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PortKey, STATION_ISOLATED, STATION_PEER_UP,
+    AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_GATEWAY, PORT_ISOLATED, PORT_MAC_CHECK, PortKey,
+    STATION_ISOLATED, STATION_PEER_UP,
 };
 
 use super::world::{Place, container};
@@ -11,7 +12,7 @@ use super::{interfaces, uplinks};
 pub const BRIDGE: u32 = 4000;
 
 /// In the order of their positions in `MEMBERS`.
-pub const PLACES: [Place; 9] = [
+pub const PLACES: [Place; 10] = [
     member("red1", 4001, 10),
     member("red2", 4002, 10),
     member("blue", 4003, 20),
@@ -26,6 +27,8 @@ pub const PLACES: [Place; 9] = [
     // Two of VLAN 10 that must not meet.
     isolated("red3", 4008),
     isolated("red4", 4009),
+    // The node's own interface in VLAN 30.
+    Place { station: 0, restrictions: PORT_MAC_CHECK | PORT_GATEWAY, ..member("gateway", 4010, 30) },
 ];
 
 const fn member(name: &'static str, ifindex: u32, vid: u16) -> Place {

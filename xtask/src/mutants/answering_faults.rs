@@ -22,7 +22,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-across-isolation",
         file: "ebpf/src/answer/mod.rs",
-        find: "ifindex == here || apart != 0 || ",
+        find: "ifindex != here && apart == 0 && ",
         replace: "",
         why: "isolated containers would find each other",
         judge: Judge::Host,

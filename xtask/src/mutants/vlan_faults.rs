@@ -76,6 +76,14 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Host,
     },
     Fault {
+        name: "gateway-answered-in-its-peer",
+        file: "ebpf/src/vlan/mod.rs",
+        find: "let flags = if is_gateway { 0 } else { STATION_PEER_UP };",
+        replace: "let flags = STATION_PEER_UP;",
+        why: "the node would get no answer by a VLAN's gateway: nothing is redirected into its own namespace",
+        judge: Judge::Host,
+    },
+    Fault {
         name: "kernel-let-in",
         file: "ebpf/src/vlan/mod.rs",
         find: "let verdict = Verdict::Drop(DropReason::KernelsWay);",
