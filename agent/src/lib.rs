@@ -27,5 +27,6 @@ pub mod state;
 pub mod subnets;
 pub mod upgrade;
 pub mod uplink;
+pub mod vlan_gateway;
 
 pub use agent::{Agent, Inheritance, OpenError, Refusal};

@@ -11,6 +11,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;
 use crate::uplink::Uplink;
+use crate::vlan_gateway::{Place, VlanGateway};
 
 /// One container interface, attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Attachment {
     pub is_parent: bool,
     /// The addresses of those: what it sends speaks for them too.
     pub lent: Vec<IpAddr>,
+    /// Whether it is no container's, but the node's own: the end of a VLAN's gateway at the bridge.
+    pub is_gateway: bool,
 }
 
 impl Attachment {
@@ -100,6 +103,8 @@ pub struct Registry {
     trunks: BTreeSet<Trunk>,
     /// Bridges' uplinks, by their ifindexes.
     pub uplinks: BTreeMap<u32, Uplink>,
+    /// The gateways of bridges' VLANs.
+    pub gateways: BTreeMap<Place, VlanGateway>,
     /// Counter slots.
     pub slots: Slots,
 }
@@ -123,6 +128,12 @@ impl Registry {
     /// The same, to note that its peer went up or down.
     pub fn by_host_mut(&mut self, ifindex: u32) -> Option<&mut Attachment> {
         self.attachments.get_mut(self.hosts.get(&ifindex)?)
+    }
+
+    /// The VLAN's gateway of whose two ends one has this ifindex.
+    pub fn gateway_by_end(&self, ifindex: u32) -> Option<&VlanGateway> {
+        let mut gateways = self.gateways.values();
+        gateways.find(|it| it.link.index == ifindex || it.port.port.host.index == ifindex)
     }
 
     /// Every attachment, in the order of their keys.

@@ -11,6 +11,8 @@ mod estate;
 mod relocations;
 #[path = "model/steps.rs"]
 mod steps;
+#[path = "model/vlan_gateways.rs"]
+mod vlan_gateways;
 #[path = "model/world.rs"]
 mod world;
 

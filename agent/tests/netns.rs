@@ -63,6 +63,10 @@ mod subnets;
 mod unwritable;
 #[path = "netns/uplinks.rs"]
 mod uplinks;
+#[path = "netns/vlan_gateways.rs"]
+mod vlan_gateways;
+#[path = "netns/vlan_gateways_kept.rs"]
+mod vlan_gateways_kept;
 #[path = "netns/vlans.rs"]
 mod vlans;
 #[path = "netns/wire.rs"]

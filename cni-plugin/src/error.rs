@@ -137,7 +137,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Version | ErrorKind::NoLink | ErrorKind::Unavailable => codes::TRY_AGAIN,
             ErrorKind::Malformed => codes::DECODING,
             ErrorKind::Exists => codes::EXISTS,
-            ErrorKind::Altered => codes::OTHER,
+            ErrorKind::Altered | ErrorKind::Gateway => codes::OTHER,
             ErrorKind::Kernel | ErrorKind::State | ErrorKind::Forbidden => codes::IO,
             ErrorKind::Capacity => codes::CAPACITY,
             ErrorKind::PortTaken => codes::PORT_TAKEN,

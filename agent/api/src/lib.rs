@@ -31,8 +31,8 @@ pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
     FlowReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
-    VlanReport,
+    VlanGatewayReport, VlanReport,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
-pub use service::{BridgeUplink, Service};
+pub use service::{BridgeUplink, Service, VlanGateway};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};

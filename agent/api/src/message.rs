@@ -251,6 +251,8 @@ pub enum ErrorKind {
     PortTaken,
     /// The bridge's uplink is missing, in use, or in another bridge. Code 104.
     Uplink,
+    /// The VLAN's gateway cannot be made, or cannot have its address. Code 999 with the message.
+    Gateway,
     /// The user may ask, and change nothing. Code 5.
     Forbidden,
     /// The agent cannot serve now (starting, stopping). Code 11.

@@ -38,6 +38,28 @@ pub struct AgentStatus {
     /// The uplinks of which something was moved to their bridges.
     #[serde(default)]
     pub relocations: Vec<RelocationReport>,
+    /// The node's own interfaces in VLANs of bridges.
+    #[serde(default)]
+    pub vlan_gateways: Vec<VlanGatewayReport>,
+}
+
+/// The node's interface in one VLAN of a bridge, by which it is the gateway there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanGatewayReport {
+    /// The interface's name.
+    pub name: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// The VLAN.
+    pub vlan: u16,
+    /// Its MAC address.
+    pub mac: String,
+    /// The addresses that attachments want it to have, each as `10.1.0.1/16`.
+    pub addresses: Vec<String>,
+    /// What the node sent by it.
+    pub from: Traffic,
+    /// What came to the node by it.
+    pub to: Traffic,
 }
 
 /// The node's own addresses on a bridge that were its uplink's, and go back to it.

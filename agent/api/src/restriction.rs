@@ -58,7 +58,8 @@ pub enum IngressPolicy {
 }
 
 impl IngressPolicy {
-    fn is_open(&self) -> bool {
+    /// Whether it is anybody.
+    pub fn is_open(&self) -> bool {
         *self == Self::Open
     }
 }

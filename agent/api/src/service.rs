@@ -15,6 +15,23 @@ pub struct Service {
     /// The interface by which the bridge leads out of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink: Option<BridgeUplink>,
+    /// The gateway of the port's untagged VLAN; a port without VLANs has the bridge itself as its gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan_gateway: Option<VlanGateway>,
+}
+
+/// The node's interface in the VLAN of a port's untagged frames. Its name is [`crate::interface_name`] of the bridge and the VLAN.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VlanGateway {
+    /// Its addresses as the gateway of the port's subnets, each as `10.1.0.1/16`.
+    pub addresses: Vec<String>,
+    /// Whether an address in their way is removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub force_address: bool,
+    /// Its MAC address, as `aa:bb:cc:dd:ee:ff`, the same for as long as it is needed. The agent's own note.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mac: String,
 }
 
 /// An interface of the node that becomes a trunk port of a bridge.

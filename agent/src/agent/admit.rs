@@ -47,6 +47,7 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if let Some(text) = port.service.gateways.iter().find(|text| text.parse::<Prefix>().is_err()) {
         return Err(malformed("gateways", text, "is not an address with its subnet's length"));
     }
+    gateway(port)?;
     if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
     {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
@@ -114,6 +115,18 @@ fn membership(vlans: &Vlans) -> Result<(), Refusal> {
     }
     if !tagged.is_sorted_by(|one, other| one < other) || untagged.is_some_and(|vid| tagged.contains(&vid)) {
         return Err(malformed("vlans", &format!("{tagged:?}"), "is not ascending, or names a VLAN twice"));
+    }
+    Ok(())
+}
+
+/// Judges the gateway of a port's VLAN: it is in that of the port's untagged frames.
+fn gateway(port: &BridgePort) -> Result<(), Refusal> {
+    let Some(wanted) = &port.service.vlan_gateway else { return Ok(()) };
+    if let Some(text) = wanted.addresses.iter().find(|text| text.parse::<Prefix>().is_err()) {
+        return Err(malformed("vlan_gateway", text, "is not an address with its subnet's length"));
+    }
+    if port.vlan.is_some() || port.restrictions.vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_none()) {
+        return Err(malformed("vlan_gateway", &wanted.addresses.join(", "), "is in no VLAN"));
     }
     Ok(())
 }

@@ -38,6 +38,7 @@ impl Agent {
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.admit_uplink(&mut port)?;
+        self.admit_gateway(&mut port)?;
         admit_leases(&mut port);
         self.store.write(&port)?;
         let built = limit_egress_beside(&port, || {
@@ -86,6 +87,12 @@ impl Agent {
             Some(vlan) if vlan.within => format!("VLAN {} on {}", vlan.id, port.bridge.name),
             _ => format!("{} on {}", port.mac, port.bridge.name),
         };
+        if self.is_gateways_mac(port.bridge.index, mac) {
+            return Err(Refusal::Gateway {
+                name: port.bridge.name.clone(),
+                why: format!("of a VLAN has {}", port.mac),
+            });
+        }
         let owners =
             [(station.map(|station| station.ifindex), what), (Some(port.host.index), port.host.name.clone())];
         for (owner, what) in owners {
@@ -109,8 +116,17 @@ impl Agent {
         let peer_up = port.peer_up || host.carrier;
         let others = self.kernel.others(host.index)?;
         let (is_parent, lent) = self.parenthood(&port.host);
-        let attachment =
-            Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false, is_parent, lent };
+        let attachment = Attachment {
+            port: port.clone(),
+            mac,
+            slot,
+            peer_up,
+            others,
+            abandoned: false,
+            is_parent,
+            lent,
+            is_gateway: false,
+        };
         self.registry.insert(attachment.clone());
         self.strangers.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
@@ -118,6 +134,7 @@ impl Agent {
             self.build_bridge(bridge)?;
         }
         self.build_uplink(port)?;
+        self.build_gateway(port)?;
         // Whoever goes is noticed in time; whoever has come, before this container sends anything.
         if attachment.is_masqueraded() && self.kernel.begins_masquerading {
             self.look_for_bystanders();

@@ -45,6 +45,7 @@ impl Agent {
         if let Some(uplink) = self.uplink_of(&attachment.port) {
             findings.extend(self.audit_uplink(&uplink)?.iter().map(Finding::to_string));
         }
+        findings.extend(self.audit_gateway_of(&attachment.port)?.iter().map(Finding::to_string));
         if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
     }
 }

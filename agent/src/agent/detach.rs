@@ -95,6 +95,7 @@ impl Agent {
         }
         errors.extend(self.leave_trunk(&attachment.port, attachment.mac));
         errors.extend(self.leave_uplink(&attachment.port));
+        errors.extend(self.leave_gateway(&attachment.port));
         let bridge = attachment.port.bridge.index;
         if attachment.port.vlan.is_none()
             && self.registry.of_bridge(bridge).next().is_none()

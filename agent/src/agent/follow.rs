@@ -23,7 +23,9 @@ impl Agent {
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
                 LinkEvent::Addressed(address) => self.addressed(*address).map_err(Refusal::from),
                 LinkEvent::Unaddressed(address) => {
-                    if self.registry.bridge(address.ifindex).is_some() {
+                    if self.registry.bridge(address.ifindex).is_some()
+                        || self.registry.gateway_by_end(address.ifindex).is_some()
+                    {
                         self.healing.miss(address.ifindex);
                     }
                     self.unaddressed(*address).map_err(Refusal::from)
@@ -167,6 +169,7 @@ impl Agent {
         if now.is_none() {
             own = self.rescue(index);
             self.lose_uplink(index);
+            self.lose_gateway(index);
             self.lose_trunks(index);
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
@@ -191,7 +194,9 @@ impl Agent {
         let bridges = self.registry.bridges().map(|bridge| bridge.link.index);
         let trunks = self.registry.trunks().map(|trunk| trunk.link.index);
         let uplinks = self.registry.uplinks.keys().copied();
-        for index in hosts.chain(bridges).chain(trunks).chain(uplinks).collect::<Vec<_>>() {
+        let gateways = self.registry.gateways.values().map(|gateway| gateway.link.index);
+        let all = hosts.chain(bridges).chain(trunks).chain(uplinks).chain(gateways);
+        for index in all.collect::<Vec<_>>() {
             match links.get(&index) {
                 Some(link) => self.changed(link).and_then(|()| self.shaped(index))?,
                 None => self.gone(index)?,

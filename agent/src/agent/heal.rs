@@ -29,6 +29,7 @@ impl Agent {
         self.mend_sockets();
         self.mend_trunks();
         self.mend_uplinks();
+        self.mend_gateways();
         self.bring_all_home();
         self.sweep_flows();
         self.sweep_learned();
@@ -262,6 +263,7 @@ impl Agent {
                 | Finding::Program(_)
                 | Finding::Driver(_)
                 | Finding::Link(_)
+                | Finding::Mac(_)
                 | Finding::Pin(_)
                 | Finding::Relocation { .. }
                 | Finding::Address { .. } => {}

@@ -51,6 +51,13 @@ impl Agent {
             let name = &uplink.link.name;
             findings.extend(self.audit_uplink(&uplink)?.iter().map(|finding| format!("{name}: {finding}")));
         }
+        for place in self.registry.gateways.keys().copied().collect::<Vec<_>>() {
+            let Some(name) = self.registry.gateways.get(&place).map(|it| it.link.name.clone()) else {
+                continue;
+            };
+            let wrong = self.audit_gateway(place, &name)?;
+            findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+        }
         Ok(AuditReport { consistent: findings.is_empty(), findings })
     }
 }

@@ -22,6 +22,9 @@ impl Agent {
             self.kernel.write_port(&attachment, Asks::Learn)?;
             self.kernel.write_mappings(&attachment)?;
         }
+        for gateway in self.registry.gateways.values().cloned().collect::<Vec<_>>() {
+            self.kernel.write_gateway(&gateway)?;
+        }
         self.read_addresses()?;
         // What reaches restricted ports from others' interfaces is judged by these.
         self.find_strangers(&Entries::new())?;

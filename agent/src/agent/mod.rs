@@ -42,6 +42,8 @@ mod sweep;
 mod trunk;
 mod update;
 mod uplink;
+mod vlan_gateway;
+mod vlan_gateway_care;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

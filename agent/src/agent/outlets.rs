@@ -136,7 +136,10 @@ impl Agent {
     fn find_outlets(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
-        let wires = self.outside.wires.keys().filter(|ifindex| self.registry.bridge(**ifindex).is_none());
+        // Beyond bridges and gateways are containers.
+        let wires = self.outside.wires.keys().filter(|ifindex| {
+            self.registry.bridge(**ifindex).is_none() && self.registry.gateway_by_end(**ifindex).is_none()
+        });
         let outlet = |ifindex: u32| {
             let only = |is_family: fn(&IpAddr) -> bool| {
                 let mut found = sources.iter().filter(|own| own.ifindex == ifindex).map(|own| own.ip);

@@ -157,7 +157,11 @@ impl Agent {
                 None
             })
         });
-        // The agent's own bridges, too: their containers reach the node by them.
+        // The agent's own bridges and gateways, too: their containers reach the node by them.
+        let gateways: Vec<_> = match bridges {
+            true => self.registry.gateways.values().map(|it| (it.link.index, it.link.name.clone())).collect(),
+            false => Vec::new(),
+        };
         let bridges: Vec<_> = match bridges {
             true => self.registry.bridges().map(|bridge| bridge.link.clone()).collect(),
             false => Vec::new(),
@@ -166,7 +170,9 @@ impl Agent {
         found
             .chain(bridges)
             .filter(|link| link.mac.is_some() && link.name != "lo")
-            .map(|link| (link.index, wire(link.index, link.name)))
+            .map(|link| (link.index, link.name))
+            .chain(gateways)
+            .map(|(index, name)| (index, wire(index, name)))
             .collect()
     }
 }

@@ -67,6 +67,7 @@ impl Agent {
                 self.warn(format!("the state file of {} stays behind: {error}", port.key));
             }
         }
+        self.sweep_gateways(&entries, &links, &lost);
         let is_upgrade = self.migrate()?;
         let entries = if is_upgrade { self.port_entries()? } else { entries };
         self.sweep(&entries, &links);
@@ -76,6 +77,7 @@ impl Agent {
         }
         self.adopt_trunks();
         self.adopt_uplinks();
+        self.adopt_gateways();
         self.bring_all_home();
         if !unsure.is_empty() {
             self.learn(&unsure);
@@ -137,6 +139,7 @@ impl Agent {
             self.warnings.push(format!("{} is not limited: {error}", port.key));
         }
         self.place_uplink(port, links, heirlooms);
+        self.place_gateway(port, links, heirlooms);
         if host.master == Some(bridge.index) {
             self.healing.serves(host);
         }
@@ -156,6 +159,7 @@ impl Agent {
             abandoned: false,
             is_parent,
             lent,
+            is_gateway: false,
         });
         Ok(())
     }
@@ -173,6 +177,7 @@ impl Agent {
         self.registry.by_host(ifindex).is_some()
             || self.registry.bridge(ifindex).is_some()
             || self.registry.uplinks.contains_key(&ifindex)
+            || self.registry.gateway_by_end(ifindex).is_some()
     }
 }
 

@@ -77,6 +77,14 @@ pub enum Refusal {
         /// What is wrong with it.
         why: String,
     },
+    /// A VLAN's gateway cannot be made, or cannot have its address.
+    #[error("gateway {name} {why}")]
+    Gateway {
+        /// Its interface.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -100,6 +108,7 @@ impl Refusal {
             Self::PortTaken { .. } => ErrorKind::PortTaken,
             Self::Capacity { .. } => ErrorKind::Capacity,
             Self::Uplink { .. } => ErrorKind::Uplink,
+            Self::Gateway { .. } => ErrorKind::Gateway,
             Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,
         }

@@ -28,6 +28,7 @@ impl Agent {
         let hooks = hooks.chain(self.registry.bridges().map(Bridge::hook));
         let hooks = hooks.chain(self.registry.trunks().map(Trunk::hook));
         let hooks = hooks.chain(self.registry.uplinks.values().flat_map(Uplink::hooks));
+        let hooks = hooks.chain(self.registry.gateways.values().flat_map(|gateway| gateway.port.hooks()));
         let hooks = hooks.chain(self.outside.wires.values().cloned());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
@@ -47,6 +48,7 @@ impl Agent {
             uplinks: self.ledger.uplinks().map(str::to_owned).collect(),
             bridge_uplinks: self.registry.uplinks.values().map(|it| self.bridge_uplink_report(it)).collect(),
             relocations: self.relocation_reports(),
+            vlan_gateways: self.gateway_reports(),
         }
     }
 
@@ -146,6 +148,9 @@ impl Agent {
 
     /// The VLAN of a port's untagged frames, or else its first.
     fn untagged_vid(&self, ifindex: u32) -> u16 {
+        if let Some(gateway) = self.registry.gateway_by_end(ifindex) {
+            return gateway.vid();
+        }
         let vlans = self.registry.by_host(ifindex).and_then(|known| known.port.restrictions.vlans.as_ref());
         vlans.and_then(|vlans| vlans.untagged.or(vlans.tagged.first().copied())).unwrap_or_default()
     }
@@ -188,11 +193,14 @@ impl Agent {
         let wires = self.outside.wires.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
         let uplinks = self.registry.uplinks.values().map(|uplink| &uplink.link);
         let links = hosts.chain(uplinks).map(|link| (link.index, link.name.clone()));
-        links.chain(bridges).chain(wires).collect()
+        // People know a gateway by the end that has the addresses.
+        let gateways = self.registry.gateways.values();
+        let gateways = gateways.map(|it| (it.port.port.host.index, it.link.name.clone()));
+        links.chain(bridges).chain(gateways).chain(wires).collect()
     }
 }
 
-fn both_ways(counters: PortCounters) -> (Traffic, Traffic) {
+pub(super) fn both_ways(counters: PortCounters) -> (Traffic, Traffic) {
     let PortCounters { from_fast, from_kernel, from_dropped, to_fast, to_kernel, to_dropped } = counters;
     (traffic(from_fast, from_kernel, from_dropped), traffic(to_fast, to_kernel, to_dropped))
 }

@@ -85,8 +85,9 @@ impl Agent {
         let stations: Vec<StationKey> =
             self.kernel.maps.stations.keys().collect::<Result<_, _>>().map_err(in_map)?;
         let containers = self.registry.attachments().map(Attachment::station_key);
-        let known: HashSet<_> =
-            containers.chain(self.registry.bridges().filter_map(Bridge::station_key)).collect();
+        let gateways = self.registry.gateways.values().map(|gateway| gateway.port.station_key());
+        let bridges = self.registry.bridges().filter_map(Bridge::station_key);
+        let known: HashSet<_> = containers.chain(gateways).chain(bridges).collect();
         for key in stations.iter().filter(|key| !known.contains(key)) {
             maps::remove(&mut self.kernel.maps.stations, key).map_err(in_map)?;
         }
@@ -119,6 +120,7 @@ impl Agent {
             registry.by_host(ifindex).is_some_and(|attachment| {
                 attachment.port.bridge.index == bridge && attachment.is_flooded_to()
             }) || registry.uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
+                || registry.gateway_by_end(ifindex).is_some_and(|gateway| gateway.place().0 == bridge)
         })
     }
 

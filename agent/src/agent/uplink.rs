@@ -52,6 +52,9 @@ impl Agent {
         if link.mac.is_none() || link.name == "lo" {
             return refuse("is no Ethernet interface".to_owned());
         }
+        if self.registry.gateway_by_end(link.index).is_some() {
+            return refuse("is the gateway of a VLAN".to_owned());
+        }
         if self.is_known(link.index) {
             return refuse("is a container's".to_owned());
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
     AgentStatus, BridgeUplinkReport, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind,
-    FlowEnds, FlowReport, MappingReport, PortReport, Reply, Request, socket_path,
+    FlowEnds, FlowReport, MappingReport, PortReport, Reply, Request, VlanGatewayReport, socket_path,
 };
 
 use super::explain::explanation_text;
@@ -88,6 +88,9 @@ fn status_text(status: &AgentStatus) -> String {
     if !status.bridge_uplinks.is_empty() {
         text.push_str(&format!("\n{}", bridge_uplinks_table(&status.bridge_uplinks)));
     }
+    if !status.vlan_gateways.is_empty() {
+        text.push_str(&format!("\n{}", vlan_gateways_table(&status.vlan_gateways)));
+    }
     for moved in &status.relocations {
         let (has, addresses) =
             (if moved.complete { "has" } else { "is getting" }, moved.addresses.join(", "));
@@ -129,6 +132,30 @@ fn bridge_uplinks_table(uplinks: &[BridgeUplinkReport]) -> Table<10> {
             bytes(uplink.to.bytes),
             grouped(uplink.to.fast),
             grouped(uplink.to.kernel),
+        ]);
+    }
+    table
+}
+
+fn vlan_gateways_table(gateways: &[VlanGatewayReport]) -> Table<7> {
+    let mut table = Table::new([
+        ("VLAN GATEWAY", Left),
+        ("OF", Left),
+        ("VLAN", Right),
+        ("MAC", Left),
+        ("ADDRESSES", Left),
+        ("SENT", Right),
+        ("RECEIVED", Right),
+    ]);
+    for gateway in gateways {
+        table.row([
+            gateway.name.clone(),
+            gateway.bridge.clone(),
+            gateway.vlan.to_string(),
+            gateway.mac.clone(),
+            gateway.addresses.join(","),
+            bytes(gateway.from.bytes),
+            bytes(gateway.to.bytes),
         ]);
     }
     table

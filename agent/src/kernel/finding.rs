@@ -39,6 +39,8 @@ pub enum Finding {
         /// The address.
         address: Prefix,
     },
+    /// A VLAN's gateway has another MAC address than its neighbours know.
+    Mac(String),
     /// What an uplink carries is on its way to the bridge.
     Relocation {
         /// The uplink.
@@ -84,6 +86,7 @@ impl fmt::Display for Finding {
                 write!(f, "{bridge} does not know any more who is behind {host}")
             }
             Self::Address { bridge, address } => write!(f, "{bridge} has lost its address {address}"),
+            Self::Mac(name) => write!(f, "{name} has another MAC address"),
             Self::Relocation { uplink, bridge } => {
                 write!(f, "not all that {uplink} carries is on {bridge} yet")
             }

@@ -13,7 +13,8 @@ use crate::nft::Prefix;
 use crate::registry::Attachment;
 
 impl Attachment {
-    /// Whether what it sends to the world gets the node's address. A port in VLANs reaches no node.
+    /// Whether the programs give what it sends to the world the node's address. What a port in VLANs sends there comes to the node by
+    /// the VLAN's gateway, as if from outside: the kernel's rule has it.
     pub fn is_masqueraded(&self) -> bool {
         let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
         is_bridged && !self.port.masquerade.is_empty()

@@ -21,6 +21,7 @@ mod relocation;
 mod sockets;
 pub mod subnets;
 mod uplinks;
+mod vlan_gateways;
 
 pub use entries::{Asks, station_key};
 pub use finding::Finding;
@@ -123,6 +124,9 @@ pub enum KernelError {
     /// A bridge has a port with a carrier, and does not come alive.
     #[error("{0} sends nothing, although it has a port that could")]
     Asleep(String),
+    /// A link that was just made is not there.
+    #[error("{0} has disappeared")]
+    Vanished(String),
     /// All counters are taken.
     #[error("the node has as many ports as this version serves")]
     Full,

@@ -33,6 +33,7 @@ fn snapshot() -> Snapshot {
             }],
             uplinks: vec!["eth1".into()],
             relocations: Vec::new(),
+            vlan_gateways: Vec::new(),
             bridge_uplinks: vec![BridgeUplinkReport {
                 name: "eth2".into(),
                 bridge: "cni0".into(),

@@ -1,4 +1,4 @@
-//! The addresses that a bridge has, with their subnets.
+//! The addresses that a bridge or a VLAN's gateway has, with their subnets.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ pub fn of(socket: &mut RequestSocket, index: u32) -> Result<Vec<Prefix>, Netlink
 /// `IFA_F_NODAD` (`linux/if_addr.h`): usable at once.
 const NO_DUPLICATES: u8 = 2;
 
-/// Gives a bridge an address, which works at once: no station may have it but the node. It may have it already.
+/// Gives a gateway's interface an address, which works at once: no station may have it but the node. It may have it already.
 ///
 /// # Errors
 /// Netlink's.
@@ -43,6 +43,21 @@ pub fn add(socket: &mut RequestSocket, index: u32, address: Prefix) -> Result<()
     }
     match socket.make(libc::RTM_NEWADDR, &payload) {
         Err(error) if error.means_exists() => Ok(()),
+        other => other,
+    }
+}
+
+/// Takes an address from an interface. It may be gone already.
+///
+/// # Errors
+/// Netlink's.
+pub fn remove(socket: &mut RequestSocket, index: u32, address: Prefix) -> Result<(), NetlinkError> {
+    let family = if address.is_v4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut payload = vec![family as u8, address.bits(), 0, 0];
+    payload.extend(index.to_ne_bytes());
+    payload.extend(attribute(libc::IFA_LOCAL, &octets(address.address())));
+    match socket.get(libc::RTM_DELADDR, &payload, |_| {}) {
+        Err(error) if error.is_absent() || error.means_no_address() => Ok(()),
         other => other,
     }
 }

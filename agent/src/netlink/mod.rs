@@ -25,5 +25,6 @@ pub mod shaper;
 pub(crate) mod socket;
 pub mod station;
 pub(crate) mod traffic_control;
+pub mod veth;
 
 pub use socket::{NetlinkError, RequestSocket};

@@ -96,7 +96,7 @@ fn ensure_addresses(
     plan: &BridgePlan,
     agent: &mut Client,
 ) -> Result<Vec<Prefix>, Error> {
-    if plan.gateways.is_empty() {
+    if plan.gateways.is_empty() || plan.vlan_gateway.is_some() {
         return Ok(Vec::new());
     }
     let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;

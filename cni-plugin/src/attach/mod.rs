@@ -23,6 +23,6 @@ pub(crate) use enlist::{PortSettings, enlist, restrict};
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
-pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions};
+pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions, vlan_gateway};
 pub(crate) use port::{port_of, put_into_service, wait_for_addresses, wait_for_carrier};
 pub(crate) use veth::{make_veth, silence};

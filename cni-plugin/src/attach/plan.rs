@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgeUplink, PortMapping, Restrictions, Service, Vlans};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, BridgeUplink, PortMapping, Restrictions, Service, VlanGateway, Vlans,
+    interface_name,
+};
 
 use super::AttachError;
 use crate::config::{Bridge, Config, ingress_policy, membership, storm_control};
@@ -23,6 +26,8 @@ pub(crate) struct BridgePlan {
     pub(crate) promiscuous: bool,
     /// The addresses that the node answers on, each with its subnet's prefix.
     pub(crate) gateways: Vec<Prefix>,
+    /// The interface that has them where it is not the bridge: the gateway of a VLAN, which the agent makes.
+    pub(crate) vlan_gateway: Option<String>,
     /// Whether an address in a gateway's way is removed.
     pub(crate) force_address: bool,
     /// The uplink whose addresses the bridge gets.
@@ -96,6 +101,7 @@ impl Plan {
                 mtu,
                 promiscuous: bridge.promisc_mode,
                 gateways,
+                vlan_gateway: vlan_gateway(bridge),
                 force_address: bridge.force_address,
                 heir_of: heir_of(bridge),
             },
@@ -139,13 +145,25 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
 
 /// What the bridge is told for the port.
 pub(crate) fn service(bridge: &Bridge, gateways: &[Prefix]) -> Service {
-    let gateways = gateways.iter().map(ToString::to_string).collect();
+    let addresses = gateways.iter().map(ToString::to_string).collect();
     let uplink = bridge.uplink().map(|name| BridgeUplink {
         name: name.to_owned(),
         move_address: bridge.uplink_move_address,
         kept: false,
     });
-    Service { hairpin: bridge.hairpin_mode, gateways, uplink }
+    let hairpin = bridge.hairpin_mode;
+    if vlan_gateway(bridge).is_none() || gateways.is_empty() {
+        return Service { hairpin, gateways: addresses, uplink, vlan_gateway: None };
+    }
+    let gateway = VlanGateway { addresses, force_address: bridge.force_address, mac: String::new() };
+    Service { hairpin, gateways: Vec::new(), uplink, vlan_gateway: Some(gateway) }
+}
+
+/// The name of the node's interface in the VLAN of a port's untagged frames, where the node is the gateway there.
+pub(crate) fn vlan_gateway(bridge: &Bridge) -> Option<String> {
+    // The configuration was judged before.
+    let vid = membership(bridge).ok().flatten()?.untagged?;
+    bridge.is_gateway.then(|| interface_name(&bridge.bridge, vid))
 }
 
 /// The uplink whose addresses the bridge gets.

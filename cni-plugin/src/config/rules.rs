@@ -4,7 +4,7 @@
 //! dataplane behind it is refused by name.
 
 use super::bridge::Bridge;
-use super::{ConfigError, Network, membership, storm_control};
+use super::{ConfigError, Network, ingress_policy, membership, storm_control};
 use crate::mac::Mac;
 use crate::protocol::check_interface;
 
@@ -71,10 +71,18 @@ pub(super) fn one_of(key: &'static str, value: Option<&str>, allowed: &[&str]) -
 }
 
 fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
-    let in_vlans = membership(bridge)?.is_some();
+    let vlans = membership(bridge)?;
+    let is_gateway = bridge.is_gateway || bridge.is_default_gateway;
+    if is_gateway && vlans.as_ref().is_some_and(|vlans| vlans.untagged.is_none()) {
+        return Err(invalid(
+            "isGateway",
+            "needs a VLAN of the port's untagged frames, which the gateway is in",
+        ));
+    }
+    let in_vlans = vlans.is_some();
     let unbuilt = [
-        // The node itself is in no VLAN yet.
-        ("isGateway", in_vlans && (bridge.is_gateway || bridge.is_default_gateway)),
+        // By a VLAN's gateway everybody comes alike: who may come cannot be told.
+        ("ingressPolicy", in_vlans && is_gateway && !ingress_policy(bridge).is_open()),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
     ];
     match unbuilt.into_iter().find(|(_, asked)| *asked) {

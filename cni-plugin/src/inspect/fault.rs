@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
             }
             Self::OtherVlan { link, id, master } => write!(f, "`{link}` is not of VLAN {id} on `{master}`"),
             Self::NoGateway { bridge, address, .. } => {
-                write!(f, "bridge `{bridge}` does not have the gateway's address {address}")
+                write!(f, "`{bridge}` does not have the gateway's address {address}")
             }
         }
     }

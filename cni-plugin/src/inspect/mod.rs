@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub(crate) use fault::Fault;
 pub(crate) use repair::repair;
 
-use crate::attach::{Alias, Node, PortSettings, Sandbox, gateways_of, key, restrictions};
+use crate::attach::{Alias, Node, PortSettings, Sandbox, gateways_of, key, restrictions, vlan_gateway};
 use crate::config::{Bridge, Config, Personality};
 use crate::error::Error;
 use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
@@ -148,6 +148,13 @@ impl Inspection<'_> {
         if gateways.is_empty() {
             return Ok(Vec::new());
         }
+        let in_vlan = vlan_gateway(self.bridge);
+        let gateway = match &in_vlan {
+            // One that is gone is the agent's to tell of, and to make.
+            Some(name) => node.link(Selector::Name(name))?,
+            None => Some(bridge.clone()),
+        };
+        let Some(bridge) = gateway else { return Ok(Vec::new()) };
         let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;
         let present: Vec<IpAddr> = InterfaceAddress::all(&answers, bridge.index)
             .iter()

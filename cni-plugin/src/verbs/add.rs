@@ -138,16 +138,30 @@ fn execute(
     let host = put_into_service(node, plan, &bridge, &host)?;
     wait_for_carrier(sandbox, &watch, plan, inner)?;
     wait_for_addresses(sandbox, plan, inner)?;
-    Ok(result(config, plan, &bridge, &host, &attached))
+    let mut made = result(config, plan, &bridge, &host, &attached);
+    made.interfaces.extend(gateway(node, plan)?);
+    Ok(made)
 }
 
-fn result(config: &Config, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
-    let on_node = |link: &Link| Interface {
+/// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.
+fn gateway(node: &mut Node, plan: &Plan) -> Result<Option<Interface>, Error> {
+    let Some(name) = plan.bridge.vlan_gateway.as_ref().filter(|_| !plan.bridge.gateways.is_empty()) else {
+        return Ok(None);
+    };
+    let link = node.link(Selector::Name(name))?.ok_or_else(|| AttachError::Vanished(name.clone()))?;
+    Ok(Some(on_node(&link)))
+}
+
+pub(super) fn on_node(link: &Link) -> Interface {
+    Interface {
         name: link.name.clone(),
         mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
         mtu: Some(link.mtu),
         ..Interface::default()
-    };
+    }
+}
+
+fn result(config: &Config, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
     let container = Interface {
         name: plan.key.ifname.clone(),
         mac: plan.mac.to_string(),

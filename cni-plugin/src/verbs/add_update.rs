@@ -6,9 +6,10 @@ use std::net::IpAddr;
 
 use shunt_agent_api::{BridgePort, Request};
 
+use super::add::on_node;
 use super::metadata;
 use crate::agent;
-use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key};
+use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key, vlan_gateway};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
 use crate::ipam::lease_dir;
@@ -77,6 +78,11 @@ impl Update<'_> {
             let attached = agent::connect(self.config)?.ask(request)?;
             let facts = metadata::of(self.config, "bridge", &limits, &attached);
             result.interfaces[CONTAINER].metadata = facts;
+        }
+        if let Some(name) = vlan_gateway(self.bridge)
+            && let Some(link) = node.link(Selector::Name(&name))?
+        {
+            result.interfaces.push(on_node(&link));
         }
         Ok(result)
     }

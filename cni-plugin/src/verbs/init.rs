@@ -21,6 +21,7 @@ pub(crate) fn init(config: &Config) -> Result<(), Error> {
         mtu: Some(bridge.mtu).filter(|mtu| *mtu > 0),
         promiscuous: bridge.promisc_mode,
         gateways: Vec::new(),
+        vlan_gateway: None,
         force_address: false,
         heir_of: heir_of(&bridge),
     };

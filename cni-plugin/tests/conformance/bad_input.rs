@@ -17,15 +17,18 @@ fn keys_without_a_dataplane_are_refused_by_name() {
     let _container = runtime.container("c1");
     let before = runtime.inventory();
     let in_vlan = with(runtime.network("n1"), "vlan", json!(10));
-    for key in ["isGateway", "hairpinMode"] {
-        let plain = with(with(in_vlan.clone(), "isGateway", json!(false)), "isDefaultGateway", json!(false));
-        let config = with(plain, key, json!(true));
+    for (key, value) in [("ingressPolicy", json!("same-bridge")), ("hairpinMode", json!(true))] {
+        let config = with(in_vlan.clone(), key, value);
         let (code, text) = runtime.call("ADD", "c1", &config).error();
         assert_eq!(code, 100, "{key}: {text}");
         assert!(text.to_lowercase().contains(&key.to_lowercase()), "{key}: {text}");
         assert_eq!(runtime.call("VALIDATE", "c1", &config).error().0, 100, "{key}");
         runtime.call("DEL", "c1", &config).ok();
     }
+    let tagged_only = with(runtime.network("n1"), "vlans", json!({ "tagged": [10] }));
+    let (code, text) = runtime.call("ADD", "c1", &tagged_only).error();
+    assert_eq!(code, 7, "{text}");
+    assert!(text.contains("isGateway"), "{text}");
     runtime.assert_nothing_new(&before);
 }
 

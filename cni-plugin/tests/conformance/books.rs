@@ -178,6 +178,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             uplinks: Vec::new(),
             bridge_uplinks: Vec::new(),
             relocations: Vec::new(),
+            vlan_gateways: Vec::new(),
         }),
         Request::Capacity => Reply::Capacity(books.capacity.clone()),
         _ => refusal(ErrorKind::Malformed, "not in these books"),

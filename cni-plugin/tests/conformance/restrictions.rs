@@ -1,7 +1,7 @@
 //! What a configuration takes from a port reaches the agent, and the kernel bridge where it has a word for it.
 
 use serde_json::{Value, json};
-use shunt_agent_api::{Restrictions, Vlans};
+use shunt_agent_api::{ErrorKind, Restrictions, VlanGateway, Vlans};
 
 use crate::runtime::Runtime;
 
@@ -71,16 +71,84 @@ fn vlans_are_handed_to_the_agent_and_the_bridge_is_told_to_keep_out() {
     }
 }
 
+/// What an agent makes of a VLAN's gateway: an interface of the node with its addresses.
+fn make_gateway(runtime: &Runtime, name: &str) {
+    for arguments in [
+        &["link", "add", name, "type", "veth", "peer", "name", "gw0"][..],
+        &["link", "set", name, "up"],
+        &["address", "add", "10.77.0.1/24", "dev", name],
+        &["address", "add", "fd77::1/64", "dev", name, "nodad"],
+    ] {
+        runtime.node.command("ip", arguments).unwrap();
+    }
+}
+
 #[test]
-fn a_gateway_in_a_vlan_is_refused_by_name() {
+fn a_gateway_in_a_vlan_is_the_agents_to_make_and_the_plugins_to_tell_of() {
+    for (key, value, name) in [
+        ("vlan", json!(10), "br0.10"),
+        ("vlans", json!({ "untagged": 10, "tagged": [20] }), "br0.10"),
+        ("vlanTrunk", json!([{ "id": 7 }]), "br0.1"),
+    ] {
+        let runtime = Runtime::new();
+        let container = runtime.container("c1");
+        let mut network = runtime.network("n1");
+        network[key] = value;
+        network["forceAddress"] = json!(true);
+        make_gateway(&runtime, name);
+        let result = runtime.call("ADD", "c1", &network).ok();
+        runtime.agent.with(|books| {
+            let service = &books.ports.values().next().unwrap().service;
+            let addresses = vec!["10.77.0.1/24".to_owned(), "fd77::1/64".to_owned()];
+            let wanted = VlanGateway { addresses, force_address: true, mac: String::new() };
+            assert_eq!((&service.gateways, &service.vlan_gateway), (&Vec::new(), &Some(wanted)), "{key}");
+        });
+        let shown = runtime.node.command("ip", &["-brief", "address", "show", "dev", "br0"]).unwrap();
+        assert!(!shown.contains("10.77.0.1") && !shown.contains("fd77::1"), "{shown}");
+        let routes = container.command("ip", &["route"]).unwrap();
+        assert!(routes.contains("default via 10.77.0.1"), "{routes}");
+        for setting in ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"] {
+            let path = format!("/proc/sys/{setting}");
+            assert_eq!(runtime.node.enter(|| std::fs::read_to_string(&path).unwrap()).unwrap().trim(), "1");
+        }
+        let interfaces: Vec<_> = result["interfaces"].as_array().unwrap().iter().collect();
+        assert_eq!((interfaces.len(), &interfaces[3]["name"]), (4, &json!(name)), "{result}");
+        assert_eq!((&result["ips"][0]["interface"], &interfaces[2]["name"]), (&json!(2), &json!("eth0")));
+
+        network["prevResult"] = result.clone();
+        runtime.call("CHECK", "c1", &network).ok();
+        runtime.node.command("ip", &["address", "del", "10.77.0.1/24", "dev", name]).unwrap();
+        let (code, text) = runtime.call("CHECK", "c1", &network).error();
+        assert_eq!(code, 999, "{text}");
+        assert!(
+            text.contains(&format!("`{name}` does not have the gateway's address 10.77.0.1/24")),
+            "{text}"
+        );
+        runtime.call("FINALIZE", "c1", &network).ok();
+        runtime.call("CHECK", "c1", &network).ok();
+
+        let mut updated = network.clone();
+        updated["updateExisting"] = json!(true);
+        updated.as_object_mut().unwrap().remove("prevResult");
+        let again = runtime.call("ADD", "c1", &updated).ok();
+        assert_eq!(again["interfaces"], result["interfaces"]);
+        runtime.call("DEL", "c1", &network).ok();
+    }
+}
+
+#[test]
+fn a_gateway_that_the_agent_refuses_leaves_nothing() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let mut network = runtime.network("n1");
+    runtime.call("INIT", "c1", &network).ok();
     network["vlan"] = json!(10);
-    network["isGateway"] = json!(true);
+    let before = runtime.inventory();
+    runtime.agent.with(|books| books.refuse_attach = Some(ErrorKind::Gateway));
     let (code, text) = runtime.call("ADD", "c1", &network).error();
-    assert_eq!(code, 100, "{text}");
-    assert!(text.contains("isGateway"), "{text}");
+    assert_eq!(code, 999, "{text}");
+    runtime.call("DEL", "c1", &network).ok();
+    runtime.assert_nothing_new(&before);
 }
 
 #[test]

@@ -73,6 +73,8 @@ const SUITES: [Kind; 5] = [
             ("masqueraded::", LONG),
             ("answered::", UNTRIED),
             ("relocated::", UNTRIED),
+            ("vlan_gateways::", UNTRIED),
+            ("vlan_gateways_kept::", UNTRIED),
         ],
         quick: Some(&["ladder::"]),
     },

@@ -1,0 +1,239 @@
+//! Gateways of VLANs: the node's own interfaces there, each for as long as an attachment's configuration asks for it.
+//!
+//! A gateway is a veth pair of the node's: to the programs its end at the bridge is one more port of the VLAN, so that every kernel
+//! does, with VLAN devices and VLAN filtering or without them. The pair is told by its two names, and by what is written down of the
+//! attachments that need it.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
+
+use dataplane::address::Mac;
+use shunt_agent_api::{BridgePort, IngressPolicy, Interface, VlanGatewayReport};
+
+use super::report::both_ways;
+use super::{Agent, Refusal};
+use crate::kernel::KernelError;
+use crate::mac;
+use crate::nft::Prefix;
+use crate::vlan_gateway::{self, Place, VlanGateway};
+
+const POLICY: &str = "ingress policies of ports in a VLAN with a gateway, by which everybody comes alike,";
+
+impl Agent {
+    /// Judges the gateway that a port's configuration wants, and notes its MAC address.
+    ///
+    /// # Errors
+    /// [`Refusal::Gateway`] where the name is somebody else's, or an address is in the way; [`Refusal::NotBuilt`].
+    pub(super) fn admit_gateway(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
+        let mut gateways = self.registry.gateways.keys();
+        if is_selective(port)
+            && gateways.any(|(bridge, vid)| *bridge == port.bridge.index && vlan_gateway::is_in(port, *vid))
+        {
+            return Err(Refusal::NotBuilt(POLICY));
+        }
+        let Some(place) = vlan_gateway::place(port) else { return Ok(()) };
+        // `isolated` would shut the gateway out as well.
+        let is_open = port.restrictions.ingress == IngressPolicy::Open;
+        if !is_open || self.has_selective_port(place) {
+            return Err(Refusal::NotBuilt(POLICY));
+        }
+        let known = self.registry.gateways.get(&place).cloned();
+        let names = vlan_gateway::names(&port.bridge, place.1);
+        let own = match &known {
+            Some(known) => known.port.mac,
+            None => {
+                self.judge_gateways_name(&names)?;
+                let noted = vlan_gateway::mac(port).or_else(|| self.noted_mac(place));
+                noted.unwrap_or_else(random_mac)
+            }
+        };
+        let force = port.service.vlan_gateway.as_mut().is_some_and(|wanted| {
+            wanted.mac = mac::format(own);
+            wanted.force_address
+        });
+        if let Some(known) = known.filter(|_| !force) {
+            let present = self.kernel.subnets(known.link.index)?;
+            for wanted in vlan_gateway::addresses(port) {
+                if let Some(found) = present.iter().find(|found| in_the_way(**found, wanted)) {
+                    return Err(Refusal::Gateway {
+                        name: known.link.name,
+                        why: format!(
+                            "already has an IP address different from {wanted}: {found} (`forceAddress` would replace it)"
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a port of a VLAN is to take nothing from other bridges.
+    fn has_selective_port(&self, (bridge, vid): Place) -> bool {
+        let mut ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
+        ports.any(|port| is_selective(port) && vlan_gateway::is_in(port, vid))
+    }
+
+    /// A pair of the agent's may be left of an agent that died.
+    pub(super) fn judge_gateways_name(&mut self, (node, bridged): &(String, String)) -> Result<(), Refusal> {
+        if self.kernel.gateway_ends((node, bridged))?.is_some() {
+            return Ok(());
+        }
+        for name in [node, bridged] {
+            if self.kernel.link_named(name)?.is_some() {
+                let why =
+                    format!("cannot be made: an interface {name} is there already, and somebody else's");
+                return Err(Refusal::Gateway { name: node.clone(), why });
+            }
+        }
+        Ok(())
+    }
+
+    /// The MAC address that attachments have noted for a gateway: containers know it.
+    fn noted_mac(&self, place: Place) -> Option<Mac> {
+        self.wanting(place).find_map(vlan_gateway::mac)
+    }
+
+    /// Whether a MAC address is a gateway's of this bridge.
+    pub(super) fn is_gateways_mac(&self, bridge: u32, mac: Mac) -> bool {
+        self.registry.gateways.values().any(|it| it.place().0 == bridge && it.port.mac == mac)
+    }
+
+    /// The ports that want a gateway there.
+    pub(super) fn wanting(&self, place: Place) -> impl Iterator<Item = &BridgePort> {
+        let ports = self.registry.of_bridge(place.0).map(|attachment| &attachment.port);
+        ports.filter(move |port| vlan_gateway::place(port) == Some(place))
+    }
+
+    /// Has the gateway that an attachment wants serve its VLAN, with the addresses that it wants.
+    pub(super) fn build_gateway(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        let Some(place) = vlan_gateway::place(port) else { return Ok(()) };
+        let gateway = match self.registry.gateways.get(&place) {
+            Some(known) if known.port.port.mtu > port.mtu => self.narrow_gateway(place, port.mtu)?,
+            Some(known) => known.clone(),
+            None => self.make_gateway(port, place)?,
+        };
+        let force = port.service.vlan_gateway.as_ref().is_some_and(|wanted| wanted.force_address);
+        let mut present = self.kernel.subnets(gateway.link.index)?;
+        for wanted in vlan_gateway::addresses(port) {
+            if present.contains(&wanted) {
+                continue;
+            }
+            for found in present.extract_if(.., |found| force && in_the_way(*found, wanted)) {
+                self.kernel.remove_address(gateway.link.index, found)?;
+            }
+            self.kernel.address_gateway(&gateway, wanted)?;
+            present.push(wanted);
+        }
+        Ok(())
+    }
+
+    pub(super) fn make_gateway(&mut self, port: &BridgePort, place: Place) -> Result<VlanGateway, Refusal> {
+        let (node, bridged) = vlan_gateway::names(&port.bridge, place.1);
+        let own = vlan_gateway::mac(port).unwrap_or_else(random_mac);
+        let ends = self.kernel.make_gateway((&node, &bridged), own, port.mtu)?;
+        let slot = self.take_slot()?;
+        let made = VlanGateway::of(port, (&ends.0, &ends.1), slot);
+        let gateway =
+            made.ok_or_else(|| Refusal::Gateway { name: node, why: "has no MAC address".into() })?;
+        self.registry.gateways.insert(place, gateway.clone());
+        self.strangers.remove(&ends.1.index);
+        let _all_at_once = self.kernel.expedite();
+        self.kernel.serve_gateway(&gateway)?;
+        tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "the gateway of a VLAN");
+        self.watch_wires();
+        Ok(gateway)
+    }
+
+    /// What the node sends there is to fit every container, as the kernel's bridge has the least MTU of its ports.
+    pub(super) fn narrow_gateway(&mut self, place: Place, mtu: u32) -> Result<VlanGateway, Refusal> {
+        let Some(gateway) = self.registry.gateways.get_mut(&place) else {
+            return Err(KernelError::Vanished(format!("the gateway of VLAN {}", place.1)).into());
+        };
+        gateway.port.port.mtu = mtu;
+        let gateway = gateway.clone();
+        self.kernel.set_gateway_mtu(&gateway, mtu)?;
+        self.kernel.write_station(&gateway.port)?;
+        Ok(gateway)
+    }
+
+    /// Lets the gateway go that an attachment wanted, which is gone, if no other wants it; else the addresses that no other wants.
+    pub(super) fn leave_gateway(&mut self, port: &BridgePort) -> Vec<KernelError> {
+        let Some(place) = vlan_gateway::place(port) else { return Vec::new() };
+        let wanted: BTreeSet<Prefix> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
+        if self.wanting(place).next().is_none() {
+            return self.remove_gateway(place, &port.bridge);
+        }
+        let Some(index) = self.registry.gateways.get(&place).map(|it| it.link.index) else {
+            return Vec::new();
+        };
+        let unwanted = vlan_gateway::addresses(port).filter(|address| !wanted.contains(address));
+        unwanted.filter_map(|address| self.kernel.remove_address(index, address).err()).collect()
+    }
+
+    pub(super) fn remove_gateway(&mut self, place: Place, bridge: &Interface) -> Vec<KernelError> {
+        self.healing.settle_ailment(&ailment(&vlan_gateway::names(bridge, place.1).0));
+        let Some(gateway) = self.registry.gateways.remove(&place) else {
+            return self.remove_unfinished(place, bridge).err().into_iter().collect();
+        };
+        let _all_at_once = self.kernel.expedite();
+        let errors = self.kernel.delete_gateway(&gateway);
+        self.registry.slots.give_back(gateway.port.slot);
+        self.healing.unaddressed.remove(&gateway.link.index);
+        self.watch_wires();
+        errors
+    }
+
+    /// A pair that was made, and nothing more.
+    fn remove_unfinished(&mut self, place: Place, bridge: &Interface) -> Result<(), KernelError> {
+        let (node, bridged) = vlan_gateway::names(bridge, place.1);
+        match self.kernel.gateway_ends((&node, &bridged))? {
+            Some((_, port)) => self.kernel.delete_link(&port),
+            None => Ok(()),
+        }
+    }
+
+    /// What everybody may know of the gateways. Counters that cannot be read say nothing.
+    pub(super) fn gateway_reports(&self) -> Vec<VlanGatewayReport> {
+        let report = |(place, it): (&Place, &VlanGateway)| {
+            let (from, to) = both_ways(self.kernel.maps.counters(it.port.slot).unwrap_or_default());
+            VlanGatewayReport {
+                name: it.link.name.clone(),
+                bridge: it.port.port.bridge.name.clone(),
+                vlan: it.vid(),
+                mac: it.port.port.mac.clone(),
+                addresses: self.gateways_addresses(*place).iter().map(Prefix::to_string).collect(),
+                from,
+                to,
+            }
+        };
+        self.registry.gateways.iter().map(report).collect()
+    }
+}
+
+/// Whether a port is to take nothing from other bridges. What is routed looks the same wherever it has come from: behind a gateway
+/// it could not tell.
+fn is_selective(port: &BridgePort) -> bool {
+    port.restrictions.ingress == IngressPolicy::SameBridge
+}
+
+/// Whether an interface cannot have both: one IPv4 address is all that a gateway gets, IPv6 subnets must not overlap.
+fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
+    present != wanted
+        && match (present.is_v4(), wanted.is_v4()) {
+            (true, true) => true,
+            (false, false) => wanted.has(present.address()) || present.has(wanted.address()),
+            _ => false,
+        }
+}
+
+/// What is wrong with a gateway is said under this name.
+pub(super) fn ailment(name: &str) -> String {
+    format!("gateway {name}")
+}
+
+/// A station's address that nobody else has, by the kernel's random numbers.
+fn random_mac() -> Mac {
+    let [a, b, c, d, e, f, ..] = RandomState::new().hash_one(0).to_be_bytes();
+    // Given out locally, and no group's (IEEE 802, clause 8.2).
+    Mac::new([a & 0xfc | 2, b, c, d, e, f])
+}

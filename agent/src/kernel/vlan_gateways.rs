@@ -1,0 +1,192 @@
+//! The gateways of VLANs: their pairs, their entries and their places in the bridges.
+
+use std::fs;
+use std::net::Ipv6Addr;
+
+use dataplane::abi::Port;
+use dataplane::address::Mac;
+
+use super::{Asks, Finding, Kernel, KernelError, in_map};
+use crate::bpf::maps::{insert, remove};
+use crate::netlink::bridge::{self, PortFlags};
+use crate::netlink::link::{self, Link};
+use crate::netlink::{gateway, veth};
+use crate::nft::Prefix;
+use crate::seams::{self, Seam};
+use crate::vlan_gateway::VlanGateway;
+
+impl Kernel {
+    /// Makes a pair with these two names; it may be there already, made by an agent that died. Both ends as they are.
+    ///
+    /// # Errors
+    /// Netlink's, with `EEXIST` if somebody else has one of the names.
+    pub fn make_gateway(
+        &mut self,
+        (node, port): (&str, &str),
+        mac: Mac,
+        mtu: u32,
+    ) -> Result<(Link, Link), KernelError> {
+        let made = veth::make(&mut self.route, (node, port), mac, mtu);
+        match (self.gateway_ends((node, port))?, made) {
+            (Some(ends), _) => Ok(ends),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(())) => Err(KernelError::Vanished(node.to_owned())),
+        }
+    }
+
+    /// The two ends of the pair with these names; none if there is no such pair.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn gateway_ends(&mut self, (node, port): (&str, &str)) -> Result<Option<(Link, Link)>, KernelError> {
+        let (Some(node), Some(port)) = (self.link_named(node)?, self.link_named(port)?) else {
+            return Ok(None);
+        };
+        Ok((node.peer == Some(port.index) && port.peer == Some(node.index)).then_some((node, port)))
+    }
+
+    /// Everything that a gateway needs to be the port of a bridge, whatever is there already: the kernel's settings, what the
+    /// programs know, and the programs, before it is a port.
+    ///
+    /// # Errors
+    /// The kernel's; what was done stays.
+    pub fn serve_gateway(&mut self, gateway: &VlanGateway) -> Result<(), KernelError> {
+        let (node, port) = (&gateway.link, &gateway.port.port);
+        if self.link(node.index)?.is_some_and(|link| link.mac != Some(gateway.port.mac)) {
+            bridge::set_mac(&mut self.route, node.index, gateway.port.mac)?;
+        }
+        for index in [node.index, port.host.index] {
+            // A kernel without IPv6 has nothing to be told.
+            let _ = veth::make_no_link_local(&mut self.route, index);
+        }
+        // What containers say of routes is not for the node. Where it cannot be told, a node that forwards takes no notice of it
+        // either (`accept_ra` in ip-sysctl.rst).
+        let setting = format!("/proc/sys/net/ipv6/conf/{}/accept_ra", node.name);
+        let _ = seams::pass(Seam::Files).and_then(|()| fs::write(setting, "0"));
+        // One that was never written down was never up, whoever made it; later a link that is down is somebody's order.
+        if self.port(node.index)?.is_none() || self.port(port.host.index)?.is_none() {
+            bridge::set_up(&mut self.route, port.host.index)?;
+            bridge::set_up(&mut self.route, node.index)?;
+        }
+        self.write_gateway(gateway)?;
+        for hook in gateway.port.hooks() {
+            if !self.adopt(&hook)? {
+                self.attach(&hook)?;
+            }
+        }
+        self.enslave(port.host.index, port.bridge.index, PortFlags::of(port), None)
+    }
+
+    /// Writes what the programs know of a gateway.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_gateway(&mut self, gateway: &VlanGateway) -> Result<(), KernelError> {
+        insert(&mut self.maps.ports, gateway.node_key(), gateway.node_entry()).map_err(in_map("PORTS"))?;
+        self.write_port(&gateway.port, Asks::Fast)
+    }
+
+    /// Gives a gateway an address. With the first one of IPv6 comes one for the link, which the node asks for neighbours from; it
+    /// works at once, too.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn address_gateway(&mut self, gateway: &VlanGateway, address: Prefix) -> Result<(), KernelError> {
+        if !address.is_v4() {
+            let own = Prefix::new(link_local(gateway.port.mac).into(), 64);
+            self.add_address(gateway.link.index, own)?;
+        }
+        self.add_address(gateway.link.index, address)
+    }
+
+    /// Takes an address from an interface; it may be gone already.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn remove_address(&mut self, index: u32, address: Prefix) -> Result<(), KernelError> {
+        Ok(gateway::remove(&mut self.route, index, address)?)
+    }
+
+    /// Deletes a link, if it is still the one of this name.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn delete_link(&mut self, link: &Link) -> Result<(), KernelError> {
+        Ok(link::delete(&mut self.route, link.index, &link.name)?)
+    }
+
+    /// Gives both ends of a gateway another MTU.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn set_gateway_mtu(&mut self, gateway: &VlanGateway, mtu: u32) -> Result<(), KernelError> {
+        for index in [gateway.port.port.host.index, gateway.link.index] {
+            veth::set_mtu(&mut self.route, index, mtu)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a gateway's pair, with its programs and its entries. Goes on past errors. Entries of a pair that could not be
+    /// deleted stay: they shut its port, and tell the next agent of it.
+    pub fn delete_gateway(&mut self, gateway: &VlanGateway) -> Vec<KernelError> {
+        let host = &gateway.port.port.host;
+        let ends = [host, &gateway.link];
+        let mut errors: Vec<KernelError> = Vec::new();
+        for end in ends {
+            errors.extend(link::delete(&mut self.route, end.index, &end.name).err().map(KernelError::from));
+        }
+        // With either end goes the other.
+        let is_gone = errors.len() < ends.len();
+        // A pin that goes after its device costs nothing.
+        for hook in gateway.port.hooks() {
+            errors.extend(self.detach(&hook).err());
+        }
+        if is_gone {
+            let erased = remove(&mut self.maps.ports, &gateway.node_key()).map_err(in_map("PORTS"));
+            errors.extend(erased.err());
+            errors.extend(self.erase_port(&gateway.port));
+        }
+        errors
+    }
+
+    /// What of a gateway is missing or altered, but for its addresses. An end that is down is somebody's order.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn audit_gateway(&mut self, gateway: &VlanGateway) -> Result<Vec<Finding>, KernelError> {
+        let (name, host) = (&gateway.link.name, &gateway.port.port.host);
+        let Some((node, port)) = self.gateway_ends((name, &host.name))? else {
+            return Ok(vec![Finding::Link(name.clone())]);
+        };
+        if (node.index, port.index) != (gateway.link.index, host.index) {
+            return Ok(vec![Finding::Link(name.clone())]);
+        }
+        let mut findings = Vec::new();
+        let entry = self.port(node.index)?;
+        if entry.map(|entry| Port { asks: 0, ..entry }) != Some(Port { asks: 0, ..gateway.node_entry() }) {
+            findings.push(Finding::entry("PORTS", name, entry.as_ref()));
+        }
+        if node.mac != Some(gateway.port.mac) {
+            findings.push(Finding::Mac(name.clone()));
+        }
+        findings.extend(self.audit_port(&gateway.port)?);
+        Ok(findings)
+    }
+}
+
+/// The address that IPv6 makes of a MAC address for its link (RFC 4291, appendix A).
+fn link_local(mac: Mac) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.octets();
+    Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_own_address_is_that_which_the_kernel_would_make() {
+        let mac = Mac::new([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        assert_eq!(link_local(mac), "fe80::11:22ff:fe33:4455".parse::<Ipv6Addr>().unwrap());
+    }
+}
