@@ -32,8 +32,6 @@ pub struct Attachment {
     pub is_parent: bool,
     /// The addresses of those: what it sends speaks for them too.
     pub lent: Vec<IpAddr>,
-    /// Whether it is no container's, but the node's own: the end of a VLAN's gateway at the bridge.
-    pub is_gateway: bool,
 }
 
 impl Attachment {

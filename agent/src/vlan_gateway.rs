@@ -61,7 +61,6 @@ impl VlanGateway {
             abandoned: false,
             is_parent: false,
             lent: Vec::new(),
-            is_gateway: true,
         };
         Some(Self { link: Interface { name: node.name.clone(), index: node.index }, port })
     }

@@ -120,10 +120,6 @@ pub const PORT_STORM: u32 = 0x800;
 /// host end, which takes what is sent for its container's.
 pub const PORT_WITHIN: u32 = 0x8000;
 
-/// [`Port::flags`]: what is behind it is in the node's own network namespace, the gateway of a VLAN: nothing can be redirected into
-/// its peer.
-pub const PORT_GATEWAY: u32 = 0x4_0000;
-
 /// [`Port::flags`]: its limit is of some subnets only: `SUBNETS` says of which. It has [`PORT_POLICED`] too.
 pub const PORT_SUBNETS: u32 = 0x1_0000;
 

@@ -116,17 +116,8 @@ impl Agent {
         let peer_up = port.peer_up || host.carrier;
         let others = self.kernel.others(host.index)?;
         let (is_parent, lent) = self.parenthood(&port.host);
-        let attachment = Attachment {
-            port: port.clone(),
-            mac,
-            slot,
-            peer_up,
-            others,
-            abandoned: false,
-            is_parent,
-            lent,
-            is_gateway: false,
-        };
+        let attachment =
+            Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false, is_parent, lent };
         self.registry.insert(attachment.clone());
         self.strangers.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));

@@ -159,7 +159,6 @@ impl Agent {
             abandoned: false,
             is_parent,
             lent,
-            is_gateway: false,
         });
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use nic::from_nic;
 pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{PORT_GATEWAY, Port, PortKey, STATION_PEER_UP, Station, StationKey};
+use crate::abi::{Port, PortKey, Station, StationKey};
 use crate::answer::Within;
 use crate::packet::Packet;
 use crate::port::Missing;
@@ -76,7 +76,10 @@ fn across<P: Packet, T: Tables>(
         let within = Within { vid: vlan.vid, stations: VID_ANY };
         let is_answered = answer::turned(packet, &frame, port, within, here, tables);
         return Ok(if is_answered {
-            Destination::One(back(packet, port, here))
+            // Never into the peer: VLAN interfaces behind the port have theirs from its egress, and a gateway's peer is in the node's own
+            // namespace, where nothing can be redirected to.
+            let asker = Station { ifindex: here, slot: port.slot, ..Station::default() };
+            Destination::One(deliver::through_port(packet, &asker))
         } else {
             Destination::Everybody(vlan)
         });
@@ -90,14 +93,6 @@ fn across<P: Packet, T: Tables>(
     isolate::apart(port, &station)?;
     formed(packet, vlan, &station, tables)?;
     deliver::from_container(packet, &station).map(Destination::One)
-}
-
-/// Back to whoever sent it: into the peer, unless that is in the node's own namespace.
-#[inline(always)]
-fn back<P: Packet>(packet: &mut P, port: &Port, here: u32) -> Delivery {
-    let is_gateway = port.flags & PORT_GATEWAY != 0;
-    let flags = if is_gateway { 0 } else { STATION_PEER_UP };
-    deliver::into_container(packet, &Station { ifindex: here, slot: port.slot, mtu: 0, flags })
 }
 
 /// Brings a frame into the form that its VLAN has at `station`.

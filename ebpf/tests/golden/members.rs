@@ -2,8 +2,8 @@
 
 use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
 use dataplane::abi::{
-    AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_GATEWAY, PORT_ISOLATED, PORT_MAC_CHECK, PortKey,
-    STATION_ISOLATED, STATION_PEER_UP,
+    AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PORT_MAC_CHECK, PortKey, STATION_ISOLATED,
+    STATION_PEER_UP,
 };
 
 use super::world::{Place, container};
@@ -28,7 +28,7 @@ pub const PLACES: [Place; 10] = [
     isolated("red3", 4008),
     isolated("red4", 4009),
     // The node's own interface in VLAN 30.
-    Place { station: 0, restrictions: PORT_MAC_CHECK | PORT_GATEWAY, ..member("gateway", 4010, 30) },
+    Place { station: 0, restrictions: PORT_MAC_CHECK, ..member("gateway", 4010, 30) },
 ];
 
 const fn member(name: &'static str, ifindex: u32, vid: u16) -> Place {

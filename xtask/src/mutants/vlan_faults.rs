@@ -76,11 +76,11 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Host,
     },
     Fault {
-        name: "gateway-answered-in-its-peer",
+        name: "member-answered-in-its-peer",
         file: "ebpf/src/vlan/mod.rs",
-        find: "let flags = if is_gateway { 0 } else { STATION_PEER_UP };",
-        replace: "let flags = STATION_PEER_UP;",
-        why: "the node would get no answer by a VLAN's gateway: nothing is redirected into its own namespace",
+        find: "let asker = Station { ifindex: here, slot: port.slot, ..Station::default() };\n            Destination::One(deliver::through_port(packet, &asker))",
+        replace: "let flags = crate::abi::STATION_PEER_UP;\n            let asker = Station { ifindex: here, slot: port.slot, flags, ..Station::default() };\n            Destination::One(deliver::into_container(packet, &asker))",
+        why: "VLAN interfaces, and the node by a VLAN's gateway, would get no answer",
         judge: Judge::Host,
     },
     Fault {
