@@ -302,17 +302,32 @@ fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
     flows
 }
 
-/// The kernel's routes, for a client's address and for alpha's, and to two others.
+/// The kernel's routes: to the subnets of a client and of two others, and to alpha.
 pub fn route(query: &RouteQuery) -> Option<Route> {
-    let is = |known: [&str; 2]| known.iter().any(|known| address(known) == query.destination);
+    let is_in =
+        |known: [&str; 2]| known.iter().any(|known| are_in_one_subnet(address(known), query.destination));
     let is_alphas = place("alpha").addresses().map(Address::from).contains(&query.destination);
-    let is_containers =
-        PLACES.iter().any(|place| place.addresses().map(Address::from).contains(&query.source));
+    let is_nodes = NODE.iter().any(|(own, _)| address(own) == query.destination);
+    // Only of the subnet that is an interface's own the kernel knows who is everybody there.
+    let is_everybody = query.destination == address("192.0.2.255");
     let ifindex = match () {
+        () if is_nodes || is_everybody => return None,
         () if is_alphas => BRIDGE,
-        () if is(CLIENT) || is(BEYOND) && is_containers => UPLINK,
-        () if is(ASIDE) => OTHER_BRIDGE,
+        () if is_in(CLIENT) || is_in(BEYOND) && is_containers(query.source) => UPLINK,
+        () if is_in(ASIDE) => OTHER_BRIDGE,
         () => return None,
     };
     (query.from == BRIDGE && query.bytes <= MTU).then_some(Route { ifindex, next_hop: query.destination })
+}
+
+/// In 24 bits of IPv4, and 64 of IPv6.
+fn are_in_one_subnet(one: Address, other: Address) -> bool {
+    let bytes = if one.is_v4() { 12 + 3 } else { 8 };
+    one.octets()[..bytes] == other.octets()[..bytes]
+}
+
+/// Those in 10.9.0.0/16 and fd09::/64, which the kernel's rule is for.
+fn is_containers(source: Address) -> bool {
+    let (known, bytes) = if source.is_v4() { ("10.9.0.0", 12 + 2) } else { ("fd09::", 8) };
+    address(known).octets()[..bytes] == source.octets()[..bytes]
 }
