@@ -65,6 +65,8 @@ const SUITES: [Kind; 5] = [
             ("a_machine_that_is_started_again", USER_SPACE),
             ("takes_restricted_ports_over", USER_SPACE),
             ("a_restricted_port_whose_entry_is_lost", USER_SPACE),
+            ("an_uplink_is_given_back_by_its_last_container", RESTARTS),
+            ("a_new_agent_takes_vlans_over", RESTARTS),
             ("an_echo_never_meets_netfilter", LONG),
             ("two_containers_that_ask_under_one_identifier", LONG),
             ("a_large_echo", LONG),
@@ -81,6 +83,7 @@ const SUITES: [Kind; 5] = [
 ];
 
 const RATES: &str = "rates: not tried on an emulated processor";
+const RESTARTS: &str = "a minute for an agent that starts again; others are run";
 const LONG: &str = "half a minute of verifying each; one of the kind is run";
 const UNTRIED: &str = "new: not tried there yet";
 
