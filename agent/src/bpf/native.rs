@@ -4,39 +4,21 @@
 
 use std::path::Path;
 
-use aya::pin::PinError;
-use aya::programs::links::{FdLink, LinkError, PinnedLink};
+use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::xdp::XdpLink;
 use aya::programs::{ProgramError, Xdp, XdpMode};
 
-use super::tcx;
+use super::tcx::{self, TcxError};
 use crate::seams::{self, Seam};
 
 /// The program's name in the object, in pins and in reports.
 pub const NAME: &str = "from_nic";
 
-/// Why a driver does not run the program.
-#[derive(Debug, thiserror::Error)]
-pub enum NativeError {
-    /// The driver or the kernel refused it, or the update.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// The kernel refused the link.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// The link could not be pinned; it has been detached again.
-    #[error("the link cannot be pinned: {0}")]
-    Pin(#[from] PinError),
-    /// A pin could not be removed.
-    #[error(transparent)]
-    Unpin(#[from] tcx::TcxError),
-}
-
 /// Attaches the program, in the place of what is behind the pin, and without a packet that meets none.
 ///
 /// # Errors
-/// [`NativeError`]; nothing new stays attached.
-pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), NativeError> {
+/// [`TcxError`]; nothing new stays attached.
+pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), TcxError> {
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     if pin.exists() {
         if update(program, pin).is_ok() {
@@ -52,7 +34,7 @@ pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), NativeE
     Ok(())
 }
 
-fn update(program: &mut Xdp, pin: &Path) -> Result<(), NativeError> {
+fn update(program: &mut Xdp, pin: &Path) -> Result<(), TcxError> {
     let link = FdLink::from(PinnedLink::from_pin(pin)?);
     let id = program.attach_to_link(XdpLink::try_from(link)?)?;
     // The pin holds the link.

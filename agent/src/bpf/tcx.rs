@@ -13,7 +13,7 @@ use nix::libc;
 use super::hook::Hook;
 use crate::seams::{self, Seam};
 
-/// Why a link could not be made, taken over or removed.
+/// Why a link could not be made, taken over or removed; of a driver's program, too.
 #[derive(Debug, thiserror::Error)]
 pub enum TcxError {
     /// The kernel refused the program or the update.

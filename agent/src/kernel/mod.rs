@@ -41,7 +41,6 @@ use crate::bpf::hook::{Hook, Program};
 use crate::bpf::layout;
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
-use crate::bpf::native::NativeError;
 use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
@@ -100,7 +99,7 @@ pub enum KernelError {
         /// Which.
         ifname: String,
         /// What happened.
-        source: NativeError,
+        source: TcxError,
     },
     /// A filter was refused.
     #[error("{hook}: {source}")]

@@ -43,8 +43,7 @@ impl Kernel {
             Err(MapError::SyscallError(error)) if is_absent(&error.io_error) => {}
             Err(error) => return Err(in_map(MAP)(error)),
         }
-        let detached = tcx::detach(&pin).map_err(native::NativeError::from);
-        detached.map_err(|source| KernelError::Native { ifname: format!("ifindex {index}"), source })
+        tcx::detach(&pin).map_err(|source| KernelError::Native { ifname: format!("ifindex {index}"), source })
     }
 
     /// Whether a link's hardware takes VLAN tags off. One that does not say so does not.
