@@ -2,6 +2,8 @@
 //! `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "portmap/association.rs"]
+mod association;
 #[path = "portmap/bad_input.rs"]
 mod bad_input;
 #[path = "portmap/chained.rs"]
@@ -26,6 +28,8 @@ mod reference;
 mod reports;
 #[path = "portmap/sctp.rs"]
 mod sctp;
+#[path = "portmap/sctp_from_node.rs"]
+mod sctp_from_node;
 #[path = "portmap/sctp_reference.rs"]
 mod sctp_reference;
 #[path = "portmap/stage.rs"]

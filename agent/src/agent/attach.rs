@@ -43,7 +43,7 @@ impl Agent {
         self.store.write(&port)?;
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, &host, bridge)?;
-            self.masquerade().map_err(Refusal::from)
+            self.set_rules().map_err(Refusal::from)
         });
         if built.is_err() {
             if self.take_out(&port.key, "undone").is_none() {

@@ -110,8 +110,8 @@ impl Agent {
         for error in errors {
             tracing::warn!(%key, %error, "could not be taken away");
         }
-        if let Err(error) = self.masquerade() {
-            tracing::warn!(%key, %error, "its masquerade rules stay behind");
+        if let Err(error) = self.set_rules() {
+            tracing::warn!(%key, %error, "its rules in nf_tables stay behind");
         }
         if let Err(error) = self.store.remove(key) {
             tracing::warn!(%key, %error, "the state file stays behind");

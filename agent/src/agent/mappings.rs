@@ -120,6 +120,7 @@ impl Agent {
         }
         self.kernel.write_mapped(to)?;
         self.kernel.write_mappings(to)?;
+        self.set_rules()?;
         for error in self.kernel.erase_old_mappings(from, to) {
             tracing::warn!(key = %from.port.key, %error, "could not be taken away");
         }

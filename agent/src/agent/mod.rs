@@ -23,7 +23,6 @@ mod learned;
 mod leases;
 mod limit;
 mod mappings;
-mod masquerade;
 mod migrate;
 mod native;
 mod orphan;
@@ -35,6 +34,7 @@ mod reconcile;
 mod refusal;
 mod relocate;
 mod report;
+mod rules;
 mod sockets;
 mod stranded;
 mod strangers;
@@ -45,7 +45,7 @@ mod uplink;
 mod vlan_gateway;
 mod vlan_gateway_care;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use shunt_agent_api::{PoolReport, Reply, Request};
@@ -67,7 +67,7 @@ use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
-use crate::nft::MasqueradeRule;
+use crate::nft::Rules;
 use crate::registry::Registry;
 use crate::state::{Loaded, Relocation, Store, StoreError};
 
@@ -102,7 +102,7 @@ pub struct Agent {
     /// Other people's ports of our bridges, each with its bridge.
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
-    masquerading: Option<BTreeSet<MasqueradeRule>>,
+    rules: Option<Rules>,
     /// The node's own addresses, and where `from_wire` runs.
     outside: Outside,
     /// By which ways the programs masquerade.
@@ -157,7 +157,7 @@ impl Agent {
             aside: Vec::new(),
             reaping: HashMap::new(),
             strangers: BTreeMap::new(),
-            masquerading: None,
+            rules: None,
             outside: Outside::default(),
             outlets: Outlets::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),

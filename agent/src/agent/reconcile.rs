@@ -91,9 +91,9 @@ impl Agent {
         self.sweep_flows_soon();
         self.sweep_wires();
         self.kernel.remove_older();
-        if let Err(error) = self.masquerade() {
-            tracing::warn!(%error, "masquerade rules could not be set");
-            self.warnings.push(format!("masquerade rules could not be set: {error}"));
+        if let Err(error) = self.set_rules() {
+            tracing::warn!(%error, "rules of nf_tables could not be set");
+            self.warnings.push(format!("rules of nf_tables could not be set: {error}"));
         }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
         let worked = processor_time().saturating_sub(worked);

@@ -115,7 +115,7 @@ mod tests {
     use nix::sched::{CloneFlags, unshare};
 
     use super::*;
-    use crate::nft::{self, MasqueradeRule};
+    use crate::nft::{self, MasqueradeRule, Rules};
 
     /// Who is found after these commands of `nft`, in a namespace that goes with its thread and has our own rules.
     fn found_after(commands: &[&str]) -> Option<String> {
@@ -123,7 +123,7 @@ mod tests {
             let finder = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
                 let rule = MasqueradeRule { network: "one".into(), prefix: "10.77.0.0/24".parse().unwrap() };
-                drop(nft::replace(&[rule].into()).unwrap());
+                drop(nft::replace(&Rules { masquerade: [rule].into(), ..Rules::default() }).unwrap());
                 for command in commands {
                     assert!(Command::new("nft").arg(command).status().expect("nft runs").success());
                 }

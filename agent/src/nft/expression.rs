@@ -1,4 +1,8 @@
-//! The steps of a rule: each loads into, compares or changes register 1 (linux/netfilter/nf_tables.h).
+//! The steps of a rule: each loads into, compares or uses register 1 (linux/netfilter/nf_tables.h).
+
+use std::net::{IpAddr, SocketAddr};
+
+use nix::libc;
 
 use super::attribute::Attributes;
 use super::prefix::Prefix;
@@ -12,6 +16,7 @@ const REGISTER: u32 = 1;
 const META_DREG: u16 = 1;
 const META_KEY: u16 = 2;
 const META_NFPROTO: u32 = 15;
+const META_L4PROTO: u32 = 16;
 
 const CMP_SREG: u16 = 1;
 const CMP_OP: u16 = 2;
@@ -22,12 +27,29 @@ const PAYLOAD_BASE: u16 = 2;
 const PAYLOAD_OFFSET: u16 = 3;
 const PAYLOAD_LEN: u16 = 4;
 const NETWORK_HEADER: u32 = 1;
+const TRANSPORT_HEADER: u32 = 2;
 
 const BITWISE_SREG: u16 = 1;
 const BITWISE_DREG: u16 = 2;
 const BITWISE_LEN: u16 = 3;
 const BITWISE_MASK: u16 = 4;
 const BITWISE_XOR: u16 = 5;
+
+const FIB_DREG: u16 = 1;
+const FIB_RESULT: u16 = 2;
+const FIB_FLAGS: u16 = 3;
+const FIB_ADDRTYPE: u32 = 3;
+const FIB_DESTINATION: u32 = 2;
+
+const IMMEDIATE_DREG: u16 = 1;
+const IMMEDIATE_DATA: u16 = 2;
+
+const NAT_TYPE: u16 = 1;
+const NAT_FAMILY: u16 = 2;
+const NAT_ADDRESS: u16 = 3;
+const NAT_PORT: u16 = 5;
+const NAT_DESTINATION: u32 = 1;
+const PORT_REGISTER: u32 = 2;
 
 /// How a register is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +104,46 @@ impl Expressions {
         self.step("payload", load).step("bitwise", mask).compare(comparison, &network)
     }
 
+    /// Goes on for packets of this protocol (IANA "Assigned Internet Protocol Numbers"), extension headers passed.
+    pub(super) fn protocol(self, number: u8) -> Self {
+        let load = Attributes::default().number(META_DREG, REGISTER).number(META_KEY, META_L4PROTO);
+        self.step("meta", load).compare(Comparison::Is, &[number])
+    }
+
+    /// Goes on for packets to this port: of TCP, UDP and SCTP the second field of the header.
+    pub(super) fn port(self, port: u16) -> Self {
+        let load = Attributes::default()
+            .number(PAYLOAD_DREG, REGISTER)
+            .number(PAYLOAD_BASE, TRANSPORT_HEADER)
+            .number(PAYLOAD_OFFSET, 2)
+            .number(PAYLOAD_LEN, 2);
+        self.step("payload", load).compare(Comparison::Is, &port.to_be_bytes())
+    }
+
+    /// Goes on for packets to an address that the node has, whichever it has by then.
+    pub(super) fn for_the_node(self) -> Self {
+        let load = Attributes::default()
+            .number(FIB_DREG, REGISTER)
+            .number(FIB_RESULT, FIB_ADDRTYPE)
+            .number(FIB_FLAGS, FIB_DESTINATION);
+        // The kernel compares the type as the number that it is, in the order of the machine (`nft_fib_store_result`).
+        self.step("fib", load).compare(Comparison::Is, &u32::from(libc::RTN_LOCAL).to_ne_bytes())
+    }
+
+    /// Leads the packet, and all of its connection, there.
+    pub(super) fn lead_to(self, to: SocketAddr) -> Self {
+        let (family, address) = match to.ip() {
+            IpAddr::V4(v4) => (libc::NFPROTO_IPV4, v4.octets().to_vec()),
+            IpAddr::V6(v6) => (libc::NFPROTO_IPV6, v6.octets().to_vec()),
+        };
+        let nat = Attributes::default()
+            .number(NAT_TYPE, NAT_DESTINATION)
+            .number(NAT_FAMILY, family.unsigned_abs())
+            .number(NAT_ADDRESS, REGISTER)
+            .number(NAT_PORT, PORT_REGISTER);
+        self.immediate(REGISTER, &address).immediate(PORT_REGISTER, &to.port().to_be_bytes()).step("nat", nat)
+    }
+
     /// Gives the packet the address of the interface that it leaves by.
     pub(super) fn masquerade(self) -> Self {
         self.step("masq", Attributes::default())
@@ -90,6 +152,11 @@ impl Expressions {
     /// All of them.
     pub(super) fn into_attributes(self) -> Attributes {
         self.0
+    }
+
+    fn immediate(self, register: u32, bytes: &[u8]) -> Self {
+        let load = Attributes::default().number(IMMEDIATE_DREG, register).nest(IMMEDIATE_DATA, value(bytes));
+        self.step("immediate", load)
     }
 
     fn compare(self, comparison: Comparison, with: &[u8]) -> Self {

@@ -1,15 +1,19 @@
-//! Masquerading by the kernel, set over netlink: no `iptables` and no `nft` is ever run.
+//! What the kernel's nf_tables does for us, set over netlink: no `iptables` and no `nft` is ever run.
 //!
-//! One table of ours holds one rule for each prefix of each network that wants it. It is written anew, as one transaction,
-//! whenever that list changes, so that it cannot drift and nothing in it outlives its network. What is translated already
-//! is conntrack's, and does not notice.
+//! It masquerades what the programs do not begin, and leads the node's own SCTP sockets to host ports. One table of ours holds
+//! a rule for each prefix and each such host port. It is written anew, as one transaction, whenever that list changes, so that
+//! it cannot drift and nothing in it outlives its network. What is translated already is conntrack's, and does not notice.
 
 mod attribute;
 mod batch;
 mod expression;
+mod host_port;
 mod masquerade;
 mod prefix;
+mod table;
 
 pub use batch::{Committed, NftError};
-pub use masquerade::{MasqueradeRule, replace};
+pub use host_port::HostPortRule;
+pub use masquerade::MasqueradeRule;
 pub use prefix::{Prefix, PrefixError};
+pub use table::{Rules, replace};

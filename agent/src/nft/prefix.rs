@@ -43,6 +43,11 @@ impl Prefix {
         Self { address, bits }
     }
 
+    /// An address alone.
+    pub const fn of_one(address: IpAddr) -> Self {
+        Self { address, bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
+
     /// The address, with what is behind the prefix.
     pub const fn address(&self) -> IpAddr {
         self.address

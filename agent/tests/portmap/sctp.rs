@@ -1,5 +1,6 @@
 //! SCTP by a port of the node. Both ends speak it over raw sockets, for the kernel may know no SCTP.
 
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
@@ -64,6 +65,12 @@ impl Raw {
         self.0.send_to(&packet.bytes(), &SockAddr::from(SocketAddr::new(to, 0))).unwrap();
     }
 
+    /// Whether anything comes.
+    pub(crate) fn hears_within(&self, patience: Duration) -> bool {
+        self.0.set_read_timeout(Some(patience)).unwrap();
+        uninterrupted(|| self.0.recv_from(&mut [MaybeUninit::uninit(); 64])).is_ok()
+    }
+
     /// The next packet, and from whom; its checksum is right.
     pub(crate) fn receive(&self) -> (Packet, IpAddr) {
         let mut bytes = [0u8; 4096];
@@ -102,8 +109,7 @@ fn sctp_gets_through_by_the_same_port_and_by_another_and_back_with_right_checksu
         }
         // What is not mapped goes to nobody.
         client.send(&Packet { ports: [40_000, 7132], tag: TAG, payload: vec![1] }, node);
-        server.0.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        assert!(uninterrupted(|| server.0.recv_from(&mut [std::mem::MaybeUninit::uninit(); 64])).is_err());
+        assert!(!server.hears_within(Duration::from_millis(300)));
     }
     let flows = stage.node.agent().ask("flows").unwrap();
     let sctp = flows.as_array().unwrap().iter().filter(|flow| flow["proto"] == "sctp").count();

@@ -22,7 +22,7 @@ struct Kind {
 const USER_SPACE: &str = "the plugin's and the agent's own doing, the same on every kernel";
 
 /// What depends on the kernel below, the quick ones first.
-const SUITES: [Kind; 5] = [
+const SUITES: [Kind; 6] = [
     Kind { name: "verifier", whole: &[], left_out: &[], quick: Some(&[]) },
     Kind { name: "parity", whole: &[], left_out: &[], quick: Some(&[]) },
     Kind { name: "interfaces", whole: &[], left_out: &[], quick: Some(&["two_vlans_by_the_kernel"]) },
@@ -79,6 +79,13 @@ const SUITES: [Kind; 5] = [
             ("vlan_gateways_kept::", UNTRIED),
         ],
         quick: Some(&["ladder::"]),
+    },
+    Kind {
+        name: "portmap",
+        // The development kernel has no SCTP of its own.
+        whole: &["sockets_of_the_kernels_own_sctp"],
+        left_out: &[],
+        quick: None,
     },
 ];
 

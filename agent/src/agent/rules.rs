@@ -1,0 +1,91 @@
+//! The kernel's rules: what the attachments that are there want, and nothing that one that is gone wanted.
+
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+
+use nix::libc;
+use shunt_agent_api::{BridgePort, PortMapping, Protocol};
+
+use super::Agent;
+use crate::bpf::expedite::Expedited;
+use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules};
+
+impl Agent {
+    /// Brings the kernel's rules in line with the attachments. Costs nothing while the list is the same.
+    ///
+    /// # Errors
+    /// The kernel refuses; its rules are as they were.
+    pub(super) fn set_rules(&mut self) -> Result<(), NftError> {
+        let wanted = self.wanted();
+        if self.rules.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        let expedited = self.kernel.expedite();
+        match replace(&wanted) {
+            // Nothing to set and nothing to remove: a kernel without nf_tables will do.
+            Err(_) if wanted.is_empty() && self.rules.is_none() => {}
+            replaced => settle(replaced?, expedited),
+        }
+        tracing::info!(
+            masquerading = wanted.masquerade.len(),
+            host_ports = wanted.host_ports.len(),
+            "rules set"
+        );
+        self.rules = Some(wanted);
+        Ok(())
+    }
+
+    fn wanted(&self) -> Rules {
+        let ports = || self.registry.attachments().map(|attachment| &attachment.port);
+        let masquerade = ports()
+            .flat_map(|port| port.masquerade.iter().map(|prefix| (port.key.network.clone(), prefix)))
+            .filter_map(|(network, prefix)| Some(MasqueradeRule { network, prefix: prefix.parse().ok()? }))
+            .collect();
+        Rules { masquerade, host_ports: ports().flat_map(host_ports).collect() }
+    }
+}
+
+/// A kernel that cannot lead SCTP goes without: from outside, the programs do.
+fn replace(wanted: &Rules) -> Result<Committed, NftError> {
+    let replaced = nft::replace(wanted);
+    let Err(NftError::Refused { source, .. }) = &replaced else { return replaced };
+    let lacks = matches!(source.raw_os_error(), Some(libc::ENOENT | libc::EOPNOTSUPP));
+    if wanted.host_ports.is_empty() || !lacks {
+        return replaced;
+    }
+    tracing::warn!(error = %source, "the node's own SCTP sockets do not reach host ports");
+    nft::replace(&Rules { masquerade: wanted.masquerade.clone(), ..Rules::default() })
+}
+
+/// The rules for the host ports of a port that no program leads the node's own sockets to.
+fn host_ports(port: &BridgePort) -> impl Iterator<Item = HostPortRule> {
+    let mappings = port.mappings.iter().filter(|mapping| mapping.protocol == Protocol::Sctp);
+    mappings.flat_map(move |mapping| {
+        let families = [IpAddr::is_ipv4, IpAddr::is_ipv6];
+        families.into_iter().filter_map(move |is_of| host_port(port, mapping, is_of))
+    })
+}
+
+/// The rule of one family, where the mapping and the container have it.
+fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> bool) -> Option<HostPortRule> {
+    let PortMapping { host_ip, host_port, container_port, .. } = *mapping;
+    let ip = port.ips.iter().copied().find(is_of)?;
+    let is_reached = host_ip.is_none_or(|host| is_of(&host) && !host.is_loopback());
+    is_reached.then(|| HostPortRule {
+        network: port.key.network.clone(),
+        host_ip,
+        host_port,
+        to: SocketAddr::new(ip, container_port),
+    })
+}
+
+/// Waits, beside the agent's own work, until the kernel has freed what was replaced.
+fn settle(committed: Committed, expedited: Expedited) {
+    let work = move || {
+        drop(committed);
+        expedited.release();
+    };
+    if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
+        tracing::warn!(%error, "no thread to wait for the end of the old rules");
+    }
+}

@@ -1,0 +1,185 @@
+//! The one table of ours.
+
+use std::collections::BTreeSet;
+
+use nix::libc;
+
+use super::attribute::Attributes;
+use super::batch::{Batch, Committed, NftError};
+use super::expression::Expressions;
+use super::host_port::HostPortRule;
+use super::masquerade::MasqueradeRule;
+
+const TABLE: &str = "shunt";
+
+const TABLE_NAME: u16 = 1;
+const CHAIN_TABLE: u16 = 1;
+const CHAIN_NAME: u16 = 3;
+const CHAIN_HOOK: u16 = 4;
+const CHAIN_TYPE: u16 = 7;
+const HOOK_NUMBER: u16 = 1;
+const HOOK_PRIORITY: u16 = 2;
+const RULE_TABLE: u16 = 1;
+const RULE_CHAIN: u16 = 2;
+const RULE_EXPRESSIONS: u16 = 4;
+const RULE_USERDATA: u16 = 7;
+/// In user data, a comment as `nft` shows it: type 0, length, text with a zero behind it.
+const COMMENT: u8 = 0;
+
+/// All that the table holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Whose packets get the node's address.
+    pub masquerade: BTreeSet<MasqueradeRule>,
+    /// Where the node's own sockets are led.
+    pub host_ports: BTreeSet<HostPortRule>,
+}
+
+impl Rules {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.masquerade.is_empty() && self.host_ports.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.masquerade.len() + self.host_ports.len()
+    }
+}
+
+/// A chain, and where the kernel asks it.
+struct Chain {
+    name: &'static str,
+    hook: i32,
+    priority: i32,
+}
+
+const POSTROUTING: Chain =
+    Chain { name: "postrouting", hook: libc::NF_INET_POST_ROUTING, priority: libc::NF_IP_PRI_NAT_SRC };
+const OUTPUT: Chain =
+    Chain { name: "output", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
+
+/// Makes these the only rules, as one transaction; without any the table goes. A chain without rules is not there: each
+/// has the kernel track connections.
+///
+/// # Errors
+/// [`NftError`]; the rules are as they were.
+pub fn replace(rules: &Rules) -> Result<Committed, NftError> {
+    let table = Attributes::default().text(TABLE_NAME, TABLE);
+    let mut batch = Batch::new();
+    // A table that is not there cannot be deleted: it is made first, which changes nothing where it is.
+    batch.add("the table", libc::NFT_MSG_NEWTABLE, libc::NLM_F_CREATE, &table);
+    batch.add("the old table's end", libc::NFT_MSG_DELTABLE, 0, &table);
+    if !rules.is_empty() {
+        batch.add("the new table", libc::NFT_MSG_NEWTABLE, libc::NLM_F_CREATE, &table);
+    }
+    fill(&mut batch, &POSTROUTING, rules.masquerade.iter().map(|rule| (&*rule.network, rule.steps())));
+    fill(&mut batch, &OUTPUT, rules.host_ports.iter().map(|rule| (&*rule.network, rule.steps())));
+    batch.commit()
+}
+
+/// Adds a chain and its rules, where there are any: each with its network's name.
+fn fill<'a>(batch: &mut Batch, chain: &Chain, rules: impl Iterator<Item = (&'a str, Expressions)>) {
+    for (at, (network, steps)) in rules.enumerate() {
+        if at == 0 {
+            batch.add("a chain", libc::NFT_MSG_NEWCHAIN, libc::NLM_F_CREATE, &chain.attributes());
+        }
+        let rule = Attributes::default()
+            .text(RULE_TABLE, TABLE)
+            .text(RULE_CHAIN, chain.name)
+            .nest(RULE_EXPRESSIONS, steps.into_attributes())
+            .bytes(RULE_USERDATA, &comment(network));
+        batch.add("a rule", libc::NFT_MSG_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_APPEND, &rule);
+    }
+}
+
+impl Chain {
+    fn attributes(&self) -> Attributes {
+        // A priority is signed, and travels as the number with the same bits.
+        let hook = Attributes::default()
+            .number(HOOK_NUMBER, self.hook.unsigned_abs())
+            .number(HOOK_PRIORITY, self.priority.cast_unsigned());
+        Attributes::default()
+            .text(CHAIN_TABLE, TABLE)
+            .text(CHAIN_NAME, self.name)
+            .nest(CHAIN_HOOK, hook)
+            .text(CHAIN_TYPE, "nat")
+    }
+}
+
+fn comment(text: &str) -> Vec<u8> {
+    // The length is one byte; a longer name is shown in part.
+    let shown: String = text.chars().take(60).collect();
+    let length = u8::try_from(shown.len() + 1).unwrap_or(u8::MAX);
+    [&[COMMENT, length], shown.as_bytes(), &[0]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use nix::sched::{CloneFlags, unshare};
+
+    use super::*;
+
+    /// The rules as `nft` reads them, in a namespace that goes with its thread.
+    fn listed_after(steps: &[Rules]) -> String {
+        std::thread::scope(|scope| {
+            let lister = scope.spawn(|| {
+                unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
+                for step in steps {
+                    drop(replace(step).unwrap());
+                }
+                let listed = Command::new("nft").args(["list", "ruleset"]).output().expect("nft runs");
+                String::from_utf8(listed.stdout).unwrap()
+            });
+            lister.join().unwrap()
+        })
+    }
+
+    fn masquerading(rules: &[(&str, &str)]) -> Rules {
+        let rules = rules.iter().map(|(network, prefix)| MasqueradeRule {
+            network: (*network).to_owned(),
+            prefix: prefix.parse().unwrap(),
+        });
+        Rules { masquerade: rules.collect(), ..Rules::default() }
+    }
+
+    fn leading(host_ip: Option<&str>, host_port: u16, to: &str) -> HostPortRule {
+        let host_ip = host_ip.map(|ip| ip.parse().unwrap());
+        HostPortRule { network: "one".to_owned(), host_ip, host_port, to: to.parse().unwrap() }
+    }
+
+    #[test]
+    fn nft_reads_back_what_was_meant() {
+        let rules = masquerading(&[("one", "10.77.0.9/24"), ("one", "fd77::/64"), ("two", "10.78.0.0/16")]);
+        let host_ports =
+            [leading(None, 8132, "10.77.0.2:7132"), leading(Some("2001:db8::1"), 9899, "[fd77::2]:9899")];
+        let listed = listed_after(&[Rules { host_ports: host_ports.into(), ..rules }]);
+        for line in [
+            "type nat hook postrouting priority srcnat; policy accept;",
+            "ip saddr 10.77.0.0/24 ip daddr != 10.77.0.0/24 ip daddr != 224.0.0.0/4 masquerade comment \"one\"",
+            "ip6 saddr fd77::/64 ip6 daddr != fd77::/64 ip6 daddr != ff00::/8 masquerade comment \"one\"",
+            "ip saddr 10.78.0.0/16 ip daddr != 10.78.0.0/16 ip daddr != 224.0.0.0/4 masquerade comment \"two\"",
+            "type nat hook output priority -100; policy accept;",
+            "sctp dport 8132 ip saddr != 127.0.0.0/8 ip daddr != 127.0.0.0/8 fib daddr type local dnat ip to \
+             10.77.0.2:7132 comment \"one\"",
+            "sctp dport 9899 ip6 saddr != ::1 ip6 daddr != ::1 ip6 daddr 2001:db8::1 dnat ip6 to [fd77::2]:9899 comment \"one\"",
+        ] {
+            assert!(listed.contains(line), "{line} in {listed}");
+        }
+    }
+
+    #[test]
+    fn replacing_leaves_nothing_of_what_was() {
+        let one = masquerading(&[("one", "10.77.0.0/24")]);
+        let host_port = Rules { host_ports: [leading(None, 80, "10.79.0.2:80")].into(), ..Rules::default() };
+        let listed = listed_after(&[one.clone(), host_port, masquerading(&[("two", "10.78.0.0/24")])]);
+        let gone = !listed.contains("10.77") && !listed.contains("output");
+        assert!(gone && listed.contains("10.78"), "{listed}");
+        assert_eq!(listed_after(&[one, Rules::default()]), "");
+        assert_eq!(listed_after(&[Rules::default()]), "");
+    }
+}
