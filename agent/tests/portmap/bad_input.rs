@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shunt_agent_api::{AttachmentKey, Client, PortMapping, Request};
 use shunt_lab::{Protocol, Sandbox};
 
 use crate::stage::{NODE, Stage, address, mapping};
@@ -30,6 +31,43 @@ fn a_port_that_another_container_has_is_refused_and_nothing_changes() {
     }
     // Another protocol's port of the same number is another port.
     stage.add("two", &[mapping(8080, 80, "udp"), mapping(9000, 80, "tcp")]);
+}
+
+#[test]
+fn an_ipv4_address_written_as_ipv6_does_is_the_same_address() {
+    let mut stage = Stage::new();
+    let written = |at: &str| {
+        let mut mapping = mapping(8081, 7000, "tcp");
+        mapping["hostIP"] = at.into();
+        mapping
+    };
+    let mapped = format!("::ffff:{}", NODE[0]);
+    stage.add("one", &[written(NODE[0])]);
+    stage.add("two", &[]);
+    let _echo = stage.echo(0, 7000);
+    let (code, text) = stage.refused(&stage.mapped(&[written(&mapped)]), "three");
+    assert_eq!(code, 102, "{text}");
+    assert!(text.contains("pods/one/eth0"), "{text}");
+    let asked = PortMapping {
+        protocol: shunt_agent_api::Protocol::Tcp,
+        host_ip: Some(address(&mapped)),
+        host_port: 8081,
+        container_port: 80,
+        masquerade: false,
+    };
+    let key = AttachmentKey { network: "pods".into(), container: "two".into(), ifname: "eth0".into() };
+    let mut agent = Client::connect(stage.node.agent().socket()).unwrap();
+    let refusal = agent.ask(Request::Map { key, mappings: vec![asked] }).unwrap_err();
+    assert!(refusal.to_string().contains("pods/one/eth0"), "{refusal}");
+    // What is refused takes nothing away when it goes.
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8081).chat(5, 100).unwrap();
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    stage.add("four", &[written(&mapped)]);
+    let _echo = stage.echo(0, 7000);
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8081).chat(5, 100).unwrap();
+    let told = stage.node.agent().ask("mappings").unwrap();
+    assert_eq!(told[0]["host_ip"], NODE[0], "{told}");
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
         "" => None,
         text => Some(text.parse::<IpAddr>().map_err(|_| invalid(format!("hostIP `{text}` is no address")))?),
     };
-    let host_ip = host_ip.filter(|ip| !ip.is_unspecified());
+    // An IPv4 address may be written as IPv6 does, and is one all the same.
+    let host_ip = host_ip.map(|ip| ip.to_canonical()).filter(|ip| !ip.is_unspecified());
     if host_ip.is_some_and(|ip| ip.is_multicast()) {
         return Err(invalid("a hostIP is no group's".to_owned()));
     }
@@ -97,7 +98,9 @@ mod tests {
             vec![mapping(8080, "icmp", "")],
             vec![mapping(8080, "tcp", "10.0.0.300")],
             vec![mapping(8080, "tcp", "ff02::1")],
+            vec![mapping(8080, "tcp", "::ffff:224.0.0.1")],
             vec![mapping(8080, "tcp", ""), mapping(8080, "tcp", "10.0.0.1")],
+            vec![mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "tcp", "::ffff:10.0.0.1")],
         ];
         for mappings in wrong {
             assert!(matches!(of(&mappings, false), Err(ConfigError::Invalid { .. })), "{mappings:?}");
@@ -109,8 +112,9 @@ mod tests {
 
     #[test]
     fn a_mapping_of_the_other_family_is_skipped() {
-        let ports = of(&[mapping(8080, "tcp", "2001:db8::1"), mapping(8081, "tcp", "")], false).unwrap();
-        let left = answered_by(ports, &[IpAddr::from([10, 0, 0, 5])]);
-        assert_eq!(left.iter().map(|port| port.host_port).collect::<Vec<_>>(), [8081]);
+        let mappings = [(8080, "2001:db8::1"), (8081, ""), (8082, "::ffff:10.0.0.1")]
+            .map(|(port, ip)| mapping(port, "tcp", ip));
+        let left = answered_by(of(&mappings, false).unwrap(), &[IpAddr::from([10, 0, 0, 5])]);
+        assert_eq!(left.iter().map(|port| port.host_port).collect::<Vec<_>>(), [8081, 8082]);
     }
 }
