@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct PortMapping {
     /// The protocol on both sides.
     pub protocol: Protocol,
-    /// The node's address; none: every address that the node has, of each family that the container has. An IPv4 one is read
-    /// as one, also where it is written as IPv6 does (RFC 4291 section 2.5.5.2).
+    /// The node's address; the unspecified one: every address of its family; none: every address that the node has, of each
+    /// family that the container has. An IPv4 one is read as one, also where it is written as IPv6 does (RFC 4291 section
+    /// 2.5.5.2).
     #[serde(default, deserialize_with = "canonical", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
     /// The node's port.
@@ -21,6 +22,47 @@ pub struct PortMapping {
     /// Whether the container sees the node instead of its clients.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masquerade: bool,
+}
+
+impl PortMapping {
+    /// The one address of the node's that it is at; none: each of a family, or of both.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.host_ip.filter(|ip| !ip.is_unspecified())
+    }
+
+    /// Whether it is at addresses of the family of `ip`.
+    pub fn is_of_family(&self, ip: IpAddr) -> bool {
+        self.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4())
+    }
+
+    /// Whether it is at `ip`, if that is an address of the node's.
+    pub fn is_at(&self, ip: IpAddr) -> bool {
+        self.is_of_family(ip) && self.address().is_none_or(|own| own == ip)
+    }
+
+    /// Whether two containers cannot have them: a packet may ask for both, or both are one entry of the maps, as those are
+    /// that are at one port of each address, of whichever families.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let is_at_same = match (self.address(), other.address()) {
+            (Some(one), _) => other.is_at(one),
+            (None, Some(one)) => self.is_at(one),
+            (None, None) => true,
+        };
+        (self.protocol, self.host_port) == (other.protocol, other.host_port) && is_at_same
+    }
+
+    /// Whether one is at every IPv4 address and the other at every IPv6 address.
+    pub fn is_of_other_addresses(&self, other: &Self) -> bool {
+        let families =
+            [self, other].map(|it| it.host_ip.filter(IpAddr::is_unspecified).map(|ip| ip.is_ipv4()));
+        matches!(families, [Some(one), Some(other)] if one != other)
+    }
+
+    /// Whether one container may have them although they overlap: both families' addresses lead to the same port of its.
+    pub fn completes(&self, other: &Self) -> bool {
+        let leads_to = |it: &Self| (it.container_port, it.masquerade);
+        self.is_of_other_addresses(other) && leads_to(self) == leads_to(other)
+    }
 }
 
 /// One address has one entry in the maps, so it has one value here, and whoever compares two of them is right.
@@ -71,5 +113,50 @@ mod tests {
             let mapping: PortMapping = serde_json::from_str(&text).unwrap();
             assert_eq!(mapping.host_ip, Some(IpAddr::from([192, 0, 2, 1])), "{host_ip}");
         }
+    }
+
+    /// TCP 8080, leading to 80.
+    fn at(host_ip: &str) -> PortMapping {
+        let host_ip = (!host_ip.is_empty()).then(|| host_ip.parse().unwrap());
+        PortMapping {
+            protocol: Protocol::Tcp,
+            host_ip,
+            host_port: 8080,
+            container_port: 80,
+            masquerade: false,
+        }
+    }
+
+    #[test]
+    fn an_unspecified_address_is_every_one_of_its_family() {
+        for (host_ip, v4, v6) in [("", true, true), ("0.0.0.0", true, false), ("::", false, true)] {
+            let mapping = at(host_ip);
+            assert_eq!(mapping.address(), None);
+            let is_at = ["192.0.2.1", "2001:db8::1"].map(|ip| mapping.is_at(ip.parse().unwrap()));
+            assert_eq!(is_at, [v4, v6], "{host_ip}");
+        }
+    }
+
+    #[test]
+    fn ports_overlap_where_a_packet_may_ask_for_both_or_one_entry_is_both() {
+        for (one, other, overlap) in [
+            ("", "", true),
+            ("", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("0.0.0.0", "192.0.2.1", true),
+            ("0.0.0.0", "2001:db8::1", false),
+            ("::", "2001:db8::1", true),
+            ("::", "192.0.2.1", false),
+            ("", "::", true),
+            ("0.0.0.0", "::", true),
+        ] {
+            assert_eq!(at(one).overlaps(&at(other)), overlap, "{one} {other}");
+            assert_eq!(at(other).overlaps(&at(one)), overlap, "{other} {one}");
+            assert_eq!(at(one).completes(&at(other)), (one, other) == ("0.0.0.0", "::"), "{one} {other}");
+        }
+        let elsewhere = PortMapping { container_port: 81, ..at("::") };
+        assert!(!at("0.0.0.0").completes(&elsewhere) && at("0.0.0.0").is_of_other_addresses(&elsewhere));
+        assert!(!at("").overlaps(&PortMapping { host_port: 81, ..at("") }));
     }
 }

@@ -86,19 +86,22 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
 fn mappings(port: &BridgePort) -> Result<(), Refusal> {
     for (at, mapping) in port.mappings.iter().enumerate() {
         let wrong = |reason| Err(malformed("mappings", &mapping.to_string(), reason));
-        let leads_to =
-            |ip: &std::net::IpAddr| mapping.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4());
         if mapping.host_port == 0 || mapping.container_port == 0 {
             return wrong("has port 0, which is none");
         }
-        if mapping.host_ip.is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) {
+        if mapping.host_ip.is_some_and(|ip| ip.is_multicast()) {
             return wrong("is at no address of the node's");
         }
-        if !port.ips.iter().any(leads_to) {
+        if !port.ips.iter().any(|ip| mapping.is_of_family(*ip)) {
             return wrong("leads to no address of the container's");
         }
-        if port.mappings[..at].iter().any(|other| super::mappings::overlaps(other, mapping)) {
-            return wrong("is asked for twice");
+        let mut others = port.mappings[..at].iter();
+        match others.find(|other| other.overlaps(mapping) && !other.completes(mapping)) {
+            Some(other) if other.is_of_other_addresses(mapping) => {
+                return Err(Refusal::NotBuilt("a host port that leads elsewhere from 0.0.0.0 than from ::"));
+            }
+            Some(_) => return wrong("is asked for twice"),
+            None => {}
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{Bandwidth, BridgePort};
 
+use super::mappings::are_as_asked;
 use super::{Agent, Refusal, admit};
 use crate::kernel::Finding;
 use crate::registry::Trunk;
@@ -24,7 +25,7 @@ impl Agent {
         if port.bandwidth == Bandwidth::default() {
             port.bandwidth = attachment.port.bandwidth.clone();
         }
-        if port.mappings.is_empty() {
+        if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
             port.mappings.clone_from(&attachment.port.mappings);
         }
         let mut findings: Vec<_> = super::attach::difference(&attachment.port, &port)

@@ -21,7 +21,7 @@ use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, MappingReport};
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
 use crate::flows::{self, Connection, Evictions, Flows};
-use crate::kernel::KernelError;
+use crate::kernel::{KernelError, mappings};
 use crate::seams;
 
 /// So many percent in use are called full: the kernel makes room before the last entry is taken.
@@ -111,17 +111,22 @@ impl Agent {
     /// The map cannot be read.
     pub fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
         let flows = self.read_flows()?;
-        let mut counts: HashMap<MappingKey, u64> = HashMap::new();
+        // By the container's address, for one entry may be the mappings of both families.
+        let mut counts: HashMap<(MappingKey, Address), u64> = HashMap::new();
         for connection in flows::connections(&flows).filter(|connection| !connection.is_masqueraded()) {
-            let key = self.mapping_of(&connection);
+            let key = (self.mapping_of(&connection), connection.opener.becomes.destination);
             *counts.entry(key).or_default() += 1;
         }
         let mut reports = Vec::new();
         for attachment in self.registry.attachments() {
-            for ((key, value), mapping) in attachment.mapping_entries().zip(&attachment.port.mappings) {
-                let addresses = [value.v4, value.v6].map(ip).into_iter().filter(|ip| {
-                    !ip.is_unspecified() && mapping.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4())
-                });
+            let entries = attachment.mapping_entries();
+            for mapping in &attachment.port.mappings {
+                let key = mappings::key(mapping);
+                let value = entries.get(&key).copied().unwrap_or_default();
+                let addresses = [value.v4, value.v6].into_iter().filter(|address| !address.is_unspecified());
+                let addresses: Vec<_> =
+                    addresses.filter(|address| mapping.is_of_family(ip(*address))).collect();
+                let count = |address: &Address| counts.get(&(key, *address)).copied().unwrap_or_default();
                 reports.push(MappingReport {
                     proto: mapping.protocol,
                     host_ip: mapping.host_ip,
@@ -129,9 +134,9 @@ impl Agent {
                     network: attachment.port.key.network.clone(),
                     container: attachment.port.key.container.clone(),
                     ifname: attachment.port.key.ifname.clone(),
-                    container_ips: addresses.collect(),
+                    container_ips: addresses.iter().copied().map(ip).collect(),
                     container_port: mapping.container_port,
-                    connections: counts.get(&key).copied().unwrap_or_default(),
+                    connections: addresses.iter().map(count).sum(),
                 });
             }
         }

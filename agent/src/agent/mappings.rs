@@ -55,7 +55,7 @@ impl Agent {
         };
         let findings = self.kernel.audit_mappings(&attachment)?;
         let mut findings: Vec<_> = findings.iter().map(ToString::to_string).collect();
-        if attachment.port.mappings != mappings {
+        if !are_as_asked(&attachment.port.mappings, mappings) {
             findings.push("it is attached with another list of port mappings".to_owned());
         }
         if !mappings.is_empty() && !self.kernel.is_attached(&attachment.behind())? {
@@ -74,7 +74,7 @@ impl Agent {
         let taken = others
             .flat_map(|other| other.port.mappings.iter().map(move |mapping| (mapping, &other.port)))
             .filter_map(|(theirs, owner)| {
-                let mine = port.mappings.iter().find(|mine| overlaps(mine, theirs))?;
+                let mine = port.mappings.iter().find(|mine| mine.overlaps(theirs))?;
                 Some((*mine, owner.clone()))
             })
             .collect::<Vec<_>>();
@@ -97,9 +97,10 @@ impl Agent {
                 .entry(protocol)
                 .or_insert_with(|| listener::listeners(protocol).unwrap_or_default());
             let shadows = |at: &&SocketAddr| {
-                let (ip, host) = (at.ip(), mapping.host_ip);
-                at.port() == mapping.host_port
-                    && (ip.is_unspecified() || host.is_none_or(|host| host == ip.to_canonical()))
+                let ip = at.ip().to_canonical();
+                // One that listens on `::` may hear IPv4, too.
+                let hears = ip.is_unspecified() && (ip.is_ipv6() || mapping.is_of_family(ip));
+                at.port() == mapping.host_port && (hears || mapping.is_at(ip))
             };
             if let Some(at) = all.iter().find(shadows) {
                 tracing::warn!(
@@ -133,11 +134,40 @@ impl Agent {
     }
 }
 
-/// Whether a packet may ask for both.
-pub(super) fn overlaps(one: &PortMapping, other: &PortMapping) -> bool {
-    let same_address = match (one.host_ip, other.host_ip) {
-        (Some(one), Some(other)) => one == other,
-        _ => true,
+/// Whether an attachment has the host ports that are asked for. Plugins before this one asked for those of both families
+/// where one family's were meant.
+pub(super) fn are_as_asked(had: &[PortMapping], asked: &[PortMapping]) -> bool {
+    let is_as_asked = |(had, asked): (&PortMapping, &PortMapping)| {
+        had == asked || (asked.address().is_none() && *had == PortMapping { host_ip: None, ..*asked })
     };
-    one.protocol == other.protocol && one.host_port == other.host_port && same_address
+    had.len() == asked.len() && had.iter().zip(asked).all(is_as_asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use shunt_agent_api::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn one_familys_host_port_that_is_written_down_as_both_families_is_as_asked() {
+        let at = |host_ip: Option<[u8; 4]>| PortMapping {
+            protocol: Protocol::Tcp,
+            host_ip: host_ip.map(IpAddr::from),
+            host_port: 8080,
+            container_port: 80,
+            masquerade: false,
+        };
+        for (had, asked, is_as_asked) in [
+            (None, Some([0; 4]), true),
+            (Some([0; 4]), Some([0; 4]), true),
+            (Some([0; 4]), None, false),
+            (None, Some([192, 0, 2, 1]), false),
+        ] {
+            assert_eq!(are_as_asked(&[at(had)], &[at(asked)]), is_as_asked, "{had:?} {asked:?}");
+        }
+        assert!(!are_as_asked(&[at(None)], &[]));
+    }
 }

@@ -68,9 +68,10 @@ fn host_ports(port: &BridgePort) -> impl Iterator<Item = HostPortRule> {
 
 /// The rule of one family, where the mapping and the container have it.
 fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> bool) -> Option<HostPortRule> {
-    let PortMapping { host_ip, host_port, container_port, .. } = *mapping;
+    let PortMapping { host_port, container_port, .. } = *mapping;
     let ip = port.ips.iter().copied().find(is_of)?;
-    let is_reached = host_ip.is_none_or(|host| is_of(&host) && !host.is_loopback());
+    let host_ip = mapping.address();
+    let is_reached = mapping.is_of_family(ip) && host_ip.is_none_or(|host| !host.is_loopback());
     is_reached.then(|| HostPortRule {
         network: port.key.network.clone(),
         host_ip,

@@ -95,7 +95,5 @@ impl Agent {
 
 /// Whether somebody who sends there asks for a mapping, if the address is the node's.
 fn is_for(mapping: &PortMapping, ip: IpAddr, port: u16) -> bool {
-    mapping.protocol == Protocol::Udp
-        && mapping.host_port == port
-        && mapping.host_ip.is_none_or(|host| host == ip)
+    mapping.protocol == Protocol::Udp && mapping.host_port == port && mapping.is_at(ip)
 }

@@ -1,5 +1,6 @@
 //! Map entries of host ports.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use dataplane::abi::PortKey;
@@ -20,27 +21,38 @@ pub(crate) const fn number(protocol: Protocol) -> u8 {
     }
 }
 
+/// Where a mapping's entry is. A port of every address has one for both families.
+pub(crate) fn key(mapping: &PortMapping) -> MappingKey {
+    let address = mapping.address().map(Address::from).unwrap_or_default();
+    MappingKey { address, port: mapping.host_port.into(), protocol: number(mapping.protocol), pad: 0 }
+}
+
 impl Attachment {
-    /// The entries of its host ports.
-    pub(crate) fn mapping_entries(&self) -> impl Iterator<Item = (MappingKey, Mapping)> {
+    /// The entries of its host ports. One leads to the addresses of those families that were asked for.
+    pub(crate) fn mapping_entries(&self) -> BTreeMap<MappingKey, Mapping> {
         let first = |is_wanted: fn(&IpAddr) -> bool| {
             self.port.ips.iter().copied().find(is_wanted).map(Address::from).unwrap_or_default()
         };
+        let [v4, v6] = [first(IpAddr::is_ipv4), first(IpAddr::is_ipv6)];
         let value = Mapping {
-            v4: first(IpAddr::is_ipv4),
-            v6: first(IpAddr::is_ipv6),
             bridge: self.port.bridge.index,
             vid: self.station_key().vid,
             mac: self.mac,
             ..Mapping::default()
         };
-        self.port.mappings.iter().map(move |mapping| {
-            let PortMapping { protocol, host_ip, host_port, container_port, masquerade } = *mapping;
-            let address = host_ip.map(Address::from).unwrap_or_default();
-            let key = MappingKey { address, port: host_port.into(), protocol: number(protocol), pad: 0 };
-            let flags = if masquerade { MAPPING_MASQUERADED } else { 0 };
-            (key, Mapping { port: container_port.into(), flags, ..value })
-        })
+        let mut entries = BTreeMap::new();
+        for mapping in &self.port.mappings {
+            let flags = if mapping.masquerade { MAPPING_MASQUERADED } else { 0 };
+            let value = Mapping { port: mapping.container_port.into(), flags, ..value };
+            let entry = entries.entry(key(mapping)).or_insert(value);
+            if mapping.host_ip.is_none_or(|host| host.is_ipv4()) {
+                entry.v4 = v4;
+            }
+            if mapping.host_ip.is_none_or(|host| host.is_ipv6()) {
+                entry.v6 = v6;
+            }
+        }
+        entries
     }
 }
 
@@ -58,18 +70,17 @@ impl Kernel {
 
     /// Takes the entries of a port's host ports away. Goes on past errors.
     pub fn erase_mappings(&mut self, attachment: &Attachment) -> Vec<KernelError> {
-        self.erase(attachment.mapping_entries().map(|(key, _)| key).collect())
+        self.erase(attachment.mapping_entries().into_keys())
     }
 
     /// Takes the entries away that a port had and has no more. Goes on past errors.
     pub fn erase_old_mappings(&mut self, had: &Attachment, has: &Attachment) -> Vec<KernelError> {
-        let has: Vec<_> = has.mapping_entries().map(|(key, _)| key).collect();
-        let had = had.mapping_entries().map(|(key, _)| key);
-        self.erase(had.filter(|key| !has.contains(key)).collect())
+        let has = has.mapping_entries();
+        self.erase(had.mapping_entries().into_keys().filter(|key| !has.contains_key(key)))
     }
 
-    fn erase(&mut self, keys: Vec<MappingKey>) -> Vec<KernelError> {
-        let erased = keys.iter().map(|key| remove(&mut self.maps.mappings, key).map_err(in_map("MAPPINGS")));
+    fn erase(&mut self, keys: impl Iterator<Item = MappingKey>) -> Vec<KernelError> {
+        let erased = keys.map(|key| remove(&mut self.maps.mappings, &key).map_err(in_map("MAPPINGS")));
         erased.filter_map(Result::err).collect()
     }
 

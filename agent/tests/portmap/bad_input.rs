@@ -34,6 +34,47 @@ fn a_port_that_another_container_has_is_refused_and_nothing_changes() {
 }
 
 #[test]
+fn a_port_of_every_address_of_one_family_goes_with_that_of_the_other_where_both_lead_to_one() {
+    let mut stage = Stage::new();
+    let at = |ip: &str, host_port: u16, container_port: u16| {
+        let mut mapping = mapping(host_port, container_port, "tcp");
+        mapping["hostIP"] = ip.into();
+        mapping
+    };
+    stage.add("one", &[at("0.0.0.0", 8080, 7000), at("::", 8080, 7000), at("::", 8081, 7000)]);
+    let _echo = stage.echo(0, 7000);
+    for (to, port) in [(NODE[0], 8080), (NODE[1], 8080), (NODE[1], 8081)] {
+        stage.open(&stage.outside, Protocol::Tcp, to, port).chat(5, 100).unwrap();
+    }
+    let to = (address(NODE[0]), 8081).into();
+    let refused = stage.outside.enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(10))).unwrap();
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    let told = stage.node.agent().ask("mappings").unwrap();
+    let told: Vec<_> =
+        told.as_array().unwrap().iter().map(|it| (&it["host_ip"], &it["connections"])).collect();
+    let wanted = [("0.0.0.0", 1), ("::", 1), ("::", 1)].map(|(ip, count)| (json!(ip), json!(count)));
+    assert_eq!(told, wanted.each_ref().map(|(ip, count)| (ip, count)));
+    let sandbox = &stage.sandboxes[0];
+    let network = stage.mapped(&[at("0.0.0.0", 8080, 7000), at("::", 8080, 7000), at("::", 8081, 7000)]);
+    network.check(stage.node.namespace(), sandbox.container(), &sandbox.attachment().result).unwrap();
+
+    for (wanted, code) in [
+        (vec![at("0.0.0.0", 9000, 7000), at("::", 9000, 7001)], 100),
+        (vec![at("0.0.0.0", 9000, 7000), at("0.0.0.0", 9000, 7000)], 7),
+        (vec![at("0.0.0.0", 9000, 7000), mapping(9000, 7000, "tcp")], 7),
+        // One entry has both families'.
+        (vec![at("0.0.0.0", 8081, 7000)], 102),
+        (vec![at(NODE[0], 8080, 7000)], 102),
+    ] {
+        let (told, text) = stage.refused(&stage.mapped(&wanted), &format!("no{}", text_id(&wanted)));
+        assert_eq!(told, code, "{wanted:?}: {text}");
+    }
+    stage.add("two", &[at(NODE[0], 8081, 7000)]);
+    let _other = stage.echo(1, 7000);
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8081).chat(5, 100).unwrap();
+}
+
+#[test]
 fn an_ipv4_address_written_as_ipv6_does_is_the_same_address() {
     let mut stage = Stage::new();
     let written = |at: &str| {

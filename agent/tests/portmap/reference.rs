@@ -22,8 +22,10 @@ const TICK: Duration = Duration::from_millis(20);
 /// The gateways of the server's network, which are addresses of the node, too.
 const GATEWAYS: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
-/// Host ports of every address, of the node's IPv4 and of its IPv6 address only, and one that leads nowhere.
-const PORTS: [u16; 4] = [8080, 8081, 8082, 8083];
+/// Host ports of every address, of the node's IPv4 and of its IPv6 address only, of every IPv4 and of every IPv6 address
+/// only, of both of these, and one that leads nowhere.
+const PORTS: [u16; 7] = [8080, 8081, 8082, 8084, 8085, 8086, 8083];
+const ANY: [&str; 2] = ["0.0.0.0", "::"];
 
 /// Whom the server saw, if it was asked at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +131,8 @@ fn start(lab: &Lab, node: &Node, network: &Network, id: &str) -> (Container, Att
 fn mappings() -> Vec<Value> {
     let mut mappings = Vec::new();
     for protocol in ["tcp", "udp"] {
-        for (port, host) in PORTS.into_iter().zip([None, Some(NODE[0]), Some(NODE[1])]) {
+        let hosts = [None, Some(NODE[0]), Some(NODE[1]), Some(ANY[0]), Some(ANY[1]), Some(ANY[0])];
+        for (port, host) in PORTS.into_iter().zip(hosts).chain([(PORTS[5], Some(ANY[1]))]) {
             let mut mapping = mapping(port, 7000, protocol);
             if let Some(host) = host {
                 mapping["hostIP"] = host.into();
@@ -245,7 +248,7 @@ fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client(
         }] += 1;
     }
     assert!(differ.is_empty(), "{}", differ.join("\n"));
-    // Outside and from the other bridge, each address of the node by its two ports and each gateway by one, over both
+    // Outside and from the other bridge, each address of the node by its four ports and each gateway by three, over both
     // protocols: the client itself. From the node, the server and its neighbour: the node.
-    assert_eq!(counts, [8 + 12, 14 + 12 + 12, 152 - 58]);
+    assert_eq!(counts, [16 + 28, 34 + 28 + 28, 266 - 134]);
 }

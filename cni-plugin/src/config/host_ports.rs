@@ -7,9 +7,10 @@ use shunt_agent_api::{PortMapping as HostPort, Protocol};
 use super::{ConfigError, PortMapping};
 
 const KEY: &str = "runtimeConfig.portMappings";
+const ELSEWHERE: &str = "a host port that leads elsewhere from 0.0.0.0 than from ::";
 
-/// Decides. An unspecified address of the node means any; a repeated mapping is a mistake. With `masquerade` the container is
-/// to see the node instead of its clients.
+/// Decides. An unspecified address of the node means any of its family; a repeated mapping is a mistake. With `masquerade` the
+/// container is to see the node instead of its clients.
 ///
 /// # Errors
 /// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
@@ -17,11 +18,11 @@ pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostP
     let mut ports: Vec<HostPort> = Vec::new();
     for mapping in mappings {
         let port = HostPort { masquerade, ..read(mapping)? };
-        let is_same = |other: &HostPort| {
-            (other.protocol, other.host_port) == (port.protocol, port.host_port)
-                && (other.host_ip == port.host_ip || other.host_ip.is_none() || port.host_ip.is_none())
-        };
-        if ports.iter().any(is_same) {
+        let same = ports.iter().find(|other| other.overlaps(&port) && !other.completes(&port));
+        if same.is_some_and(|same| same.is_of_other_addresses(&port)) {
+            return Err(ConfigError::NotBuilt { key: ELSEWHERE });
+        }
+        if same.is_some() {
             return Err(invalid(format!("host port {port} is asked for twice")));
         }
         ports.push(port);
@@ -31,8 +32,7 @@ pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostP
 
 /// Those that one of `ips` can answer: a mapping of the other family is skipped, as the reference plugin skips it.
 pub(super) fn answered_by(ports: Vec<HostPort>, ips: &[IpAddr]) -> Vec<HostPort> {
-    let is_answered =
-        |port: &HostPort| ips.iter().any(|ip| port.host_ip.is_none_or(|host| host.is_ipv4() == ip.is_ipv4()));
+    let is_answered = |port: &HostPort| ips.iter().any(|ip| port.is_of_family(*ip));
     ports.into_iter().filter(is_answered).collect()
 }
 
@@ -54,7 +54,7 @@ fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
         text => Some(text.parse::<IpAddr>().map_err(|_| invalid(format!("hostIP `{text}` is no address")))?),
     };
     // An IPv4 address may be written as IPv6 does, and is one all the same.
-    let host_ip = host_ip.map(|ip| ip.to_canonical()).filter(|ip| !ip.is_unspecified());
+    let host_ip = host_ip.map(|ip| ip.to_canonical());
     if host_ip.is_some_and(|ip| ip.is_multicast()) {
         return Err(invalid("a hostIP is no group's".to_owned()));
     }
@@ -75,12 +75,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unspecified_address_means_any_and_a_protocol_comes_in_any_case() {
-        for (protocol, host_ip) in [("TCP", ""), ("tcp", "0.0.0.0"), ("", "::")] {
+    fn an_unspecified_address_means_any_of_its_family_and_a_protocol_comes_in_any_case() {
+        let [v4, v6] = [IpAddr::from([0; 4]), IpAddr::from([0; 16])];
+        for (protocol, host_ip, means) in [
+            ("TCP", "", None),
+            ("tcp", "0.0.0.0", Some(v4)),
+            ("", "::ffff:0.0.0.0", Some(v4)),
+            ("", "::", Some(v6)),
+        ] {
             let ports = of(&[mapping(8080, protocol, host_ip)], true).unwrap();
             let wanted = HostPort {
                 protocol: Protocol::Tcp,
-                host_ip: None,
+                host_ip: means,
                 host_port: 8080,
                 container_port: 80,
                 masquerade: true,
@@ -108,6 +114,15 @@ mod tests {
         let several =
             [mapping(8080, "tcp", "10.0.0.2"), mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "udp", "")];
         of(&several, false).unwrap();
+        let [v4, v6] = ["0.0.0.0", "::"].map(|ip| mapping(8080, "tcp", ip));
+        of(
+            &[v4.clone(), v6.clone(), mapping(8081, "tcp", "0.0.0.0"), mapping(8081, "tcp", "2001:db8::1")],
+            false,
+        )
+        .unwrap();
+        let elsewhere = [v4.clone(), PortMapping { container_port: 81, ..v6 }];
+        assert!(matches!(of(&elsewhere, false), Err(ConfigError::NotBuilt { .. })));
+        assert!(matches!(of(&[v4.clone(), v4], false), Err(ConfigError::Invalid { .. })));
     }
 
     #[test]
