@@ -15,11 +15,15 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Entry, all};
 use golden::members;
 use golden::memory_tables::MemoryTables;
+use golden::outside::UPLINK;
 use golden::world::{PLACES, places};
 use proptest::prelude::*;
 
 const ENTRIES: [Entry; 5] =
     [Entry::FromContainer, Entry::ToContainer, Entry::FromHost, Entry::FromMember, Entry::ToMember];
+
+/// Those that may alter what they do not send themselves; each is counted as its golden packets say.
+const TRANSLATING: [Entry; 2] = [Entry::FromMapped, Entry::FromWire];
 
 /// A packet is counted at the sender, and a delivered one at the receiver as well; a judged one was counted before.
 fn assert_counted_once(verdict: Verdict, tables: &MemoryTables) {
@@ -105,6 +109,29 @@ fn any_packet() -> impl Strategy<Value = BytesPacket> {
     )
 }
 
+/// A golden packet of those that translate, where it belongs, with a few of its bytes changed and maybe cut.
+fn nearly_translated() -> impl Strategy<Value = (Entry, u32, BytesPacket)> {
+    let cases = all().into_iter().filter(|case| TRANSLATING.contains(&case.entry));
+    let cases: Vec<_> = cases.map(|case| (case.entry, case.here, case.packet)).collect();
+    let changes = prop::collection::vec((14usize..120, any::<u8>()), 0..3);
+    let length = prop_oneof![3 => Just(usize::MAX), 1 => 0usize..120];
+    (prop::sample::select(cases), changes, length, prop_oneof![3 => Just(usize::MAX), 1 => 14usize..120])
+        .prop_map(|((entry, here, mut packet), changes, length, readable)| {
+            for (at, byte) in changes {
+                packet.bytes.get_mut(at).into_iter().for_each(|old| *old = byte);
+            }
+            packet.bytes.truncate(length);
+            packet.readable = packet.readable.min(readable);
+            (entry, here, packet)
+        })
+}
+
+/// Any packet at any place, for those that translate.
+fn hardly_translated() -> impl Strategy<Value = (Entry, u32, BytesPacket)> {
+    let heres: Vec<_> = places().map(|place| place.ifindex).chain([UPLINK]).collect();
+    (prop::sample::select(TRANSLATING.to_vec()), prop::sample::select(heres), any_packet())
+}
+
 fn any_address() -> impl Strategy<Value = Address> {
     prop_oneof![any::<[u16; 2]>().prop_map(Address::from_v4), any::<[u16; 8]>().prop_map(Address::from_v6)]
 }
@@ -128,6 +155,17 @@ proptest! {
         assert_counted_once(verdict, &tables);
         if ENTRIES[entry] != Entry::FromMember && !is_answer(verdict, here, &before, &packet.bytes) {
             prop_assert_eq!(packet.bytes, before);
+        }
+    }
+
+    #[test]
+    fn what_was_rewritten_is_neither_punted_nor_dropped(
+        (entry, here, packet) in prop_oneof![3 => nearly_translated(), 1 => hardly_translated()],
+    ) {
+        let (before, mut packet) = (packet.clone(), packet);
+        let verdict = entry.travel(&mut packet, here, Missing::Pass, &MemoryTables::of_world());
+        if let Verdict::Pass(_) | Verdict::Drop(_) = verdict {
+            prop_assert_eq!((packet.bytes, packet.tag), (before.bytes, before.tag), "{:?} {:?}", entry, verdict);
         }
     }
 

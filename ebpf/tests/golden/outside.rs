@@ -157,30 +157,39 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
     flows
 }
 
-/// Connections of alpha and beta with tau, by the node: the node's address with alpha's 42000 as 42001, and with beta's 41000.
+/// Connections of alpha and beta with tau, by the node: the node's address with alpha's 42000 as 42001, and with beta's 41000;
+/// all of them by each of the protocols.
 fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
-    for family in [0, 1] {
-        for (name, port, given) in [("alpha", 42_000, 42_001), ("beta", 41_000, 41_000)] {
+    let ways = [
+        (TCP, 8080, 80, Shown::NOTHING.segment(0x10)),
+        (UDP, 8053, 53, Shown::NOTHING.datagram()),
+        (SCTP, 8132, 90, Shown::NOTHING.datagram()),
+    ];
+    let clients = [("alpha", 42_000, 42_001), ("beta", 41_000, 41_000)];
+    for ((name, port, given), (protocol, outer, inner, shown)) in
+        clients.into_iter().flat_map(|client| ways.map(|way| (client, way)))
+    {
+        for family in [0, 1] {
             let request = TupleKey {
                 domain: BRIDGE,
                 source_port: L4Port::from(port),
-                destination_port: L4Port::from(8080),
+                destination_port: L4Port::from(outer),
                 source: place(name).addresses()[family].into(),
                 destination: address(NODE[family].0),
-                protocol: TCP,
+                protocol,
                 pad: [0; 3],
             };
             let becomes = TupleKey {
                 source_port: L4Port::from(given),
                 source: request.destination,
-                destination_port: L4Port::from(80),
+                destination_port: L4Port::from(inner),
                 destination: place("tau").addresses()[family].into(),
                 ..request
             };
             let half = |becomes, flags| Translation {
                 becomes,
-                shown: Shown::NOTHING.segment(0x10).0,
+                shown: shown.0,
                 touched: now,
                 begun: now,
                 packets: 0,
