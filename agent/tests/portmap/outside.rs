@@ -113,3 +113,61 @@ fn what_goes_through_the_node_to_somebody_elses_port_is_left_alone() {
     stage.open(&stage.outside, Protocol::Tcp, "198.51.100.9", echo.address().port()).chat(20, 1000).unwrap();
     assert_eq!(stage.node.agent().port("one").unwrap().to.fast, 0);
 }
+
+#[test]
+fn an_address_that_the_node_has_no_more_is_no_host_ports_address() {
+    const MOVED: [&str; 2] = ["203.0.113.7", "2001:db8:7::7"];
+    let mut stage = Stage::new();
+    let beyond = stage.lab.namespace("beyond").unwrap();
+    join(&stage.node, "up1", &beyond, "eth0");
+    for (namespace, ifname, ips) in [
+        (stage.node.namespace(), "up1", ["198.51.100.1/24", "2001:db8:1::1/64"]),
+        (&beyond, "eth0", ["198.51.100.9/24", "2001:db8:1::9/64"]),
+        (stage.node.namespace(), "lo", ["203.0.113.7/32", "2001:db8:7::7/128"]),
+    ] {
+        ips.iter().for_each(|ip| give(namespace, ifname, ip));
+    }
+    for (namespace, gateways) in [(&stage.outside, NODE), (&beyond, ["198.51.100.1", "2001:db8:1::1"])] {
+        for gateway in gateways {
+            namespace.command("ip", &["route", "add", "default", "via", gateway]).unwrap();
+        }
+    }
+    stage.node.namespace().sysctl("net/ipv4/ip_forward", "1").unwrap();
+    stage.node.namespace().sysctl("net/ipv6/conf/all/forwarding", "1").unwrap();
+    stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8053, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    for moved in MOVED {
+        for (protocol, port) in [(Protocol::Tcp, 8080), (Protocol::Udp, 8053)] {
+            stage.open(&stage.outside, protocol, moved, port).chat(5, 100).unwrap();
+        }
+    }
+
+    // Nobody's: the node says so.
+    for (moved, length) in MOVED.into_iter().zip(["32", "128"]) {
+        let own = format!("{moved}/{length}");
+        stage.node.namespace().command("ip", &["address", "del", &own, "dev", "lo"]).unwrap();
+        let connect = || TcpStream::connect_timeout(&(address(moved), 8080).into(), PATIENCE);
+        stage.wait_until(&format!("{moved} leads to no container"), |_| {
+            stage.outside.enter(connect).unwrap().is_err()
+        });
+    }
+
+    // Somebody else's: the way there goes through the node.
+    let counted = stage.node.agent().port("one").unwrap();
+    for (moved, (via, length)) in MOVED.into_iter().zip([("198.51.100.9", "32"), ("2001:db8:1::9", "128")]) {
+        let own = format!("{moved}/{length}");
+        stage.node.namespace().command("ip", &["route", "add", &own, "via", via]).unwrap();
+        give(&beyond, "lo", &own);
+        let _tcp = shunt_lab::Echo::listen(&beyond, address(moved), 8080).unwrap();
+        stage.open(&stage.outside, Protocol::Tcp, moved, 8080).chat(20, 1000).unwrap();
+        let _udp = shunt_lab::Echo::listen(&beyond, address(moved), 8053).unwrap();
+        stage.open(&stage.outside, Protocol::Udp, moved, 8053).chat(20, 100).unwrap();
+    }
+    let after = stage.node.agent().port("one").unwrap();
+    assert_eq!(
+        (after.to.fast, after.from.fast),
+        (counted.to.fast, counted.from.fast),
+        "none of it came there"
+    );
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(5, 100).unwrap();
+}
