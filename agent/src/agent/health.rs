@@ -20,7 +20,9 @@ impl Agent {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
         let warnings = self.warnings.iter().chain(&self.remark).cloned();
-        warnings.chain(aside).chain(full).chain(self.leases.say()).chain(self.unreturned_say()).collect()
+        let warnings =
+            warnings.chain(aside).chain(full).chain(self.leases.say()).chain(self.unreturned_say());
+        warnings.chain(self.bypassed_say()).collect()
     }
 
     /// Has the status say this, instead of what it was last told to.

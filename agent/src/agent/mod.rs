@@ -5,6 +5,7 @@
 mod admit;
 mod adopt;
 mod attach;
+mod bypassed;
 mod capacity;
 mod change;
 mod check;

@@ -1,5 +1,5 @@
 //! Who else in this namespace has a say in what the node forwards: tables of nf_tables, of iptables before it, and policies of
-//! IPsec. What the programs masquerade passes all of them by.
+//! IPsec. What the programs masquerade, and what comes by host ports, passes all of them by.
 
 use std::fs;
 
@@ -25,12 +25,67 @@ const OURS: &[u8] = b"shunt\0";
 /// `NF_DROP`.
 const DROP: u32 = 0;
 
-/// Where the names of iptables' tables in use are.
+/// Where the names of iptables' tables in use are, of IPv4 and of IPv6.
 const OLD_TABLES: [&str; 2] = ["/proc/net/ip_tables_names", "/proc/net/ip6_tables_names"];
+
+/// iptables' table with the chain FORWARD.
+const OLD_FILTER: &str = "filter";
+
+/// Whether br_netfilter shows bridged packets to the rules for forwarded ones, of IPv4 and of IPv6.
+const BRIDGED_TOO: [&str; 2] =
+    ["/proc/sys/net/bridge/bridge-nf-call-iptables", "/proc/sys/net/bridge/bridge-nf-call-ip6tables"];
 
 /// `XFRM_MSG_GETSPDINFO` and the attribute with its numbers (linux/xfrm.h): policies in, out and forwarded come first.
 const GET_POLICIES: u16 = 0x25;
 const NUMBERS: u16 = 1;
+
+/// A chain of somebody's that does anything.
+#[derive(Debug)]
+struct Chain {
+    family: i32,
+    hook: i32,
+    says: String,
+}
+
+/// Who has a say in what the kernel forwards, and in nothing else that it does.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Forwarding {
+    /// In what it routes.
+    pub routed: Option<String>,
+    /// In what it bridges: rules of bridges' own, or those for routed packets where br_netfilter shows them bridged ones.
+    pub bridged: Option<String>,
+}
+
+/// The first of those who filter what is forwarded (the hook `forward`, iptables' chain FORWARD). Of tables of iptables before
+/// nf_tables it is only known that they are in use.
+///
+/// # Errors
+/// The kernel cannot say.
+pub fn forwarding() -> Result<Forwarding, NetlinkError> {
+    let mut chains = chains()?;
+    chains.retain(|chain| chain.hook == libc::NF_INET_FORWARD);
+    let of = |families: &[i32]| {
+        chains.iter().find(|chain| families.contains(&chain.family)).map(|chain| chain.says.clone())
+    };
+    let old = |path: &str| {
+        let names = fs::read_to_string(path).unwrap_or_default();
+        names
+            .lines()
+            .any(|name| name == OLD_FILTER)
+            .then(|| format!("iptables' table {OLD_FILTER}, by {path}"))
+    };
+    let [v4, v6] = [
+        of(&[libc::NFPROTO_INET, libc::NFPROTO_IPV4]).or_else(|| old(OLD_TABLES[0])),
+        of(&[libc::NFPROTO_INET, libc::NFPROTO_IPV6]).or_else(|| old(OLD_TABLES[1])),
+    ];
+    let shown = |who: &Option<String>, path| {
+        let is_shown = fs::read_to_string(path).is_ok_and(|on| on.trim() == "1");
+        who.clone().filter(|_| is_shown)
+    };
+    let bridged = of(&[libc::NFPROTO_BRIDGE]);
+    let bridged = bridged.or_else(|| shown(&v4, BRIDGED_TOO[0])).or_else(|| shown(&v6, BRIDGED_TOO[1]));
+    Ok(Forwarding { routed: v4.or(v6), bridged })
+}
 
 /// The first of them; none if there is nobody.
 ///
@@ -38,7 +93,7 @@ const NUMBERS: u16 = 1;
 /// The kernel cannot say.
 pub fn first() -> Result<Option<String>, NetlinkError> {
     if let Some(chain) = chains()?.into_iter().next() {
-        return Ok(Some(chain));
+        return Ok(Some(chain.says));
     }
     let table = OLD_TABLES.into_iter().find(|path| fs::read(path).is_ok_and(|names| !names.is_empty()));
     if let Some(table) = table {
@@ -48,7 +103,7 @@ pub fn first() -> Result<Option<String>, NetlinkError> {
 }
 
 /// Chains that see forwarded packets, and do anything.
-fn chains() -> Result<Vec<String>, NetlinkError> {
+fn chains() -> Result<Vec<Chain>, NetlinkError> {
     let mut socket = RequestSocket::open(libc::NETLINK_NETFILTER)?;
     match socket.dump(GET_CHAIN, &[libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0], chain) {
         // A kernel without nf_tables.
@@ -57,7 +112,7 @@ fn chains() -> Result<Vec<String>, NetlinkError> {
     }
 }
 
-fn chain(message: &[u8]) -> Option<String> {
+fn chain(message: &[u8]) -> Option<Chain> {
     let (mut table, mut name, mut hook) = (Vec::new(), Vec::new(), None);
     let (mut rules, mut policy) = (0, None);
     socket::attributes(message.get(NFGENMSG..)?, |kind, value| match kind {
@@ -72,20 +127,21 @@ fn chain(message: &[u8]) -> Option<String> {
         USE => rules = number(value).unwrap_or(u32::MAX),
         _ => {}
     });
-    let family = i32::from(*message.first()?);
+    let (family, hook) = (i32::from(*message.first()?), hook? as i32);
     let is_seen = match family {
         libc::NFPROTO_ARP => false,
         // What a container sends to the node comes in by the bridge; what leaves is routed.
         libc::NFPROTO_INET | libc::NFPROTO_IPV4 | libc::NFPROTO_IPV6 => {
-            !matches!(hook?, hook if hook == libc::NF_INET_LOCAL_IN as u32 || hook == libc::NF_INET_LOCAL_OUT as u32)
+            hook != libc::NF_INET_LOCAL_IN && hook != libc::NF_INET_LOCAL_OUT
         }
         _ => true,
     };
-    hook?;
     let does_anything = rules != 0 || policy == Some(DROP);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned();
-    (is_seen && does_anything && table != OURS)
-        .then(|| format!("the chain {} of the table {}", text(&name), text(&table)))
+    (is_seen && does_anything && table != OURS).then(|| {
+        let says = format!("the chain {} of the table {}", text(&name), text(&table));
+        Chain { family, hook, says }
+    })
 }
 
 /// nf_tables' numbers are in network order.
@@ -119,6 +175,10 @@ mod tests {
 
     /// Who is found after these commands of `nft`, in a namespace that goes with its thread and has our own rules.
     fn found_after(commands: &[&str]) -> Option<String> {
+        after(commands, || first().unwrap())
+    }
+
+    fn after<T: Send>(commands: &[&str], look: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let finder = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
@@ -127,7 +187,7 @@ mod tests {
                 for command in commands {
                     assert!(Command::new("nft").arg(command).status().expect("nft runs").success());
                 }
-                first().unwrap()
+                look()
             });
             finder.join().unwrap()
         })
@@ -151,5 +211,33 @@ mod tests {
             "add rule ip admin nat dnat to 10.0.0.1",
         ];
         assert!(found_after(&[table, service[0], service[1]]).is_some());
+    }
+
+    #[test]
+    fn whoever_filters_forwarded_packets_is_told_from_whoever_does_anything_else() {
+        let filtering = |family: &str, chain: &str, rule: &str| {
+            let commands = [
+                format!("add table {family} admin"),
+                format!("add chain {family} admin some {{ {chain} }}"),
+                format!("add rule {family} admin some {rule}"),
+            ];
+            after(&commands.each_ref().map(String::as_str), || {
+                for path in BRIDGED_TOO {
+                    // Where there is no br_netfilter, there is nothing to switch off.
+                    drop(fs::write(path, "0"));
+                }
+                forwarding().unwrap()
+            })
+        };
+        let who = Some("the chain some of the table admin".to_owned());
+        let forward = "type filter hook forward priority 0;";
+        for family in ["ip", "ip6", "inet"] {
+            let found = filtering(family, forward, "tcp dport 25 drop");
+            assert_eq!(found, Forwarding { routed: who.clone(), bridged: None }, "{family}");
+        }
+        let found = filtering("bridge", forward, "drop");
+        assert_eq!(found, Forwarding { routed: None, bridged: who });
+        let service = filtering("ip", "type nat hook prerouting priority -100;", "dnat to 10.0.0.1");
+        assert_eq!(service, Forwarding::default());
     }
 }

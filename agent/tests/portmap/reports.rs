@@ -71,3 +71,38 @@ fn the_connections_of_a_deleted_container_are_swept() {
     // The sweep comes at the next look, and not with the next of every ten seconds.
     stage.wait_until("nothing is remembered", |agent| agent.ask("flows").unwrap() == json!([]));
 }
+
+#[test]
+fn rules_for_forwarded_packets_that_are_gone_past_are_told() {
+    const WHO: &str = "the chain forward of the table admin";
+    let mut stage = Stage::new();
+    let told = |stage: &Stage| {
+        let warnings = stage.node.agent().status().unwrap().warnings;
+        ["host ports", "one bridge"]
+            .map(|what| warnings.iter().any(|told| told.contains(what) && told.contains(WHO)))
+    };
+    let bridged = |stage: &Stage, value: &str| {
+        let names = ["iptables", "ip6tables"].map(|table| format!("net/bridge/bridge-nf-call-{table}"));
+        names.iter().all(|name| stage.node.namespace().sysctl(name, value).is_ok())
+    };
+    let nft = |stage: &Stage, command: &str| drop(stage.node.namespace().command("nft", &[command]).unwrap());
+    let has_br_netfilter = bridged(&stage, "0");
+    nft(&stage, "add table ip admin");
+    nft(&stage, "add chain ip admin forward { type filter hook forward priority 0; }");
+    stage.add("one", &[]);
+    stage.add("two", &[mapping(8080, 7000, "tcp")]);
+    assert_eq!(told(&stage), [false, false], "they are nobody's yet");
+    nft(&stage, "add rule ip admin forward tcp dport 7000 drop");
+    assert_eq!(told(&stage), [true, false]);
+    // And it is true.
+    let _echo = stage.echo(1, 7000);
+    stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8080).chat(3, 100).unwrap();
+    if bridged(&stage, "1") {
+        assert_eq!(told(&stage), [true, true]);
+    }
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    assert_eq!(told(&stage), [false, has_br_netfilter]);
+    nft(&stage, "delete table ip admin");
+    assert_eq!(told(&stage), [false, false]);
+    assert!(stage.node.agent().status().unwrap().healthy);
+}

@@ -1,0 +1,29 @@
+//! Whose rules for forwarded packets are gone past: the kernel forwards nothing of what the programs deliver.
+//!
+//! Masquerading yields to such rules ([`super::outlets`]), for a container's way to the world is the kernel's as well. Host ports
+//! and what is bridged have no other way, so an operator is told. What is routed from bridge to bridge is the kernel's always.
+
+use super::Agent;
+use crate::netlink::bystanders::{self, Forwarding};
+
+impl Agent {
+    /// What an operator who has such rules should know, as it is right now. Whoever cannot be asked has none.
+    pub(super) fn bypassed_say(&self) -> Vec<String> {
+        let is_bridged = self.registry.attachments().any(|attachment| attachment.port.vlan.is_none());
+        if !is_bridged {
+            return Vec::new();
+        }
+        let Forwarding { routed, bridged } = bystanders::forwarding().unwrap_or_else(|error| {
+            tracing::debug!(%error, "whoever filters forwarded packets could not be looked for");
+            Forwarding::default()
+        });
+        let mapped = routed.filter(|_| self.is_mapped());
+        let mapped = mapped.map(|who| format!("what comes by host ports goes past {who}: no rule sees it"));
+        let bridged = bridged.map(|who| {
+            format!(
+                "what containers of one bridge send each other goes past {who}, which the kernel would ask"
+            )
+        });
+        mapped.into_iter().chain(bridged).collect()
+    }
+}
