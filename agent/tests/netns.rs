@@ -8,14 +8,20 @@ mod admission;
 mod agent_restart;
 #[path = "netns/answered.rs"]
 mod answered;
+#[path = "netns/apart.rs"]
+mod apart;
 #[path = "netns/bad_input.rs"]
 mod bad_input;
 #[path = "netns/bandwidth.rs"]
 mod bandwidth;
 #[path = "netns/collected.rs"]
 mod collected;
+#[path = "netns/datagram.rs"]
+mod datagram;
 #[path = "netns/delete.rs"]
 mod delete;
+#[path = "netns/duplicates.rs"]
+mod duplicates;
 #[path = "netns/estate.rs"]
 mod estate;
 #[path = "netns/evasion.rs"]
@@ -48,8 +54,12 @@ mod pinged;
 mod relocated;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
+#[path = "netns/small_links.rs"]
+mod small_links;
 #[path = "netns/soak.rs"]
 mod soak;
+#[path = "netns/spoofed.rs"]
+mod spoofed;
 #[path = "netns/stage.rs"]
 mod stage;
 #[path = "netns/storms.rs"]

@@ -14,7 +14,8 @@ const PORT: u16 = 7300;
 const SENT: u64 = 5;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn with_policy(policy: &str) -> Stage {
+/// Two containers with that policy; the stage's network has none.
+pub(crate) fn with_policy(policy: &str) -> Stage {
     let mut stage = Stage::empty();
     let open = stage.network.clone();
     stage.network = open.clone().with("ingressPolicy", json!(policy));
@@ -81,6 +82,28 @@ fn a_container_with_the_policy_same_bridge_takes_nothing_from_other_bridges() {
     let port = stage.node.agent().port("one").unwrap();
     assert_eq!(port.restrictions, ["ingressPolicy"]);
     assert!(port.from.fast > 20 && port.to.fast > 20, "{port:?}");
+}
+
+/// The kernel's bridge knows no policy: a container's holds as long as the programs are there, and again once an agent has put
+/// them back.
+#[test]
+fn a_policy_is_the_programs_alone_and_holds_again_with_the_next_agent() {
+    let mut stage = with_policy("isolated");
+    stage.add("three");
+    let taps: Vec<_> = stage.sandboxes.iter().map(tap).collect();
+    let [one, _, three] = &taps[..] else { unreachable!("three were added") };
+    let try_to_reach = |text: &str| three.send(&frame(one.mac(), three.mac(), text));
+    try_to_reach("while there are programs");
+    crate::restrictions::lose_programs(&mut stage.node);
+    try_to_reach("without any");
+    let seen = one.until(|frame| says(frame, "without any"));
+    assert!(!seen.iter().any(|frame| says(frame, "while there are")), "{seen:02x?}");
+    stage.node.restart_agent().unwrap();
+    try_to_reach("with programs again");
+    let bridge = crate::wire::Wire::tap(stage.node.namespace(), "cni0");
+    bridge.send(&frame(one.mac(), bridge.mac(), "from the node"));
+    let seen = one.until(|frame| says(frame, "from the node"));
+    assert!(!seen.iter().any(|frame| says(frame, "with programs again")), "{seen:02x?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::{drops, ports_map, stage, tap};
 use crate::stage::Stage;
-use crate::wire::{BROADCAST, Mac, Wire, arp, frame, says};
+use crate::wire::{BROADCAST, Mac, Wire, arp, frame, says, tagged};
 
 /// How long the agent may take to hear of a new port.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,14 +17,14 @@ const GROUP: Mac = [0x01, 0x00, 0x5e, 0, 0, 7];
 const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
 
 /// A veth on the bridge `cni0` that no plugin knows of; the attacker is behind it.
-struct Intruder {
-    _namespace: Namespace,
+pub(crate) struct Intruder {
+    pub(crate) namespace: Namespace,
     wire: Wire,
     port: String,
 }
 
 impl Intruder {
-    fn enter(stage: &Stage) -> Self {
+    pub(crate) fn enter(stage: &Stage) -> Self {
         let namespace = stage.lab.namespace("intruder").unwrap();
         let there = namespace.path().to_str().unwrap();
         let node = stage.node.namespace();
@@ -42,7 +42,7 @@ impl Intruder {
             std::thread::sleep(Duration::from_millis(20));
         }
         let wire = Wire::tap(&namespace, "eth0");
-        Self { _namespace: namespace, wire, port: "intruder0".to_owned() }
+        Self { namespace, wire, port: "intruder0".to_owned() }
     }
 
     /// Waits until the agent has heard of it.
@@ -56,33 +56,78 @@ impl Intruder {
     }
 }
 
-#[test]
-fn a_stranger_on_the_bridge_reaches_no_isolated_container_whoever_it_pretends_to_be() {
-    let stage = stage("portIsolation");
+/// Everything that a stranger can say to the stage's first container, in the names of all, and the second and the third; the third
+/// is an open one. Nothing of it gets to the first, whom `friend` reaches. How much was to get there.
+fn assert_attacked_in_vain(stage: &Stage, friend: &Wire, own_names: &[Mac]) -> u64 {
     let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
     let (victim, other, open) = (tap(one), tap(two), tap(three));
     let gateway = Wire::tap(stage.node.namespace(), "cni0");
-    let intruder = Intruder::enter(&stage);
-    intruder.assert_noticed(&stage);
-
+    let intruder = Intruder::enter(stage);
+    intruder.assert_noticed(stage);
+    let others = [other.mac(), open.mac(), victim.mac(), gateway.mac()];
     let mut sent = 0;
-    for pretended in [intruder.wire.mac(), NOBODY, other.mac(), open.mac(), victim.mac(), gateway.mac()] {
+    for pretended in own_names.iter().copied().chain(others) {
         for destination in [victim.mac(), BROADCAST, GROUP] {
-            intruder.wire.send(&frame(destination, pretended, "an attack"));
-            sent += 1;
+            let attack = frame(destination, pretended, "an attack");
+            for tci in [0, 1, 10, 20, 0xe00a] {
+                intruder.wire.send(&tagged(tci, attack.clone()));
+            }
+            intruder.wire.send(&tagged(10, tagged(20, attack.clone())));
+            intruder.wire.send(&attack);
+            sent += 7;
         }
         intruder.wire.send(&arp(BROADCAST, pretended, 1, [10, 77, 0, 200], [10, 77, 0, 2]));
     }
     // It was on the wire: an open port has heard it.
     open.until(|frame| says(frame, "an attack"));
-    open.send(&frame(victim.mac(), open.mac(), "the last"));
+    friend.send(&frame(victim.mac(), friend.mac(), "the last"));
     let seen = victim.until(|frame| says(frame, "the last"));
     assert!(!seen.iter().any(|frame| says(frame, "an attack")), "{seen:02x?}");
     assert!(!seen.iter().any(|frame| frame.get(28..32) == Some(&[10, 77, 0, 200])), "ARP came through");
-    let dropped = drops(&stage, "one", "stranger") + drops(&stage, "one", "impostor");
+    sent
+}
+
+/// Names that no container has.
+const OWN_NAMES: [Mac; 2] = [[2, 0xbe, 0xef, 0, 0, 2], NOBODY];
+
+fn dropped(stage: &Stage) -> u64 {
+    ["stranger", "impostor"].iter().map(|reason| drops(stage, "one", reason)).sum()
+}
+
+#[test]
+fn a_stranger_on_the_bridge_reaches_no_isolated_container_whoever_it_pretends_to_be() {
+    let stage = stage("portIsolation");
+    let sent = assert_attacked_in_vain(&stage, &tap(&stage.sandboxes[2]), &OWN_NAMES);
+    let dropped = dropped(&stage);
     assert!(dropped >= sent, "{dropped} of {sent}: {:?}", stage.node.agent().drops());
     stage.assert_talk(0, 2);
-    crate::restrictions::assert_talk_to_gateway(&stage, one);
+    crate::restrictions::assert_talk_to_gateway(&stage, &stage.sandboxes[0]);
+}
+
+/// `same-bridge` is about other bridges: whoever is on this one gets in under a name of its own, and under nobody else's.
+#[test]
+fn a_stranger_on_the_bridge_reaches_no_container_that_takes_nothing_of_it() {
+    for (policy, own_names) in [("isolated", &OWN_NAMES[..]), ("same-bridge", &[])] {
+        let mut stage = crate::ingress::with_policy(policy);
+        stage.add("three");
+        let gateway = Wire::tap(stage.node.namespace(), "cni0");
+        let sent = assert_attacked_in_vain(&stage, &gateway, own_names);
+        let dropped = dropped(&stage);
+        assert!(dropped >= sent, "{policy}: {dropped} of {sent}: {:?}", stage.node.agent().drops());
+        crate::restrictions::assert_talk_to_gateway(&stage, &stage.sandboxes[0]);
+    }
+}
+
+#[test]
+fn a_stranger_on_the_bridge_reaches_no_container_in_a_vlan_with_any_tag() {
+    let mut stage = Stage::empty();
+    stage.network = stage.network.with("isDefaultGateway", json!(false));
+    for id in ["one", "two"] {
+        crate::uplinks::add_in(&mut stage, id, "vlan", json!(10));
+    }
+    stage.add("three");
+    assert_attacked_in_vain(&stage, &tap(&stage.sandboxes[1]), &OWN_NAMES);
+    stage.assert_talk(0, 1);
 }
 
 #[test]

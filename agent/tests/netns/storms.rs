@@ -16,7 +16,22 @@ const SENT: u64 = 400;
 
 #[test]
 fn a_port_floods_as_much_as_it_may_and_sends_everything_else() {
+    let stage = Stage::empty();
+    let restrictions = assert_floods_so_much(stage);
+    assert_eq!(restrictions, ["stormControl"]);
+}
+
+#[test]
+fn so_does_a_port_in_a_vlan_whose_copies_are_the_programs() {
     let mut stage = Stage::empty();
+    stage.network = stage.network.with("isDefaultGateway", json!(false)).with("vlan", json!(10));
+    let mut restrictions = assert_floods_so_much(stage);
+    restrictions.sort();
+    assert_eq!(restrictions, ["stormControl", "vlan"]);
+}
+
+/// Of two containers of the stage's network the first one's floods are limited; its restrictions.
+fn assert_floods_so_much(mut stage: Stage) -> Vec<String> {
     let open = stage.network.clone();
     stage.network = open.clone().with("stormControl", json!({ "broadcast": LIMIT, "multicast": LIMIT }));
     stage.add("one");
@@ -44,5 +59,5 @@ fn a_port_floods_as_much_as_it_may_and_sends_everything_else() {
         assert!(heard <= most && heard >= 10, "{text}: {heard} in {took:?}");
         assert!(heard + dropped >= SENT, "{text}: {heard} heard, {dropped} dropped");
     }
-    assert_eq!(stage.node.agent().port("one").unwrap().restrictions, ["stormControl"]);
+    stage.node.agent().port("one").unwrap().restrictions
 }

@@ -132,7 +132,12 @@ fn traces(network: &Value, call: impl Fn(&Runtime, &str, &Value) -> Outcome) -> 
         let inner = result["interfaces"][2]["name"].as_str().unwrap_or("lo").to_owned();
         let on_node = ["ipv4/ip_forward".to_owned(), "ipv6/conf/all/forwarding".to_owned()];
         let hosts = ["ipv6/conf/br0/accept_ra".to_owned()];
-        let inside = ["ipv4/conf/?/arp_notify", "ipv6/conf/?/accept_dad", "ipv6/conf/?/disable_ipv6"];
+        let inside = [
+            "ipv4/conf/?/arp_notify",
+            "ipv6/conf/?/accept_dad",
+            "ipv6/conf/?/enhanced_dad",
+            "ipv6/conf/?/disable_ipv6",
+        ];
         let inside: Vec<String> = inside.iter().map(|name| name.replace('?', &inner)).collect();
         let mut all = settings(&runtime.node, &on_node);
         all.extend(settings(&runtime.node, &hosts));
@@ -167,6 +172,7 @@ fn the_reference_bridge_and_ours_leave_the_same_traces() {
         ("a gateway", json!({ "isGateway": true, "ipam": ranges })),
         ("a default gateway", json!({ "isDefaultGateway": true, "ipam": ranges })),
         ("both families", json!({ "isDefaultGateway": true, "ipam": dual })),
+        ("duplicates looked for", json!({ "enabledad": true, "isDefaultGateway": true, "ipam": dual })),
         ("no gateway", json!({ "ipam": ranges })),
         (
             "a small MTU and hairpin",
