@@ -8,8 +8,12 @@ mod association;
 mod bad_input;
 #[path = "portmap/chained.rs"]
 mod chained;
+#[path = "netns/datagram.rs"]
+mod datagram;
 #[path = "portmap/errors.rs"]
 mod errors;
+#[path = "portmap/explained.rs"]
+mod explained;
 #[path = "portmap/fragments.rs"]
 mod fragments;
 #[path = "portmap/from_node.rs"]
@@ -40,3 +44,6 @@ mod stranded;
 mod unmapped;
 #[path = "portmap/updated.rs"]
 mod updated;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "netns/wire.rs"]
+mod wire;

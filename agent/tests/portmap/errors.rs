@@ -1,7 +1,7 @@
 //! ICMP errors about what goes by host ports reach whom they are for, and say what it knows.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use shunt_lab::{Namespace, uninterrupted};
@@ -59,8 +59,13 @@ fn a_container_learns_how_much_the_path_to_a_client_takes() {
     }
 }
 
+/// Any address and port, of the version of `like`.
+pub(crate) fn any_like(like: IpAddr) -> SocketAddr {
+    SocketAddr::new(address(if like.is_ipv6() { "::" } else { "0.0.0.0" }), 0)
+}
+
 /// Sends to `to` until an error comes back, and returns its kind. Hosts say such a thing once a second at most.
-fn error_from(client: &UdpSocket, to: SocketAddr) -> ErrorKind {
+pub(crate) fn error_from(client: &UdpSocket, to: SocketAddr) -> ErrorKind {
     client.connect(to).unwrap();
     client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let begun = Instant::now();
@@ -83,9 +88,8 @@ fn whoever_asks_for_a_port_that_the_container_has_closed_is_refused() {
     let before = stage.node.agent().port("one").unwrap();
     for node in NODE {
         let to = SocketAddr::new(address(node), 8053);
-        let any = if to.is_ipv6() { "::" } else { "0.0.0.0" };
         for (who, client) in [("outside", &stage.outside), ("a neighbour", stage.sandboxes[1].namespace())] {
-            let socket = client.enter(|| UdpSocket::bind((any, 0)).unwrap()).unwrap();
+            let socket = client.enter(|| UdpSocket::bind(any_like(to.ip())).unwrap()).unwrap();
             assert_eq!(error_from(&socket, to), ErrorKind::ConnectionRefused, "{who} by {node}");
         }
     }
@@ -101,8 +105,7 @@ fn a_container_hears_that_its_client_is_gone() {
         let inside = stage.sandboxes[0].namespace();
         let server = inside.enter(|| UdpSocket::bind((own, 7000)).unwrap()).unwrap();
         server.set_read_timeout(Some(PATIENCE)).unwrap();
-        let any = if own.is_ipv6() { "::" } else { "0.0.0.0" };
-        let client = stage.outside.enter(|| UdpSocket::bind((any, 0)).unwrap()).unwrap();
+        let client = stage.outside.enter(|| UdpSocket::bind(any_like(own)).unwrap()).unwrap();
         client.send_to(b"who?", (address(node), 8053)).unwrap();
         let (_, seen) = uninterrupted(|| server.recv_from(&mut [0; 8])).unwrap();
         drop(client);

@@ -133,6 +133,34 @@ fn a_host_port_wins_over_a_socket_of_the_node_and_the_log_says_so() {
     node.join().unwrap();
 }
 
+#[test]
+fn it_wins_from_outside_too_and_for_datagrams() {
+    let mut stage = Stage::new();
+    let node = stage.node.namespace();
+    let sockets: Vec<_> = NODE
+        .map(|name| SocketAddr::new(address(name), 8080))
+        .into_iter()
+        .map(|at| node.enter(|| (TcpListener::bind(at).unwrap(), UdpSocket::bind(at).unwrap())).unwrap())
+        .collect();
+    stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8080, 7000, "udp")]);
+    let log = stage.node.agent().log_tail();
+    assert!(log.contains("8080/tcp") && log.contains("8080/udp"), "{log}");
+    let _echo = stage.echo(0, 7000);
+    for client in [&stage.outside, stage.node.namespace()] {
+        for name in NODE {
+            for protocol in [Protocol::Tcp, Protocol::Udp] {
+                stage.open(client, protocol, name, 8080).chat(10, 1000).unwrap();
+            }
+        }
+    }
+    for (tcp, udp) in sockets {
+        tcp.set_nonblocking(true).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        assert_eq!(tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(udp.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+}
+
 /// A connection from 127.0.0.1 to itself.
 fn from_loopback(port: u16) -> TcpStream {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();

@@ -1,11 +1,12 @@
 //! How long a host port leads to a container: from its ADD to its DEL, whoever else comes and goes.
 
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
 use dataplane::abi::ABI_VERSION;
 use shunt_lab::{Lab, Protocol};
 
+use crate::errors::{any_like, error_from};
 use crate::stage::{NODE, Stage, address, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,6 +29,12 @@ fn a_deleted_containers_port_is_free_and_leads_to_the_next_one() {
             .enter(|| TcpStream::connect_timeout(&(address(NODE[0]), 8080).into(), PATIENCE))
             .unwrap();
         assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused, "{id}");
+        // Nobody has the port of the node now: its kernel says so of datagrams.
+        for name in NODE.map(address) {
+            let socket = stage.outside.enter(|| UdpSocket::bind(any_like(name)).unwrap()).unwrap();
+            let error = error_from(&socket, (name, 8080).into());
+            assert_eq!(error, std::io::ErrorKind::ConnectionRefused, "{id} by {name}");
+        }
         assert_eq!(stage.wires(), Vec::<String>::new(), "nothing runs where nothing leads");
     }
     stage.wait_until("nothing is left but the bridge", |_| {
@@ -41,15 +48,17 @@ fn a_client_that_sends_on_reaches_the_container_that_has_the_port_now() {
     let mut stage = Stage::new();
     stage.add("one", &[mapping(8080, 7000, "udp")]);
     let mut echo = stage.echo(0, 7000);
-    let mut udp = stage.open(&stage.outside, Protocol::Udp, NODE[0], 8080);
-    udp.chat(5, 500).unwrap();
+    let mut talks = NODE.map(|node| stage.open(&stage.outside, Protocol::Udp, node, 8080));
+    talks.iter_mut().for_each(|udp| udp.chat(5, 500).unwrap());
     echo.clear();
     stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
     // Another keeps the address busy, so that the next one has another.
     stage.add("other", &[]);
     stage.add("two", &[mapping(8080, 7000, "udp")]);
     let _echo = stage.echo(1, 7000);
-    udp.chat(5, 500).unwrap_or_else(|error| panic!("the same socket, the new container: {error:#}"));
+    for udp in &mut talks {
+        udp.chat(5, 500).unwrap_or_else(|error| panic!("the same socket, the new container: {error:#}"));
+    }
 }
 
 #[test]

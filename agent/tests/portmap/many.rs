@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use aya::maps::{HashMap, Map, MapData};
+use dataplane::abi::ABI_VERSION;
+use dataplane::abi::translation::{Translation, TupleKey};
 use serde_json::Value;
-use shunt_lab::{Lab, Protocol};
+use shunt_lab::{Agent, Lab, Protocol};
 
 use crate::stage::{NODE, Stage, address, give, mapping};
 
@@ -67,15 +70,26 @@ fn connections(stage: &Stage, host_port: u16) -> u64 {
     mappings.as_array().unwrap().iter().find(of).unwrap()["connections"].as_u64().unwrap()
 }
 
+/// How many entries the programs have, halves without the other one among them, which nobody would tell of.
+fn entries(agent: &Agent) -> usize {
+    let pin = agent.bpffs().join(format!("v{ABI_VERSION}/maps/FLOWS"));
+    let map = Map::from_map_data(MapData::from_pin(pin).unwrap()).unwrap();
+    HashMap::<_, TupleKey, Translation>::try_from(map).unwrap().keys().count()
+}
+
 #[test]
 fn thousands_of_connections_are_held_at_a_time() {
-    let stage = stage("20000");
-    let _echo = stage.echo(0, 7000);
+    let mut stage = stage("20000");
+    let echo = stage.echo(0, 7000);
     datagrams(&stage, "192.0.2.9", FIRST, 5_000);
     assert_eq!(connections(&stage, 8053), 5_000);
     // Each of them is the one that it was, and goes on.
     datagrams(&stage, "192.0.2.9", FIRST, 5_000);
     assert_eq!(connections(&stage, 8053), 5_000);
+    assert_eq!(entries(stage.node.agent()), 10_000, "two for each");
+    drop(echo);
+    stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
+    stage.wait_until("no half of them stays", |agent| entries(agent) == 0);
 }
 
 #[test]
@@ -144,5 +158,6 @@ fn two_hundred_thousand_are_held_and_a_million_short_ones_leave_nothing() {
         assert!(begun.elapsed() < Duration::from_secs(900), "something stays");
         std::thread::sleep(Duration::from_secs(10));
     }
+    stage.wait_until("no half of them stays", |agent| entries(agent) == 0);
     println!("nothing left {:?} after the last", begun.elapsed());
 }

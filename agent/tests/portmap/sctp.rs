@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use nix::sys::socket::{SockaddrStorage, recvfrom};
-use shunt_lab::{Namespace, uninterrupted};
+use shunt_lab::{Namespace, Sandbox, uninterrupted};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
@@ -44,7 +44,7 @@ impl Packet {
     }
 }
 
-fn crc32c(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     let bit = |crc: u32, _| (crc >> 1) ^ (0x82f6_3b78 & 0u32.wrapping_sub(crc & 1));
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
 }
@@ -141,5 +141,23 @@ fn sctp_gets_to_a_neighbour_and_to_the_container_itself_by_a_port_of_the_node() 
         assert_eq!((heard.ports[1], &heard.payload, from), (7132, &question.payload, node));
         server.send(&Packet { ports: [7132, heard.ports[0]], ..question.clone() }, node);
         assert_eq!(server.receive(), (outside, node));
+    }
+}
+
+#[test]
+fn sctp_gets_there_from_a_container_on_another_bridge_which_is_seen_as_itself() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8132, 7132, "sctp")]);
+    let others = stage.node.network("others", "cni1", &["10.78.0.0/24", "fd78::/64"]);
+    let other = Sandbox::start(&stage.lab, &stage.node, &others, "two").unwrap();
+    stage.node.settle().unwrap();
+    for (node, own) in NODE.map(address).into_iter().zip(other.addresses()) {
+        let server = Raw::open(stage.sandboxes[0].namespace(), node);
+        let client = Raw::open(other.namespace(), node);
+        let question = Packet { ports: [40_000, 8132], tag: TAG, payload: b"from beside".to_vec() };
+        client.send(&question, node);
+        assert_eq!(server.receive(), (Packet { ports: [40_000, 7132], ..question.clone() }, own));
+        server.send(&Packet { ports: [7132, 40_000], ..question.clone() }, own);
+        assert_eq!(client.receive(), (Packet { ports: [8132, 40_000], ..question }, node));
     }
 }
