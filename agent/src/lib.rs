@@ -25,6 +25,7 @@ pub mod seams;
 pub mod shape;
 pub mod state;
 pub mod subnets;
+pub mod tally;
 pub mod upgrade;
 pub mod uplink;
 pub mod vlan_gateway;

@@ -31,7 +31,7 @@ pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
     FlowReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
-    VlanGatewayReport, VlanReport,
+    VlanGatewayReport, VlanReport, Volume,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BridgeUplink, Service, VlanGateway};

@@ -321,4 +321,21 @@ pub struct MappingReport {
     pub container_port: u16,
     /// How many connections there are.
     pub connections: u64,
+    /// What the container answered.
+    #[serde(default)]
+    pub from: Volume,
+    /// What came to the container.
+    #[serde(default)]
+    pub to: Volume,
+}
+
+/// One direction of what came by a host port, connections that are over included: since the agent's start, and before it of those
+/// that were there then. What a connection had that made room for another in a full table is lost: the figures then wait for
+/// as much to come, and never fall. What the node's own sockets send is led and not translated, and is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Volume {
+    /// How many packets were translated (a GSO packet is one).
+    pub packets: u64,
+    /// How many bytes they had, Ethernet headers included.
+    pub bytes: u64,
 }

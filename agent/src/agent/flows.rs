@@ -1,10 +1,10 @@
 //! Translated connections: what is told of them, and the sweeping of those that are over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use crate::bpf::room::MOST_ENTRIES;
 use crate::flows::{self, Connection, Evictions, Flows};
 use crate::kernel::{KernelError, mappings};
 use crate::seams;
+use crate::tally::{self, Place, Tally, Volumes};
 
 /// So many percent in use are called full: the kernel makes room before the last entry is taken.
 const FULL: u32 = 90;
@@ -40,6 +41,7 @@ pub(super) struct Sweeping {
     /// How many percent of the map the last sweep found in use.
     in_use: Arc<AtomicU32>,
     evictions: Arc<Mutex<Evictions>>,
+    tally: Arc<Mutex<Tally>>,
 }
 
 impl Agent {
@@ -62,7 +64,8 @@ impl Agent {
         (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_translated);
         let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.kernel.map_pin(name));
         let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
-        let sweep = move || match sweep(&pins, &in_use, &evictions) {
+        let tally = Arc::clone(&self.sweeping.tally);
+        let sweep = move || match sweep(&pins, &in_use, &evictions, &tally) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
             Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
@@ -87,7 +90,7 @@ impl Agent {
 
     /// Entries of translated connections that have made room for others, as the sweeps have seen it.
     pub(super) fn flow_evictions(&self) -> u64 {
-        self.sweeping.evictions.lock().unwrap_or_else(PoisonError::into_inner).counted()
+        lock(&self.sweeping.evictions).counted()
     }
 
     /// A [`FlowReport`] per translated connection.
@@ -110,13 +113,26 @@ impl Agent {
     /// # Errors
     /// The map cannot be read.
     pub fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
+        let mut volumes = lock(&self.sweeping.tally).swept();
         let flows = self.read_flows()?;
-        // By the container's address, for one entry may be the mappings of both families.
-        let mut counts: HashMap<(MappingKey, Address), u64> = HashMap::new();
-        for connection in flows::connections(&flows).filter(|connection| !connection.is_masqueraded()) {
-            let key = (self.mapping_of(&connection), connection.opener.becomes.destination);
-            *counts.entry(key).or_default() += 1;
+        let known: HashSet<_> = self
+            .registry
+            .attachments()
+            .flat_map(|attachment| attachment.mapping_entries().into_keys())
+            .collect();
+        let place = |key, flow| tally::place(key, flow, |own| known.contains(own));
+        for (key, flow) in &flows {
+            if let Some(place) = place(key, flow) {
+                *volumes.entry(place).or_default() += Volumes::of(flow);
+            }
         }
+        let mut counts: HashMap<Place, u64> = HashMap::new();
+        for connection in flows::connections(&flows) {
+            if let Some(place) = place(connection.request, connection.opener) {
+                *counts.entry(place).or_default() += 1;
+            }
+        }
+        let mut tally = lock(&self.sweeping.tally);
         let mut reports = Vec::new();
         for attachment in self.registry.attachments() {
             let entries = attachment.mapping_entries();
@@ -126,6 +142,10 @@ impl Agent {
                 let addresses = [value.v4, value.v6].into_iter().filter(|address| !address.is_unspecified());
                 let addresses: Vec<_> =
                     addresses.filter(|address| mapping.is_of_family(ip(*address))).collect();
+                let mut volume = Volumes::default();
+                for place in addresses.iter().map(|address| (key, *address)) {
+                    volume += tally.tell(place, volumes.get(&place).copied().unwrap_or_default());
+                }
                 let count = |address: &Address| counts.get(&(key, *address)).copied().unwrap_or_default();
                 reports.push(MappingReport {
                     proto: mapping.protocol,
@@ -137,16 +157,12 @@ impl Agent {
                     container_ips: addresses.iter().copied().map(ip).collect(),
                     container_port: mapping.container_port,
                     connections: addresses.iter().map(count).sum(),
+                    from: volume.from,
+                    to: volume.to,
                 });
             }
         }
         Ok(reports)
-    }
-
-    /// The key of the mapping by which a connection came: of the very address, else of any.
-    fn mapping_of(&self, connection: &Connection<'_>) -> MappingKey {
-        let [any, own] = keys_of(connection.request);
-        if self.kernel.maps.mappings.get(&own, 0).is_ok() { own } else { any }
     }
 
     fn read_flows(&self) -> Result<Flows, Refusal> {
@@ -160,6 +176,7 @@ fn sweep(
     [flows, mappings, made, addresses]: &[PathBuf; 4],
     in_use: &AtomicU32,
     evictions: &Mutex<Evictions>,
+    tally: &Mutex<Tally>,
 ) -> Result<usize, MapError> {
     let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
@@ -168,8 +185,7 @@ fn sweep(
     // Before the walk: what is made meanwhile is found and not counted, so that none seems to be evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
     let found = read(&map)?;
-    let evictions = || evictions.lock().unwrap_or_else(PoisonError::into_inner);
-    evictions().see(made, found.len() as u64);
+    lock(evictions).see(made, found.len() as u64);
     let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
     in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
     let is_mapped = |connection: &Connection<'_>| {
@@ -185,19 +201,35 @@ fn sweep(
             let key = AddressKey::new(connection.request.domain, 0, connection.request.source);
             return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
         }
-        keys_of(connection.request).iter().any(leads_there)
+        let asked = (connection.request.destination, connection.request.destination_port);
+        tally::keys(asked, connection.request.protocol).iter().any(leads_there)
     };
     let stale = flows::stale(&found, boot_time(), is_mapped);
     // One may have been evicted meanwhile, or have begun anew; one that begins between the look and the removal is made
     // anew once more.
     let mut swept = 0;
+    let leads_there = |(key, container): &Place| {
+        mappings.get(key, 0).is_ok_and(|mapping| [mapping.v4, mapping.v6].contains(container))
+    };
     for key in &stale {
-        let is_same =
-            map.get(key, 0).is_ok_and(|flow| found.get(key).is_some_and(|old| old.begun == flow.begun));
-        swept += usize::from(is_same && map.remove(key).is_ok());
+        let Ok(flow) = map.get(key, 0) else { continue };
+        let is_same = found.get(key).is_some_and(|old| old.begun == flow.begun);
+        if !is_same || map.remove(key).is_err() {
+            continue;
+        }
+        swept += 1;
+        let place = tally::place(key, &flow, |own| mappings.get(own, 0).is_ok());
+        if let Some(place) = place.filter(leads_there) {
+            lock(tally).sweep(place, Volumes::of(&flow));
+        }
     }
-    evictions().remove(swept as u64);
+    lock(evictions).remove(swept as u64);
+    lock(tally).retain(leads_there);
     Ok(swept)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {
@@ -215,17 +247,6 @@ fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapEr
         }
     }
     Ok(found)
-}
-
-/// The keys by which a packet with this tuple asks for a mapping.
-fn keys_of(request: &TupleKey) -> [MappingKey; 2] {
-    let any = MappingKey {
-        address: Address::default(),
-        port: request.destination_port,
-        protocol: request.protocol,
-        pad: 0,
-    };
-    [any, MappingKey { address: request.destination, ..any }]
 }
 
 fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {

@@ -299,8 +299,16 @@ fn flows_text(flows: &[FlowReport]) -> String {
 }
 
 fn mappings_text(mappings: &[MappingReport]) -> String {
-    let mut table =
-        Table::new([("HOST PORT", Left), ("CONTAINER", Left), ("LEADS TO", Left), ("CONNECTIONS", Right)]);
+    let mut table = Table::new([
+        ("HOST PORT", Left),
+        ("CONTAINER", Left),
+        ("LEADS TO", Left),
+        ("CONNECTIONS", Right),
+        ("RECEIVED", Right),
+        ("PACKETS", Right),
+        ("SENT", Right),
+        ("PACKETS", Right),
+    ]);
     for mapping in mappings {
         let host = mapping.host_ip.map_or_else(
             || mapping.host_port.to_string(),
@@ -312,6 +320,10 @@ fn mappings_text(mappings: &[MappingReport]) -> String {
             format!("{}/{}/{}", mapping.network, mapping.container, mapping.ifname),
             mapping.container_ips.iter().map(to).collect::<Vec<_>>().join(","),
             grouped(mapping.connections),
+            bytes(mapping.to.bytes),
+            grouped(mapping.to.packets),
+            bytes(mapping.from.bytes),
+            grouped(mapping.from.packets),
         ]);
     }
     or_nothing(mappings, "no host ports", &table)

@@ -177,6 +177,18 @@ impl Page {
         };
         let connections = mappings.iter().map(|mapping| (labels(mapping), mapping.connections as f64));
         self.gauges("mapping_flows", "Translated connections, by host port", connections);
+        let volumes = || {
+            mappings.iter().flat_map(|mapping| {
+                [("from", mapping.from), ("to", mapping.to)].map(|(way, volume)| {
+                    let [network, container, protocol, address, port] = labels(mapping);
+                    ([network, container, protocol, address, port, ("direction", way.to_owned())], volume)
+                })
+            })
+        };
+        let packets = volumes().map(|(labels, volume)| (labels, volume.packets));
+        self.counters("mapping_packets", "Packets translated (a GSO packet is one), by host port", packets);
+        let bytes = volumes().map(|(labels, volume)| (labels, volume.bytes));
+        self.counters("mapping_bytes", "Bytes translated, Ethernet headers included, by host port", bytes);
     }
 
     fn drops(&mut self, drops: &[DropReport]) {

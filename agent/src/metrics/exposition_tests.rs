@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shunt_agent_api::{
-    BridgeUplinkReport, Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport,
+    BridgeUplinkReport, Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport, Volume,
 };
 
 use super::*;
@@ -68,6 +68,8 @@ fn snapshot() -> Snapshot {
             container_ips: Vec::new(),
             container_port: 80,
             connections: 3,
+            from: Volume { packets: 4, bytes: 400 },
+            to: Volume { packets: 5, bytes: 500 },
         }],
         drops: vec![DropReport {
             stage: "police".into(),
@@ -125,6 +127,8 @@ fn the_page_is_what_prometheus_reads() {
         r#"shunt_bridge_uplink_unlearned_stations_total{uplink="eth2",bridge="cni0"} 3"#.to_owned(),
         "shunt_slots_free 8".to_owned(),
         "shunt_flows 3".to_owned(),
+        r#"shunt_mapping_packets_total{network="net",container="c1",protocol="tcp",host_address="",host_port="8080",direction="from"} 4"#.to_owned(),
+        r#"shunt_mapping_bytes_total{network="net",container="c1",protocol="tcp",host_address="",host_port="8080",direction="to"} 500"#.to_owned(),
         r#"shunt_mapping_flows{network="net",container="c1",protocol="tcp",host_address="",host_port="8080"} 3.0"#.to_owned(),
     ] {
         assert!(page.contains(&line), "{line}\nis not in\n{page}");
