@@ -58,7 +58,7 @@ fn the_nodes_own_associations_reach_a_container_by_every_address_but_the_loopbac
 }
 
 #[test]
-fn a_host_port_of_one_address_is_reached_by_that_one() {
+fn a_host_port_of_one_address_or_one_family_is_reached_by_that() {
     let mut stage = Stage::new();
     let of = |ip: &str, mut mapping: serde_json::Value| {
         mapping["hostIP"] = ip.into();
@@ -66,10 +66,19 @@ fn a_host_port_of_one_address_is_reached_by_that_one() {
     };
     stage.add(
         "one",
-        &[of(NODE[0], mapping(8132, 7132, "sctp")), of("127.0.0.1", mapping(8133, 7132, "sctp"))],
+        &[
+            of(NODE[0], mapping(8132, 7132, "sctp")),
+            of("127.0.0.1", mapping(8133, 7132, "sctp")),
+            of("0.0.0.0", mapping(8134, 7132, "sctp")),
+            of("::", mapping(8135, 7132, "sctp")),
+        ],
     );
-    assert!(gets_in(&stage, NODE[0], 8132));
-    for (name, port) in [("10.77.0.1", 8132), (NODE[1], 8132), (NODE[0], 8133)] {
+    for (name, port) in [(NODE[0], 8132), (NODE[0], 8134), ("10.77.0.1", 8134), (NODE[1], 8135)] {
+        assert!(gets_in(&stage, name, port), "{name}:{port}");
+    }
+    for (name, port) in
+        [("10.77.0.1", 8132), (NODE[1], 8132), (NODE[0], 8133), (NODE[1], 8134), (NODE[0], 8135)]
+    {
         assert!(!gets_in(&stage, name, port), "{name}:{port}");
     }
 }
