@@ -4,7 +4,13 @@ use std::io::{Write, stderr, stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use dlmalloc::GlobalDlmalloc;
 use shunt::Reply;
+
+/// musl's own gives memory back to the kernel with almost every buffer that is let go, and asks for it again with the next: of an ADD
+/// those were sixty mappings, each with its page faults. This one keeps what a call of milliseconds will want again.
+#[global_allocator]
+static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
 fn main() -> ExitCode {
     let program = PathBuf::from(std::env::args_os().next().unwrap_or_default());
