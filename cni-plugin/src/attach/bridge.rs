@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use shunt_agent_api::{Client, Reply, Request};
 
 use super::alias::BRIDGE;
+use super::veth::veth_name;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
 use crate::error::Error;
 use crate::mac::Mac;
@@ -25,15 +26,27 @@ pub(crate) struct MadeBridge {
     pub(crate) addresses: Vec<Prefix>,
 }
 
-/// Sees to it that the bridge is there, up, and has its addresses.
+/// The bridge as an ADD finds it, or has made it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) link: Link,
+    /// Whether it is new.
+    new: bool,
+    /// Whether it is one of ours that was up already, and most likely lacks nothing. Others' bridges may have the address of a port:
+    /// they get none, and none is taken from them, on behalf of an ADD that may fail yet.
+    pub(crate) serves: bool,
+    /// A name for a veth, asked about beside the bridge: nothing had it.
+    pub(crate) unused: Option<String>,
+}
+
+/// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s.
 pub(crate) fn ensure_bridge(
     node: &mut Node,
     plan: &BridgePlan,
-    agent: &mut Client,
     journal: &mut Journal,
-) -> Result<Link, Error> {
-    let (bridge, new) = find_or_make(node, plan)?;
-    let made = journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
+) -> Result<Found, Error> {
+    let (bridge, new, unused) = find_or_make(node, plan)?;
+    journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
     match &plan.heir_of {
         Some(uplink) => hear_routers_like(node, &bridge, uplink)?,
         // Routes of this interface are the plugin's.
@@ -52,25 +65,53 @@ pub(crate) fn ensure_bridge(
     if !bridge.up {
         changes.push(requests::set_up(Selector::Index(bridge.index)));
     }
+    let serves = changes.is_empty() && bridge.alias.as_deref() == Some(BRIDGE);
     node.netlink.ask_all(changes)?;
-    let added = ensure_addresses(node, &bridge, plan, agent)?;
+    Ok(Found { link: bridge, new, serves, unused })
+}
+
+/// Whether nothing is left for [`complete`] to do, as on every ADD but the first. It asks in one piece, and changes nothing.
+pub(crate) fn is_complete(node: &mut Node, bridge: &Found, plan: &BridgePlan) -> bool {
+    let families = families(&plan.gateways);
+    let mut questions: Vec<_> = families.iter().map(|(family, _)| requests::get_settings(*family)).collect();
+    if has_addresses(plan) {
+        questions.push(requests::list_addresses(bridge.link.index, None));
+    }
+    let Ok(answers) = node.netlink.ask_all(questions) else { return false };
+    let (settings, addresses) = answers.split_at(families.len());
+    let present = addresses.iter().flat_map(|said| InterfaceAddress::all(said, bridge.link.index));
+    let present: Vec<Prefix> = present.map(|address| address.prefix).collect();
+    settings.iter().all(|said| forwards(said) == Some(true))
+        && (!has_addresses(plan) || plan.gateways.iter().all(|gateway| present.contains(gateway)))
+}
+
+/// Gives the bridge its addresses, and has the node forward what comes for them. Asks the agent, which must owe no answer.
+pub(crate) fn complete(
+    node: &mut Node,
+    found: &Found,
+    plan: &BridgePlan,
+    agent: &mut Client,
+    journal: &mut Journal,
+) -> Result<(), Error> {
+    let bridge = &found.link;
+    let added = ensure_addresses(node, bridge, plan, agent)?;
     // A bridge whose address was never set takes that of its ports, and changes it as they come and go. Setting it has the kernel
     // forget every neighbour, so one that was made with an address is left alone.
-    let is_set = new || bridge.alias.as_deref() == Some(BRIDGE);
+    let is_set = found.new || bridge.alias.as_deref() == Some(BRIDGE);
     if let (false, false, Some(mac)) = (added.is_empty(), is_set, bridge.mac) {
         node.netlink.ask(requests::set_address(bridge.index, mac))?;
     }
-    if let Step::Bridge(made) = made {
-        made.addresses = added;
-    }
-    forward(node, &plan.gateways)?;
-    Ok(bridge)
+    journal.add_addresses(added);
+    forward(node, &plan.gateways)
 }
 
-fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Error> {
-    if let Some(link) = node.link(Selector::Name(&plan.name))? {
+fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool, Option<String>), Error> {
+    let candidate = veth_name();
+    let [bridge, namesake] = node.links([Selector::Name(&plan.name), Selector::Name(&candidate)])?;
+    let unused = namesake.is_none().then_some(candidate);
+    if let Some(link) = bridge {
         return if link.kind.as_deref() == Some("bridge") {
-            Ok((link, false))
+            Ok((link, false, unused))
         } else {
             Err(AttachError::NotABridge(plan.name.clone()).into())
         };
@@ -83,10 +124,15 @@ fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Erro
         Err(error) => return Err(error.into()),
     };
     match node.link(Selector::Name(&plan.name))? {
-        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new)),
+        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new, unused)),
         Some(_) => Err(AttachError::NotABridge(plan.name.clone()).into()),
         None => Err(AttachError::Vanished(plan.name.clone()).into()),
     }
+}
+
+/// Whether the gateways' addresses are the bridge's own.
+fn has_addresses(plan: &BridgePlan) -> bool {
+    !plan.gateways.is_empty() && plan.vlan_gateway.is_none()
 }
 
 /// Gives the bridge its gateway addresses; answers those that it did not have.
@@ -96,7 +142,7 @@ fn ensure_addresses(
     plan: &BridgePlan,
     agent: &mut Client,
 ) -> Result<Vec<Prefix>, Error> {
-    if plan.gateways.is_empty() || plan.vlan_gateway.is_some() {
+    if !has_addresses(plan) {
         return Ok(Vec::new());
     }
     let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;
@@ -161,22 +207,27 @@ fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
 
 /// Lets the node forward the families that it is the gateway of.
 fn forward(node: &mut Node, gateways: &[Prefix]) -> Result<(), Error> {
-    let families = [
-        (AddressFamily::Inet, "net/ipv4/ip_forward"),
-        (AddressFamily::Inet6, "net/ipv6/conf/all/forwarding"),
-    ];
-    for (family, setting) in families {
-        let wanted =
-            gateways.iter().any(|gateway| gateway.address().is_ipv6() == (family == AddressFamily::Inet6));
+    for (family, setting) in families(gateways) {
         // Writing makes the kernel go through every interface. One that does not answer is written to.
-        if wanted
-            && node.netlink.ask(requests::get_settings(family)).ok().and_then(|said| forwards(&said))
-                != Some(true)
+        if node.netlink.ask(requests::get_settings(family)).ok().and_then(|said| forwards(&said))
+            != Some(true)
         {
             sysctl::write(setting, "1")?;
         }
     }
     Ok(())
+}
+
+/// The families of the gateways, each with the setting that has the node forward it.
+fn families(gateways: &[Prefix]) -> Vec<(AddressFamily, &'static str)> {
+    let families = [
+        (AddressFamily::Inet, "net/ipv4/ip_forward"),
+        (AddressFamily::Inet6, "net/ipv6/conf/all/forwarding"),
+    ];
+    let wanted = |family| {
+        gateways.iter().any(|gateway| gateway.address().is_ipv6() == (family == AddressFamily::Inet6))
+    };
+    families.into_iter().filter(|(family, _)| wanted(*family)).collect()
 }
 
 /// Whether a bridge has no ports.

@@ -52,16 +52,23 @@ impl PortSettings {
     }
 }
 
-/// Makes the link `index` a port of `bridge` and sets it up. What restricts the port is set before it forwards, so that
-/// the kernel's own way keeps to it as well, with our programs or without them. `station` is the container's address.
-pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+/// Makes the link `index` a port of `bridge`, which forwards nothing for it until it is set up. What restricts the port is set
+/// before that, so that the kernel's own way keeps to it as well, with our programs or without them. `station` is the container's
+/// address.
+pub(crate) fn enrol(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
     let flags = settings.flags();
     let mut changes = vec![requests::enslave(index, bridge)];
     changes.extend(settings.known(station).map(|mac| requests::add_station(index, mac)));
     if !flags.is_empty() {
         changes.push(requests::set_port_flags(index, flags));
     }
-    // Last, as with it the container begins to announce itself, and the kernel does not listen until that is done.
+    changes
+}
+
+/// The same, and sets it up: last, as with it the container begins to announce itself, and the kernel does not listen until that
+/// is done.
+pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+    let mut changes = enrol(index, bridge, settings, station);
     changes.push(requests::set_up(Selector::Index(index)));
     changes
 }

@@ -6,6 +6,7 @@ use super::{MadeBridge, Node, is_idle};
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::netlink::{Selector, requests};
+use crate::prefix::Prefix;
 
 /// One thing that was done.
 #[derive(Debug)]
@@ -31,10 +32,17 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Notes a step. To be called as soon as there is something to take back.
-    pub(crate) fn push(&mut self, step: Step) -> &mut Step {
+    pub(crate) fn push(&mut self, step: Step) {
         self.steps.push(step);
-        let last = self.steps.len() - 1;
-        &mut self.steps[last]
+    }
+
+    /// Notes addresses that the bridge has got.
+    pub(crate) fn add_addresses(&mut self, added: Vec<Prefix>) {
+        for step in &mut self.steps {
+            if let Step::Bridge(made) = step {
+                made.addresses.extend_from_slice(&added);
+            }
+        }
     }
 
     /// Takes back the note of the last step: it turned out not to have been one.

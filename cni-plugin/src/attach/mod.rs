@@ -1,7 +1,7 @@
 //! Making an attachment: a plan, its steps in order, and the way back.
 //!
-//! No container may send before programs are attached to its port: the host's end of the veth stays down, and no port of
-//! the bridge, until the agent has answered.
+//! No container may send before programs are attached to its port: the host's end of the veth stays down until the agent has
+//! answered. What can be done to it in that state, and to the container's end, is done meanwhile.
 
 mod adopt;
 mod alias;
@@ -17,12 +17,12 @@ mod veth;
 
 pub(crate) use adopt::Adopted;
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
-pub(crate) use bridge::{MadeBridge, ensure_bridge, is_idle, ports};
+pub(crate) use bridge::{Found, MadeBridge, complete, ensure_bridge, is_idle, ports};
 pub(crate) use container::configure;
-pub(crate) use enlist::{PortSettings, enlist, restrict};
+pub(crate) use enlist::{PortSettings, enlist, enrol, restrict};
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
 pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions, vlan_gateway};
-pub(crate) use port::{port_of, put_into_service, wait_for_addresses, wait_for_carrier};
+pub(crate) use port::{port_of, prepare, put_into_service, wait_for_addresses, wait_for_carrier};
 pub(crate) use veth::{make_veth, silence};

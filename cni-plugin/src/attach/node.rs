@@ -6,7 +6,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::AttachError;
 use crate::error::Error;
-use crate::netlink::{Connection, Link, LinkWatch, NetlinkError, Selector, requests};
+use crate::netlink::{Answer, Connection, Link, LinkWatch, NetlinkError, Selector, requests};
 use crate::netns::{Namespace, NamespaceError};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
@@ -60,6 +60,14 @@ impl Node {
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         find(&mut self.netlink, selector)
     }
+
+    /// Looks two links up in one piece.
+    pub(crate) fn links(&mut self, of: [Selector<'_>; 2]) -> Result<[Option<Link>; 2], NetlinkError> {
+        let answers = self.netlink.batch(of.map(requests::get_link).into())?;
+        let mut found = answers.into_iter().map(first);
+        let mut next = || found.next().unwrap_or(Ok(None));
+        Ok([next()?, next()?])
+    }
 }
 
 impl Sandbox {
@@ -75,7 +83,11 @@ impl Sandbox {
 }
 
 fn find(netlink: &mut Connection, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
-    match netlink.ask(requests::get_link(selector)) {
+    first(netlink.ask(requests::get_link(selector)))
+}
+
+fn first(said: Result<Vec<Answer>, NetlinkError>) -> Result<Option<Link>, NetlinkError> {
+    match said {
         Ok(answers) => Ok(Link::first(&answers)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),

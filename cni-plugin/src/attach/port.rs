@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Interface};
 
-use super::{AttachError, Node, Plan, PortSettings, Sandbox, enlist};
+use super::bridge::{Found, is_complete};
+use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, silence};
 use crate::error::Error;
-use crate::netlink::{InterfaceAddress, Link, LinkWatch, Selector, requests};
+use crate::netlink::{InterfaceAddress, Link, LinkWatch, NetlinkError, Selector, requests};
 
 /// How long a port may take to forward; the reference plugin waits as long.
 const PORT_PATIENCE: Duration = Duration::from_millis(2550);
@@ -38,27 +39,73 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
     }
 }
 
-/// Makes the host's end a port of the bridge, up, and waits until it forwards; answers it as it then is.
+/// What was prepared while the agent worked.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Hears of the node's links.
+    outside: LinkWatch,
+    /// Hears of the container's.
+    inside: LinkWatch,
+    /// Whether the host's end is a port of the bridge, which has all that it needs.
+    pub(crate) enrolled: bool,
+}
+
+/// Does what need not wait for the agent's answer: configures the container's end, and makes the host's end a port of a bridge that
+/// serves others already. That one stays down, so that nothing reaches the container or leaves it.
+pub(crate) fn prepare(
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    plan: &Plan,
+    bridge: &Found,
+    host: &Link,
+    inner: u32,
+) -> Result<Prepared, Error> {
+    silence(host);
+    configure(node, sandbox, plan, inner)?;
+    let inside = sandbox.watch(node)?;
+    let enrolled = bridge.serves && is_complete(node, bridge, &plan.bridge);
+    if enrolled {
+        make_port(node, plan, bridge.link.index, host)?;
+    }
+    Ok(Prepared { outside: LinkWatch::open()?, inside, enrolled })
+}
+
+fn make_port(node: &mut Node, plan: &Plan, bridge: u32, host: &Link) -> Result<(), Error> {
+    let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
+    let changes = enrol(host.index, bridge, settings, Some(plan.mac));
+    let refused = |error: NetlinkError| match error.errno() {
+        Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
+        _ => Error::from(error),
+    };
+    node.netlink.ask_all(changes).map(drop).map_err(refused)
+}
+
+/// Makes the host's end a port of the bridge, if it is none yet, sets it up, and waits until packets go through to the container and
+/// back; answers it as it then is.
 pub(crate) fn put_into_service(
     node: &mut Node,
+    sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Link,
     host: &Link,
+    prepared: &Prepared,
 ) -> Result<Link, Error> {
-    let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
-    let watch = LinkWatch::open()?;
-    let changes = enlist(host.index, bridge.index, settings, Some(plan.mac));
-    node.netlink.ask_all(changes).map_err(|error| match error.errno() {
-        Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
-        _ => Error::from(error),
-    })?;
+    let watch = &prepared.outside;
+    if !prepared.enrolled {
+        make_port(node, plan, bridge.index, host)?;
+    }
+    // With it the container begins to announce itself, and the kernel does not listen until that is done.
+    node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
     let heard = plan.up.then(|| watch.until_operational(host.index, HEARING)).flatten();
     let link = match heard {
         Some(link) => link,
         None => asked(node, plan, host)?,
     };
     if plan.up && !bridge.operational {
-        wait_for_bridge(node, &watch, bridge)?;
+        wait_for_bridge(node, watch, bridge)?;
+    }
+    if let Some(inner) = host.peer {
+        wait_for_carrier(sandbox, &prepared.inside, plan, inner)?;
     }
     Ok(link)
 }

@@ -13,14 +13,21 @@ use crate::sysctl;
 /// How often a random name is tried; one in four thousand million is taken.
 const ATTEMPTS: usize = 10;
 
-/// Makes the pair, both ends down, and marks it; answers the host's end.
+/// A name for the host's end, most likely nobody's.
+pub(super) fn veth_name() -> String {
+    let [a, b, c, d, ..] = random::bytes();
+    format!("veth{a:02x}{b:02x}{c:02x}{d:02x}")
+}
+
+/// Makes the pair, both ends down, and marks it; answers the host's end. Its name is `unused`, if one is known to be.
 pub(crate) fn make_veth(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
+    unused: Option<String>,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let (host, marked) = create(node, sandbox, plan)?;
+    let (host, marked) = create(node, sandbox, plan, unused)?;
     journal.push(Step::Veth { index: host.index });
     marked?;
     Ok(host)
@@ -37,13 +44,16 @@ fn create(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
+    mut unused: Option<String>,
 ) -> Result<(Link, Result<(), NetlinkError>), Error> {
     let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
-        let [a, b, c, d, ..] = random::bytes();
-        let name = format!("veth{a:02x}{b:02x}{c:02x}{d:02x}");
+        let (name, is_unused) = match unused.take() {
+            Some(name) => (name, true),
+            None => (veth_name(), false),
+        };
         // What marks the new link must not mark somebody else's.
-        if node.link(Selector::Name(&name))?.is_some() {
+        if !is_unused && node.link(Selector::Name(&name))?.is_some() {
             continue;
         }
         let add = requests::add_veth(&requests::Veth {

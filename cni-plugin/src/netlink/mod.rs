@@ -11,7 +11,7 @@ mod station;
 mod watch;
 
 pub(crate) use address::InterfaceAddress;
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Answer, Connection};
 pub(crate) use error::NetlinkError;
 pub(crate) use link::{Link, PortFlags, Selector, VlanDevice};
 pub(crate) use netconf::forwards;

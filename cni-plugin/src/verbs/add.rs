@@ -9,14 +9,14 @@ use super::add_update::Update;
 use super::metadata;
 use crate::agent;
 use crate::attach::{
-    Adopted, AttachError, Journal, Node, Plan, Sandbox, Step, configure, ensure_bridge, make_veth, port_of,
-    put_into_service, silence, wait_for_addresses, wait_for_carrier,
+    Adopted, AttachError, Found, Journal, Node, Plan, Sandbox, Step, complete, ensure_bridge, make_veth,
+    port_of, prepare, put_into_service, wait_for_addresses,
 };
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
-use crate::netlink::{Link, Selector};
+use crate::netlink::{Link, Selector, requests};
 use crate::protocol::Call;
 use crate::result::{AddResult, Interface};
 
@@ -113,34 +113,55 @@ fn execute(
     journal: &mut Journal,
 ) -> Result<AddResult, Error> {
     let _lock = node.lock_shared()?;
-    let mut bridge = ensure_bridge(node, &plan.bridge, agent, journal)?;
-    let host = make_veth(node, sandbox, plan, journal)?;
+    let mut found = ensure_bridge(node, &plan.bridge, journal)?;
+    if !found.serves {
+        complete(node, &found, &plan.bridge, agent, journal)?;
+    }
+    let host = make_veth(node, sandbox, plan, found.unused.take(), journal)?;
+    let attached = attach(plan, &found, &host, node, sandbox, agent, journal).inspect_err(|_| {
+        // Whoever made the bridge looks for ports on it as soon as the lock is gone, and this one will be none.
+        let _ = node.netlink.ask(requests::enslave(host.index, 0));
+    });
+    let (bridge, host, attached) = attached?;
+    let mut made = result(config, plan, &bridge, &host, &attached);
+    made.interfaces.extend(gateway(node, plan)?);
+    Ok(made)
+}
+
+/// Has the agent take the port, and puts it into service; answers bridge and host's end as they then are, and what the agent said.
+fn attach(
+    plan: &Plan,
+    found: &Found,
+    host: &Link,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    agent: &mut Client,
+    journal: &mut Journal,
+) -> Result<(Link, Link, Reply), Error> {
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    // The agent works while the container's end is configured. Nothing reaches or leaves it before both are done.
+    // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
     journal.push(Step::Attached(plan.key.clone()));
-    agent.send(Request::Attach { port: port_of(plan, &bridge, &host) })?;
-    silence(&host);
-    let configured = configure(node, sandbox, plan, inner);
-    let watch = sandbox.watch(node);
+    agent.send(Request::Attach { port: port_of(plan, &found.link, host) })?;
+    let prepared = prepare(node, sandbox, plan, found, host, inner);
     let attached = agent.receive().inspect_err(|error| {
         if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
             // What is attached under this key is not this ADD's to detach.
             journal.withdraw();
         }
     })?;
-    configured?;
-    let watch = watch?;
+    let prepared = prepared?;
+    if found.serves && !prepared.enrolled {
+        complete(node, found, &plan.bridge, agent, journal)?;
+    }
+    let mut bridge = found.link.clone();
     if plan.bridge.heir_of.is_some() {
         // It may have the uplink's address by now.
         let asked = node.link(Selector::Index(bridge.index))?;
         bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
     }
-    let host = put_into_service(node, plan, &bridge, &host)?;
-    wait_for_carrier(sandbox, &watch, plan, inner)?;
+    let host = put_into_service(node, sandbox, plan, &bridge, host, &prepared)?;
     wait_for_addresses(sandbox, plan, inner)?;
-    let mut made = result(config, plan, &bridge, &host, &attached);
-    made.interfaces.extend(gateway(node, plan)?);
-    Ok(made)
+    Ok((bridge, host, attached))
 }
 
 /// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.

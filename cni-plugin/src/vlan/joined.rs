@@ -67,7 +67,7 @@ fn join(
     agent: &mut Client,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let host = make_veth(node, sandbox, plan, journal)?;
+    let host = make_veth(node, sandbox, plan, None, journal)?;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     silence(&host);
     journal.push(Step::Attached(plan.key.clone()));
