@@ -79,5 +79,6 @@ mod vlan_gateways;
 mod vlan_gateways_kept;
 #[path = "netns/vlans.rs"]
 mod vlans;
+#[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

@@ -40,6 +40,8 @@ mod sctp_reference;
 mod stage;
 #[path = "portmap/stranded.rs"]
 mod stranded;
+#[path = "portmap/strays.rs"]
+mod strays;
 #[path = "portmap/unmapped.rs"]
 mod unmapped;
 #[path = "portmap/updated.rs"]

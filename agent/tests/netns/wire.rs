@@ -108,13 +108,22 @@ impl Wire {
         seen
     }
 
+    /// What has come in already, up to something that is of no interest.
+    pub(crate) fn at_hand(&self) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| self.receive_by(MsgFlags::MSG_DONTWAIT)).collect()
+    }
+
     /// One frame; none if none comes for a moment.
     fn receive(&self) -> Option<Vec<u8>> {
+        self.receive_by(MsgFlags::empty())
+    }
+
+    fn receive_by(&self, flags: MsgFlags) -> Option<Vec<u8>> {
         let mut bytes = [0; 10_240];
         let mut control = cmsg_space!([u8; 64]);
         let mut parts = [IoSliceMut::new(&mut bytes)];
         let socket = self.socket.as_raw_fd();
-        let message = recvmsg::<LinkAddr>(socket, &mut parts, Some(&mut control), MsgFlags::empty()).ok()?;
+        let message = recvmsg::<LinkAddr>(socket, &mut parts, Some(&mut control), flags).ok()?;
         // The socket hears every interface of its namespace.
         if message.address?.ifindex() != self.link.ifindex() {
             return None;

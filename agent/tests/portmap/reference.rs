@@ -23,8 +23,8 @@ const TICK: Duration = Duration::from_millis(20);
 const GATEWAYS: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
 /// Host ports of every address, of the node's IPv4 and of its IPv6 address only, of every IPv4 and of every IPv6 address
-/// only, of both of these, and one that leads nowhere.
-const PORTS: [u16; 7] = [8080, 8081, 8082, 8084, 8085, 8086, 8083];
+/// only, of both of these, of the loopback's, and one that leads nowhere.
+const PORTS: [u16; 8] = [8080, 8081, 8082, 8084, 8085, 8086, 8087, 8083];
 const ANY: [&str; 2] = ["0.0.0.0", "::"];
 
 /// Whom the server saw, if it was asked at all.
@@ -57,7 +57,8 @@ struct Side {
 }
 
 impl Side {
-    fn new(is_reference: bool) -> Self {
+    /// `keys` are portmap's own.
+    fn new(is_reference: bool, keys: &Value) -> Self {
         let lab = Lab::new().unwrap();
         let node = if is_reference { Node::bare(&lab, "node") } else { Node::start(&lab, "node") }.unwrap();
         let outside = lab.namespace("outside").unwrap();
@@ -86,12 +87,17 @@ impl Side {
         let pods = network("pods", "cni0", ["10.77.0.0/24", "fd77::/64"]).with("hairpinMode", json!(true));
         let others = network("others", "cni1", ["10.78.0.0/24", "fd78::/64"]);
         let wanted = json!({ "portMappings": mappings() });
+        let mut portmap = json!({ "type": "portmap", "capabilities": { "portMappings": true },
+            "runtimeConfig": wanted });
+        portmap.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
         let mapped = if is_reference {
-            let portmap = json!({ "type": "portmap", "capabilities": { "portMappings": true },
-                "runtimeConfig": wanted });
             pods.clone().then(portmap)
-        } else {
+        } else if keys == &json!({}) {
             pods.clone().with("runtimeConfig", wanted)
+        } else {
+            portmap["type"] = json!("shunt-portmap");
+            portmap["agentSocket"] = json!(node.agent().socket());
+            pods.clone().then(portmap)
         };
         let containers = [("server", &mapped), ("neighbour", &pods), ("other", &others)]
             .map(|(id, network)| start(&lab, &node, network, id));
@@ -131,7 +137,8 @@ fn start(lab: &Lab, node: &Node, network: &Network, id: &str) -> (Container, Att
 fn mappings() -> Vec<Value> {
     let mut mappings = Vec::new();
     for protocol in ["tcp", "udp"] {
-        let hosts = [None, Some(NODE[0]), Some(NODE[1]), Some(ANY[0]), Some(ANY[1]), Some(ANY[0])];
+        let hosts = [NODE[0], NODE[1], ANY[0], ANY[1], ANY[0], "127.0.0.1"].map(Some);
+        let hosts = [None].into_iter().chain(hosts);
         for (port, host) in PORTS.into_iter().zip(hosts).chain([(PORTS[5], Some(ANY[1]))]) {
             let mut mapping = mapping(port, 7000, protocol);
             if let Some(host) = host {
@@ -228,15 +235,15 @@ fn ask_udp(to: SocketAddr) -> Option<IpAddr> {
     }
 }
 
-#[test]
-fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client() {
+/// Asks both sides everything of `questions`; how often the client, the node and nobody was seen. None without the reference.
+fn same_answers(keys: &Value, questions: impl Iterator<Item = Question>) -> Option<[usize; 3]> {
     if !Path::new("/usr/lib/cni/portmap").is_file() {
         skip(Lacking::Package("containernetworking-plugins"));
-        return;
+        return None;
     }
-    let [ours, reference] = [false, true].map(Side::new);
+    let [ours, reference] = [false, true].map(|is_reference| Side::new(is_reference, keys));
     let (mut differ, mut counts) = (Vec::new(), [0; 3]);
-    for question in questions() {
+    for question in questions {
         let [own, other] = [&ours, &reference].map(|side| side.ask(&question));
         if own != other {
             differ.push(format!("{} {question:?}: {own:?}, reference {other:?}", CLIENTS[question.client]));
@@ -247,8 +254,43 @@ fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client(
             _ => 2,
         }] += 1;
     }
-    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    assert!(differ.is_empty(), "{keys}:\n{}", differ.join("\n"));
+    Some(counts)
+}
+
+#[test]
+fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client() {
+    let Some(counts) = same_answers(&json!({}), questions()) else { return };
     // Outside and from the other bridge, each address of the node by its four ports and each gateway by three, over both
-    // protocols: the client itself. From the node, the server and its neighbour: the node.
-    assert_eq!(counts, [16 + 28, 34 + 28 + 28, 266 - 134]);
+    // protocols: the client itself. From the node, with the loopback's own port, the server and its neighbour: the node.
+    assert_eq!(counts, [16 + 28, 34 + 2 + 28 + 28, 304 - 136]);
+}
+
+/// Without its `snat` the reference has no answer for who is on the loopback or the server's own subnet, where we have one. Its
+/// `masqAll` does nothing then.
+#[test]
+fn without_snat_the_others_are_answered_as_with_the_reference() {
+    let is_answered = |question: &Question| {
+        !["itself", "neighbour"].contains(&CLIENTS[question.client]) && !question.to.ip().is_loopback()
+    };
+    let keys = json!({ "snat": false, "masqAll": true });
+    let Some(counts) = same_answers(&keys, questions().filter(is_answered)) else { return };
+    assert_eq!(counts[..2], [16 + 28, 28], "{keys}");
+}
+
+/// Debian's reference knows no `masqAll` yet, so this is compared with what is answered without it: the same ones, as the node.
+#[test]
+fn with_masq_all_the_same_ones_are_answered_and_all_are_seen_as_the_node() {
+    let [plain, masqueraded] =
+        [json!({ "snat": true }), json!({ "masqAll": true })].map(|keys| Side::new(false, &keys));
+    let mut counts = [0; 2];
+    for question in questions() {
+        let expected = match plain.ask(&question) {
+            Seen::Client | Seen::Node => Seen::Node,
+            nobody => nobody,
+        };
+        assert_eq!(masqueraded.ask(&question), expected, "{} {question:?}", CLIENTS[question.client]);
+        counts[usize::from(expected == Seen::Nobody)] += 1;
+    }
+    assert_eq!(counts, [136, 304 - 136]);
 }
