@@ -131,7 +131,8 @@ impl Agent {
             self.look_for_bystanders();
         }
         self.kernel.write_port(&attachment, Asks::Fast)?;
-        let _both_at_once = self.kernel.expedite();
+        // For both at once, and until the answer was given.
+        self.haste = Some(self.kernel.expedite());
         self.build_trunk(&attachment)?;
         for hook in attachment.hooks() {
             self.kernel.attach(&hook)?;

@@ -100,6 +100,8 @@ pub struct Agent {
     aside: Vec<PathBuf>,
     /// The links that are being deleted, by their indexes.
     reaping: HashMap<u32, Expedited>,
+    /// Short grace periods for what was attached, until [`Agent::settle`].
+    haste: Option<Expedited>,
     /// Other people's ports of our bridges, each with its bridge.
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
@@ -157,6 +159,7 @@ impl Agent {
             remark: None,
             aside: Vec::new(),
             reaping: HashMap::new(),
+            haste: None,
             strangers: BTreeMap::new(),
             rules: None,
             outside: Outside::default(),
@@ -209,6 +212,11 @@ impl Agent {
         };
         self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
+    }
+
+    /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back.
+    pub fn settle(&mut self) {
+        self.haste = None;
     }
 
     /// Where what happens is told.

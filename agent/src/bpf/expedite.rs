@@ -10,6 +10,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +36,29 @@ struct State {
     users: u32,
     /// This agent's share in the ledger; none while nobody wants it, or the switch is an operator's.
     share: Option<Flock<File>>,
+    /// The switch, once it was wanted. It stays open: to open it takes as long as to throw it.
+    switch: Option<File>,
+}
+
+impl State {
+    /// Throws the switch, unless an operator has, and takes a share in the ledger.
+    fn throw(&mut self) -> io::Result<()> {
+        let switch = match self.switch.take() {
+            Some(switch) => switch,
+            None => OpenOptions::new().read(true).write(true).open(SWITCH)?,
+        };
+        let thrown = throw(&switch);
+        self.switch = Some(switch);
+        self.share = Some(thrown?);
+        Ok(())
+    }
+
+    /// Gives the share back, if this agent has one.
+    fn put_back(&mut self) {
+        if let Some(share) = self.share.take() {
+            put_back(share);
+        }
+    }
 }
 
 impl GracePeriods {
@@ -59,7 +83,7 @@ impl GracePeriods {
     pub fn expedite(&self) -> Expedited {
         let mut state = locked(&self.state);
         if state.users == 0 {
-            state.share = throw().ok();
+            let _takes_its_time = state.throw();
         }
         state.users += 1;
         Expedited { state: Arc::clone(&self.state), held: Arc::new(AtomicBool::new(true)) }
@@ -67,9 +91,7 @@ impl GracePeriods {
 
     /// Lets go now, whoever still wants short ones: the agent ends.
     pub fn end(&self) {
-        if let Some(share) = locked(&self.state).share.take() {
-            put_back(share);
-        }
+        locked(&self.state).put_back();
     }
 }
 
@@ -93,10 +115,8 @@ impl Expedited {
         }
         let mut state = locked(&self.state);
         state.users -= 1;
-        if state.users == 0
-            && let Some(share) = state.share.take()
-        {
-            put_back(share);
+        if state.users == 0 {
+            state.put_back();
         }
     }
 }
@@ -112,14 +132,15 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Throws the switch, unless an operator has, and takes a share in the ledger.
-fn throw() -> io::Result<Flock<File>> {
+fn throw(switch: &File) -> io::Result<Flock<File>> {
     let ledger = OpenOptions::new().read(true).append(true).create(true).open(LEDGER)?;
     let mut share = Flock::lock(ledger, FlockArg::LockShared).map_err(|(_, errno)| io::Error::from(errno))?;
-    match (fs::read_to_string(SWITCH)?.trim(), is_ours(&share)?) {
-        ("0", _) => {
+    let mut said = [0; 1];
+    switch.read_exact_at(&mut said, 0)?;
+    match (said, is_ours(&share)?) {
+        ([b'0'], _) => {
             share.write_all(b"thrown\n")?;
-            fs::write(SWITCH, "1").inspect_err(|_| drop(fs::remove_file(LEDGER)))?;
+            switch.write_all_at(b"1", 0).inspect_err(|_| drop(fs::remove_file(LEDGER)))?;
             Ok(share)
         }
         (_, true) => Ok(share),

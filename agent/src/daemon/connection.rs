@@ -1,12 +1,12 @@
 //! One client: who it is, what it asks, how long it may take.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, Bytes, BytesMut};
 use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
 use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply, Request, VERSION};
-use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
@@ -43,7 +43,8 @@ pub(super) async fn serve(
     stopping: watch::Receiver<bool>,
     place: Option<OwnedSemaphorePermit>,
 ) {
-    let mut client = Client { stream, has_readers, buffer: BytesMut::with_capacity(BUFFER) };
+    let mut client =
+        Client { stream: Arc::new(stream), has_readers, buffer: BytesMut::with_capacity(BUFFER) };
     let served = match place {
         Some(_) => client.converse(&core, stopping).await,
         None => {
@@ -56,7 +57,7 @@ pub(super) async fn serve(
 }
 
 struct Client {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     /// Whether the socket is a group's, too: by the file's mode only its members get this far.
     has_readers: bool,
     buffer: BytesMut,
@@ -81,18 +82,19 @@ impl Client {
             match request {
                 Ok(None) => return Ok(()),
                 Ok(Some(body)) => {
-                    let reply = match read(&body) {
+                    let wire = match read(&body) {
                         Ok(request) if !is_root && !request.is_read_only() => {
-                            refusal(ErrorKind::Forbidden, format!("user {user} may ask, and change nothing"))
+                            let message = format!("user {user} may ask, and change nothing");
+                            encode(&refusal(ErrorKind::Forbidden, message))?
                         }
                         Ok(Request::Subscribe) => {
                             let events = core.subscribe();
-                            return subscription::serve(&mut self.stream, events, stopping).await;
+                            return subscription::serve(&self.stream, events, stopping).await;
                         }
-                        Ok(request) => core.ask(request).await,
-                        Err(error) => Reply::Error(error),
+                        Ok(request) => core.serve(request, &self.stream).await?,
+                        Err(error) => encode(&Reply::Error(error))?,
                     };
-                    self.say(&reply).await?;
+                    timeout(TRANSFER, send(&self.stream, wire)).await??;
                 }
                 Err(ConnectionError::Frame(error)) => {
                     self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
@@ -104,8 +106,8 @@ impl Client {
     }
 
     /// The next message's bytes; none when the client has left.
-    async fn hear(&mut self) -> Result<Option<bytes::Bytes>, ConnectionError> {
-        if self.buffer.is_empty() && timeout(IDLE, self.stream.read_buf(&mut self.buffer)).await?? == 0 {
+    async fn hear(&mut self) -> Result<Option<Bytes>, ConnectionError> {
+        if self.buffer.is_empty() && timeout(IDLE, self.receive()).await?? == 0 {
             return Ok(None);
         }
         timeout(TRANSFER, async {
@@ -113,7 +115,7 @@ impl Client {
                 if let Some(body) = frame::split(&mut self.buffer, MAX_REQUEST)? {
                     return Ok(Some(body));
                 }
-                if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                if self.receive().await? == 0 {
                     return Ok(None);
                 }
             }
@@ -121,21 +123,48 @@ impl Client {
         .await?
     }
 
-    async fn say(&mut self, reply: &Reply) -> Result<(), ConnectionError> {
-        say(&mut self.stream, reply).await
+    /// Reads what is there; 0 when the client has left.
+    async fn receive(&mut self) -> io::Result<usize> {
+        loop {
+            self.stream.readable().await?;
+            match self.stream.try_read_buf(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
+
+    async fn say(&self, reply: &Reply) -> Result<(), ConnectionError> {
+        say(&self.stream, reply).await
     }
 }
 
 /// Sends a reply; whoever does not take it in time is sent away.
-pub(super) async fn say(
-    stream: &mut (impl AsyncWrite + Unpin),
-    reply: &Reply,
-) -> Result<(), ConnectionError> {
-    let wire = frame::encode(&Envelope::new(reply))?;
-    Ok(timeout(TRANSFER, stream.write_all(&wire)).await??)
+pub(super) async fn say(stream: &UnixStream, reply: &Reply) -> Result<(), ConnectionError> {
+    Ok(timeout(TRANSFER, send(stream, encode(reply)?)).await??)
+}
+
+async fn send(stream: &UnixStream, mut wire: Bytes) -> io::Result<()> {
+    while !wire.is_empty() {
+        match stream.try_write(&wire) {
+            Ok(taken) => wire.advance(taken),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a reply.
+pub(super) fn encode(reply: &Reply) -> Result<Bytes, FrameError> {
+    frame::encode(&Envelope::new(reply))
 }
 
 fn read(body: &[u8]) -> Result<Request, AgentError> {
+    // Nearly always; whatever is wrong with it is found out below.
+    if let Ok(Envelope { version: VERSION, body }) = frame::decode::<Envelope<Request>>(body) {
+        return Ok(body);
+    }
     let malformed = |error: FrameError| AgentError { kind: ErrorKind::Malformed, message: error.to_string() };
     let envelope: Envelope<serde_json::Value> = frame::decode(body).map_err(malformed)?;
     if envelope.version != VERSION {

@@ -1,10 +1,15 @@
 //! The thread that owns the agent's state, and the handle by which others ask it.
 
+use std::sync::Arc;
 use std::thread;
 
+use bytes::Bytes;
+use shunt_agent_api::frame::FrameError;
 use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
+use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::connection::encode;
 use crate::agent::{Agent, Events, Inheritance, OpenError};
 use crate::config::Config;
 use crate::netlink::monitor::LinkEvent;
@@ -28,6 +33,7 @@ pub enum CoreError {
 
 enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
+    Serve(Box<Request>, Arc<UnixStream>, oneshot::Sender<Result<Bytes, FrameError>>),
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -69,15 +75,22 @@ impl Core {
         Ok((Self { jobs, events }, ended))
     }
 
+    /// Asks the agent, which tells the client itself: whoever waits for an ADD need not wait for another thread to wake up. What
+    /// remains is what the client did not take at once, and the caller's to send.
+    ///
+    /// # Errors
+    /// [`FrameError`]: the answer cannot be sent at all.
+    pub async fn serve(&self, request: Request, client: &Arc<UnixStream>) -> Result<Bytes, FrameError> {
+        let (rest, told) = oneshot::channel();
+        if self.jobs.send(Job::Serve(Box::new(request), Arc::clone(client), rest)).await.is_err() {
+            return encode(&unavailable());
+        }
+        told.await.unwrap_or_else(|_| encode(&unavailable()))
+    }
+
     /// Asks the agent.
     pub async fn ask(&self, request: Request) -> Reply {
         let (reply, answer) = oneshot::channel();
-        let unavailable = || {
-            Reply::Error(AgentError {
-                kind: ErrorKind::Unavailable,
-                message: "the agent is stopping".to_owned(),
-            })
-        };
         if self.jobs.send(Job::Answer(Box::new(request), reply)).await.is_err() {
             return unavailable();
         }
@@ -108,6 +121,18 @@ impl Core {
     }
 }
 
+fn unavailable() -> Reply {
+    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: "the agent is stopping".to_owned() })
+}
+
+/// Tells the client as much as it takes; the rest.
+fn tell(client: &UnixStream, reply: &Reply) -> Result<Bytes, FrameError> {
+    let mut wire = encode(reply)?;
+    // What is wrong with the connection is found by whoever sends the rest.
+    let taken = client.try_write(&wire).unwrap_or(0);
+    Ok(wire.split_off(taken))
+}
+
 /// Does job after job.
 fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.blocking_recv() {
@@ -119,6 +144,11 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
             Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));
+                agent.settle();
+            }
+            Job::Serve(request, client, rest) => {
+                let _gone = rest.send(tell(&client, &agent.answer(*request)));
+                agent.settle();
             }
         }
     }

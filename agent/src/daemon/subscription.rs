@@ -1,7 +1,8 @@
 //! A client that listens. It is told what happens, until it leaves, speaks, or does not take what it is told.
 
+use std::io;
+
 use shunt_agent_api::{ErrorKind, Event, EventKind, Reply};
-use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -10,7 +11,7 @@ use super::connection::{ConnectionError, refusal, say};
 use crate::agent::Events;
 
 pub(super) async fn serve(
-    stream: &mut UnixStream,
+    stream: &UnixStream,
     events: Option<broadcast::Receiver<Event>>,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), ConnectionError> {
@@ -18,14 +19,12 @@ pub(super) async fn serve(
         let reply = refusal(ErrorKind::Unavailable, "too many subscribers".to_owned());
         return say(stream, &reply).await;
     };
-    let (mut reader, mut writer) = stream.split();
-    say(&mut writer, &Reply::Subscribed).await?;
-    let mut byte = [0; 1];
+    say(stream, &Reply::Subscribed).await?;
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
             // It has left, or says what nobody will answer.
-            _ = reader.read(&mut byte) => return Ok(()),
+            _ = heard(stream) => return Ok(()),
             _ = stopping.wait_for(|stop| *stop) => return Ok(()),
         };
         let event = match event {
@@ -33,8 +32,15 @@ pub(super) async fn serve(
             Err(RecvError::Lagged(missed)) => lagged(missed),
             Err(RecvError::Closed) => return Ok(()),
         };
-        say(&mut writer, &Reply::Event(event)).await?;
+        say(stream, &Reply::Event(event)).await?;
     }
+}
+
+/// Waits until the client says something, or has left.
+async fn heard(stream: &UnixStream) {
+    let is_silent =
+        |read: io::Result<usize>| read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+    while stream.readable().await.is_ok() && is_silent(stream.try_read(&mut [0; 1])) {}
 }
 
 fn lagged(missed: u64) -> Event {
@@ -49,14 +55,14 @@ mod tests {
     fn a_listener_that_does_not_read_is_sent_away() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (mut ours, _theirs) = UnixStream::pair().unwrap();
+            let (ours, _theirs) = UnixStream::pair().unwrap();
             let (sender, events) = broadcast::channel(4096);
             let (_stop, stopping) = watch::channel(false);
             // More than a socket's buffer takes.
             for _ in 0..4096 {
                 sender.send(Events::event(EventKind::Repair, None, None, "x".repeat(500))).unwrap();
             }
-            let served = serve(&mut ours, Some(events), stopping).await;
+            let served = serve(&ours, Some(events), stopping).await;
             assert!(matches!(served, Err(ConnectionError::Slow(_))), "{served:?}");
         });
     }
