@@ -13,12 +13,14 @@ pub const CROWDED: usize = (MAX_HELD - MAX_HELD / 8) as usize;
 /// How many it then keeps.
 pub const KEPT: usize = (MAX_HELD - MAX_HELD / 4) as usize;
 
-/// The stations that are to go at the moment `now` (`CLOCK_BOOTTIME`, in nanoseconds).
-pub fn stale(stations: &[(StationKey, Learned)], now: u64) -> Vec<StationKey> {
+/// The stations that are to go at the moment `now` (`CLOCK_BOOTTIME`, in nanoseconds). On a bridge that is in `ageing` they are
+/// believed for less long than elsewhere, in nanoseconds too.
+pub fn stale(stations: &[(StationKey, Learned)], now: u64, ageing: &BTreeMap<u32, u64>) -> Vec<StationKey> {
     let mut gone = Vec::new();
     let mut held: BTreeMap<u32, Vec<(u64, StationKey)>> = BTreeMap::new();
     for (key, learned) in stations {
-        if learn::is_known(learned, now) {
+        let is_hasty = ageing.get(&key.bridge).is_some_and(|age| now.saturating_sub(learned.seen) >= *age);
+        if learn::is_known(learned, now) && !is_hasty {
             held.entry(learned.station.ifindex).or_default().push((learned.seen, *key));
         } else {
             gone.push(*key);
@@ -58,7 +60,7 @@ mod tests {
         ) {
             let stations: Vec<_> =
                 (0..).zip(&ages).map(|(number, age)| station(number, 7, now - age)).collect();
-            let gone: HashSet<_> = stale(&stations, now).into_iter().collect();
+            let gone: HashSet<_> = stale(&stations, now, &BTreeMap::new()).into_iter().collect();
             for ((key, _), age) in stations.iter().zip(&ages) {
                 prop_assert_eq!(gone.contains(key), *age >= AGEING);
             }
@@ -75,7 +77,7 @@ mod tests {
             let crowd = (0..count as u32).map(|number| station(number, 7, seen(number)));
             let quiet = (0..others).map(|number| station(1 << 30 | number, 8, now - AGEING + 1));
             let stations: Vec<_> = crowd.chain(quiet).collect();
-            let gone: HashSet<_> = stale(&stations, now).into_iter().collect();
+            let gone: HashSet<_> = stale(&stations, now, &BTreeMap::new()).into_iter().collect();
             for (number, (key, _)) in stations.iter().enumerate() {
                 prop_assert_eq!(gone.contains(key), number < count - KEPT);
             }

@@ -1,7 +1,7 @@
 //! What the agent knows of a bridge's uplink: an interface of the node that is a trunk port of the bridge.
 
 use dataplane::abi::vlan::TaggedVlans;
-use dataplane::abi::{PATH_FAST, PORT_WIRE, Port, PortKey};
+use dataplane::abi::{PATH_FAST, PORT_BLOCKED, PORT_WIRE, Port, PortKey};
 use dataplane::address::Mac;
 use shunt_agent_api::Interface;
 
@@ -23,6 +23,8 @@ pub struct Uplink {
     pub kept: bool,
     /// Whether the node's own addresses on it are the bridge's, for as long as it is its port.
     pub moves: bool,
+    /// Whether its bridge keeps it from forwarding, as a spanning tree does.
+    pub blocked: bool,
     /// Its counters.
     pub slot: u32,
 }
@@ -46,7 +48,8 @@ impl Uplink {
     /// What the programs know of it. Its untagged frames are in no VLAN, but the kernel's bridge's.
     pub fn port_entry(&self) -> Port {
         let bridge = self.bridge.index;
-        Port { bridge, slot: self.slot, asks: PATH_FAST, flags: PORT_WIRE, vid: 0, mac: self.mac }
+        let flags = if self.blocked { PORT_WIRE | PORT_BLOCKED } else { PORT_WIRE };
+        Port { bridge, slot: self.slot, asks: PATH_FAST, flags, vid: 0, mac: self.mac }
     }
 
     /// It carries every VLAN, with its tag.

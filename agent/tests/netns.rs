@@ -14,6 +14,8 @@ mod apart;
 mod bad_input;
 #[path = "netns/bandwidth.rs"]
 mod bandwidth;
+#[path = "netns/bridged_host_ports.rs"]
+mod bridged_host_ports;
 #[path = "netns/collected.rs"]
 mod collected;
 #[path = "netns/datagram.rs"]
@@ -60,6 +62,8 @@ mod small_links;
 mod soak;
 #[path = "netns/spoofed.rs"]
 mod spoofed;
+#[path = "netns/spanning_tree.rs"]
+mod spanning_tree;
 #[path = "netns/stage.rs"]
 mod stage;
 #[path = "netns/storms.rs"]

@@ -116,6 +116,8 @@ pub const PORT_SAME_BRIDGE: u32 = 0x200;
 pub const PORT_ALONE: u32 = 0x400;
 /// [`Port::flags`]: what it may flood is limited: its slots in `POLICERS` say how ([`policer::storm_slot`]).
 pub const PORT_STORM: u32 = 0x800;
+/// [`Port::flags`]: an uplink that its bridge's spanning tree, or an operator, keeps from forwarding.
+pub const PORT_BLOCKED: u32 = 0x1000;
 /// [`Port::flags`]: the host end of a VLAN interface whose parent is in the container as well: [`Port::bridge`] is the parent's
 /// host end, which takes what is sent for its container's.
 pub const PORT_WITHIN: u32 = 0x8000;

@@ -205,6 +205,20 @@ impl Address {
         first == 0xfe && second & 0xc0 == 0x80
     }
 
+    /// Whether the first `bits` of both are the same. Of an IPv4 address the mapped form counts: 96 more.
+    #[inline(always)]
+    pub const fn shares(self, other: Self, bits: u8) -> bool {
+        let (mut differ, mut left, mut word) = (0, bits as u32, 0);
+        while word < 4 {
+            let here = if left < 32 { left } else { 32 };
+            let mask = if here == 0 { 0 } else { u32::MAX << (32 - here) };
+            differ |= (self.0[word] ^ other.0[word]) & mask.to_be();
+            left -= here;
+            word += 1;
+        }
+        differ == 0
+    }
+
     /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
     #[inline(always)]
     pub const fn is(self, other: Self) -> bool {

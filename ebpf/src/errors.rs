@@ -61,7 +61,7 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
     plan.quote = parse::quote(packet, &frame, OUTSIDE).ok_or(unmapped)?;
     let quote = &mut plan.quote;
     share::unless_copied(&frame, Protocol(quote.key.protocol))?;
-    quote.key.domain = request::domain(here, tables);
+    quote.key.domain = request::domain(here, frame.source, tables);
     let (becomes, holder) = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
     plan.becomes = becomes;
     if holder == 0 {

@@ -55,7 +55,7 @@ fn inwards<P: Packet, T: Tables>(
         return Err(Stop::Pass(PassReason::NotLocal));
     }
     share::unless_copied(frame, fragment.ip.protocol)?;
-    let from = request::domain(here, tables);
+    let from = request::domain(here, frame.source, tables);
     let becomes = known(fragment, from, tables)?;
     let key = AddressKey::new(becomes.domain, 0, becomes.destination);
     let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;

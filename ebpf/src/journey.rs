@@ -105,8 +105,8 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
         return Err(Stop::Pass(PassReason::MayReturn));
     }
     let mapping = translate::request::mapping(&segment.key, tables)?;
-    segment.key.domain = translate::request::domain(here, tables);
-    let mut becomes = translate::request::becomes(&segment.key, &mapping)?;
+    segment.key.domain = translate::request::domain(here, frame.source, tables);
+    let mut becomes = translate::request::becomes(&segment.key, here, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;

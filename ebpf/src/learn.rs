@@ -43,12 +43,14 @@ pub fn is_known(known: &Learned, now: u64) -> bool {
 /// Writes down that the station `key` was heard by the uplink `here`, in the VLAN `vid`.
 #[inline(always)]
 pub fn heard<T: Tables>(key: &StationKey, vid: u16, here: u32, tables: &T) {
-    let (known, now) = (tables.learned(key), tables.boot_time());
-    // Without a look at the uplink where there is nothing to write.
-    if judge(known.as_ref(), here, 0, now) == Heard::Again {
+    let known = tables.learned(key);
+    // Without a look at the uplink where there is nothing to write. Verifier: the clock is read in here, or the compiler takes the
+    // moment of a station that is not known from it.
+    if known.as_ref().is_some_and(|known| judge(Some(known), here, 0, tables.boot_time()) == Heard::Again) {
         return;
     }
     let Some(uplink) = tables.uplink(&PortKey { ifindex: here }) else { return };
+    let now = tables.boot_time();
     let mut heard = judge(known.as_ref(), here, uplink.held, now);
     if heard != Heard::Refused {
         let station = Station { ifindex: here, slot: uplink.slot, mtu: uplink.mtu, flags: STATION_WIRE };

@@ -6,12 +6,13 @@
 
 use crate::abi::translation::TupleKey;
 use crate::abi::{PATH_FAST, PORT_SHARED, Port, PortKey};
+use crate::isolate::is_bridge;
 use crate::packet::Packet;
 use crate::parse::{Frame, Protocol, Segment};
 use crate::tables::{Lane, Route};
 use crate::translate::connection::{Fate, fate};
 use crate::translate::outgoing;
-use crate::translate::request::{self, OUTSIDE};
+use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{Tables, count, deliver, find, fragments, mapped, parse, path, share};
@@ -147,7 +148,7 @@ fn inwards<P: Packet, T: Tables>(
 ) -> Result<Delivery, Stop> {
     let stray = Stop::Pass(PassReason::Stray);
     // No container answers for the world.
-    if request::domain(here, tables) != OUTSIDE {
+    if is_bridge(here, tables) {
         return Err(stray);
     }
     let frame = parse::frame(packet).map_err(|_| stray)?;

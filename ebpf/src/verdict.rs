@@ -116,6 +116,8 @@ reasons! {
         Shared = 13, "admit", "shared";
         /// From an address that is not its container's: a station behind the container, which the kernel's bridge learns.
         ForeignSource = 14, "admit", "foreign_source";
+        /// By an uplink that does not forward: the kernel's bridge hears who it is that speaks, and what is for itself.
+        Blocked = 15, "admit", "blocked";
         /// Carries a VLAN tag.
         Tagged = 2, "find", "tagged";
         /// To a group of stations: the kernel floods.
@@ -198,6 +200,8 @@ reasons! {
         Impostor = 20, "reach", "impostor";
         /// To an isolated port, from an interface on its bridge that is neither a container's nor a wire.
         Stranger = 21, "reach", "stranger";
+        /// In a VLAN, by an uplink that does not forward (a spanning tree's).
+        Blocked = 34, "admit", "blocked";
         /// On a port in VLANs: a service tag (802.1ad).
         ServiceTag = 22, "classify", "service_tag";
         /// On a port in VLANs: a tag within a tag.

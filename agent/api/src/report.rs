@@ -82,6 +82,9 @@ pub struct BridgeUplinkReport {
     pub name: String,
     /// The bridge's name.
     pub bridge: String,
+    /// Whether its bridge keeps it from forwarding, as a spanning tree does.
+    #[serde(default)]
+    pub blocked: bool,
     /// Stations that are known beyond it.
     pub stations: u64,
     /// How often a station was not learned, for want of room.

@@ -42,6 +42,9 @@ impl Agent {
     }
 
     fn port_was_told(&mut self, ifindex: u32) -> Result<(), Refusal> {
+        if let Some(uplink) = self.registry.uplinks.get(&ifindex).cloned() {
+            return Ok(self.heed_bridge(&uplink).map(drop)?);
+        }
         if self.healing.is_in_service(ifindex)
             && let Some(link) = self.kernel.link(ifindex)?
         {

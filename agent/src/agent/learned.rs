@@ -57,7 +57,8 @@ impl Agent {
     fn sweep_stations_beyond(&mut self) -> Result<(), KernelError> {
         let stations = self.kernel.learned()?;
         let now = boot_time();
-        let gone: HashSet<_> = learned::stale(&stations, now).into_iter().collect();
+        let ageing = self.ageing()?;
+        let gone: HashSet<_> = learned::stale(&stations, now, &ageing).into_iter().collect();
         gone.iter().try_for_each(|key| self.kernel.forget_learned(key))?;
         let left: Vec<_> = stations.into_iter().filter(|(key, _)| !gone.contains(key)).collect();
         for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
@@ -94,11 +95,17 @@ impl Agent {
     /// Without a carrier nobody is beyond an uplink, so that other ways are tried; with another MTU everybody is learned anew.
     pub(super) fn uplink_changed(&mut self, uplink: &Uplink, link: &Link) -> Result<(), Refusal> {
         if !link.carrier {
-            self.kernel.forget_beyond(uplink)?;
-            // So has the kernel's bridge, which is to be told of them again.
-            self.learning.told.retain(|_, (ifindex, _)| *ifindex != uplink.link.index);
+            self.forget_beyond(uplink)?;
         }
-        Ok(self.kernel.write_learning(uplink)?)
+        let uplink = self.heed_bridge(uplink)?;
+        Ok(self.kernel.write_learning(&uplink)?)
+    }
+
+    pub(super) fn forget_beyond(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        self.kernel.forget_beyond(uplink)?;
+        // So has the kernel's bridge, which is to be told of them again.
+        self.learning.told.retain(|_, (ifindex, _)| *ifindex != uplink.link.index);
+        Ok(())
     }
 
     /// What an operator should know: stations that are not learned are flooded to.

@@ -37,6 +37,7 @@ mod relocate;
 mod report;
 mod rules;
 mod sockets;
+mod spanning_tree;
 mod stranded;
 mod strangers;
 mod sweep;

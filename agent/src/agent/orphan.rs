@@ -138,7 +138,7 @@ impl Agent {
         let name = &orphan.bridge.name;
         let mut bridge = self.kernel.bridge_named(name)?;
         if bridge.is_none() {
-            if orphan.bridge.filters_vlans {
+            if orphan.bridge.bridging.filters_vlans {
                 return Err(OrphanError::Vlans);
             }
             self.kernel.make_bridge(&orphan.bridge)?;

@@ -28,7 +28,7 @@ impl Agent {
             ));
         }
         let bridge = self.kernel.link(port.bridge.index)?;
-        if found.matter() && bridge.is_some_and(|bridge| bridge.spans_tree) {
+        if found.matter() && bridge.is_some_and(|bridge| bridge.bridging.spans_tree) {
             let why = format!(
                 "cannot give its addresses to {}: a spanning tree would cut the node off",
                 port.bridge.name

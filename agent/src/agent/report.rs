@@ -59,6 +59,7 @@ impl Agent {
         BridgeUplinkReport {
             name: uplink.link.name.clone(),
             bridge: uplink.bridge.name.clone(),
+            blocked: uplink.blocked,
             stations: known.held,
             refused: known.refused,
             moved: known.moved,

@@ -103,6 +103,7 @@ impl Agent {
 
     /// Everything that it needs, whatever is there already.
     fn serve_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+        let uplink = &self.heed_bridge(uplink)?;
         let master = self.kernel.link(uplink.link.index)?.and_then(|link| link.master);
         if master.is_some_and(|master| master != uplink.bridge.index) {
             return Err(unusable(&uplink.link.name, "is in another bridge by now"));
@@ -263,6 +264,7 @@ fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -
         bridge: port.bridge.clone(),
         kept: wanted.kept,
         moves: wanted.move_address,
+        blocked: false,
         slot,
     }
 }

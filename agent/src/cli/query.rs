@@ -107,10 +107,11 @@ fn status_text(status: &AgentStatus) -> String {
     text
 }
 
-fn bridge_uplinks_table(uplinks: &[BridgeUplinkReport]) -> Table<10> {
+fn bridge_uplinks_table(uplinks: &[BridgeUplinkReport]) -> Table<11> {
     let mut table = Table::new([
         ("BRIDGE UPLINK", Left),
         ("OF", Left),
+        ("STATE", Left),
         ("STATIONS", Right),
         ("CAME IN", Right),
         ("FAST", Right),
@@ -124,6 +125,7 @@ fn bridge_uplinks_table(uplinks: &[BridgeUplinkReport]) -> Table<10> {
         table.row([
             uplink.name.clone(),
             uplink.bridge.clone(),
+            if uplink.blocked { "blocked" } else { "forwards" }.to_owned(),
             grouped(uplink.stations),
             bytes(uplink.from.bytes),
             grouped(uplink.from.fast),

@@ -10,6 +10,7 @@ use shunt_agent_api::{PortMapping, Protocol};
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
+use crate::nft::Prefix;
 use crate::registry::Attachment;
 
 /// IP protocol number (IANA "Assigned Internet Protocol Numbers").
@@ -38,6 +39,7 @@ impl Attachment {
             bridge: self.port.bridge.index,
             vid: self.station_key().vid,
             mac: self.mac,
+            bits: [self.subnet_bits(IpAddr::is_ipv4, 96), self.subnet_bits(IpAddr::is_ipv6, 0)],
             ..Mapping::default()
         };
         let mut entries = BTreeMap::new();
@@ -53,6 +55,17 @@ impl Attachment {
             }
         }
         entries
+    }
+}
+
+impl Attachment {
+    /// How many bits of its address in a family are its subnet's, `before` of them in front of the family's own; 0 where the node
+    /// is not its gateway there.
+    fn subnet_bits(&self, is_of: fn(&IpAddr) -> bool, before: u8) -> u8 {
+        let Some(ip) = self.port.ips.iter().copied().find(is_of) else { return 0 };
+        let gateways = self.port.service.gateways.iter().filter_map(|text| text.parse::<Prefix>().ok());
+        let of_it = gateways.filter(|subnet| subnet.has(ip)).map(|subnet| before + subnet.bits());
+        of_it.max().unwrap_or(0)
     }
 }
 

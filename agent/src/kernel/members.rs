@@ -111,7 +111,7 @@ impl Kernel {
     }
 
     /// Leaves a hole, for a list that is read meanwhile must not end before its end; holes at the end go.
-    fn leave(&mut self, bridge: u32, ifindex: u32) -> Result<(), MapError> {
+    pub(super) fn leave(&mut self, bridge: u32, ifindex: u32) -> Result<(), MapError> {
         let mut members = self.members(bridge)?;
         for (position, member) in (0..).zip(&mut members).filter(|(_, member)| **member == ifindex) {
             *member = 0;

@@ -17,7 +17,25 @@ impl Kernel {
         insert(&mut self.maps.tagged, uplink.port_key(), Uplink::tagged()).map_err(in_map("TAGGED"))?;
         insert(&mut self.maps.ports, uplink.port_key(), uplink.port_entry()).map_err(in_map("PORTS"))?;
         self.write_learning(uplink)?;
-        self.join(uplink.bridge.index, uplink.link.index)
+        self.write_flooding(uplink)
+    }
+
+    /// Writes what the programs do by an uplink: all, or nothing while it is blocked.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_forwarding(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        insert(&mut self.maps.ports, uplink.port_key(), uplink.port_entry()).map_err(in_map("PORTS"))?;
+        self.write_flooding(uplink)
+    }
+
+    /// By an uplink that is blocked nothing is flooded.
+    fn write_flooding(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let (bridge, ifindex) = (uplink.bridge.index, uplink.link.index);
+        if uplink.blocked {
+            return self.leave(bridge, ifindex).map_err(in_map("MEMBERS"));
+        }
+        self.join(bridge, ifindex)
     }
 
     /// Takes them away. Goes on past errors.
@@ -71,8 +89,9 @@ impl Kernel {
         if tagged != Some(Uplink::tagged()) {
             findings.push(Finding::entry("TAGGED", name, tagged.as_ref()));
         }
-        if !self.members(uplink.bridge.index).map_err(in_map("MEMBERS"))?.contains(&index) {
-            findings.push(Finding::entry("MEMBERS", name, None::<&u32>));
+        let is_member = self.members(uplink.bridge.index).map_err(in_map("MEMBERS"))?.contains(&index);
+        if is_member == uplink.blocked {
+            findings.push(Finding::entry("MEMBERS", name, is_member.then_some(&index)));
         }
         let learning = self.learning(uplink)?;
         if learning.is_none_or(|learning| (learning.mtu, learning.slot) != (link.mtu, uplink.slot)) {

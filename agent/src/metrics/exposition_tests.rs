@@ -37,6 +37,7 @@ fn snapshot() -> Snapshot {
             bridge_uplinks: vec![BridgeUplinkReport {
                 name: "eth2".into(),
                 bridge: "cni0".into(),
+                blocked: false,
                 stations: 12,
                 refused: 3,
                 moved: 1,

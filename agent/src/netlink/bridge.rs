@@ -1,5 +1,7 @@
 //! Bridges and their ports: made, and told how to serve.
 
+use std::time::Duration;
+
 use dataplane::address::Mac;
 use nix::libc;
 use shunt_agent_api::BridgePort;
@@ -11,14 +13,19 @@ use super::socket::{self, NetlinkError, RequestSocket};
 /// Inside `IFLA_LINKINFO`, what a link's master says of it, and of a port (linux/if_link.h).
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
 pub(super) const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_BRPORT_STATE: u16 = 1;
 const IFLA_BRPORT_MODE: u16 = 4;
 const IFLA_BRPORT_ISOLATED: u16 = 33;
 const IFLA_BRPORT_LOCKED: u16 = 39;
 /// Whether the bridge learns from a port, and floods to it: unknown unicast, multicast, broadcast.
 const ASIDE: [u16; 4] = [8, 9, 27, 30];
 /// Of a bridge.
-pub(super) const IFLA_BR_STP_STATE: u16 = 5;
-pub(super) const IFLA_BR_VLAN_FILTERING: u16 = 7;
+const IFLA_BR_FORWARD_DELAY: u16 = 1;
+const IFLA_BR_STP_STATE: u16 = 5;
+const IFLA_BR_TOPOLOGY_CHANGE: u16 = 14;
+const IFLA_BR_VLAN_FILTERING: u16 = 7;
+/// `BR_STATE_LISTENING`, `BR_STATE_LEARNING`, `BR_STATE_BLOCKING` (linux/if_bridge.h).
+const NOT_FORWARDING: [u8; 3] = [1, 2, 4];
 const NLA_F_NESTED: u16 = 1 << 15;
 
 /// What a bridge is told of a port when it is put into service.
@@ -68,6 +75,44 @@ impl PortFlags {
             locked: self.locked || other.locked,
             aside: self.aside || other.aside,
         }
+    }
+}
+
+/// Whether a port is kept from forwarding, by a spanning tree or by an operator. One that is disabled is not up, and no frame comes
+/// by it.
+pub(super) fn is_blocked(port: &[u8]) -> bool {
+    let mut blocked = false;
+    socket::attributes(port, |kind, value| {
+        blocked |= kind == IFLA_BRPORT_STATE && NOT_FORWARDING.iter().any(|state| value == [*state]);
+    });
+    blocked
+}
+
+/// How a bridge bridges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeMode {
+    /// It keeps VLANs apart.
+    pub filters_vlans: bool,
+    /// It runs a spanning tree, or somebody does for it.
+    pub spans_tree: bool,
+    /// While the tree changes: for how long a station that is not heard is believed to be where it was (IEEE 802.1D-2004
+    /// section 7.9.2), instead of for five minutes.
+    pub ageing: Option<Duration>,
+}
+
+impl BridgeMode {
+    pub(super) fn parse(value: &[u8]) -> Self {
+        let (mut mode, mut delay, mut changes) = (Self::default(), 0, false);
+        socket::attributes(value, |kind, value| match kind {
+            IFLA_BR_VLAN_FILTERING => mode.filters_vlans = value == [1],
+            IFLA_BR_STP_STATE => mode.spans_tree = socket::number(value).is_some_and(|state| state != 0),
+            IFLA_BR_FORWARD_DELAY => delay = socket::number(value).unwrap_or_default(),
+            IFLA_BR_TOPOLOGY_CHANGE => changes = value == [1],
+            _ => {}
+        });
+        // `USER_HZ`, of which a second has a hundred.
+        mode.ageing = changes.then(|| Duration::from_millis(u64::from(delay) * 10));
+        mode
     }
 }
 

@@ -4,7 +4,7 @@ use dataplane::address::Mac;
 use nix::libc;
 
 use super::attribute::attribute;
-use super::bridge::{IFLA_BR_STP_STATE, IFLA_BR_VLAN_FILTERING, IFLA_INFO_SLAVE_DATA, PortFlags};
+use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};
 use super::socket::{self, NetlinkError, RequestSocket};
 
 /// Bytes of `struct ifinfomsg`.
@@ -40,10 +40,10 @@ pub struct Link {
     pub promiscuous: bool,
     /// What its maker calls it.
     pub alias: Option<String>,
-    /// Whether it is a bridge that keeps VLANs apart.
-    pub filters_vlans: bool,
-    /// Whether it is a bridge that runs a spanning tree.
-    pub spans_tree: bool,
+    /// Whether its bridge keeps it from forwarding (listening, learning, blocking).
+    pub blocked: bool,
+    /// How it bridges, if it is a bridge.
+    pub bridging: BridgeMode,
     /// Whether what it sends gets out (`IFF_RUNNING`): that comes a moment after the carrier.
     pub operational: bool,
 }
@@ -64,8 +64,8 @@ impl Link {
             up: false,
             promiscuous: false,
             alias: None,
-            filters_vlans: false,
-            spans_tree: false,
+            blocked: false,
+            bridging: BridgeMode::default(),
             operational: false,
         }
     }
@@ -99,12 +99,10 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
             link.alias = Some(String::from_utf8_lossy(value).trim_end_matches('\0').to_owned());
         }
         libc::IFLA_LINKINFO => socket::attributes(value, |kind, value| match kind {
-            IFLA_INFO_SLAVE_DATA => link.port_flags = PortFlags::parse(value),
-            libc::IFLA_INFO_DATA => socket::attributes(value, |kind, value| {
-                link.filters_vlans |= kind == IFLA_BR_VLAN_FILTERING && value == [1];
-                link.spans_tree |=
-                    kind == IFLA_BR_STP_STATE && socket::number(value).is_some_and(|state| state != 0);
-            }),
+            IFLA_INFO_SLAVE_DATA => {
+                (link.port_flags, link.blocked) = (PortFlags::parse(value), bridge::is_blocked(value));
+            }
+            libc::IFLA_INFO_DATA => link.bridging = BridgeMode::parse(value),
             _ => {}
         }),
         libc::IFLA_MASTER => link.master = socket::number(value).filter(|index| *index != 0),

@@ -40,7 +40,7 @@ fn master(stage: &Stage, link: &str) -> Option<String> {
     shown[0]["master"].as_str().map(str::to_owned)
 }
 
-fn lost_at(stage: &Stage, port: &str, reason: &str) -> u64 {
+pub(crate) fn lost_at(stage: &Stage, port: &str, reason: &str) -> u64 {
     let drops = stage.node.agent().drops().unwrap();
     drops.iter().filter(|drop| drop.port == port && drop.reason == reason).map(|drop| drop.packets).sum()
 }

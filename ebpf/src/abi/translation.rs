@@ -55,8 +55,21 @@ pub struct Mapping {
     pub port: L4Port,
     /// `MAPPING_…` bits.
     pub flags: u16,
+    /// How many bits of its address are its subnet's: of IPv4, in the mapped form, then of IPv6. 0 where the node is not its
+    /// gateway, so that no answer comes by the node.
+    pub bits: [u8; 2],
     /// Zero.
-    pub pad: [u8; 4],
+    pub pad: [u8; 2],
+}
+
+impl Mapping {
+    /// Whether the container takes an address for a neighbor's, which it answers without the node.
+    #[inline(always)]
+    pub const fn is_on_link(&self, address: Address) -> bool {
+        let [v4, v6] = self.bits;
+        let (own, bits) = if address.is_v4() { (self.v4, v4) } else { (self.v6, v6) };
+        bits == 0 || own.shares(address, bits)
+    }
 }
 
 /// [`Mapping::flags`]: whoever comes by it, the container sees the node.

@@ -3,16 +3,17 @@
 //! Everything is decided and nothing is edited here. A connection's two entries are made together, the answers' first:
 //! a request that gets through can be answered.
 
-use crate::Tables;
-use crate::abi::PortKey;
+use crate::abi::StationKey;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
 };
-use crate::address::{Address, L4Port};
+use crate::address::{Address, L4Port, Mac};
+use crate::isolate::is_bridge;
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
 use crate::translate::connection::{Fate, Shown, fate};
 use crate::verdict::{PassReason, Stop};
+use crate::{Tables, learn};
 
 /// Where packets from outside come from, in [`TupleKey::domain`].
 pub const OUTSIDE: u32 = 0;
@@ -37,25 +38,30 @@ pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop>
     tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
 }
 
-/// Where a packet comes from that came in by `here`: from a bridge of ours, or from outside.
+/// Where a packet of `sender` comes from that came in by `here`: from a bridge of ours, or from outside. So does what an uplink
+/// has brought into a bridge.
 #[inline(always)]
-pub fn domain<T: Tables>(here: u32, tables: &T) -> u32 {
-    match tables.port(&PortKey { ifindex: here }) {
-        Some(port) if port.bridge == here => here,
-        _ => OUTSIDE,
+pub fn domain<T: Tables>(here: u32, sender: Mac, tables: &T) -> u32 {
+    let sender = StationKey { bridge: here, vid: 0, mac: sender };
+    if !is_bridge(here, tables) || learn::beyond(&sender, tables).is_some() {
+        return OUTSIDE;
     }
+    here
 }
 
 /// What the packet becomes: its tuple as the container sees it.
 ///
 /// A container on the same bridge, itself among them, gets the node's address: the answer would never come by the node
-/// otherwise. So does everybody where the mapping masquerades.
+/// otherwise. So does whoever an uplink brought onto the container's bridge, `here`, and the container takes for a neighbor, and
+/// everybody where the mapping masquerades.
 ///
 /// # Errors
 /// Passes a family that the container has no address of.
 #[inline(always)]
-pub fn becomes(asked: &TupleKey, mapping: &Mapping) -> Result<TupleKey, Stop> {
-    let is_masqueraded = asked.domain == mapping.bridge || mapping.flags & MAPPING_MASQUERADED != 0;
+pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKey, Stop> {
+    let is_neighbor =
+        asked.domain == mapping.bridge || here == mapping.bridge && mapping.is_on_link(asked.source);
+    let is_masqueraded = is_neighbor || mapping.flags & MAPPING_MASQUERADED != 0;
     let destination = if asked.source.is_v4() { mapping.v4 } else { mapping.v6 };
     if destination.is_unspecified() {
         return Err(Stop::Pass(PassReason::Unmapped));

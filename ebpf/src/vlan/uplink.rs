@@ -10,8 +10,8 @@
 
 use super::{Destination, Vlan, classify, flood, formed};
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{Port, PortKey, Station, StationKey};
-use crate::packet::{Packet, Readable};
+use crate::abi::{PORT_BLOCKED, Port, PortKey, Station, StationKey};
+use crate::packet::{Packet, Readable, Tag};
 use crate::parse::{self, Frame};
 use crate::port::Missing;
 use crate::verdict::{DropReason, PassReason, Stop, Verdict};
@@ -88,14 +88,34 @@ pub(super) fn addressee<P: Readable, T: Tables>(
     if !frame.source.is_valid_source() {
         return Err(Stop::Drop(DropReason::SourceInvalid));
     }
-    match parse::outermost(packet, frame) {
+    let tag = parse::outermost(packet, frame);
+    if port.flags & PORT_BLOCKED != 0 {
+        return Err(blocked(tag));
+    }
+    match tag {
         None => {
             from_outside(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, 0, here, tables)?;
             find::station(frame, port, here, tables).map(Addressee::Bridged)
         }
-        // A priority and no VLAN: whoever gets it takes that off.
-        Some(tag) if !tag.is_service() && tag.tci() & VID == 0 => Err(Stop::Pass(PassReason::Tagged)),
+        // Whoever gets it takes that off.
+        Some(tag) if is_priority(tag) => Err(Stop::Pass(PassReason::Tagged)),
         Some(_) => in_vlan(packet, frame, here, port, tables),
+    }
+}
+
+/// A priority and no VLAN.
+#[inline(always)]
+fn is_priority(tag: Tag) -> bool {
+    !tag.is_service() && tag.tci() & VID == 0
+}
+
+/// What becomes of a frame that comes by an uplink that does not forward. The kernel's bridge drops it too, unless it is one for
+/// bridges themselves, from which it learns when that changes; with VLANs it has nothing to do.
+#[inline(always)]
+fn blocked(tag: Option<Tag>) -> Stop {
+    match tag {
+        Some(tag) if !is_priority(tag) => Stop::Drop(DropReason::Blocked),
+        _ => Stop::Pass(PassReason::Blocked),
     }
 }
 

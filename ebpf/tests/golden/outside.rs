@@ -33,6 +33,9 @@ const MTU: u16 = 1500;
 /// Sockets of the node have this port, of TCP and of UDP.
 pub const SOCKET: u16 = 5300;
 
+/// Of the containers' addresses, IPv4 mapped and IPv6.
+const SUBNET: [u8; 2] = [96 + 16, 64];
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
@@ -78,8 +81,15 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
             pad: 0,
         };
         let v6 = if has_v6 { v6 } else { Address::default() };
-        let value =
-            Mapping { v4, v6, bridge: BRIDGE, mac: place.mac(), port: inner.into(), ..Mapping::default() };
+        let value = Mapping {
+            v4,
+            v6,
+            bridge: BRIDGE,
+            mac: place.mac(),
+            port: inner.into(),
+            bits: SUBNET,
+            ..Mapping::default()
+        };
         (key, value)
     };
     let mut mappings = vec![

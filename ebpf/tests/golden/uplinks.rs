@@ -3,16 +3,16 @@
 use dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans, VID_ANY};
 use dataplane::abi::{
-    PATH_ASK, PORT_ALONE, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST, STATION_PEER_UP,
-    STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    PATH_ASK, PORT_ALONE, PORT_BLOCKED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
+    STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
 use dataplane::address::Mac;
 
-use super::world::{Place, container};
+use super::world::{self, Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-pub const PLACES: [Place; 7] = [
+pub const PLACES: [Place; 8] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
@@ -27,6 +27,8 @@ pub const PLACES: [Place; 7] = [
     },
     // Another uplink, from which no more is learned.
     Place { restrictions: PORT_WIRE, ..port("rear", 6006, 0) },
+    // One that a spanning tree keeps from forwarding.
+    Place { restrictions: PORT_WIRE | PORT_BLOCKED, ..port("hatch", 6007, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {
@@ -39,25 +41,27 @@ pub fn members() -> impl Iterator<Item = (MemberKey, Member)> {
     })
 }
 
-pub fn tagged() -> [(PortKey, TaggedVlans); 2] {
+pub fn tagged() -> [(PortKey, TaggedVlans); 3] {
     NICS.map(|ifindex| (PortKey { ifindex }, TaggedVlans::of(&(1..=4094).collect::<Vec<_>>())))
 }
 
 /// The uplinks, whose drivers run programs.
-pub const NICS: [u32; 2] = [6001, 6006];
+pub const NICS: [u32; 3] = [6001, 6006, 6007];
 
-/// Stations beyond the uplinks: one heard a while ago, one just now, one long ago, one by the other uplink, one in a VLAN.
+/// Stations beyond the uplinks: one heard a while ago, one just now, one long ago, one by the other uplink, one in a VLAN; and one
+/// beyond an uplink of the first bridge.
 pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
     const SECOND: u64 = 1_000_000_000;
     [
-        (1, 0, 6001, now.saturating_sub(10 * SECOND)),
-        (2, 0, 6001, now + 1_000 * SECOND),
-        (3, 0, 6001, now.saturating_sub(400 * SECOND)),
-        (4, 0, 6006, now.saturating_sub(10 * SECOND)),
-        (5, VID_ANY, 6001, now.saturating_sub(10 * SECOND)),
+        (BRIDGE, 1, 0, 6001, now.saturating_sub(10 * SECOND)),
+        (BRIDGE, 2, 0, 6001, now + 1_000 * SECOND),
+        (BRIDGE, 3, 0, 6001, now.saturating_sub(400 * SECOND)),
+        (BRIDGE, 4, 0, 6006, now.saturating_sub(10 * SECOND)),
+        (BRIDGE, 5, VID_ANY, 6001, now.saturating_sub(10 * SECOND)),
+        (world::BRIDGE, 6, 0, 6001, now.saturating_sub(10 * SECOND)),
     ]
-    .map(|(number, vid, ifindex, seen)| {
-        let key = StationKey { bridge: BRIDGE, vid, mac: Mac::new([2, 0xfa, 0, 0, 0, number]) };
+    .map(|(bridge, number, vid, ifindex, seen)| {
+        let key = StationKey { bridge, vid, mac: Mac::new([2, 0xfa, 0, 0, 0, number]) };
         (
             key,
             Learned {
@@ -71,7 +75,7 @@ pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
 }
 
 pub fn learning() -> Vec<(PortKey, Learning)> {
-    [(6001, 4), (6006, MAX_HELD)]
+    [(6001, 4), (6006, MAX_HELD), (6007, 0)]
         .map(|(ifindex, held)| {
             (PortKey { ifindex }, Learning { mtu: 1500, slot: slot(ifindex), held, ..Learning::default() })
         })

@@ -295,4 +295,28 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a router behind a container would speak in the name of the node",
         judge: Judge::Host,
     },
+    Fault {
+        name: "bridged-client-taken-for-a-neighbor",
+        file: "ebpf/src/translate/request.rs",
+        find: "if !is_bridge(here, tables) || learn::beyond(&sender, tables).is_some() {",
+        replace: "if !is_bridge(here, tables) {",
+        why: "behind a bridge with an uplink every client would be the node, and meet what keeps containers out",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "bridged-neighbor-taken-for-a-client",
+        file: "ebpf/src/translate/request.rs",
+        find: "|| here == mapping.bridge && mapping.is_on_link(asked.source)",
+        replace: "",
+        why: "a neighbor beyond the uplink would get its answer past the node",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "subnet-of-the-mapped-prefix",
+        file: "ebpf/src/address.rs",
+        find: "u32::MAX << (32 - here)",
+        replace: "u32::MAX",
+        why: "of a subnet only the container's own address would be on its link",
+        judge: Judge::Host,
+    },
 ];

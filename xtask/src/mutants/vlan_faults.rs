@@ -203,4 +203,20 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "what a station floods by one uplink would make it unknown beyond the other",
         judge: Judge::Host,
     },
+    Fault {
+        name: "blocked-uplink-forwards",
+        file: "ebpf/src/vlan/uplink.rs",
+        find: "if port.flags & PORT_BLOCKED != 0 {",
+        replace: "if false {",
+        why: "between two uplinks of one bridge frames would go round and round",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "blocked-priority-dropped",
+        file: "ebpf/src/vlan/uplink.rs",
+        find: "Some(tag) if !is_priority(tag) => Stop::Drop(DropReason::Blocked),",
+        replace: "Some(_) => Stop::Drop(DropReason::Blocked),",
+        why: "what the kernel's bridge drops would be counted as a VLAN's",
+        judge: Judge::Host,
+    },
 ];
