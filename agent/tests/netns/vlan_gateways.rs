@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 use shunt_lab::cni::Refusal;
-use shunt_lab::{Container, Conversation, Echo, Namespace, Network, Protocol, Sandbox};
+use shunt_lab::{Container, Conversation, Echo, Namespace, Network, Node, Protocol, Sandbox};
 
 use crate::masquerade::{NODE, OUTSIDE, World};
 use crate::restrictions::{drops, tap};
@@ -86,6 +86,56 @@ pub(crate) fn refused(stage: &Stage, network: &Network, id: &str) -> Refusal {
     let container = Container::create(&stage.lab, id).unwrap();
     let error = network.add(stage.node.namespace(), &container).map(drop).unwrap_err();
     error.downcast().unwrap()
+}
+
+/// Another node, at the other end of the wire by which the stage's bridge leads out, with a container in VLAN 10 that has more
+/// addresses: those of the gateway's subnets.
+fn neighbor_node(stage: &Stage) -> (Node, Sandbox) {
+    let far = Node::start(&stage.lab, "far").unwrap();
+    stage.node.namespace().pair("up0", far.namespace(), "up0").unwrap();
+    let network = far.network("far", "cni0", &["10.77.0.128/25"]).with("isDefaultGateway", json!(false));
+    let network = network.with("vlan", json!(10)).with("uplink", json!("up0"));
+    let beyond = Sandbox::start(&stage.lab, &far, &network, "beyond").unwrap();
+    for address in ["10.77.0.200/24", "fd77::200/64"] {
+        let add = ["address", "add", address, "dev", "eth0"];
+        let nodad = address.contains(':').then_some("nodad");
+        beyond.namespace().command("ip", &add.into_iter().chain(nodad).collect::<Vec<_>>()).unwrap();
+    }
+    (far, beyond)
+}
+
+#[test]
+fn the_gateway_of_a_vlan_serves_those_beyond_its_uplink() {
+    let mut stage = Stage::empty();
+    let (far, beyond) = neighbor_node(&stage);
+    let network = in_vlan(&stage, 10).with("uplink", json!("up0"));
+    stage.network = network;
+    stage.add("one");
+    stage.network = other_vlan(&stage, 20);
+    stage.add("three");
+    stage.node.settle().unwrap();
+    let (node, inside) = (stage.node.namespace(), beyond.namespace());
+    let say = |what: &str, error: String| -> ! {
+        panic!("{what}: {error}\n{}\n{}", stage.node.agent().log_tail(), far.agent().log_tail());
+    };
+    for (gateway, own) in GATEWAY.into_iter().zip(["10.77.0.200", "fd77::200"]) {
+        talk(inside, node, gateway, 7200).unwrap_or_else(|error| say(gateway, error));
+        talk(node, inside, own, 7201).unwrap_or_else(|error| say(own, error));
+    }
+    // Within the VLAN, from node to node, and by the gateway into another VLAN of the first.
+    for (subnet, gateway) in [("10.78.0.0/24", GATEWAY[0]), ("fd78::/64", GATEWAY[1])] {
+        inside.command("ip", &["route", "add", subnet, "via", gateway]).unwrap();
+    }
+    for (sandbox, port) in stage.sandboxes.iter().zip([7202, 7203]) {
+        for address in sandbox.addresses() {
+            let address = address.to_string();
+            talk(inside, sandbox.namespace(), &address, port).unwrap_or_else(|error| say(&address, error));
+        }
+    }
+    let [uplink] = &stage.node.agent().status().unwrap().bridge_uplinks[..] else {
+        panic!("there is one uplink");
+    };
+    assert!(uplink.from.fast > 100 && uplink.to.fast > 100, "{uplink:?}");
 }
 
 #[test]
