@@ -60,10 +60,10 @@ mod restrictions;
 mod small_links;
 #[path = "netns/soak.rs"]
 mod soak;
-#[path = "netns/spoofed.rs"]
-mod spoofed;
 #[path = "netns/spanning_tree.rs"]
 mod spanning_tree;
+#[path = "netns/spoofed.rs"]
+mod spoofed;
 #[path = "netns/stage.rs"]
 mod stage;
 #[path = "netns/storms.rs"]
