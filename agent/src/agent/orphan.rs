@@ -31,6 +31,8 @@ pub(super) struct Orphan {
 enum OrphanError {
     #[error("it kept VLANs apart, and which port was in which is not known: make it anew")]
     Vlans,
+    #[error("it ran a spanning tree, without which frames may go round and round: make it anew")]
+    Tree,
     #[error("a link that is no bridge has its name")]
     Foreign,
     #[error(transparent)]
@@ -140,6 +142,9 @@ impl Agent {
         if bridge.is_none() {
             if orphan.bridge.bridging.filters_vlans {
                 return Err(OrphanError::Vlans);
+            }
+            if orphan.bridge.bridging.spans_tree {
+                return Err(OrphanError::Tree);
             }
             self.kernel.make_bridge(&orphan.bridge)?;
             bridge = self.kernel.bridge_named(name)?;

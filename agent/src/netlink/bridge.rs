@@ -160,15 +160,20 @@ pub fn make(socket: &mut RequestSocket, like: &Link) -> Result<(), NetlinkError>
     if let Some(mac) = like.mac {
         payload.extend(attribute(libc::IFLA_ADDRESS, &mac.octets()));
     }
-    if let Some(alias) = &like.alias {
-        payload.extend(attribute(libc::IFLA_IFALIAS, &[alias.as_bytes(), &[0]].concat()));
-    }
     let kind = attribute(libc::IFLA_INFO_KIND, b"bridge\0");
     payload.extend(attribute(libc::IFLA_LINKINFO | NLA_F_NESTED, &kind));
     match socket.make(libc::RTM_NEWLINK, &payload) {
         Err(error) if error.means_exists() => Ok(()),
+        Ok(()) => like.alias.as_ref().map_or(Ok(()), |alias| set_alias(socket, &like.name, alias)),
         other => other,
     }
+}
+
+/// In a message that makes a link the kernel reads no alias (`rtnl_create_link`, net/core/rtnetlink.c).
+fn set_alias(socket: &mut RequestSocket, name: &str, alias: &str) -> Result<(), NetlinkError> {
+    let name = attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+    let alias = attribute(libc::IFLA_IFALIAS, &[alias.as_bytes(), &[0]].concat());
+    socket.get(libc::RTM_SETLINK, &[&request(0)[..16], &name, &alias].concat(), |_| {})
 }
 
 /// Gives a bridge this address; from then on it takes no port's.

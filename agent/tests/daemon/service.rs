@@ -89,6 +89,7 @@ fn a_gateway_address_that_is_removed_comes_back_and_one_that_is_replaced_does_no
 #[test]
 fn a_bridge_that_is_deleted_is_made_anew_as_it_was_with_its_ports() {
     let (rig, ports) = two_behind_a_gateway();
+    rig.ip(&["link", "set", BRIDGE, "alias", "the plugin's"]);
     rig.exchange(0, 1, 3);
     let address = || {
         let shown = rig.ip(&["link", "show", BRIDGE]);
@@ -102,6 +103,7 @@ fn a_bridge_that_is_deleted_is_made_anew_as_it_was_with_its_ports() {
     }
     assert_eq!(address(), before);
     assert!(rig.ip(&["addr", "show", "dev", BRIDGE]).contains(GATEWAY));
+    assert!(rig.ip(&["link", "show", BRIDGE]).contains("alias the plugin's"));
     rig.exchange(0, 1, 3);
     assert_gateway_answers(&rig);
     for port in ports {
@@ -109,6 +111,22 @@ fn a_bridge_that_is_deleted_is_made_anew_as_it_was_with_its_ports() {
     }
     assert!(rig.status().healthy, "{:?}", rig.status().reasons);
     assert_eq!(rig.status().repairs, 2);
+}
+
+#[test]
+fn a_bridge_with_a_spanning_tree_is_not_made_anew_without_one() {
+    let (rig, ports) = two_behind_a_gateway();
+    rig.ip(&["link", "set", BRIDGE, "type", "bridge", "stp_state", "1"]);
+    // The agent has heard of it.
+    thread::sleep(Duration::from_secs(1));
+    rig.ip(&["link", "del", BRIDGE]);
+    let complains = |rig: &Rig| rig.status().reasons.iter().any(|reason| reason.contains("a spanning tree"));
+    eventually("it says why not", || complains(&rig));
+    assert_eq!(rig.status().repairs, 0);
+    rig.ip(&["link", "add", BRIDGE, "type", "bridge", "stp_state", "1"]);
+    rig.ip(&["link", "set", BRIDGE, "up"]);
+    eventually("it is healthy", || rig.status().healthy);
+    assert_eq!(rig.status().repairs, ports.len() as u64);
 }
 
 #[test]
