@@ -190,6 +190,12 @@ fn the_longest_sctp_packet_keeps_a_right_checksum() {
     assert_eq!(after, crc32c_of(&sctp([1, 2, 0, 80], &behind)));
 }
 
+/// An IP header may say that its packet ends in front of the ports.
+#[test]
+fn a_packet_shorter_than_its_ports_is_summed_as_one_of_no_bytes() {
+    assert_eq!(crc32c::updated(7, 0, 1, 0u32.wrapping_sub(4)), 7 ^ 1);
+}
+
 #[test]
 fn the_full_crc32c_of_these_tests_gives_the_known_value() {
     assert_eq!(crc32c_of(b"123456789"), 0xe306_9283);

@@ -35,7 +35,8 @@ pub const fn updated_by(checksum: u32, ports: u32, behind: u32) -> u32 {
     if checksum == 0 {
         return 0;
     }
-    checksum ^ moved(ports, behind + PORTS_BYTES)
+    // It wraps where an IP header says that it is the end of its packet; no checksum of such a one is right.
+    checksum ^ moved(ports, behind.wrapping_add(PORTS_BYTES))
 }
 
 /// `remainder` with so many bytes of zeros behind it: by repeated squaring, and without a branch, which would have the verifier
