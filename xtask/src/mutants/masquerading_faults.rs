@@ -90,8 +90,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-from-inside",
         file: "ebpf/src/masquerade.rs",
-        find: "if request::domain(here, tables) != OUTSIDE {",
-        replace: "if request::domain(here, tables) == 1 {",
+        find: "if is_bridge(here, tables) {",
+        replace: "if is_bridge(here, tables) && here == 1 {",
         why: "a container could speak for any server that another one talks with",
         judge: Judge::Host,
     },

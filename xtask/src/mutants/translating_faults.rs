@@ -32,7 +32,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "ports-not-counted",
         file: "ebpf/src/translate/crc32c.rs",
-        find: "behind + PORTS_BYTES",
+        find: "behind.wrapping_add(PORTS_BYTES)",
         replace: "behind",
         why: "no SCTP packet would arrive with a right checksum",
         judge: Judge::Host,

@@ -142,7 +142,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "priority-taken-for-a-vlan",
         file: "ebpf/src/vlan/uplink.rs",
-        find: "Some(tag) if !tag.is_service() && tag.tci() & VID == 0 => Err(Stop::Pass(PassReason::Tagged)),",
+        find: "Some(tag) if is_priority(tag) => Err(Stop::Pass(PassReason::Tagged)),",
         replace: "Some(tag) if tag.tci() & VID > VID => Err(Stop::Pass(PassReason::Tagged)),",
         why: "what only has a priority would be lost",
         judge: Judge::Host,
