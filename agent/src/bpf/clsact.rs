@@ -128,7 +128,8 @@ pub(crate) fn is_ours(filter: &Filter) -> bool {
 
 fn priority(program: Program) -> u16 {
     match program {
-        Program::FromMapped | Program::FromTrunk | Program::ToTrunk => PRIORITY_BEHIND,
+        // An uplink may be a way to host ports, too, as long as the node's addresses are on it.
+        Program::FromMapped | Program::FromTrunk | Program::ToTrunk | Program::FromUplink => PRIORITY_BEHIND,
         _ => PRIORITY,
     }
 }
