@@ -30,6 +30,8 @@ mod estate;
 mod evasion;
 #[path = "netns/fast_path.rs"]
 mod fast_path;
+#[path = "netns/guarded.rs"]
+mod guarded;
 #[path = "services/hooks.rs"]
 mod hooks;
 #[path = "netns/ingress.rs"]

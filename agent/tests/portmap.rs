@@ -18,6 +18,10 @@ mod explained;
 mod fragments;
 #[path = "portmap/from_node.rs"]
 mod from_node;
+#[path = "portmap/guarded.rs"]
+mod guarded;
+#[path = "services/hooks.rs"]
+mod hooks;
 #[path = "portmap/inside.rs"]
 mod inside;
 #[path = "portmap/lifetime.rs"]

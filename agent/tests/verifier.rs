@@ -18,7 +18,7 @@ const SETS: [(&str, u32, Which); 3] = [
     // For open ports, of VLAN interfaces and of uplinks, and on the node's sockets.
     ("open", 0, Which::All),
     // These have no programs of their own elsewhere.
-    ("restricted", 1, Which::OfContainers),
+    ("restricted", 1, Which::OfRestricted),
     ("members", 2, Which::OfContainers),
 ];
 
@@ -26,11 +26,18 @@ const SETS: [(&str, u32, Which); 3] = [
 enum Which {
     All,
     OfContainers,
+    OfRestricted,
 }
 
 impl Which {
     fn has(self, program: &str) -> bool {
-        self == Self::All || ["from_container", "to_container"].contains(&program)
+        let is_guard = ["guard_from", "guard_to"].contains(&program);
+        match self {
+            // Guards are of restricted ports only.
+            Self::All => !is_guard,
+            Self::OfRestricted if is_guard => true,
+            Self::OfContainers | Self::OfRestricted => ["from_container", "to_container"].contains(&program),
+        }
     }
 }
 

@@ -125,6 +125,10 @@ pub const PORT_WITHIN: u32 = 0x8000;
 /// [`Port::flags`]: its limit is of some subnets only: `SUBNETS` says of which. It has [`PORT_POLICED`] too.
 pub const PORT_SUBNETS: u32 = 0x1_0000;
 
+/// [`Port::flags`]: it is restricted, and what its programs leave to the kernel bears a mark, without which nothing gets on
+/// (see [`crate::guard`]).
+pub const PORT_GUARDED: u32 = 0x4_0000;
+
 /// [`Port::asks`]: no flow of this port was ever the kernel's; nothing is looked up.
 pub const PATH_FAST: u32 = 0;
 /// [`Port::asks`]: some flows are the kernel's; each packet is looked up in `KERNEL_FLOWS`.

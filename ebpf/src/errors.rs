@@ -16,7 +16,9 @@ use crate::translate::requote::requote;
 use crate::translate::rewrite::Macs;
 use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, deliver, find, fragments, isolate, journey, mapped, masquerade, parse, share};
+use crate::{
+    Tables, count, deliver, find, fragments, guard, isolate, journey, mapped, masquerade, parse, share,
+};
 
 /// What is to become of an error, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,7 +170,7 @@ pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: 
 /// The same of `from_mapped`, and what begins them.
 pub fn whole_from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
-    match journey::from_mapped(packet, here, tables) {
+    let verdict = match journey::from_mapped(packet, here, tables) {
         Verdict::Pass(PassReason::MayQuote) => fragments::from_mapped(packet, here, tables)
             .or_else(|| plan_from_mapped(packet, here, tables, &mut plan))
             .unwrap_or_else(|| from_mapped(packet, tables, &plan)),
@@ -178,5 +180,6 @@ pub fn whole_from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables
                 .unwrap_or_else(|| masquerade::done(packet, tables, &plan))
         }
         verdict => verdict,
-    }
+    };
+    guard::unless_left(packet, verdict)
 }

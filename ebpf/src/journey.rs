@@ -21,8 +21,8 @@ use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
-    Tables, admit, answer, count, deliver, find, fragments, isolate, mapped, masquerade, notice, parse, path,
-    police, port, reach, translate, vouch,
+    Tables, admit, answer, count, deliver, find, fragments, guard, isolate, mapped, masquerade, notice,
+    parse, path, police, port, reach, translate, vouch,
 };
 
 /// A frame that a container sent, at the host end `here` of its veth.
@@ -40,7 +40,7 @@ pub fn from_container<P: Packet, T: Tables>(
     let bytes = packet.length();
     let verdict = onwards(packet, here, &port, missing, tables).into();
     count::sent(&verdict, &port, here, bytes, tables);
-    verdict
+    guard::checked(packet, missing, verdict)
 }
 
 /// The same frame, which [`from_container`] has left to the kernel, on a port that host ports lead to or that is
@@ -49,7 +49,7 @@ pub fn from_container<P: Packet, T: Tables>(
 pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let (frame, port) = match mapped::arrival(packet, here, tables) {
         Ok(arrival) => arrival,
-        Err(stop) => return Err(stop).into(),
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
     let bytes = packet.length();
     let verdict = outwards(packet, &frame, (here, &port), bytes, tables).into();
@@ -153,7 +153,7 @@ pub fn to_container<P: Packet, T: Tables>(
 ) -> Verdict {
     // Delivered by another of our programs, and counted there.
     if packet.take_judged() {
-        return Verdict::Pass(PassReason::Judged);
+        return guard::checked(packet, missing, Verdict::Pass(PassReason::Judged));
     }
     let port = match port::entry(here, missing, tables) {
         Ok(port) => port,
@@ -162,7 +162,7 @@ pub fn to_container<P: Packet, T: Tables>(
     let bytes = packet.length();
     let verdict = arriving(packet, here, &port, missing, tables).into();
     count::received(&verdict, &port, here, bytes, tables);
-    verdict
+    guard::checked(packet, missing, verdict)
 }
 
 #[inline(always)]

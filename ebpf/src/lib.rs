@@ -17,6 +17,7 @@ pub mod errors;
 pub mod find;
 pub mod flow;
 pub mod fragments;
+pub mod guard;
 pub mod isolate;
 pub mod journey;
 pub mod learn;

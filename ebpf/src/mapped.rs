@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::parse::Frame;
 use crate::port::Missing;
 use crate::verdict::{PassReason, Stop};
-use crate::{Tables, admit, find, journey, parse, port};
+use crate::{Tables, admit, find, guard, journey, parse, port};
 
 /// What `find` said, but for a frame that may be an answer.
 ///
@@ -28,10 +28,11 @@ pub fn unless_answer(found: Result<Station, Stop>, port: &Port) -> Result<Statio
 /// A frame that may be an answer, and its port's entry.
 ///
 /// # Errors
-/// Passes everything else; drops what has no Ethernet header.
+/// Passes everything else; drops what has no Ethernet header, and what a restricted port's program has not seen.
 #[inline(always)]
 pub fn arrival<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> Result<(Frame, Port), Stop> {
     let port = port::entry(here, Missing::Pass, tables)?;
+    guard::behind(packet, &port)?;
     let frame = parse::frame(packet).map_err(journey::truncated)?;
     may_answer(&frame, &port, here, tables)?;
     Ok((frame, port))

@@ -176,4 +176,13 @@ pub trait Packet: Readable + Sized {
 
     /// Takes that mark off. True when it was there.
     fn take_judged(&mut self) -> bool;
+
+    /// Marks the frame as one that its restricted port's program has seen and leaves to the kernel (see [`crate::guard`]).
+    fn mark_checked(&mut self);
+
+    /// Whether it has that mark.
+    fn is_checked(&self) -> bool;
+
+    /// Takes that mark off. True when it was there.
+    fn take_checked(&mut self) -> bool;
 }

@@ -170,6 +170,8 @@ reasons! {
         NoOutlet = 40, "deliver", "no_outlet";
         /// It might begin a masqueraded connection, but the kernel has it already.
         KernelHeld = 41, "translate", "kernel_held";
+        /// Seen by its restricted port's program already.
+        Checked = 44, "guard", "checked";
         /// In no VLAN that an interface behind this one is in.
         NoInterface = 60, "find", "no_interface";
     }
@@ -200,6 +202,8 @@ reasons! {
         Impostor = 20, "reach", "impostor";
         /// To an isolated port, from an interface on its bridge that is neither a container's nor a wire.
         Stranger = 21, "reach", "stranger";
+        /// By a restricted port whose program has not seen it: it was taken away.
+        Unchecked = 35, "guard", "unchecked";
         /// In a VLAN, by an uplink that does not forward (a spanning tree's).
         Blocked = 34, "admit", "blocked";
         /// On a port in VLANs: a service tag (802.1ad).

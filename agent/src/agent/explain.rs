@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
 use dataplane::address::Mac;
+use dataplane::packet::Packet as _;
 use dataplane::{Delivery, PassReason, Verdict};
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
@@ -74,6 +75,8 @@ impl Agent {
         if attachment.is_translated() && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
             let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
             walk.frame = first.clone();
+            // Where the port is restricted, its program has left the mark.
+            walk.frame.mark_checked();
             match self.step(walk, &hook)? {
                 Verdict::Pass(others) if reason == PassReason::MayAnswer => reason = others,
                 Verdict::Pass(_) => {}

@@ -20,6 +20,9 @@ const PRIORITY: u16 = 1000;
 /// The place of programs of ours that run behind another.
 const PRIORITY_BEHIND: u16 = PRIORITY + 1;
 
+/// That of the guards, behind those.
+const PRIORITY_LAST: u16 = PRIORITY + 2;
+
 const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
 
 /// Why a filter could not be made, taken over or removed.
@@ -123,13 +126,14 @@ pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, C
 
 /// Whether this filter has a place of ours.
 pub(crate) fn is_ours(filter: &Filter) -> bool {
-    matches!(filter.priority, PRIORITY | PRIORITY_BEHIND) && filter.handle == u32::from(HANDLE)
+    (PRIORITY..=PRIORITY_LAST).contains(&filter.priority) && filter.handle == u32::from(HANDLE)
 }
 
 fn priority(program: Program) -> u16 {
     match program {
         // An uplink may be a way to host ports, too, as long as the node's addresses are on it.
         Program::FromMapped | Program::FromTrunk | Program::ToTrunk | Program::FromUplink => PRIORITY_BEHIND,
+        Program::GuardFrom | Program::GuardTo => PRIORITY_LAST,
         _ => PRIORITY,
     }
 }

@@ -28,11 +28,15 @@ pub enum Program {
     FromUplink,
     /// What goes out by a bridge's uplink: tc egress of it.
     ToUplink,
+    /// What a restricted port's [`Program::FromContainer`] has left to the kernel, and nothing else: behind all of ours.
+    GuardFrom,
+    /// The same of [`Program::ToContainer`].
+    GuardTo,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
@@ -43,6 +47,8 @@ impl Program {
         Self::ToTrunk,
         Self::FromUplink,
         Self::ToUplink,
+        Self::GuardFrom,
+        Self::GuardTo,
     ];
 
     /// Those of open ports and bridges, which every node needs.
@@ -60,6 +66,13 @@ impl Program {
     /// Those of a container's port.
     pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
 
+    /// Those behind them, of a restricted one.
+    pub const GUARDS: [Self; 2] = [Self::GuardFrom, Self::GuardTo];
+
+    /// Those of a restricted port, both kinds.
+    pub const OF_RESTRICTED: [Self; 4] =
+        [Self::FromContainer, Self::ToContainer, Self::GuardFrom, Self::GuardTo];
+
     /// Its name in the object, in pins and in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,6 +86,8 @@ impl Program {
             Self::ToTrunk => "to_trunk",
             Self::FromUplink => "from_uplink",
             Self::ToUplink => "to_uplink",
+            Self::GuardFrom => "guard_from",
+            Self::GuardTo => "guard_to",
         }
     }
 
@@ -89,8 +104,21 @@ impl Program {
             | Self::FromWire
             | Self::FromVlan
             | Self::FromTrunk
-            | Self::FromUplink => TcAttachType::Ingress,
-            Self::ToContainer | Self::FromHost | Self::ToTrunk | Self::ToUplink => TcAttachType::Egress,
+            | Self::FromUplink
+            | Self::GuardFrom => TcAttachType::Ingress,
+            Self::ToContainer | Self::FromHost | Self::ToTrunk | Self::ToUplink | Self::GuardTo => {
+                TcAttachType::Egress
+            }
+        }
+    }
+
+    /// Those that run behind it on a port, whichever of them came first.
+    pub const fn behind(self) -> &'static [Self] {
+        match self {
+            Self::FromContainer => &[Self::FromMapped, Self::GuardFrom],
+            Self::FromMapped => &[Self::GuardFrom],
+            Self::ToContainer => &[Self::GuardTo],
+            _ => &[],
         }
     }
 }

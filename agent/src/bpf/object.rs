@@ -81,7 +81,8 @@ pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Ma
 pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
     let ebpf = open(pins, set, None)?;
     let wanted: &[Program] = match set {
-        ProgramSet::Open | ProgramSet::Restricted | ProgramSet::Members => &Program::OF_PORTS,
+        ProgramSet::Open | ProgramSet::Members => &Program::OF_PORTS,
+        ProgramSet::Restricted => &Program::OF_RESTRICTED,
         ProgramSet::Interfaces => &Program::OF_VLANS,
         ProgramSet::Uplinks => &Program::OF_UPLINKS,
     };

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use aya::pin::PinError;
 use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
-use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
+use aya::programs::tc::{SchedClassifierLink, SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use nix::libc;
 
 use super::hook::Hook;
+use super::pins::Pins;
 use crate::seams::{self, Seam};
 
 /// Why a link could not be made, taken over or removed; of a driver's program, too.
@@ -65,25 +66,45 @@ pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError
 }
 
 fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
-    let link = FdLink::from(PinnedLink::from_pin(pin)?);
-    let id = program.attach_to_link(SchedClassifierLink::try_from(link)?)?;
+    let id = program.attach_to_link(link(pin)?)?;
     // The pin holds the link.
     drop(program.take_link(id)?);
     Ok(())
 }
 
-/// Attaches the program behind what others have attached there, and pins the link.
+/// Attaches the program behind what others have attached there, but in front of what is ours and runs behind it, and pins the
+/// link.
 ///
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
-pub fn attach(program: &mut SchedClassifier, hook: &Hook, pin: &Path) -> Result<(), TcxError> {
+pub fn attach(program: &mut SchedClassifier, hook: &Hook, pins: &Pins) -> Result<(), TcxError> {
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
-    let options = TcAttachOptions::TcxOrder(LinkOrder::last());
-    let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
+    let behind = hook.program.behind().iter().map(|next| pins.link(*next, hook.ifindex));
+    let next = behind.filter(|pin| pin.exists()).map(|pin| link(&pin)).next().transpose()?;
+    let before = next.as_ref().map(LinkOrder::before_link).transpose()?;
+    let has_next = before.is_some();
+    let id = match attach_at(program, hook, before.unwrap_or_else(LinkOrder::last)) {
+        // It is there no more: an interface that had this number before.
+        Err(error) if has_next && error.means_dead() => attach_at(program, hook, LinkOrder::last())?,
+        attached => attached?,
+    };
     let link = FdLink::try_from(program.take_link(id)?)?;
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
-    link.pin(pin)?;
+    link.pin(pins.link(hook.program, hook.ifindex))?;
     Ok(())
+}
+
+fn attach_at(
+    program: &mut SchedClassifier,
+    hook: &Hook,
+    order: LinkOrder,
+) -> Result<SchedClassifierLinkId, TcxError> {
+    let options = TcAttachOptions::TcxOrder(order);
+    Ok(program.attach_with_options(&hook.ifname, hook.program.direction(), options)?)
+}
+
+fn link(pin: &Path) -> Result<SchedClassifierLink, LinkError> {
+    SchedClassifierLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))
 }
 
 /// Removes the pin, and with it the link. It may be gone already.

@@ -17,6 +17,7 @@ pub struct Frame {
     /// The address of the interface that it came in by.
     host: Mac,
     judged: bool,
+    checked: bool,
     /// Where copies went.
     pub copies: Vec<u32>,
     /// Whether the node's own stack gets one, too.
@@ -27,8 +28,16 @@ impl Frame {
     /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
     /// out of its bytes (`skb_vlan_untag`).
     pub fn new(bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
-        let mut frame =
-            Self { bytes, tag: None, origin, host, judged: false, copies: Vec::new(), is_nodes_too: false };
+        let mut frame = Self {
+            bytes,
+            tag: None,
+            origin,
+            host,
+            judged: false,
+            checked: false,
+            copies: Vec::new(),
+            is_nodes_too: false,
+        };
         frame.tag = frame.take_out().ok().flatten();
         frame
     }
@@ -124,12 +133,25 @@ impl Packet for Frame {
 
     fn become_own(&mut self) {}
 
+    /// That is all of the mark.
     fn mark_judged(&mut self) {
-        self.judged = true;
+        (self.judged, self.checked) = (true, false);
     }
 
     fn take_judged(&mut self) -> bool {
         std::mem::take(&mut self.judged)
+    }
+
+    fn mark_checked(&mut self) {
+        self.checked = true;
+    }
+
+    fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    fn take_checked(&mut self) -> bool {
+        std::mem::take(&mut self.checked)
     }
 }
 

@@ -19,7 +19,7 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
         (Program::ToContainer, ProgramSet::Members) => &["port", "deliver"],
         (Program::ToContainer, _) => &["port", "parse", "reach", "notice", "deliver"],
         (Program::FromHost, _) => &["port", "parse", "answer", "find", "isolate", "notice", "deliver"],
-        (Program::FromMapped, _) => &["port", "parse", "admit", "find", "translate", "deliver"],
+        (Program::FromMapped, _) => &["port", "guard", "parse", "admit", "find", "translate", "deliver"],
         (Program::FromWire, _) => &["parse", "translate", "find", "isolate", "deliver"],
         (Program::FromVlan, _) => {
             &["port", "parse", "admit", "classify", "police", "find", "form", "deliver"]
@@ -29,6 +29,7 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
             &["port", "parse", "admit", "classify", "find", "path", "form", "deliver"]
         }
         (Program::ToUplink, _) => &["port", "parse", "reach", "notice", "deliver"],
+        (Program::GuardFrom | Program::GuardTo, _) => &["guard", "port"],
     }
 }
 
@@ -84,6 +85,7 @@ pub fn idle(stage: &str) -> &'static str {
         "find" => "not for a station",
         "form" => "not another form than it has",
         "reach" => "the port is not restricted",
+        "guard" => "a program of the port's has seen it",
         _ => "",
     }
 }

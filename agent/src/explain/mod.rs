@@ -14,7 +14,7 @@ pub mod sketch;
 use dataplane::packet::Readable;
 use dataplane::parse::{self, Network};
 use dataplane::port::Missing;
-use dataplane::{Delivery, Verdict, Way, answer, errors, journey, vlan};
+use dataplane::{Delivery, Verdict, Way, answer, errors, guard, journey, vlan};
 use shunt_agent_api::StageReport;
 
 use self::frame::Frame;
@@ -53,6 +53,8 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),
         (Program::FromUplink, _) => vlan::from_uplink(packet, here, &tables),
         (Program::ToUplink, _) => vlan::to_uplink(packet, here, &tables),
+        (Program::GuardFrom, _) => guard::from_container(packet, here, &tables),
+        (Program::GuardTo, _) => guard::to_container(packet, here, &tables),
     };
     let end = end(&verdict, packet, &tables);
     let asked = tables.into_asked()?;

@@ -6,10 +6,11 @@ use std::net::IpAddr;
 use aya::maps::MapError;
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
-    PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST,
-    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED, PORT_IP_CHECK,
+    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
+    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
+    STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
+    Station, StationKey,
 };
 use dataplane::address::{Address, Mac};
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
@@ -71,6 +72,7 @@ impl Attachment {
             | flag(storm.is_some(), PORT_STORM)
             | flag(!self.port.mappings.is_empty(), PORT_MAPPED)
             | flag(self.is_masqueraded(), PORT_MASQUERADED)
+            | flag(self.is_guarded(), PORT_GUARDED)
             | flag(super::limit::policer(&self.port).is_some(), PORT_POLICED)
             | flag(Subnets::of_sent(&self.port.bandwidth).is_some(), PORT_SUBNETS);
         let (vid, membership) = self.untagged();

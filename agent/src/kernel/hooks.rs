@@ -54,14 +54,21 @@ impl Attachment {
             (None, true) => ProgramSet::Restricted,
             (None, false) => ProgramSet::Open,
         };
-        let hooks = Program::OF_PORTS.map(|program| Hook {
+        let of_set = |program| Hook {
             program,
             set,
             ifindex: self.port.host.index,
             ifname: self.port.host.name.clone(),
-        });
+        };
         let behind = self.is_translated().then(|| self.behind());
-        hooks.into_iter().chain(behind).collect()
+        let guards = Program::GUARDS.into_iter().filter(|_| self.is_guarded());
+        let hooks = Program::OF_PORTS.into_iter().map(of_set).chain(behind);
+        hooks.chain(guards.map(of_set)).collect()
+    }
+
+    /// Whether its programs have guards behind them. Ports in VLANs are shut to the kernel's bridge in any case.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.is_restricted() && self.port.restrictions.vlans.is_none() && self.port.vlan.is_none()
     }
 
     /// Whether there is a program behind the others: host ports lead to it, or it is masqueraded.
@@ -207,7 +214,7 @@ impl Kernel {
         // The kernel lets go of an unpinned link a grace period later, and takes no program twice meanwhile.
         let begun = Instant::now();
         loop {
-            match tcx::attach(program, hook, &pin) {
+            match tcx::attach(program, hook, &self.pins) {
                 Err(error) if error.means_still_there() && begun.elapsed() < LINGERING => {
                     thread::sleep(Duration::from_millis(1));
                 }

@@ -19,7 +19,7 @@ const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
 /// A veth on the bridge `cni0` that no plugin knows of; the attacker is behind it.
 pub(crate) struct Intruder {
     pub(crate) namespace: Namespace,
-    wire: Wire,
+    pub(crate) wire: Wire,
     port: String,
 }
 

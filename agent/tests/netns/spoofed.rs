@@ -17,7 +17,7 @@ fn advertisement(speaker: &Wire, from: IpAddr, of: IpAddr, text: &str) -> Vec<u8
 }
 
 /// Lies of the first container, which has the second one's address in mind, or nobody's.
-fn lies(stage: &Stage, speaker: &Wire, listener: &Wire) -> Vec<Vec<u8>> {
+pub(crate) fn lies(stage: &Stage, speaker: &Wire, listener: &Wire) -> Vec<Vec<u8>> {
     let [_, two, three] = &stage.sandboxes[..] else { unreachable!("three were added") };
     let nobodys = ["10.77.0.99".parse().unwrap(), "fd77::99".parse().unwrap()];
     let own = stage.sandboxes[0].addresses();
@@ -38,7 +38,7 @@ fn lies(stage: &Stage, speaker: &Wire, listener: &Wire) -> Vec<Vec<u8>> {
 }
 
 /// Not whoever says in an ICMP error that it has got one.
-fn is_lie(frame: &[u8], liar: &Wire) -> bool {
+pub(crate) fn is_lie(frame: &[u8], liar: &Wire) -> bool {
     frame[6..12] == liar.mac() && says(frame, "a lie")
 }
 

@@ -14,7 +14,7 @@ use crate::{SETS, can_run};
 
 /// What a question can say: no mark, no segments.
 fn can_be_asked(case: &Case) -> bool {
-    can_run(&case.packet) && case.packet.segment_size == 0 && !case.packet.judged
+    can_run(&case.packet) && case.packet.segment_size == 0 && !case.packet.judged && !case.packet.checked
 }
 
 fn hook(case: &Case, set: ProgramSet) -> Hook {

@@ -44,6 +44,9 @@ const GSO_SIZE: usize = 176;
 /// The mark of a judged frame, as the programs set it.
 const JUDGED_MARK: u32 = 0x7368_6e74;
 
+/// The bit of one that a restricted port's program has checked.
+const CHECKED: u32 = 0x0800_0000;
+
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
 const LISTED: [&str; 14] = [
@@ -77,6 +80,7 @@ pub(crate) struct Run {
     pub(crate) action: u32,
     pub(crate) decision: Decision,
     pub(crate) mark_left: bool,
+    pub(crate) checked: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -294,7 +298,7 @@ impl Kernel {
         self.ensure_loaded(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
-        let mark = if packet.judged { JUDGED_MARK } else { 0 };
+        let mark = if packet.judged { JUDGED_MARK } else { 0 } | if packet.checked { CHECKED } else { 0 };
         for (at, value) in
             [(MARK, mark), (INGRESS_IFINDEX, packet.origin), (IFINDEX, here), (GSO_SIZE, packet.segment_size)]
         {
@@ -313,8 +317,9 @@ impl Kernel {
         bytes.truncate(run.data_size_out as usize);
         let decision = self.decision();
         assert_eq!(decision.serial, before + 1, "{program} decided once");
-        let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes);
-        Run { action: run.return_value, decision, mark_left: mark == Some(JUDGED_MARK), bytes }
+        let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes).unwrap_or_default();
+        let (mark_left, checked) = (mark & !CHECKED == JUDGED_MARK, mark & CHECKED != 0);
+        Run { action: run.return_value, decision, mark_left, checked, bytes }
     }
 
     pub(crate) fn remembered(&mut self) -> Remembered {

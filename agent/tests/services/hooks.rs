@@ -4,16 +4,13 @@ use serde_json::Value;
 use shunt_agent_api::ProgramMode;
 use shunt_lab::{Node, run};
 
-/// Detaches every program of the node's agent. The agent is dead, or would attach them again; `programs` is what it
-/// last reported.
+/// Detaches these programs of the node's agent, which it has reported; while it lives it attaches them again.
 pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
     let links: Value = serde_json::from_str(&run("bpftool", &["--json", "link", "show"]).unwrap()).unwrap();
     for program in programs {
         match program.mode {
             ProgramMode::Tcx => detach_links(&links, program.id),
-            ProgramMode::Clsact => {
-                node.namespace().command("tc", &["qdisc", "del", "dev", &program.ifname, "clsact"]).ok();
-            }
+            ProgramMode::Clsact => detach_filter(node, program),
             ProgramMode::Xdp | ProgramMode::Cgroup => unreachable!("no port has one of these"),
         }
     }
@@ -26,6 +23,21 @@ fn detach_links(links: &Value, program: u32) {
         let id = link["id"].to_string();
         if let Err(error) = run("bpftool", &["link", "detach", "id", &id]) {
             assert!(error.to_string().contains("No such file"), "{error:#}");
+        }
+    }
+}
+
+/// Its interface may be gone.
+fn detach_filter(node: &Node, program: &shunt_agent_api::ProgramReport) {
+    let tc = |arguments: &[&str]| node.namespace().command("tc", arguments);
+    for direction in ["ingress", "egress"] {
+        let place = ["dev", &program.ifname, direction];
+        let Ok(listed) = tc(&[&["-json", "filter", "show"], &place[..]].concat()) else { continue };
+        let filters: Value = serde_json::from_str(&listed).unwrap();
+        let is_it = |filter: &&Value| filter["options"]["bpf_name"] == program.name;
+        for filter in filters.as_array().unwrap().iter().filter(is_it) {
+            let preference = filter["pref"].to_string();
+            tc(&[&["filter", "del"], &place[..], &["pref", &preference]].concat()).unwrap();
         }
     }
 }

@@ -21,6 +21,10 @@ const PACKET_HOST: u32 = 0;
 /// sees it, and the veth's crossing into the container clears every mark.
 const JUDGED_MARK: u32 = 0x7368_6e74;
 
+/// The bit of the mark by which a restricted port's guard knows a checked frame; the rest of the mark may be an operator's. It is
+/// not among those of [`JUDGED_MARK`].
+const CHECKED: u32 = 0x0800_0000;
+
 /// Tag protocols as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
 const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();
@@ -70,6 +74,12 @@ impl Skb {
     pub(crate) fn ifindex(&self) -> u32 {
         // SAFETY: the kernel hands every classifier a valid `__sk_buff`.
         unsafe { (*self.ctx.skb.skb).ifindex }
+    }
+
+    #[inline(always)]
+    fn mark(&self) -> u32 {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).mark }
     }
 
     /// The context, for helpers that want it beside the packet.
@@ -273,11 +283,27 @@ impl Packet for Skb {
 
     #[inline(always)]
     fn take_judged(&mut self) -> bool {
-        // SAFETY: as in `ifindex`.
-        let judged = unsafe { (*self.ctx.skb.skb).mark } == JUDGED_MARK;
+        let judged = self.mark() == JUDGED_MARK;
         if judged {
             self.ctx.set_mark(0);
         }
         judged
+    }
+
+    #[inline(always)]
+    fn mark_checked(&mut self) {
+        self.ctx.set_mark(self.mark() | CHECKED);
+    }
+
+    #[inline(always)]
+    fn is_checked(&self) -> bool {
+        self.mark() & CHECKED != 0
+    }
+
+    #[inline(always)]
+    fn take_checked(&mut self) -> bool {
+        let mark = self.mark();
+        self.ctx.set_mark(mark & !CHECKED);
+        mark & CHECKED != 0
     }
 }

@@ -6,6 +6,7 @@
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use dataplane::errors::{self, Plan};
+use dataplane::packet::Packet as _;
 use dataplane::port::Missing;
 use dataplane::{PassReason, Verdict, answer, fragments, journey, masquerade, vlan};
 
@@ -59,6 +60,10 @@ pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
         },
         action => heeded(skb, action),
     };
+    if action != TC_ACT_UNSPEC {
+        // As `guard::unless_left`.
+        Skb::new(TcContext::new(skb)).take_checked();
+    }
     action::said(skb, action)
 }
 

@@ -22,7 +22,7 @@ use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict, journey, vlan};
+use dataplane::{PassReason, Verdict, guard, journey, vlan};
 
 use crate::context::Skb;
 use crate::kernel_tables::KernelTables;
@@ -150,6 +150,24 @@ pub(crate) fn to_uplink(ctx: TcContext) -> i32 {
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     let verdict = vlan::to_uplink(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc ingress of a restricted port, behind all of ours.
+#[classifier]
+pub(crate) fn guard_from(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = guard::from_container(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
+/// tc egress of a restricted port, behind all of ours.
+#[classifier]
+pub(crate) fn guard_to(ctx: TcContext) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = guard::to_container(&mut packet, here, &tables);
     action::take(&packet, verdict)
 }
 

@@ -22,7 +22,7 @@ use crate::packet::Packet;
 use crate::parse::{EtherType, Frame};
 use crate::port::Missing;
 use crate::verdict::{Delivery, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, journey, parse, port};
+use crate::{Tables, count, guard, journey, parse, port};
 
 /// Where a question is in its frame, which has no tag among its bytes: what is known beforehand is easier to verify.
 const PAYLOAD: u32 = 14;
@@ -78,7 +78,7 @@ pub fn from_container<P: Packet, T: Tables>(
         parse::frame(packet).ok().and_then(|frame| to_container(packet, &frame, &port, within, here, tables));
     let verdict = back.map_or(Verdict::Pass(PassReason::Group), Verdict::Deliver);
     count::sent(&verdict, &port, here, bytes, tables);
-    verdict
+    guard::checked(packet, missing, verdict)
 }
 
 /// What [`journey::from_host`] has left.

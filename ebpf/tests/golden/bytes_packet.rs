@@ -15,6 +15,7 @@ pub struct BytesPacket {
     pub readable: usize,
     pub own: bool,
     pub judged: bool,
+    pub checked: bool,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
     /// What one of them was that came in once more.
@@ -119,11 +120,24 @@ impl Packet for BytesPacket {
         self.own = true;
     }
 
+    /// That is all of the mark.
     fn mark_judged(&mut self) {
-        self.judged = true;
+        (self.judged, self.checked) = (true, false);
     }
 
     fn take_judged(&mut self) -> bool {
         std::mem::take(&mut self.judged)
+    }
+
+    fn mark_checked(&mut self) {
+        self.checked = true;
+    }
+
+    fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    fn take_checked(&mut self) -> bool {
+        std::mem::take(&mut self.checked)
     }
 }

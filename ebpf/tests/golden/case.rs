@@ -3,7 +3,7 @@
 //! ```text
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
-//! state: gso 1448, tag 5, judged, linear 14, from beta    (optional) what the frame has beside its bytes
+//! state: gso 1448, tag 5, judged, checked, linear 14, from beta    (optional) what the frame has beside its bytes
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
@@ -27,7 +27,7 @@ use std::path::Path;
 
 use dataplane::packet::Tag;
 use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict, answer, errors, journey, vlan};
+use dataplane::{DropReason, PassReason, Verdict, answer, errors, guard, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -51,10 +51,12 @@ pub enum Entry {
     ToTrunk,
     FromUplink,
     ToUplink,
+    GuardFrom,
+    GuardTo,
 }
 
 impl Entry {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
@@ -67,6 +69,8 @@ impl Entry {
         Self::ToTrunk,
         Self::FromUplink,
         Self::ToUplink,
+        Self::GuardFrom,
+        Self::GuardTo,
     ];
 
     pub const fn program(self) -> &'static str {
@@ -81,6 +85,8 @@ impl Entry {
             Self::ToTrunk => "to_trunk",
             Self::FromUplink => "from_uplink",
             Self::ToUplink => "to_uplink",
+            Self::GuardFrom => "guard_from",
+            Self::GuardTo => "guard_to",
         }
     }
 
@@ -91,6 +97,7 @@ impl Entry {
             // These are no port's, or say nothing of a missing entry.
             (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
             (Self::FromHost | Self::FromMapped | Self::FromWire, _) => 0,
+            (Self::GuardFrom | Self::GuardTo, _) => 1,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
         }
@@ -125,6 +132,8 @@ impl Entry {
             Self::ToTrunk => vlan::to_trunk(packet, here, tables),
             Self::FromUplink => vlan::from_uplink(packet, here, tables),
             Self::ToUplink => vlan::to_uplink(packet, here, tables),
+            Self::GuardFrom => guard::from_container(packet, here, tables),
+            Self::GuardTo => guard::to_container(packet, here, tables),
         }
     }
 }
@@ -279,6 +288,7 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["linear", bytes] => packet.readable = bytes.parse().expect("a length"),
             ["from", place] => packet.origin = world::ifindex(place),
             ["judged"] => packet.judged = true,
+            ["checked"] => packet.checked = true,
             _ => panic!("{name}: no state {item}"),
         }
     }

@@ -4,10 +4,11 @@
 use dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
-    PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST,
-    STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED, PORT_IP_CHECK,
+    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
+    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
+    STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
+    Station, StationKey,
 };
 use dataplane::address::{L4Port, Mac};
 use dataplane::flow::End;
@@ -46,7 +47,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 28] = [
+pub const PLACES: [Place; 29] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -112,6 +113,8 @@ pub const PLACES: [Place; 28] = [
     Place { asks: PATH_LEARN, restrictions: PORT_MASQUERADED, ..container("omicron", 1024) },
     // The same, and somebody else shapes what it sends.
     Place { restrictions: PORT_MASQUERADED | PORT_SHARED, ..container("sigma", 1025) },
+    // The same, and restricted.
+    Place { restrictions: PORT_MASQUERADED | PORT_GUARDED, ..container("digamma", 1026) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.

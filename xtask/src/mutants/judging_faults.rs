@@ -159,6 +159,47 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "ARP would name hardware that is not the sender's",
         judge: Judge::Host,
     },
+    // guard
+    Fault {
+        name: "guard-asleep",
+        file: "ebpf/src/guard.rs",
+        find: "if packet.take_checked() {",
+        replace: "packet.take_checked();\n    if true {",
+        why: "a restricted port would be open as soon as it loses its program",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "checked-unmarked",
+        file: "ebpf/src/guard.rs",
+        find: "if missing == Missing::Drop && is_left {",
+        replace: "if false && is_left {",
+        why: "restricted ports would not reach the node",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "question-marked-early",
+        file: "ebpf/src/guard.rs",
+        find: "matches!(verdict, Verdict::Pass(reason) if !matches!(reason, PassReason::MayAsk))",
+        replace: "matches!(verdict, Verdict::Pass(_))",
+        why: "an answer would bear the mark that is for a guard",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "translated-unchecked",
+        file: "ebpf/src/guard.rs",
+        find: "port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
+        replace: "false && port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
+        why: "without its program a restricted container would speak for others to the world",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "mark-carried-out",
+        file: "ebpf/src/guard.rs",
+        find: "if !matches!(verdict, Verdict::Pass(_)) {",
+        replace: "if false {",
+        why: "the mark for a guard would leave the node's ports with masqueraded packets",
+        judge: Judge::Host,
+    },
     // reach
     Fault {
         name: "impostors-believed",

@@ -34,6 +34,7 @@ const SUITES: [Kind; 6] = [
             "fast_path::",
             "restrictions::",
             "intruder::",
+            "guarded::",
             "ingress::",
             "vlans::",
             "uplinks::",
