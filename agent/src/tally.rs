@@ -71,10 +71,10 @@ pub fn place(
     Some((if is_mapped(&own) { own } else { any }, container))
 }
 
-/// The keys by which a packet to there asks for a mapping: that of any address, and that of the very one.
+/// The keys by which a packet to there asks for a mapping: that of any address of its family, and that of the very one.
 pub fn keys((address, port): (Address, L4Port), protocol: u8) -> [MappingKey; 2] {
     let own = MappingKey { address, port, protocol, pad: 0 };
-    [MappingKey { address: Address::default(), ..own }, own]
+    [MappingKey { address: address.unspecified(), ..own }, own]
 }
 
 /// The sums.

@@ -187,6 +187,13 @@ impl Address {
         self.is(Self([0; 4])) || self.is(Self::from_v4([0; 2]))
     }
 
+    /// Nobody's address of its family.
+    #[inline(always)]
+    #[must_use]
+    pub const fn unspecified(self) -> Self {
+        if self.is_v4() { Self::from_v4([0; 2]) } else { Self([0; 4]) }
+    }
+
     /// Whether it is a group's (RFC 1112 section 4, RFC 4291 section 2.7).
     #[inline(always)]
     pub const fn is_group(self) -> bool {

@@ -40,28 +40,14 @@ impl PortMapping {
         self.is_of_family(ip) && self.address().is_none_or(|own| own == ip)
     }
 
-    /// Whether two containers cannot have them: a packet may ask for both, or both are one entry of the maps, as those are
-    /// that are at one port of each address, of whichever families.
+    /// Whether a packet may ask for both: then two containers cannot have them.
     pub fn overlaps(&self, other: &Self) -> bool {
         let is_at_same = match (self.address(), other.address()) {
             (Some(one), _) => other.is_at(one),
             (None, Some(one)) => self.is_at(one),
-            (None, None) => true,
+            (None, None) => self.host_ip.is_none_or(|ip| other.is_of_family(ip)),
         };
         (self.protocol, self.host_port) == (other.protocol, other.host_port) && is_at_same
-    }
-
-    /// Whether one is at every IPv4 address and the other at every IPv6 address.
-    pub fn is_of_other_addresses(&self, other: &Self) -> bool {
-        let families =
-            [self, other].map(|it| it.host_ip.filter(IpAddr::is_unspecified).map(|ip| ip.is_ipv4()));
-        matches!(families, [Some(one), Some(other)] if one != other)
-    }
-
-    /// Whether one container may have them although they overlap: both families' addresses lead to the same port of its.
-    pub fn completes(&self, other: &Self) -> bool {
-        let leads_to = |it: &Self| (it.container_port, it.masquerade);
-        self.is_of_other_addresses(other) && leads_to(self) == leads_to(other)
     }
 }
 
@@ -138,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_overlap_where_a_packet_may_ask_for_both_or_one_entry_is_both() {
+    fn ports_overlap_where_a_packet_may_ask_for_both() {
         for (one, other, overlap) in [
             ("", "", true),
             ("", "192.0.2.1", true),
@@ -149,14 +135,12 @@ mod tests {
             ("::", "2001:db8::1", true),
             ("::", "192.0.2.1", false),
             ("", "::", true),
-            ("0.0.0.0", "::", true),
+            ("0.0.0.0", "::", false),
+            ("::", "::", true),
         ] {
             assert_eq!(at(one).overlaps(&at(other)), overlap, "{one} {other}");
             assert_eq!(at(other).overlaps(&at(one)), overlap, "{other} {one}");
-            assert_eq!(at(one).completes(&at(other)), (one, other) == ("0.0.0.0", "::"), "{one} {other}");
         }
-        let elsewhere = PortMapping { container_port: 81, ..at("::") };
-        assert!(!at("0.0.0.0").completes(&elsewhere) && at("0.0.0.0").is_of_other_addresses(&elsewhere));
         assert!(!at("").overlaps(&PortMapping { host_port: 81, ..at("") }));
     }
 }

@@ -95,13 +95,8 @@ fn mappings(port: &BridgePort) -> Result<(), Refusal> {
         if !port.ips.iter().any(|ip| mapping.is_of_family(*ip)) {
             return wrong("leads to no address of the container's");
         }
-        let mut others = port.mappings[..at].iter();
-        match others.find(|other| other.overlaps(mapping) && !other.completes(mapping)) {
-            Some(other) if other.is_of_other_addresses(mapping) => {
-                return Err(Refusal::NotBuilt("a host port that leads elsewhere from 0.0.0.0 than from ::"));
-            }
-            Some(_) => return wrong("is asked for twice"),
-            None => {}
+        if port.mappings[..at].iter().any(|other| other.overlaps(mapping)) {
+            return wrong("is asked for twice");
         }
     }
     Ok(())

@@ -135,18 +135,14 @@ impl Agent {
         let mut tally = lock(&self.sweeping.tally);
         let mut reports = Vec::new();
         for attachment in self.registry.attachments() {
-            let entries = attachment.mapping_entries();
             for mapping in &attachment.port.mappings {
-                let key = mappings::key(mapping);
-                let value = entries.get(&key).copied().unwrap_or_default();
-                let addresses = [value.v4, value.v6].into_iter().filter(|address| !address.is_unspecified());
-                let addresses: Vec<_> =
-                    addresses.filter(|address| mapping.is_of_family(ip(*address))).collect();
-                let mut volume = Volumes::default();
-                for place in addresses.iter().map(|address| (key, *address)) {
+                let ips: Vec<_> = attachment.mapped_ips(mapping).collect();
+                let places = ips.iter().map(|ip| (mappings::key(mapping, *ip), Address::from(*ip)));
+                let (mut volume, mut connections) = (Volumes::default(), 0);
+                for place in places {
                     volume += tally.tell(place, volumes.get(&place).copied().unwrap_or_default());
+                    connections += counts.get(&place).copied().unwrap_or_default();
                 }
-                let count = |address: &Address| counts.get(&(key, *address)).copied().unwrap_or_default();
                 reports.push(MappingReport {
                     proto: mapping.protocol,
                     host_ip: mapping.host_ip,
@@ -154,9 +150,9 @@ impl Agent {
                     network: attachment.port.key.network.clone(),
                     container: attachment.port.key.container.clone(),
                     ifname: attachment.port.key.ifname.clone(),
-                    container_ips: addresses.iter().copied().map(ip).collect(),
+                    container_ips: ips,
                     container_port: mapping.container_port,
-                    connections: addresses.iter().map(count).sum(),
+                    connections,
                     from: volume.from,
                     to: volume.to,
                 });

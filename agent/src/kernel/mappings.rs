@@ -22,19 +22,22 @@ pub(crate) const fn number(protocol: Protocol) -> u8 {
     }
 }
 
-/// Where a mapping's entry is. A port of every address has one for both families.
-pub(crate) fn key(mapping: &PortMapping) -> MappingKey {
-    let address = mapping.address().map(Address::from).unwrap_or_default();
+/// Where the entry of a mapping is for `ip`, an address of its container's. A port of every address has an entry for each family.
+pub(crate) fn key(mapping: &PortMapping, ip: IpAddr) -> MappingKey {
+    let address = mapping.address().map_or_else(|| Address::from(ip).unspecified(), Address::from);
     MappingKey { address, port: mapping.host_port.into(), protocol: number(mapping.protocol), pad: 0 }
 }
 
 impl Attachment {
-    /// The entries of its host ports. One leads to the addresses of those families that were asked for.
+    /// Where a mapping leads to: to the container's first address of each family that the mapping is of.
+    pub(crate) fn mapped_ips(&self, mapping: &PortMapping) -> impl Iterator<Item = IpAddr> {
+        let first = |is_of: fn(&IpAddr) -> bool| self.port.ips.iter().copied().find(is_of);
+        let firsts = [first(IpAddr::is_ipv4), first(IpAddr::is_ipv6)];
+        firsts.into_iter().flatten().filter(|ip| mapping.is_of_family(*ip))
+    }
+
+    /// The entries of its host ports.
     pub(crate) fn mapping_entries(&self) -> BTreeMap<MappingKey, Mapping> {
-        let first = |is_wanted: fn(&IpAddr) -> bool| {
-            self.port.ips.iter().copied().find(is_wanted).map(Address::from).unwrap_or_default()
-        };
-        let [v4, v6] = [first(IpAddr::is_ipv4), first(IpAddr::is_ipv6)];
         let value = Mapping {
             bridge: self.port.bridge.index,
             vid: self.station_key().vid,
@@ -46,19 +49,15 @@ impl Attachment {
         for mapping in &self.port.mappings {
             let flags = if mapping.masquerade { MAPPING_MASQUERADED } else { 0 };
             let value = Mapping { port: mapping.container_port.into(), flags, ..value };
-            let entry = entries.entry(key(mapping)).or_insert(value);
-            if mapping.host_ip.is_none_or(|host| host.is_ipv4()) {
-                entry.v4 = v4;
-            }
-            if mapping.host_ip.is_none_or(|host| host.is_ipv6()) {
-                entry.v6 = v6;
+            for ip in self.mapped_ips(mapping) {
+                let address = Address::from(ip);
+                let (v4, v6) = if ip.is_ipv4() { (address, value.v6) } else { (value.v4, address) };
+                entries.insert(key(mapping, ip), Mapping { v4, v6, ..value });
             }
         }
         entries
     }
-}
 
-impl Attachment {
     /// How many bits of its address in a family are its subnet's, `before` of them in front of the family's own; 0 where the node
     /// is not its gateway there.
     fn subnet_bits(&self, is_of: fn(&IpAddr) -> bool, before: u8) -> u8 {

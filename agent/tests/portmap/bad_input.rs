@@ -34,7 +34,7 @@ fn a_port_that_another_container_has_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn a_port_of_every_address_of_one_family_goes_with_that_of_the_other_where_both_lead_to_one() {
+fn a_port_of_every_address_of_one_family_is_another_than_that_of_the_other_family() {
     let mut stage = Stage::new();
     let at = |ip: &str, host_port: u16, container_port: u16| {
         let mut mapping = mapping(host_port, container_port, "tcp");
@@ -59,19 +59,37 @@ fn a_port_of_every_address_of_one_family_goes_with_that_of_the_other_where_both_
     network.check(stage.node.namespace(), sandbox.container(), &sandbox.attachment().result).unwrap();
 
     for (wanted, code) in [
-        (vec![at("0.0.0.0", 9000, 7000), at("::", 9000, 7001)], 100),
         (vec![at("0.0.0.0", 9000, 7000), at("0.0.0.0", 9000, 7000)], 7),
         (vec![at("0.0.0.0", 9000, 7000), mapping(9000, 7000, "tcp")], 7),
-        // One entry has both families'.
-        (vec![at("0.0.0.0", 8081, 7000)], 102),
+        (vec![at("::", 8081, 7000)], 102),
+        (vec![mapping(8081, 7000, "tcp")], 102),
         (vec![at(NODE[0], 8080, 7000)], 102),
     ] {
         let (told, text) = stage.refused(&stage.mapped(&wanted), &format!("no{}", text_id(&wanted)));
         assert_eq!(told, code, "{wanted:?}: {text}");
     }
-    stage.add("two", &[at(NODE[0], 8081, 7000)]);
-    let _other = stage.echo(1, 7000);
+    // Two ports of one container, and two containers.
+    stage.add("two", &[at("0.0.0.0", 8081, 7000), at("0.0.0.0", 9000, 7000), at("::", 9000, 7001)]);
+    let _others = [stage.echo(1, 7000), stage.echo(1, 7001)];
+    for (to, port, answers) in
+        [(NODE[0], 8081, 1), (NODE[1], 8081, 0), (NODE[0], 9000, 1), (NODE[1], 9000, 1), (NODE[0], 8080, 0)]
+    {
+        let before = stage.node.agent().port(["one", "two"][answers]).unwrap().to.fast;
+        stage.open(&stage.outside, Protocol::Tcp, to, port).chat(20, 100).unwrap();
+        let after = stage.node.agent().port(["one", "two"][answers]).unwrap().to.fast;
+        assert!(after - before >= 20, "{to} {port}: {before} {after}");
+        // The node's own sockets are led the same way.
+        stage.open(stage.node.namespace(), Protocol::Tcp, to, port).chat(20, 100).unwrap();
+        assert!(
+            stage.node.agent().port(["one", "two"][answers]).unwrap().to.fast - after >= 20,
+            "{to} {port}"
+        );
+    }
+    stage.sandboxes.remove(0).delete(&stage.node, &network).unwrap();
     stage.open(&stage.outside, Protocol::Tcp, NODE[0], 8081).chat(5, 100).unwrap();
+    let to = (address(NODE[1]), 8081).into();
+    let refused = stage.outside.enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(10))).unwrap();
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]

@@ -7,22 +7,17 @@ use shunt_agent_api::{PortMapping as HostPort, Protocol};
 use super::{ConfigError, PortMapping};
 
 const KEY: &str = "runtimeConfig.portMappings";
-const ELSEWHERE: &str = "a host port that leads elsewhere from 0.0.0.0 than from ::";
 
 /// Decides. An unspecified address of the node means any of its family; a repeated mapping is a mistake. With `masquerade` the
 /// container is to see the node instead of its clients.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+/// [`ConfigError::Invalid`].
 pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostPort>, ConfigError> {
     let mut ports: Vec<HostPort> = Vec::new();
     for mapping in mappings {
         let port = HostPort { masquerade, ..read(mapping)? };
-        let same = ports.iter().find(|other| other.overlaps(&port) && !other.completes(&port));
-        if same.is_some_and(|same| same.is_of_other_addresses(&port)) {
-            return Err(ConfigError::NotBuilt { key: ELSEWHERE });
-        }
-        if same.is_some() {
+        if ports.iter().any(|other| other.overlaps(&port)) {
             return Err(invalid(format!("host port {port} is asked for twice")));
         }
         ports.push(port);
@@ -120,8 +115,7 @@ mod tests {
             false,
         )
         .unwrap();
-        let elsewhere = [v4.clone(), PortMapping { container_port: 81, ..v6 }];
-        assert!(matches!(of(&elsewhere, false), Err(ConfigError::NotBuilt { .. })));
+        of(&[v4.clone(), PortMapping { container_port: 81, ..v6 }], false).unwrap();
         assert!(matches!(of(&[v4.clone(), v4], false), Err(ConfigError::Invalid { .. })));
     }
 

@@ -25,7 +25,7 @@ pub struct Local {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct MappingKey {
-    /// The node's address; all zeros: any that the node has, of either family (`::` itself is nobody's address).
+    /// The node's address; nobody's of a family (`::`, or `0.0.0.0` mapped): any that the node has of that.
     pub address: Address,
     /// The node's port.
     pub port: L4Port,

@@ -30,7 +30,7 @@ pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Optio
     let mapping = match tables.mapping(&key) {
         Some(mapping) => mapping,
         None => {
-            key.address = Address::default();
+            key.address = asked.unspecified();
             tables.mapping(&key)?
         }
     };

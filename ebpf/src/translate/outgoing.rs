@@ -5,7 +5,7 @@
 use crate::Tables;
 use crate::abi::AddressKey;
 use crate::abi::translation::{MappingKey, Outlet, TRANSLATION_OPENER, Translation, TupleKey};
-use crate::address::{Address, L4Port};
+use crate::address::L4Port;
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
 use crate::translate::connection::Shown;
@@ -100,7 +100,7 @@ fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
         return false;
     }
     let mut host = MappingKey {
-        address: Address::default(),
+        address: becomes.source.unspecified(),
         port: becomes.source_port,
         protocol: becomes.protocol,
         pad: 0,

@@ -7,7 +7,7 @@ use crate::abi::StationKey;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
 };
-use crate::address::{Address, L4Port, Mac};
+use crate::address::{L4Port, Mac};
 use crate::isolate::is_bridge;
 use crate::parse::{Protocol, Segment};
 use crate::tables::Inserted;
@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 4;
 #[inline(always)]
 pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop> {
     let mut key = MappingKey {
-        address: Address::default(),
+        address: asked.destination.unspecified(),
         port: asked.destination_port,
         protocol: asked.protocol,
         pad: 0,

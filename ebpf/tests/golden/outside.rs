@@ -74,25 +74,21 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
         let place = place(name);
         let [v4, v6] = place.addresses().map(Address::from);
-        let key = MappingKey {
-            address: if at.is_empty() { Address::default() } else { address(at) },
-            port: port.into(),
-            protocol,
-            pad: 0,
-        };
-        let v6 = if has_v6 { v6 } else { Address::default() };
+        let anywhere = |address: Address| address.unspecified();
+        let keys = if at.is_empty() { vec![anywhere(v4), anywhere(v6)] } else { vec![address(at)] };
+        let keys = keys.into_iter().filter(move |key| has_v6 || key.is_v4());
         let value = Mapping {
             v4,
-            v6,
+            v6: if has_v6 { v6 } else { Address::default() },
             bridge: BRIDGE,
             mac: place.mac(),
             port: inner.into(),
             bits: SUBNET,
             ..Mapping::default()
         };
-        (key, value)
+        keys.map(move |address| (MappingKey { address, port: port.into(), protocol, pad: 0 }, value))
     };
-    let mut mappings = vec![
+    let mut mappings: Vec<_> = [
         mapping(("", 8080), TCP, "tau", 80, true),
         mapping(("", 8053), UDP, "tau", 53, true),
         mapping((NODE[0].0, 8081), TCP, "tau", 81, true),
@@ -104,9 +100,17 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8060), TCP, "tau", 60, true),
         mapping(("", 8132), SCTP, "tau", 90, true),
         mapping(("", 9899), SCTP, "tau", 9899, true),
-    ];
-    mappings[8].1.flags = MAPPING_MASQUERADED;
-    mappings[4].1.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]);
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for (key, value) in &mut mappings {
+        match key.port.number() {
+            8060 => value.flags = MAPPING_MASQUERADED,
+            8099 => value.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]),
+            _ => {}
+        }
+    }
     mappings
 }
 

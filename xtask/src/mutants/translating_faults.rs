@@ -3,6 +3,15 @@
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
+    // request
+    Fault {
+        name: "families-alike",
+        file: "ebpf/src/translate/request.rs",
+        find: "address: asked.destination.unspecified(),",
+        replace: "address: crate::address::Address::default(),",
+        why: "a host port of every IPv6 address would take IPv4's connections, and IPv4's none",
+        judge: Judge::Host,
+    },
     // checksum
     Fault {
         name: "carry-lost",
