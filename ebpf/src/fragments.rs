@@ -9,7 +9,7 @@ use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::{PORT_SHARED, PortKey};
 use crate::address::Mac;
 use crate::packet::Packet;
-use crate::parse::{Frame, Ip, LaterFragment, Segment};
+use crate::parse::{Frame, Ip, LaterFragment, Protocol, Segment};
 use crate::translate::request;
 use crate::translate::rewrite::readdress;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
@@ -20,6 +20,10 @@ use crate::{Tables, abi, count, deliver, isolate, mapped, parse, share};
 pub const LIFETIME: u64 = 30_000_000_000;
 
 /// Writes down what a packet that is a first fragment is about to become.
+///
+/// # Errors
+/// Passes one of SCTP that is to have another port: its checksum covers all fragments and would change by how many bytes are behind
+/// the ports, which none but the last one says.
 #[inline(always)]
 pub fn remember<P: Packet, T: Tables>(
     packet: &P,
@@ -27,10 +31,16 @@ pub fn remember<P: Packet, T: Tables>(
     segment: &Segment,
     becomes: &abi::translation::TupleKey,
     tables: &T,
-) {
-    if let Ok(Some(identification)) = parse::identification(packet, frame) {
-        tables.remember_fragment(identification, &segment.key, becomes);
+) -> Result<(), Stop> {
+    let Ok(Some(identification)) = parse::identification(packet, frame) else { return Ok(()) };
+    let had = &segment.key;
+    let has_its_ports =
+        had.source_port == becomes.source_port && had.destination_port == becomes.destination_port;
+    if segment.ip.protocol == Protocol::SCTP && !has_its_ports {
+        return Err(Stop::Pass(PassReason::SumUnknown));
     }
+    tables.remember_fragment(identification, had, becomes);
+    Ok(())
 }
 
 /// A later fragment that came in by `here`: an uplink, or a bridge. None for what is none.

@@ -79,7 +79,7 @@ fn outwards<P: Packet, T: Tables>(
     } else {
         route?
     };
-    fragments::remember(packet, frame, &segment, &becomes, tables);
+    fragments::remember(packet, frame, &segment, &becomes, tables)?;
     rewrite(packet, frame.payload, &segment, &becomes, None);
     Ok(deliver::by(route))
 }
@@ -112,7 +112,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     deliver::survives(&segment.ip)?;
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    fragments::remember(packet, &frame, &segment, &becomes, tables);
+    fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))
 }

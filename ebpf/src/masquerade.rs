@@ -79,8 +79,7 @@ fn outwards<P: Packet, T: Tables>(
     let outlet = outlet.ok_or(Stop::Pass(PassReason::NoOutlet))?;
     plan.becomes = key;
     outgoing::begin(&plan.segment, &outlet, (here, packet.length()), tables, &mut plan.becomes)?;
-    fragments::remember(packet, frame, &plan.segment, &plan.becomes, tables);
-    Ok(())
+    fragments::remember(packet, frame, &plan.segment, &plan.becomes, tables)
 }
 
 /// Does what [`begin`] has planned.
@@ -159,7 +158,7 @@ fn inwards<P: Packet, T: Tables>(
     follow(&segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    fragments::remember(packet, &frame, &segment, &becomes, tables);
+    fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     share::with_node(packet, segment.ip.protocol, here);
     rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
     Ok(deliver::into_container(packet, &station))

@@ -172,6 +172,8 @@ reasons! {
         KernelHeld = 41, "translate", "kernel_held";
         /// Seen by its restricted port's program already.
         Checked = 44, "guard", "checked";
+        /// SCTP's first fragment, under another port: what its checksum would be is not known.
+        SumUnknown = 45, "translate", "sum_unknown";
         /// In no VLAN that an interface behind this one is in.
         NoInterface = 60, "find", "no_interface";
     }

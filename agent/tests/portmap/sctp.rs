@@ -107,6 +107,16 @@ fn sctp_gets_through_by_the_same_port_and_by_another_and_back_with_right_checksu
                 assert_eq!((answer, from), (Packet { ports: [asked, 40_000], ..question }, node));
             }
         }
+        // In pieces, of which the first says the port: how the checksum changes with it none of them says.
+        let pieces = Packet { ports: [40_000, 9899], tag: TAG, payload: vec![7; 3000] };
+        client.send(&pieces, node);
+        let (heard, from) = server.receive();
+        assert_eq!((&heard, from), (&pieces, outside));
+        server.send(&Packet { ports: [9899, 40_000], ..heard }, outside);
+        assert_eq!(client.receive(), (Packet { ports: [9899, 40_000], ..pieces.clone() }, node));
+        client.send(&Packet { ports: [40_000, 8132], ..pieces }, node);
+        assert!(!server.hears_within(Duration::from_millis(300)));
+        server.0.set_read_timeout(Some(PATIENCE)).unwrap();
         // What is not mapped goes to nobody.
         client.send(&Packet { ports: [40_000, 7132], tag: TAG, payload: vec![1] }, node);
         assert!(!server.hears_within(Duration::from_millis(300)));

@@ -117,11 +117,8 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
     Ok(Some(Segment { ip, key, shown, checksum }))
 }
 
-/// Whether this is a first fragment that those behind it will be told by. Not SCTP, whose checksum covers them all and would
-/// have to change by what none of them says: how many bytes are behind the ports.
+/// Whether this is a first fragment that those behind it will be told by.
 #[inline(always)]
 fn can_begin(ip: &Ip) -> bool {
-    ip.fragment == Fragment::First
-        && ip.protocol != Protocol::SCTP
-        && (ip.source.is_v4() || ip.payload == V6_PAYLOAD)
+    ip.fragment == Fragment::First && (ip.source.is_v4() || ip.payload == V6_PAYLOAD)
 }

@@ -234,7 +234,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "first-fragments-forgotten",
         file: "ebpf/src/fragments.rs",
-        find: "tables.remember_fragment(identification, &segment.key, becomes);",
+        find: "tables.remember_fragment(identification, had, becomes);",
         replace: "",
         why: "no datagram that is larger than the link would ever be whole",
         judge: Judge::Host,
@@ -257,9 +257,9 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sctp-fragments-translated",
-        file: "ebpf/src/parse/tuple.rs",
-        find: "        && ip.protocol != Protocol::SCTP\n",
-        replace: "",
+        file: "ebpf/src/fragments.rs",
+        find: "segment.ip.protocol == Protocol::SCTP && !has_its_ports",
+        replace: "false && !has_its_ports",
         why: "an SCTP packet in pieces would arrive with a wrong checksum",
         judge: Judge::Host,
     },
