@@ -50,6 +50,9 @@ const TC_ACT_REDIRECT: u32 = 7;
 
 /// What `BPF_PROG_TEST_RUN` can be given. It wants a byte behind the Ethernet header, and of IP a whole header.
 fn can_run(packet: &BytesPacket) -> bool {
+    if packet.bare.is_some() {
+        return can_run(&packet.clone().framed([0; 6], [0; 6]));
+    }
     let least = match packet.bytes.get(12..14) {
         Some([0x08, 0x00]) => 14 + 20,
         Some([0x86, 0xdd]) => 14 + 40,
@@ -83,7 +86,11 @@ fn assert_parity(
     let verdict = entry.travel(&mut pure, here, missing, &tables);
 
     kernel.fill(tables.boot_time);
-    let run = kernel.run(entry.program(), here, packet);
+    let mut run = kernel.run(entry.program(), here, packet);
+    if pure.bare.is_some() {
+        // It was run as a frame.
+        run.bytes.drain(..14);
+    }
     let action = match verdict {
         Verdict::Pass(_) => TC_ACT_UNSPEC,
         Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
@@ -168,10 +175,15 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             let here = match everywhere[place].ifindex {
                 _ if entry == Entry::FromTrunk => interfaces::MASTER,
                 _ if entry == Entry::ToTrunk => interfaces::PARENT,
+                _ if entry == Entry::FromTunnel => outside::UPLINK,
                 ifindex if entry != Entry::FromWire || ifindex == world::BRIDGE => ifindex,
                 _ => outside::UPLINK,
             };
             let mut packet = cases[which].packet.clone();
+            packet = match entry {
+                Entry::FromTunnel => packet.bared(),
+                _ => packet.framed(world::mac(here), [2; 6]),
+            };
             packet.bytes.truncate(length);
             for (at, byte) in changes {
                 if let Some(target) = packet.bytes.get_mut(at) {

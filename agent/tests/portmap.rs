@@ -46,6 +46,10 @@ mod stage;
 mod stranded;
 #[path = "portmap/strays.rs"]
 mod strays;
+#[path = "portmap/tunnel.rs"]
+mod tunnel;
+#[path = "portmap/tunnelled.rs"]
+mod tunnelled;
 #[path = "portmap/unmapped.rs"]
 mod unmapped;
 #[path = "portmap/updated.rs"]

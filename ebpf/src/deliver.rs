@@ -6,6 +6,7 @@ use crate::address::Address;
 use crate::packet::Packet;
 use crate::parse::{Frame, Ip};
 use crate::tables::{Route, RouteQuery};
+use crate::translate::rewrite::Macs;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 
 const ETHERNET_BYTES: u32 = 14;
@@ -36,6 +37,16 @@ pub fn into_container<P: Packet>(packet: &mut P, station: &Station) -> Delivery 
         return through_port(packet, station);
     }
     into_peer(packet, station)
+}
+
+/// Gives a packet that came in from outside the Ethernet addresses for its container, and a header for them where it has none. The
+/// first of the edits, for it is the only one that may fail.
+///
+/// # Errors
+/// Drops it where the kernel has no memory for the header: its connection has been followed.
+#[inline(always)]
+pub fn address<P: Packet>(packet: &mut P, macs: Macs) -> Result<(), Stop> {
+    if packet.address(macs.destination, macs.source) { Ok(()) } else { Err(Stop::Drop(DropReason::NoMemory)) }
 }
 
 #[inline(always)]

@@ -6,7 +6,7 @@
 
 use crate::abi::translation::TupleKey;
 use crate::abi::{NO_SLOT, PORT_SHARED, Port, Station};
-use crate::address::{Address, Mac};
+use crate::address::Address;
 use crate::masquerade::Beginning;
 use crate::packet::Packet;
 use crate::parse::{Frame, Protocol, Quote};
@@ -89,10 +89,13 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
 pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &Plan) -> Verdict {
     let bytes = packet.length();
     share::with_node(packet, Protocol(plan.quote.key.protocol), here);
-    requote(packet, &plan.quote, plan.source, &plan.becomes);
-    let Macs { destination, source } = plan.macs;
-    packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
-    let verdict = Verdict::Deliver(deliver::into_container(packet, &plan.station));
+    let verdict = match deliver::address(packet, plan.macs) {
+        Ok(()) => {
+            requote(packet, &plan.quote, plan.source, &plan.becomes);
+            Verdict::Deliver(deliver::into_container(packet, &plan.station))
+        }
+        Err(stop) => Err(stop).into(),
+    };
     count::came_in(&verdict, here, bytes, tables);
     verdict
 }

@@ -7,11 +7,10 @@
 use crate::abi::AddressKey;
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::{PORT_SHARED, PortKey};
-use crate::address::Mac;
 use crate::packet::Packet;
 use crate::parse::{Frame, Ip, LaterFragment, Protocol, Segment};
 use crate::translate::request;
-use crate::translate::rewrite::readdress;
+use crate::translate::rewrite::{Macs, readdress};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{Tables, abi, count, deliver, isolate, mapped, parse, share};
 
@@ -75,8 +74,8 @@ fn inwards<P: Packet, T: Tables>(
     deliver::survives(&fragment.ip)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     share::with_node(packet, fragment.ip.protocol, here);
+    deliver::address(packet, Macs { destination: container.mac, source: bridge.mac })?;
     send_on(packet, frame, &fragment.ip, &becomes);
-    packet.edit(0, |ends: &mut [Mac; 2]| *ends = [container.mac, bridge.mac]);
     Ok(deliver::into_container(packet, &station))
 }
 

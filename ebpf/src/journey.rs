@@ -80,7 +80,7 @@ fn outwards<P: Packet, T: Tables>(
         route?
     };
     fragments::remember(packet, frame, &segment, &becomes, tables)?;
-    rewrite(packet, frame.payload, &segment, &becomes, None);
+    rewrite(packet, frame.payload, &segment, &becomes);
     Ok(deliver::by(route))
 }
 
@@ -113,7 +113,8 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables)?;
-    rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
+    deliver::address(packet, macs)?;
+    rewrite(packet, frame.payload, &segment, &becomes);
     Ok(deliver::into_container(packet, &station))
 }
 

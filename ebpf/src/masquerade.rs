@@ -86,7 +86,7 @@ fn outwards<P: Packet, T: Tables>(
 #[inline(always)]
 pub fn done<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Beginning) -> Verdict {
     let bytes = packet.length();
-    rewrite(packet, plan.header, &plan.segment, &plan.becomes, None);
+    rewrite(packet, plan.header, &plan.segment, &plan.becomes);
     tables.count(plan.slot, Lane::FromFast, bytes);
     Verdict::Deliver(deliver::by(plan.route))
 }
@@ -160,7 +160,8 @@ fn inwards<P: Packet, T: Tables>(
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     share::with_node(packet, segment.ip.protocol, here);
-    rewrite(packet, frame.payload, &segment, &becomes, Some(macs));
+    deliver::address(packet, macs)?;
+    rewrite(packet, frame.payload, &segment, &becomes);
     Ok(deliver::into_container(packet, &station))
 }
 

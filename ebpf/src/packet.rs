@@ -4,6 +4,8 @@ use core::num::NonZeroU32;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::address::Mac;
+use crate::parse::EthernetHeader;
 use crate::translate::checksum::{Change, updated, updated_udp};
 use crate::translate::ports_mending::PortsMending;
 
@@ -101,7 +103,16 @@ impl Mending {
 }
 
 /// A frame that can be looked at, from its Ethernet header on.
+///
+/// A packet of an interface without a link layer (tun, WireGuard, IP in IP) is bare: it looks like a frame whose Ethernet header
+/// cannot be loaded. So offsets and lengths are the same for both.
 pub trait Readable {
+    /// The Ethernet header; none where the frame ends before it does. A bare packet's is made up, and has no addresses.
+    #[inline(always)]
+    fn ethernet(&self) -> Option<EthernetHeader> {
+        self.load(0)
+    }
+
     /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
     fn length(&self) -> u32;
 
@@ -128,6 +139,14 @@ pub trait Packet: Readable + Sized {
 
     /// Edits the header at `offset`, which has been loaded before.
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T));
+
+    /// Gives the frame these Ethernet addresses: to whom, and from whom. A bare packet becomes a frame. False if the kernel has no
+    /// memory for that. Everything loaded before may have moved.
+    #[inline(always)]
+    fn address(&mut self, destination: Mac, source: Mac) -> bool {
+        self.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+        true
+    }
 
     /// Writes a header in the place of what has been loaded at `offset`, also where others hold the frame too, such as a capture: the
     /// kernel makes a copy then. False if it has no memory for one. Everything loaded before may have moved.

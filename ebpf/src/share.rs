@@ -4,7 +4,8 @@
 //! may ask the same one under the same identifier. So the node's stack is given a copy before the first edit; what it has no
 //! socket for it ignores without a word. The copy comes in once more by the same interface, and is known by its sender: the very
 //! address that it is for. No frame that another station sends has that, and no mark could be relied on: a filter in front of ours
-//! may set it, and a copy that is not known is copied for ever.
+//! may set it, and a copy that is not known is copied for ever. What comes in bare has no addresses to tell its copy by, and is the
+//! node's alone: no echo of a container's goes out where replies are bare.
 
 use crate::address::Mac;
 use crate::packet::Packet;

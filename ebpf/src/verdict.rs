@@ -230,6 +230,8 @@ reasons! {
         Rerouted = 32, "deliver", "rerouted";
         /// Of a masqueraded connection and larger than its way out takes: cut by the kernel, it would be masqueraded by it too.
         Uncut = 33, "deliver", "uncut";
+        /// Come in without an Ethernet header, which the kernel had no memory to put in front of it.
+        NoMemory = 36, "deliver", "no_memory";
         /// Larger than the container's MTU, and come by a port of the node, where it would be a stray, or by a VLAN.
         TooBig = 30, "deliver", "too_big";
     }

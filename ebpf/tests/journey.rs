@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use dataplane::abi::MAX_SLOTS;
 use dataplane::fragments::LIFETIME;
-use dataplane::packet::Tag;
+use dataplane::packet::{Readable as _, Tag};
 use dataplane::port::Missing;
 use dataplane::{PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
@@ -23,7 +23,7 @@ fn counted(tables: &MemoryTables, case: &Case) -> BTreeSet<String> {
         let place = places().find(|place| place.slot() == *slot).expect("a slot of the world");
         for (lane, count) in lanes(counters).into_iter().filter(|(_, count)| count.packets != 0) {
             assert_eq!(count.packets, 1, "{}: {}.{lane}", case.name, place.name);
-            assert_eq!(count.bytes, case.packet.bytes.len() as u64, "{}: {}.{lane}", case.name, place.name);
+            assert_eq!(count.bytes, u64::from(case.packet.length()), "{}: {}.{lane}", case.name, place.name);
             names.insert(format!("{}.{lane}", place.name));
         }
     }

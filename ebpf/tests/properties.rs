@@ -23,7 +23,7 @@ const ENTRIES: [Entry; 5] =
     [Entry::FromContainer, Entry::ToContainer, Entry::FromHost, Entry::FromMember, Entry::ToMember];
 
 /// Those that may alter what they do not send themselves; each is counted as its golden packets say.
-const TRANSLATING: [Entry; 2] = [Entry::FromMapped, Entry::FromWire];
+const TRANSLATING: [Entry; 3] = [Entry::FromMapped, Entry::FromWire, Entry::FromTunnel];
 
 /// A packet is counted at the sender, and a delivered one at the receiver as well; a judged one was counted before.
 fn assert_counted_once(verdict: Verdict, tables: &MemoryTables) {

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let tools = setup::for_build()?;
     let scratch = Scratch::copy()?;
     let mut unproven = 0;
-    for judge in [Judge::Host, Judge::Loaded] {
+    for judge in [Judge::Host, Judge::Loaded, Judge::Stepped] {
         let faults: Vec<_> = faults.iter().filter(|fault| fault.judge == judge).collect();
         if !faults.is_empty() {
             expect_sound(&scratch, &tools, judge)?;
@@ -106,6 +106,7 @@ impl Judge {
         match self {
             Self::Host => "the tests of the pure journey",
             Self::Loaded => "the parity tests of the loaded programs",
+            Self::Stepped => "the programs step by step",
         }
     }
 }

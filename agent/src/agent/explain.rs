@@ -165,11 +165,14 @@ impl Agent {
                 })?;
                 let link = self.kernel.link(wire.ifindex)?;
                 let host = link.and_then(|link| link.mac).unwrap_or_default();
+                let is_bare = wire.program == Program::FromTunnel;
+                let source_mac = if is_bare { Mac::default() } else { OUTSIDE_MAC };
                 let bytes = self.bytes(question, |to| {
                     let source: IpAddr = if to.is_ipv4() { OUTSIDE_V4.into() } else { OUTSIDE_V6.into() };
-                    Some(Ends { source_mac: OUTSIDE_MAC, destination_mac: host, source, destination: to })
+                    Some(Ends { source_mac, destination_mac: host, source, destination: to })
                 })?;
-                Ok((wire, bytes, host))
+                let is_packet = is_bare && matches!(question, Question::Frame(_));
+                Ok((wire, if is_packet { sketch::framed(&bytes) } else { bytes }, host))
             }
             Origin::Host => {
                 let receiver =

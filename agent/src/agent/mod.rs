@@ -107,7 +107,7 @@ pub struct Agent {
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
     rules: Option<Rules>,
-    /// The node's own addresses, and where `from_wire` runs.
+    /// The node's own addresses, and by which interfaces packets come in.
     outside: Outside,
     /// By which ways the programs masquerade.
     outlets: Outlets,

@@ -1,6 +1,6 @@
 //! By which ways out of the node the programs masquerade, and whether they begin to.
 //!
-//! A way out is an interface that `from_wire` runs on, with one address of a family that may be given to others' packets: where
+//! A way out is an interface that `from_wire` runs on (behind one without Ethernet the kernel masquerades), with one address of a family that may be given to others' packets: where
 //! there are several, the kernel chooses, and so masquerades. What the programs take never meets netfilter. So they begin nothing
 //! while somebody else has rules there, for a rule may translate or forbid it; what they have begun goes on.
 
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use dataplane::abi::translation::Outlet;
 
 use super::Agent;
+use crate::bpf::hook::Program;
 use crate::config::Masquerading;
 use crate::kernel::KernelError;
 use crate::netlink::bystanders;
@@ -137,8 +138,10 @@ impl Agent {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
         // Beyond bridges and gateways are containers.
-        let wires = self.outside.wires.keys().filter(|ifindex| {
-            self.registry.bridge(**ifindex).is_none() && self.registry.gateway_by_end(**ifindex).is_none()
+        let wires = self.outside.wires.iter().filter(|(ifindex, hook)| {
+            hook.program == Program::FromWire
+                && self.registry.bridge(**ifindex).is_none()
+                && self.registry.gateway_by_end(**ifindex).is_none()
         });
         let outlet = |ifindex: u32| {
             let only = |is_family: fn(&IpAddr) -> bool| {
@@ -149,7 +152,7 @@ impl Agent {
             let (v4, v6) = (only(IpAddr::is_ipv4), only(IpAddr::is_ipv6));
             Outlet { v4, v6, low, high, seed: self.outlets.seed }
         };
-        Ok(wires.map(|ifindex| (*ifindex, outlet(*ifindex))).collect())
+        Ok(wires.map(|(ifindex, _)| (*ifindex, outlet(*ifindex))).collect())
     }
 }
 

@@ -1,4 +1,5 @@
-//! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on.
+//! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on, or `from_tunnel` where
+//! packets have no Ethernet header.
 //!
 //! Those are the declared uplinks, or, where none is declared, every interface with an address of the node, and the agent's
 //! bridges, by which containers reach the node. They have a program only while a host port leads anywhere, and those that
@@ -14,6 +15,9 @@ use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::kernel::KernelError;
 use crate::netlink::address::InterfaceAddress;
 use crate::netlink::link::Link;
+
+/// The programs by which packets come in.
+pub(super) const WAYS_IN: [Program; 2] = [Program::FromWire, Program::FromTunnel];
 
 /// What is known of the outside.
 #[derive(Debug, Default)]
@@ -123,15 +127,18 @@ impl Agent {
     /// Takes away what an earlier agent left on interfaces that are no longer wanted.
     pub(super) fn sweep_wires(&mut self) {
         let pinned = self.kernel.pinned().unwrap_or_default();
-        let left = pinned.into_iter().filter(|pin| pin.program == Program::FromWire).map(|pin| pin.ifindex);
-        let candidates = self.find_wires(true).into_keys();
+        let left = pinned
+            .into_iter()
+            .filter(|pin| WAYS_IN.contains(&pin.program))
+            .map(|pin| (pin.ifindex, pin.program));
+        let candidates = self.find_wires(true).into_values().map(|hook| (hook.ifindex, hook.program));
         let left: BTreeSet<_> = left.chain(candidates).collect();
-        for ifindex in left {
-            if self.outside.wires.contains_key(&ifindex) {
+        for (ifindex, program) in left {
+            if self.outside.wires.get(&ifindex).is_some_and(|hook| hook.program == program) {
                 continue;
             }
             let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
-            if let Err(error) = self.kernel.detach(&wire(ifindex, ifname)) {
+            if let Err(error) = self.kernel.detach(&way_in(program, ifindex, ifname)) {
                 tracing::warn!(ifindex, %error, "what an earlier agent left could not be detached");
             }
         }
@@ -166,17 +173,23 @@ impl Agent {
             true => self.registry.bridges().map(|bridge| bridge.link.clone()).collect(),
             false => Vec::new(),
         };
-        // The program reads Ethernet headers.
+        let by_kind = |link: Link| match (link.mac, link.bare) {
+            _ if link.name == "lo" => None,
+            (_, true) => Some((Program::FromTunnel, link.index, link.name)),
+            (Some(_), false) => Some((Program::FromWire, link.index, link.name)),
+            // InfiniBand and the like.
+            (None, false) => None,
+        };
+        let gateways = gateways.into_iter().map(|(index, name)| (Program::FromWire, index, name));
         found
             .chain(bridges)
-            .filter(|link| link.mac.is_some() && link.name != "lo")
-            .map(|link| (link.index, link.name))
+            .filter_map(by_kind)
             .chain(gateways)
-            .map(|(index, name)| (index, wire(index, name)))
+            .map(|(program, index, name)| (index, way_in(program, index, name)))
             .collect()
     }
 }
 
-fn wire(ifindex: u32, ifname: String) -> Hook {
-    Hook { program: Program::FromWire, set: ProgramSet::Open, ifindex, ifname }
+fn way_in(program: Program, ifindex: u32, ifname: String) -> Hook {
+    Hook { program, set: ProgramSet::Open, ifindex, ifname }
 }

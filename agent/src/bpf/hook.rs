@@ -18,6 +18,8 @@ pub enum Program {
     FromMapped,
     /// What comes from outside: tc ingress of an uplink.
     FromWire,
+    /// The same of an uplink whose packets have no Ethernet header.
+    FromTunnel,
     /// What a container sends by a VLAN interface: tc ingress of its host veth end.
     FromVlan,
     /// What comes in by a VLAN interface's master: tc ingress of it.
@@ -36,12 +38,13 @@ pub enum Program {
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
         Self::FromMapped,
         Self::FromWire,
+        Self::FromTunnel,
         Self::FromVlan,
         Self::FromTrunk,
         Self::ToTrunk,
@@ -81,6 +84,7 @@ impl Program {
             Self::FromHost => "from_host",
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
+            Self::FromTunnel => "from_tunnel",
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
@@ -102,6 +106,7 @@ impl Program {
             Self::FromContainer
             | Self::FromMapped
             | Self::FromWire
+            | Self::FromTunnel
             | Self::FromVlan
             | Self::FromTrunk
             | Self::FromUplink

@@ -20,7 +20,7 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
         (Program::ToContainer, _) => &["port", "parse", "reach", "notice", "deliver"],
         (Program::FromHost, _) => &["port", "parse", "answer", "find", "isolate", "notice", "deliver"],
         (Program::FromMapped, _) => &["port", "guard", "parse", "admit", "find", "translate", "deliver"],
-        (Program::FromWire, _) => &["parse", "translate", "find", "isolate", "deliver"],
+        (Program::FromWire | Program::FromTunnel, _) => &["parse", "translate", "find", "isolate", "deliver"],
         (Program::FromVlan, _) => {
             &["port", "parse", "admit", "classify", "police", "find", "form", "deliver"]
         }
@@ -36,7 +36,7 @@ pub const fn stages(program: Program, set: ProgramSet) -> &'static [&'static str
 /// The stage of a program that asks this.
 pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static str {
     match (asked, program) {
-        (Asked::Here, Program::FromWire) | (Asked::Translation, _) => "translate",
+        (Asked::Here, Program::FromWire | Program::FromTunnel) | (Asked::Translation, _) => "translate",
         (Asked::Here, _) => "port",
         (Asked::Port | Asked::Station, Program::ToContainer | Program::ToUplink)
         | (Asked::Learned, Program::ToUplink) => "reach",
@@ -47,7 +47,7 @@ pub const fn asker(program: Program, set: ProgramSet, asked: Asked) -> &'static 
         (Asked::Port, Program::FromContainer) if matches!(set, ProgramSet::Members) => "form",
         (Asked::Port | Asked::Station | Asked::Learned, _) => "find",
         (Asked::Owner, _) => "vouch",
-        (Asked::Resident, Program::FromWire) => "find",
+        (Asked::Resident, Program::FromWire | Program::FromTunnel) => "find",
         (Asked::Resident, _) => "answer",
         (Asked::TaggedHere, _) => "classify",
         (Asked::Tagged, _) => "form",
@@ -66,7 +66,7 @@ pub fn decider(program: Program, stage: &'static str) -> &'static str {
         (Program::ToContainer, "path") => "notice",
         // What says that its sender is no container is the FDB.
         (Program::FromUplink, "reach") => "find",
-        (Program::FromMapped, "path") | (Program::FromWire, "port") => "find",
+        (Program::FromMapped, "path") | (Program::FromWire | Program::FromTunnel, "port") => "find",
         _ => stage,
     }
 }

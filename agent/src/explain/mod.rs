@@ -47,7 +47,7 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
         (Program::FromHost, _) => answer::whole_from_host(packet, here, &tables),
         (Program::FromMapped, _) => errors::whole_from_mapped(packet, here, &tables),
-        (Program::FromWire, _) => errors::whole_from_wire(packet, here, &tables),
+        (Program::FromWire | Program::FromTunnel, _) => errors::whole_from_wire(packet, here, &tables),
         (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
         (Program::FromTrunk, _) => vlan::from_trunk(packet, here, &tables),
         (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),

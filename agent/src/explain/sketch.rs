@@ -24,6 +24,16 @@ pub struct Ends {
     pub destination: IpAddr,
 }
 
+/// A packet without a link-layer header as the frame from nobody to nobody that programs see in it.
+pub fn framed(packet: &[u8]) -> Vec<u8> {
+    let ether_type = match packet.first().map(|first| first >> 4) {
+        Some(4) => [0x08, 0x00],
+        Some(6) => [0x86, 0xdd],
+        _ => [0, 0],
+    };
+    [&[0; 12][..], &ether_type, packet].concat()
+}
+
 /// The frame; none where both ends are not of one family.
 pub fn frame(kind: Kind, ends: &Ends, port: u16) -> Option<Vec<u8>> {
     let Ends { source_mac, destination_mac, source, destination } = *ends;

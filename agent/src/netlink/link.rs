@@ -13,6 +13,19 @@ const IFINFOMSG: usize = 16;
 /// Leaves the statistics out of the answer (`RTEXT_FILTER_SKIP_STATS`, linux/rtnetlink.h).
 const SKIP_STATS: u32 = 1 << 3;
 
+/// Hardware types whose packets have no link-layer header (`dev_is_mac_header_xmit`, include/linux/if_arp.h): PPP, IPv4 and IPv6 tunnels,
+/// SIT, GRE over either, mobile modems, and whatever has no type (tun, WireGuard). Those that carry Ethernet frames have Ethernet's.
+const BARE: [u16; 8] = [
+    libc::ARPHRD_PPP,
+    libc::ARPHRD_TUNNEL,
+    libc::ARPHRD_TUNNEL6,
+    libc::ARPHRD_SIT,
+    libc::ARPHRD_IPGRE,
+    823, // ARPHRD_IP6GRE
+    519, // ARPHRD_RAWIP
+    libc::ARPHRD_NONE,
+];
+
 /// What the agent wants to know of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -22,6 +35,8 @@ pub struct Link {
     pub name: String,
     /// Its Ethernet address, if it has one.
     pub mac: Option<Mac>,
+    /// Whether its packets have no link-layer header at all.
+    pub bare: bool,
     /// Its MTU in bytes, without the Ethernet header.
     pub mtu: u32,
     /// The bridge that it is a port of.
@@ -55,6 +70,7 @@ impl Link {
             index: 0,
             name: name.to_owned(),
             mac: None,
+            bare: false,
             mtu: 0,
             master: None,
             peer: None,
@@ -75,13 +91,14 @@ impl Link {
 /// ports with the same types) and for one that is too short.
 pub fn parse(payload: &[u8]) -> Option<Link> {
     let (header, rest) = payload.split_first_chunk::<IFINFOMSG>()?;
-    let [family, _, _, _, i0, i1, i2, i3, f0, f1, f2, f3, ..] = *header;
+    let [family, _, t0, t1, i0, i1, i2, i3, f0, f1, f2, f3, ..] = *header;
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
     }
     let flags = u32::from_ne_bytes([f0, f1, f2, f3]);
     let mut link = Link {
         index: u32::from_ne_bytes([i0, i1, i2, i3]),
+        bare: BARE.contains(&u16::from_ne_bytes([t0, t1])),
         carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
         up: flags & libc::IFF_UP as u32 != 0,
         operational: flags & libc::IFF_RUNNING as u32 != 0,
@@ -253,6 +270,18 @@ mod tests {
     fn a_links_name_mtu_and_carrier_are_read() {
         let link = parse(&loopback(0)).unwrap();
         assert_eq!((link.index, link.name.as_str(), link.mtu, link.carrier), (1, "lo", 65536, true));
+    }
+
+    #[test]
+    fn a_link_without_a_link_layer_is_told_by_its_type() {
+        // Ethernet, the loopback, InfiniBand, tun, IP in IP, GRE over IPv6.
+        for (kind, bare) in
+            [(1u16, false), (772, false), (32, false), (0xfffe, true), (768, true), (823, true)]
+        {
+            let mut payload = loopback(0);
+            payload[2..4].copy_from_slice(&kind.to_ne_bytes());
+            assert_eq!(parse(&payload).unwrap().bare, bare, "{kind}");
+        }
     }
 
     #[test]

@@ -12,9 +12,13 @@ use crate::golden::world;
 use crate::kernel::{Kernel, boot_time, in_world_namespace};
 use crate::{SETS, can_run};
 
-/// What a question can say: no mark, no segments.
+/// What a question can say: no mark, no segments, and an Ethernet header.
 fn can_be_asked(case: &Case) -> bool {
-    can_run(&case.packet) && case.packet.segment_size == 0 && !case.packet.judged && !case.packet.checked
+    can_run(&case.packet)
+        && case.packet.bare.is_none()
+        && case.packet.segment_size == 0
+        && !case.packet.judged
+        && !case.packet.checked
 }
 
 fn hook(case: &Case, set: ProgramSet) -> Hook {

@@ -1,10 +1,10 @@
 //! The debug build of the programs, loaded, with the golden world in its maps and under its feet.
 
 mod driver;
+mod loader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
-use aya::{Ebpf, EbpfLoader, Pod};
+use aya::{Ebpf, Pod};
 use aya_log::EbpfLogger;
 use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use dataplane::abi::learning::{Learned, Learning};
@@ -25,6 +25,7 @@ use dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
     StationKey,
 };
+use loader::{loader, object};
 use log::Log;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
@@ -47,25 +48,8 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 /// The bit of one that a restricted port's program has checked.
 const CHECKED: u32 = 0x0800_0000;
 
-/// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
-/// room for a world and not for a node.
-const LISTED: [&str; 14] = [
-    "PORTS",
-    "FDB",
-    "ADDRESSES",
-    "MEMBERS",
-    "TAGGED",
-    "LEARNED",
-    "KERNEL_FLOWS",
-    "MAPPINGS",
-    "LOCALS",
-    "MASQUERADES",
-    "OUTLETS",
-    "FLOWS",
-    "FRAGMENTS",
-    "DROPS",
-];
-const ROOM: u32 = 1024;
+/// A test run has frames only: the bytes of an Ethernet header that bare packets have there.
+const FRAME: u32 = 14;
 
 /// The programs and their maps.
 pub(crate) struct Kernel {
@@ -177,45 +161,34 @@ pub(crate) fn boot_time() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-fn object(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/bpf");
-    let path = folder.join(name);
-    assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
-    path
-}
-
 impl Kernel {
     /// One that only writes its decisions down.
     pub(crate) fn load(restricted: u32) -> Self {
-        Self::load_at_level(restricted, 0)
+        Self::load_with(restricted, 0, FRAME)
     }
 
     /// One that says them, too.
     pub(crate) fn talkative(restricted: u32) -> Self {
-        Self::load_at_level(restricted, u8::MAX)
+        Self::load_with(restricted, u8::MAX, FRAME)
     }
 
-    fn load_at_level(restricted: u32, level: u8) -> Self {
-        let mut loader = EbpfLoader::new();
-        // Nothing of the programs depends on the kernel's types, which take long to read.
-        loader.btf(None);
+    /// One whose bare packets are bare, which no test run makes.
+    pub(crate) fn in_earnest() -> Self {
+        Self::load_with(0, 0, 0)
+    }
+
+    fn load_with(restricted: u32, level: u8, bare_bytes: u32) -> Self {
+        let mut loader = loader();
         loader.override_global("RESTRICTED", &restricted, true);
+        loader.override_global("BARE_BYTES", &bare_bytes, true);
         loader.override_global(aya_log::LEVEL, &level, true);
-        for name in LISTED {
-            loader.map_max_entries(name, ROOM);
-        }
         let ebpf = loader.load_file(object("shunt-decisions.o")).expect("the debug build loads");
         Self { ebpf, loaded: BTreeSet::new() }
     }
 
     /// The programs as they are shipped, for open ports. They write no decision down, so they cannot be [`Kernel::run`].
     pub(crate) fn shipped() -> Self {
-        let mut loader = EbpfLoader::new();
-        loader.btf(None);
-        for name in LISTED {
-            loader.map_max_entries(name, ROOM);
-        }
-        let ebpf = loader.load_file(object("shunt.o")).expect("the shipped build loads");
+        let ebpf = loader().load_file(object("shunt.o")).expect("the shipped build loads");
         Self { ebpf, loaded: BTreeSet::new() }
     }
 
@@ -239,7 +212,7 @@ impl Kernel {
         (run.return_value, run.duration)
     }
 
-    fn ensure_loaded(&mut self, program: &'static str) {
+    pub(crate) fn ensure_loaded(&mut self, program: &'static str) {
         if self.loaded.insert(program) {
             let loaded = classifier(&mut self.ebpf, program).load();
             loaded.unwrap_or_else(|error| panic!("{program}: {error:?}"));
@@ -305,9 +278,10 @@ impl Kernel {
             context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         let mut context_out = context;
-        let mut bytes = vec![0u8; packet.bytes.len() + 64];
+        let frame = packet.clone().framed(world::mac(here), [0; 6]).bytes;
+        let mut bytes = vec![0u8; frame.len() + 64];
         let mut options = TestRunOptions::new();
-        options.data_in = Some(&packet.bytes);
+        options.data_in = Some(&frame);
         options.data_out = Some(&mut bytes);
         options.ctx_in = Some(&context);
         options.ctx_out = Some(&mut context_out);

@@ -55,6 +55,11 @@ fn the_debug_build_says_every_decision_as_it_writes_it_down() {
 }
 
 #[test]
+fn an_agent_can_load_the_debug_build_for_bare_packets_too() {
+    Kernel::in_earnest().ensure_loaded("from_tunnel");
+}
+
+#[test]
 fn the_shipped_programs_say_nothing() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bpf/shunt.o");
     let mut ebpf = EbpfLoader::new().load_file(shipped).unwrap();

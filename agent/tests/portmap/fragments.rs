@@ -8,7 +8,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
 
 /// How many fragments a namespace's own stack was to put together so far, of IPv4 and of IPv6.
-fn put_together(namespace: &Namespace) -> [u64; 2] {
+pub(crate) fn put_together(namespace: &Namespace) -> [u64; 2] {
     let read = |path: &str| namespace.enter(|| std::fs::read_to_string(path).unwrap()).unwrap();
     let (v4, v6) = (read("/proc/thread-self/net/snmp"), read("/proc/thread-self/net/snmp6"));
     let mut lines = v4.lines().filter(|line| line.starts_with("Ip:")).map(str::split_whitespace);

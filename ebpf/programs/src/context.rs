@@ -4,10 +4,13 @@ use aya_ebpf::bindings::{
     __sk_buff, BPF_F_INGRESS, BPF_F_MARK_MANGLED_0, BPF_F_PSEUDO_HDR, BPF_F_RECOMPUTE_CSUM,
 };
 use aya_ebpf::helpers::generated::{
-    bpf_csum_update, bpf_l4_csum_replace, bpf_skb_store_bytes, bpf_skb_vlan_pop, bpf_skb_vlan_push,
+    bpf_csum_update, bpf_l4_csum_replace, bpf_skb_change_head, bpf_skb_store_bytes, bpf_skb_vlan_pop,
+    bpf_skb_vlan_push,
 };
 use aya_ebpf::programs::TcContext;
+use dataplane::address::Mac;
 use dataplane::packet::{Header, Mending, Packet, Readable, Tag};
+use dataplane::parse::EthernetHeader;
 use dataplane::translate::checksum::Change;
 use dataplane::translate::ports_mending::PortsMending;
 use zerocopy::IntoBytes;
@@ -46,9 +49,25 @@ fn bounded(offset: u32) -> usize {
     bounded as usize
 }
 
-/// A frame in the kernel.
-pub(crate) struct Skb {
+/// Of the const parameter of [`Skb`]: frames, and packets that come in without an Ethernet header.
+pub(crate) const FRAMED: bool = false;
+pub(crate) const BARE: bool = true;
+
+/// Bytes of an Ethernet header, and where in it the type is.
+const ETHERNET_BYTES: u32 = 14;
+const ETHER_TYPE: u32 = 12;
+
+/// How many bytes of an Ethernet header a bare packet has, which is none. In a test run it has all: `BPF_PROG_TEST_RUN` makes frames
+/// only.
+#[cfg(feature = "decisions")]
+#[unsafe(no_mangle)]
+static BARE_BYTES: aya_ebpf::Global<u32> = aya_ebpf::Global::new(0);
+
+/// A frame in the kernel, or a bare packet.
+pub(crate) struct Skb<const IS_BARE: bool = FRAMED> {
     ctx: TcContext,
+    /// The bytes of an Ethernet header that are not there: of a bare packet, until it is given one.
+    lacks: u32,
     own: bool,
     #[cfg(feature = "decisions")]
     copies: u32,
@@ -59,14 +78,36 @@ pub(crate) struct Skb {
 impl Skb {
     #[inline(always)]
     pub(crate) fn new(ctx: TcContext) -> Self {
+        Self::of(ctx)
+    }
+}
+
+impl<const IS_BARE: bool> Skb<IS_BARE> {
+    /// The packet of either kind.
+    #[inline(always)]
+    pub(crate) fn of(ctx: TcContext) -> Self {
         Self {
             ctx,
+            lacks: if IS_BARE { lacking() } else { 0 },
             own: false,
             #[cfg(feature = "decisions")]
             copies: 0,
             #[cfg(feature = "decisions")]
             digest: 0,
         }
+    }
+
+    /// Where an offset of the frame is in what is there of it; beyond everything where that is not there.
+    #[inline(always)]
+    fn place(&self, offset: u32) -> u32 {
+        if IS_BARE { offset.wrapping_sub(self.lacks) } else { offset }
+    }
+
+    /// What it carries, in network order.
+    #[inline(always)]
+    fn protocol(&self) -> u16 {
+        // SAFETY: as in `ifindex`.
+        unsafe { (*self.ctx.skb.skb).protocol as u16 }
     }
 
     /// The interface that the program runs on.
@@ -116,10 +157,30 @@ impl Skb {
     }
 }
 
-impl Readable for Skb {
+/// What a bare packet lacks.
+#[inline(always)]
+fn lacking() -> u32 {
+    #[cfg(feature = "decisions")]
+    {
+        ETHERNET_BYTES - BARE_BYTES.load()
+    }
+    #[cfg(not(feature = "decisions"))]
+    ETHERNET_BYTES
+}
+
+impl<const IS_BARE: bool> Readable for Skb<IS_BARE> {
+    #[inline(always)]
+    fn ethernet(&self) -> Option<EthernetHeader> {
+        if IS_BARE {
+            let (destination, source) = (Mac::default(), Mac::default());
+            return Some(EthernetHeader { destination, source, ether_type: self.protocol() });
+        }
+        self.load(0)
+    }
+
     #[inline(always)]
     fn length(&self) -> u32 {
-        self.ctx.len()
+        self.ctx.len() + if IS_BARE { self.lacks } else { 0 }
     }
 
     #[inline(always)]
@@ -136,11 +197,13 @@ impl Readable for Skb {
     #[inline(always)]
     fn load<T: Header>(&self, offset: u32) -> Option<T> {
         const { T::FITS };
+        let offset = self.place(offset);
         // Verifier: a bound on the variable part of a packet pointer before it is added.
         if offset > MAX_OFFSET {
             return None;
         }
-        let start = self.ctx.data() + offset as usize;
+        // Verifier: the compiler compares the offset of the frame and adds that of the bare packet.
+        let start = self.ctx.data() + if IS_BARE { bounded(offset) } else { offset as usize };
         if start + size_of::<T>() > self.ctx.data_end() {
             return None;
         }
@@ -150,7 +213,7 @@ impl Readable for Skb {
     }
 }
 
-impl Packet for Skb {
+impl<const IS_BARE: bool> Packet for Skb<IS_BARE> {
     #[inline(always)]
     fn segment_size(&self) -> u32 {
         // SAFETY: as in `ifindex`.
@@ -165,7 +228,7 @@ impl Packet for Skb {
 
     #[inline(always)]
     fn linearize(&mut self, bytes: u32) -> bool {
-        let length = self.length();
+        let (bytes, length) = (self.place(bytes), self.ctx.len());
         self.ctx.pull_data(if bytes < length { bytes } else { length }).is_ok()
     }
 
@@ -178,6 +241,7 @@ impl Packet for Skb {
     #[inline(always)]
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
         const { T::FITS };
+        let offset = self.place(offset);
         // Verifier: a check of its own. One that a load and a store share is one the compiler may move between them.
         if offset > MAX_OFFSET {
             return;
@@ -190,6 +254,23 @@ impl Packet for Skb {
         edit(unsafe { &mut *(start as *mut T) });
     }
 
+    #[inline(always)]
+    fn address(&mut self, destination: Mac, source: Mac) -> bool {
+        if IS_BARE {
+            if self.lacks != 0 {
+                // SAFETY: the context is the program's own. Every pointer into the packet is invalid afterwards, as in `pop_tag`.
+                if unsafe { bpf_skb_change_head(self.ctx.skb.skb, ETHERNET_BYTES, 0) } != 0 {
+                    return false;
+                }
+                self.lacks = 0;
+            }
+            let protocol = self.protocol();
+            self.edit(ETHER_TYPE, |ether_type: &mut u16| *ether_type = protocol);
+        }
+        self.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+        true
+    }
+
     /// With the kernel's helper, for a program that only ever writes so has no check for copies in front of all packets
     /// (`bpf_unclone_prologue`, net/core/filter.c).
     #[inline(always)]
@@ -198,13 +279,20 @@ impl Packet for Skb {
         let (from, bytes) = ((&raw const *header).cast(), size_of::<T>() as u32);
         // SAFETY: the context is the program's own, and `from` points to as many bytes, all of them written.
         unsafe {
-            bpf_skb_store_bytes(self.ctx.skb.skb, offset, from, bytes, u64::from(BPF_F_RECOMPUTE_CSUM)) == 0
+            bpf_skb_store_bytes(
+                self.ctx.skb.skb,
+                self.place(offset),
+                from,
+                bytes,
+                u64::from(BPF_F_RECOMPUTE_CSUM),
+            ) == 0
         }
     }
 
     #[inline(always)]
     fn mend(&mut self, mending: Mending) {
         let Mending { field, optional, alone, addresses, ports, header } = mending;
+        let field = self.place(field);
         let flags = if optional { u64::from(BPF_F_MARK_MANGLED_0) } else { 0 };
         let skb = self.ctx.skb.skb;
         // SAFETY: the context is the program's own. The helpers fail for a field outside the packet only, and it was read.

@@ -11,7 +11,7 @@ use dataplane::port::Missing;
 use dataplane::{PassReason, Verdict, answer, fragments, journey, masquerade, vlan};
 
 use crate::action;
-use crate::context::Skb;
+use crate::context::{FRAMED, Skb};
 use crate::kernel_tables::KernelTables;
 use crate::maps::{BEGINNINGS, PLANS};
 use crate::missing;
@@ -24,19 +24,19 @@ const ON: i32 = i32::MIN;
 const BEGIN: i32 = i32::MIN + 1;
 const RETURN: i32 = i32::MIN + 2;
 
-/// `from_wire`.
+/// `from_wire`, and `from_tunnel`.
 #[inline(always)]
-pub(crate) fn from_wire(skb: *mut __sk_buff) -> i32 {
+pub(crate) fn from_wire<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
-    let action = match request(skb) {
-        ON => match fragment_inwards(skb) {
-            ON => match plan_inwards(skb) {
-                ON => error_inwards(skb),
+    let action = match request::<IS_BARE>(skb) {
+        ON => match fragment_inwards::<IS_BARE>(skb) {
+            ON => match plan_inwards::<IS_BARE>(skb) {
+                ON => error_inwards::<IS_BARE>(skb),
                 action => action,
             },
             action => action,
         },
-        RETURN => returns(skb),
+        RETURN => returns::<IS_BARE>(skb),
         action => heeded(skb, action),
     };
     action::said(skb, action)
@@ -95,49 +95,49 @@ pub(crate) fn from_restricted(skb: *mut __sk_buff) -> i32 {
 /// `from_container` of a port in VLANs.
 #[inline(never)]
 pub(crate) fn from_member(skb: *mut __sk_buff) -> i32 {
-    first(skb, vlan::from_member)
+    first::<FRAMED>(skb, vlan::from_member)
 }
 
 #[inline(never)]
 fn sent(skb: *mut __sk_buff) -> i32 {
-    first(skb, |packet, here, tables| journey::from_container(packet, here, Missing::Drop, tables))
+    first::<FRAMED>(skb, |packet, here, tables| journey::from_container(packet, here, Missing::Drop, tables))
 }
 
 /// What `from_container` makes of a question.
 #[inline(never)]
 pub(crate) fn answer_container(skb: *mut __sk_buff) -> i32 {
-    first(skb, |packet, here, tables| answer::from_container(packet, here, missing(), tables))
+    first::<FRAMED>(skb, |packet, here, tables| answer::from_container(packet, here, missing(), tables))
 }
 
 /// What `from_host` makes of one.
 #[inline(never)]
 pub(crate) fn answer_host(skb: *mut __sk_buff) -> i32 {
-    first(skb, answer::from_host)
+    first::<FRAMED>(skb, answer::from_host)
 }
 
 #[inline(never)]
-fn request(skb: *mut __sk_buff) -> i32 {
-    first(skb, journey::from_wire)
+fn request<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+    first::<IS_BARE>(skb, journey::from_wire)
 }
 
 #[inline(never)]
 fn reply(skb: *mut __sk_buff) -> i32 {
-    first(skb, journey::from_mapped)
+    first::<FRAMED>(skb, journey::from_mapped)
 }
 
 #[inline(never)]
-fn fragment_inwards(skb: *mut __sk_buff) -> i32 {
-    if_any(skb, fragments::from_wire)
+fn fragment_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+    if_any::<IS_BARE>(skb, fragments::from_wire)
 }
 
 #[inline(never)]
 fn fragment_outwards(skb: *mut __sk_buff) -> i32 {
-    if_any(skb, fragments::from_mapped)
+    if_any::<FRAMED>(skb, fragments::from_mapped)
 }
 
 #[inline(never)]
-fn returns(skb: *mut __sk_buff) -> i32 {
-    first(skb, masquerade::returns)
+fn returns<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+    first::<IS_BARE>(skb, masquerade::returns)
 }
 
 #[inline(never)]
@@ -163,28 +163,31 @@ fn begun(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn plan_inwards(skb: *mut __sk_buff) -> i32 {
-    planned(skb, errors::plan_from_wire)
+fn plan_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+    planned::<IS_BARE>(skb, errors::plan_from_wire)
 }
 
 #[inline(never)]
 fn plan_outwards(skb: *mut __sk_buff) -> i32 {
-    planned(skb, errors::plan_from_mapped)
+    planned::<FRAMED>(skb, errors::plan_from_mapped)
 }
 
 #[inline(never)]
-fn error_inwards(skb: *mut __sk_buff) -> i32 {
-    done(skb, errors::from_wire)
+fn error_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+    done::<IS_BARE>(skb, errors::from_wire)
 }
 
 #[inline(never)]
 fn error_outwards(skb: *mut __sk_buff) -> i32 {
-    done(skb, |packet, _, tables, plan| errors::from_mapped(packet, tables, plan))
+    done::<FRAMED>(skb, |packet, _, tables, plan| errors::from_mapped(packet, tables, plan))
 }
 
 #[inline(always)]
-fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables) -> Verdict) -> i32 {
-    let mut packet = Skb::new(TcContext::new(skb));
+fn first<const IS_BARE: bool>(
+    skb: *mut __sk_buff,
+    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables) -> Verdict,
+) -> i32 {
+    let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote | PassReason::MayAsk) => ON,
@@ -196,8 +199,11 @@ fn first(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables)
 
 /// On, where a journey is for other packets.
 #[inline(always)]
-fn if_any(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables) -> Option<Verdict>) -> i32 {
-    let mut packet = Skb::new(TcContext::new(skb));
+fn if_any<const IS_BARE: bool>(
+    skb: *mut __sk_buff,
+    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables) -> Option<Verdict>,
+) -> i32 {
+    let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     match journey(&mut packet, here, &tables) {
         None => ON,
@@ -206,11 +212,11 @@ fn if_any(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables
 }
 
 #[inline(always)]
-fn planned(
+fn planned<const IS_BARE: bool>(
     skb: *mut __sk_buff,
-    journey: impl FnOnce(&mut Skb, u32, &KernelTables, &mut Plan) -> Option<Verdict>,
+    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables, &mut Plan) -> Option<Verdict>,
 ) -> i32 {
-    let mut packet = Skb::new(TcContext::new(skb));
+    let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     // An array has the entry; the verifier wants to see it.
     let Some(plan) = PLANS.get_ptr_mut(0) else { return TC_ACT_UNSPEC };
@@ -222,8 +228,11 @@ fn planned(
 }
 
 #[inline(always)]
-fn done(skb: *mut __sk_buff, journey: impl FnOnce(&mut Skb, u32, &KernelTables, &Plan) -> Verdict) -> i32 {
-    let mut packet = Skb::new(TcContext::new(skb));
+fn done<const IS_BARE: bool>(
+    skb: *mut __sk_buff,
+    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables, &Plan) -> Verdict,
+) -> i32 {
+    let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     let Some(plan) = PLANS.get_ptr(0) else { return TC_ACT_UNSPEC };
     // SAFETY: as in `planned`, which has written it.

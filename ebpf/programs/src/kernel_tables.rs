@@ -42,7 +42,7 @@ pub(crate) struct KernelTables {
 
 impl KernelTables {
     #[inline(always)]
-    pub(crate) fn new(packet: &Skb) -> Self {
+    pub(crate) fn new<const IS_BARE: bool>(packet: &Skb<IS_BARE>) -> Self {
         Self { skb: packet.raw() }
     }
 

@@ -24,7 +24,7 @@ use aya_ebpf::programs::{TcContext, XdpContext};
 use dataplane::port::Missing;
 use dataplane::{PassReason, Verdict, guard, journey, vlan};
 
-use crate::context::Skb;
+use crate::context::{BARE, FRAMED, Skb};
 use crate::kernel_tables::KernelTables;
 
 /// For which ports these programs are: 0 open, 1 restricted, 2 in VLANs. All but the open ones are shut while their entry
@@ -97,7 +97,13 @@ pub(crate) fn from_host(ctx: TcContext) -> i32 {
 /// tc ingress of an uplink, or of a bridge device.
 #[classifier]
 pub(crate) fn from_wire(ctx: TcContext) -> i32 {
-    halves::from_wire(ctx.skb.skb)
+    halves::from_wire::<FRAMED>(ctx.skb.skb)
+}
+
+/// tc ingress of an uplink without a link layer, whose packets have no Ethernet header.
+#[classifier]
+pub(crate) fn from_tunnel(ctx: TcContext) -> i32 {
+    halves::from_wire::<BARE>(ctx.skb.skb)
 }
 
 /// tc ingress of the host end of a VLAN interface.

@@ -9,13 +9,16 @@ use crate::packet::{Readable, Tag};
 /// Tags that are looked behind.
 pub const MAX_TAGS: usize = 2;
 
-/// The header as it stands in the frame; `ether_type` in network order.
+/// The header as it stands in the frame.
 #[repr(C)]
-#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
-struct Header {
-    destination: Mac,
-    source: Mac,
-    ether_type: u16,
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
+pub struct EthernetHeader {
+    /// To whom.
+    pub destination: Mac,
+    /// From whom.
+    pub source: Mac,
+    /// What follows, in network order.
+    pub ether_type: u16,
 }
 
 /// A tag as it stands in the frame, behind the type that announced it; both in network order.
@@ -80,8 +83,8 @@ pub fn outermost<P: Readable>(packet: &P, frame: &Frame) -> Option<Tag> {
     if frame.tag.is_some() || frame.inline_tags == 0 {
         return frame.tag;
     }
-    let header: Header = packet.load(0)?;
-    let tag: TagHeader = packet.load(size_of::<Header>() as u32)?;
+    let header: EthernetHeader = packet.load(0)?;
+    let tag: TagHeader = packet.load(size_of::<EthernetHeader>() as u32)?;
     let tci = u16::from_be(tag.tci);
     let service = EtherType(u16::from_be(header.ether_type)) == EtherType::SERVICE_VLAN;
     Some(if service { Tag::service(tci) } else { Tag::customer(tci) })
@@ -93,14 +96,14 @@ pub fn outermost<P: Readable>(packet: &P, frame: &Frame) -> Option<Tag> {
 /// [`Unreadable::Truncated`] for a frame that ends inside the header or inside a tag.
 #[inline(always)]
 pub fn frame<P: Readable>(packet: &P) -> Result<Frame, Unreadable> {
-    let header: Header = packet.load(0).ok_or(Unreadable::Truncated)?;
+    let header = packet.ethernet().ok_or(Unreadable::Truncated)?;
     let mut frame = Frame {
         destination: header.destination,
         source: header.source,
         ether_type: EtherType(u16::from_be(header.ether_type)),
         tag: packet.tag(),
         inline_tags: 0,
-        payload: size_of::<Header>() as u32,
+        payload: size_of::<EthernetHeader>() as u32,
     };
     for _ in 0..MAX_TAGS {
         if !frame.ether_type.is_tag() {

@@ -20,7 +20,7 @@ mod tuple;
 
 pub use arp::{Arp, ArpOperation, arp};
 pub use echo::{ICMP_CHECKSUM, IDENTIFIER};
-pub use ethernet::{EtherType, Frame, MAX_TAGS, frame, outermost};
+pub use ethernet::{EtherType, EthernetHeader, Frame, MAX_TAGS, frame, outermost};
 pub use flow::{FlowOf, flow};
 pub use fragment::{LaterFragment, identification, later_fragment};
 pub use ip::{Fragment, Ip, Protocol};

@@ -1,6 +1,6 @@
 //! rewrite: a packet becomes another one, all edits at once.
 //!
-//! Whatever may refuse has been asked before: here nothing fails, and from here a packet goes to no one's stack but its
+//! Whatever may refuse has been asked before, the Ethernet addresses are written ([`crate::deliver::address`]): here nothing fails, and from here a packet goes to no one's stack but its
 //! receiver's.
 
 use crate::abi::translation::TupleKey;
@@ -24,23 +24,13 @@ pub(super) type V4 = [u16; 10];
 /// Half words of an IPv6 header.
 pub(super) type V6 = [u16; 20];
 
-/// Gives the packet with its IP header at `header` the addresses and ports of `becomes`, one hop less, and `macs`; none
-/// where whoever sends it on writes them.
+/// Gives the packet with its IP header at `header` the addresses and ports of `becomes`, and one hop less.
 #[inline(always)]
-pub fn rewrite<P: Packet>(
-    packet: &mut P,
-    header: u32,
-    segment: &Segment,
-    becomes: &TupleKey,
-    macs: Option<Macs>,
-) {
+pub fn rewrite<P: Packet>(packet: &mut P, header: u32, segment: &Segment, becomes: &TupleKey) {
     let Segment { ip, key, checksum, .. } = *segment;
     let ports = Change::NONE
         .port(key.source_port, becomes.source_port)
         .port(key.destination_port, becomes.destination_port);
-    if let Some(Macs { destination, source }) = macs {
-        packet.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
-    }
     let Readdressed { addresses, header: rest, alone } =
         readdress(packet, header, &ip, (becomes.source, becomes.destination));
     let is_echo = ip.protocol.is_icmp();

@@ -19,6 +19,7 @@ const REDIRECT: i32 = 23;
 const CHANGE_TYPE: i32 = 32;
 const PULL_DATA: i32 = 39;
 const CHECKSUM_UPDATE: i32 = 40;
+const CHANGE_HEAD: i32 = 43;
 const FIB_LOOKUP: i32 = 69;
 const FIND_UDP_SOCKET: i32 = 85;
 const RELEASE_SOCKET: i32 = 86;
@@ -104,6 +105,10 @@ pub(crate) fn call(
         }
         CHANGE_TYPE => {
             socket_buffer::change_type(&mut machine.memory, two as u32);
+            0
+        }
+        CHANGE_HEAD => {
+            socket_buffer::push_head(&mut machine.memory, two as u32 as usize);
             0
         }
         PULL_DATA => {

@@ -6,6 +6,7 @@ const BYTES: usize = 192;
 const LENGTH: usize = 0;
 const PACKET_TYPE: usize = 4;
 const MARK: usize = 8;
+const PROTOCOL: usize = 16;
 const VLAN_PRESENT: usize = 20;
 const VLAN_TCI: usize = 24;
 const VLAN_PROTOCOL: usize = 28;
@@ -24,8 +25,10 @@ const TAGGED: usize = 18;
 /// A frame, and what the kernel keeps beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketBuffer {
-    /// The frame, from its Ethernet header on.
+    /// The frame, from its Ethernet header on, if its interface has such headers.
     pub frame: Vec<u8>,
+    /// What it carries, as an Ethernet header says it, in network order.
+    pub protocol: u16,
     /// So many of its bytes are in one piece; the rest is read after `bpf_skb_pull_data` only.
     pub linear: usize,
     /// The interface that the program runs on.
@@ -51,6 +54,7 @@ impl SocketBuffer {
         for (at, value) in [
             (PACKET_TYPE, self.packet_type),
             (MARK, self.mark),
+            (PROTOCOL, self.protocol.into()),
             (INGRESS_IFINDEX, self.ingress_ifindex),
             (IFINDEX, self.ifindex),
             (SEGMENT_SIZE, self.segment_size),
@@ -71,6 +75,7 @@ impl SocketBuffer {
             ingress_ifindex: get(context, INGRESS_IFINDEX),
             packet_type: get(context, PACKET_TYPE),
             mark: get(context, MARK),
+            protocol: get(context, PROTOCOL) as u16,
             segment_size: get(context, SEGMENT_SIZE),
             tag: tag(memory),
         }
@@ -80,6 +85,13 @@ impl SocketBuffer {
 /// `bpf_skb_pull_data`.
 pub(crate) fn pull(memory: &mut Memory, bytes: usize) {
     memory.linear = memory.linear.max(bytes.min(memory.frame.len()));
+    refresh(memory);
+}
+
+/// `bpf_skb_change_head`: zeros in front.
+pub(crate) fn push_head(memory: &mut Memory, bytes: usize) {
+    memory.frame.splice(..0, vec![0; bytes]);
+    memory.linear += bytes;
     refresh(memory);
 }
 

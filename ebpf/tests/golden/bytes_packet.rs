@@ -1,12 +1,19 @@
 //! A frame in memory as a [`Packet`].
 
+use dataplane::address::Mac;
 use dataplane::packet::{Header, Mending, NoRoom, Packet, Readable, Tag};
+use dataplane::parse::EthernetHeader;
 use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
+
+/// Bytes of an Ethernet header.
+const HEADER: usize = 14;
 
 #[derive(Clone, Debug, Default)]
 pub struct BytesPacket {
     pub bytes: Vec<u8>,
+    /// Of a packet without an Ethernet header: what that would say it is, in host order.
+    pub bare: Option<u16>,
     pub tag: Option<Tag>,
     pub segment_size: u32,
     /// The interface that it came in by; 0 for none.
@@ -31,6 +38,34 @@ impl BytesPacket {
         Self { bytes: bytes.to_vec(), readable: bytes.len(), ..Self::default() }
     }
 
+    /// How many bytes of an Ethernet header it lacks.
+    fn lacks(&self) -> usize {
+        if self.bare.is_some() { HEADER } else { 0 }
+    }
+
+    /// The same packet as an interface without a link layer has it; one that is too short is of no type.
+    #[must_use]
+    pub fn bared(mut self) -> Self {
+        if self.bare.is_none() {
+            let ether_type = self.bytes.get(12..HEADER).and_then(<[u8]>::first_chunk).copied();
+            self.bare = Some(ether_type.map_or(0, u16::from_be_bytes));
+            self.bytes.drain(..HEADER.min(self.bytes.len()));
+            self.readable = self.readable.saturating_sub(HEADER);
+        }
+        self
+    }
+
+    /// The same packet as a frame between these two.
+    #[must_use]
+    pub fn framed(mut self, destination: [u8; 6], source: [u8; 6]) -> Self {
+        if let Some(ether_type) = self.bare.take() {
+            let header = [&destination[..], &source, &ether_type.to_be_bytes()].concat();
+            self.bytes.splice(..0, header);
+            self.readable += HEADER;
+        }
+        self
+    }
+
     /// Takes the first tag out of the bytes.
     fn take_out(&mut self) -> Result<Option<Tag>, NoRoom> {
         let tag = Tag::among(&self.bytes)?;
@@ -43,8 +78,14 @@ impl BytesPacket {
 }
 
 impl Readable for BytesPacket {
+    fn ethernet(&self) -> Option<EthernetHeader> {
+        let (destination, source) = (Mac::default(), Mac::default());
+        let made_up = |is: u16| EthernetHeader { destination, source, ether_type: is.to_be() };
+        self.bare.map(made_up).or_else(|| self.load(0))
+    }
+
     fn length(&self) -> u32 {
-        self.bytes.len() as u32
+        (self.bytes.len() + self.lacks()) as u32
     }
 
     fn tag(&self) -> Option<Tag> {
@@ -54,7 +95,8 @@ impl Readable for BytesPacket {
     fn load<T: Header>(&self, offset: u32) -> Option<T> {
         const { T::FITS };
         let readable = &self.bytes[..self.readable.min(self.bytes.len())];
-        T::read_from_prefix(readable.get(offset as usize..)?).ok().map(|(header, _)| header)
+        let at = (offset as usize).checked_sub(self.lacks())?;
+        T::read_from_prefix(readable.get(at..)?).ok().map(|(header, _)| header)
     }
 }
 
@@ -69,18 +111,26 @@ impl Packet for BytesPacket {
 
     fn linearize(&mut self, bytes: u32) -> bool {
         self.linearized += 1;
-        self.readable = self.readable.max((bytes as usize).min(self.bytes.len()));
+        let bytes = bytes as usize - self.lacks();
+        self.readable = self.readable.max(bytes.min(self.bytes.len()));
         true
     }
 
     fn is_for_this_host(&self) -> bool {
-        self.bytes.get(..6) == Some(&self.host)
+        self.bare.is_some() || self.bytes.get(..6) == Some(&self.host)
+    }
+
+    fn address(&mut self, destination: Mac, source: Mac) -> bool {
+        let framed = std::mem::take(self).framed(destination.octets(), source.octets());
+        *self = framed;
+        self.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+        true
     }
 
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
         let mut header: T = self.load(offset).expect("what is edited was loaded before");
         edit(&mut header);
-        let at = offset as usize;
+        let at = offset as usize - self.lacks();
         self.bytes[at..at + size_of::<T>()].copy_from_slice(header.as_bytes());
     }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
-//! state: gso 1448, tag 5, judged, checked, linear 14, from beta    (optional) what the frame has beside its bytes
+//! state: gso 1448, tag 5, judged, checked, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
+//!                                  has no Ethernet header, which would say that it is this
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
@@ -43,6 +44,7 @@ pub enum Entry {
     FromHost,
     FromMapped,
     FromWire,
+    FromTunnel,
     /// `from_container` of the programs for ports in VLANs.
     FromMember,
     ToMember,
@@ -56,12 +58,13 @@ pub enum Entry {
 }
 
 impl Entry {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
         Self::FromMapped,
         Self::FromWire,
+        Self::FromTunnel,
         Self::FromMember,
         Self::ToMember,
         Self::FromVlan,
@@ -80,6 +83,7 @@ impl Entry {
             Self::FromHost => "from_host",
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
+            Self::FromTunnel => "from_tunnel",
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
@@ -96,7 +100,7 @@ impl Entry {
             (Self::FromMember | Self::ToMember, _) => 2,
             // These are no port's, or say nothing of a missing entry.
             (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
-            (Self::FromHost | Self::FromMapped | Self::FromWire, _) => 0,
+            (Self::FromHost | Self::FromMapped | Self::FromWire | Self::FromTunnel, _) => 0,
             (Self::GuardFrom | Self::GuardTo, _) => 1,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
@@ -124,7 +128,7 @@ impl Entry {
             Self::ToContainer => journey::to_container(packet, here, missing, tables),
             Self::FromHost => answer::whole_from_host(packet, here, tables),
             Self::FromMapped => errors::whole_from_mapped(packet, here, tables),
-            Self::FromWire => errors::whole_from_wire(packet, here, tables),
+            Self::FromWire | Self::FromTunnel => errors::whole_from_wire(packet, here, tables),
             Self::FromMember => vlan::from_member(packet, here, tables),
             Self::ToMember => vlan::to_member(packet, here, tables),
             Self::FromVlan => vlan::from_interface(packet, here, tables),
@@ -289,6 +293,9 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["from", place] => packet.origin = world::ifindex(place),
             ["judged"] => packet.judged = true,
             ["checked"] => packet.checked = true,
+            ["bare", ether_type] => {
+                packet.bare = Some(u16::from_str_radix(ether_type, 16).expect("a type"));
+            }
             _ => panic!("{name}: no state {item}"),
         }
     }

@@ -13,6 +13,14 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Host,
     },
     Fault {
+        name: "container-takes-it-for-its-own",
+        file: "ebpf/src/deliver.rs",
+        find: "packet.address(macs.destination, macs.source)",
+        replace: "packet.address(macs.source, macs.destination)",
+        why: "nothing that comes by a host port would be for its container",
+        judge: Judge::Host,
+    },
+    Fault {
         name: "packet-type-kept",
         file: "ebpf/src/deliver.rs",
         find: "    packet.become_own();\n",

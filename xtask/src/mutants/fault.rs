@@ -24,6 +24,8 @@ pub(super) enum Judge {
     Host,
     /// Those that load the programs; for faults that only the kernel's side has.
     Loaded,
+    /// Those that run the programs step by step; for what no test run in the kernel can be given.
+    Stepped,
 }
 
 impl Fault {

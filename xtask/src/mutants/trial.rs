@@ -63,6 +63,10 @@ pub(super) fn judge(scratch: &Scratch, tools: &Tools, judge: Judge) -> Result<Ou
             build::programs(scratch.root(), tools, process::quietly)?;
             &["--package", "shunt-agent", "--test", "parity"]
         }
+        Judge::Stepped => {
+            build::programs(scratch.root(), tools, process::quietly)?;
+            &["--package", "stepper"]
+        }
     };
     // A fault that does not compile proves nothing.
     process::quietly(cargo_test(scratch, tests).args(["--quiet", "--no-run"]))?;

@@ -96,9 +96,10 @@ fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
 }
 
 fn socket_buffer(packet: &BytesPacket, here: u32) -> SocketBuffer {
-    let is_ours = packet.bytes.get(..6) == Some(&world::mac(here));
+    let is_ours = packet.bare.is_some() || packet.bytes.get(..6) == Some(&world::mac(here));
     SocketBuffer {
         frame: packet.bytes.clone(),
+        protocol: packet.bare.map_or(0, u16::to_be),
         linear: packet.readable,
         ifindex: here,
         ingress_ifindex: packet.origin,
