@@ -138,6 +138,26 @@ fn a_declared_tunnel_leads_into_a_limited_container() {
 }
 
 #[test]
+fn a_tunnel_outlives_the_agent_as_a_way_in_and_is_none_without_host_ports() {
+    let mut stage = Stage::new();
+    let there = stage.lab.namespace("there").unwrap();
+    let _tunnel = Tunnel::dig(stage.node.namespace(), &there, "tun0", false);
+    stage.add("one", &[mapping(8080, 7000, "tcp")]);
+    address_ends(&stage, &there, "tun0");
+    let _echo = stage.echo(0, 7000);
+    let mut talk = stage.open(&there, Protocol::Tcp, HERE[0], 8080);
+    talk.chat(20, 1000).unwrap();
+    stage.node.agent_mut().kill().unwrap();
+    talk.chat(20, 1000).unwrap();
+    stage.node.restart_agent().unwrap();
+    assert_eq!(tunnels(&stage), ["tun0"]);
+    talk.chat(20, 1000).unwrap();
+    let sandbox = stage.sandboxes.remove(0);
+    sandbox.delete(&stage.node, &stage.network).unwrap();
+    stage.wait_until("no host port, no program", |_| tunnels(&stage).is_empty());
+}
+
+#[test]
 fn pieces_and_errors_cross_a_tunnel() {
     let mut stage = Stage::new();
     let there = stage.lab.namespace("there").unwrap();
