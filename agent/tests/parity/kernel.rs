@@ -48,9 +48,6 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 /// The bit of one that a restricted port's program has checked.
 const CHECKED: u32 = 0x0800_0000;
 
-/// A test run has frames only: the bytes of an Ethernet header that bare packets have there.
-const FRAME: u32 = 14;
-
 /// The programs and their maps.
 pub(crate) struct Kernel {
     ebpf: Ebpf,
@@ -164,23 +161,17 @@ pub(crate) fn boot_time() -> u64 {
 impl Kernel {
     /// One that only writes its decisions down.
     pub(crate) fn load(restricted: u32) -> Self {
-        Self::load_with(restricted, 0, FRAME)
+        Self::load_at_level(restricted, 0)
     }
 
     /// One that says them, too.
     pub(crate) fn talkative(restricted: u32) -> Self {
-        Self::load_with(restricted, u8::MAX, FRAME)
+        Self::load_at_level(restricted, u8::MAX)
     }
 
-    /// One whose bare packets are bare, which no test run makes.
-    pub(crate) fn in_earnest() -> Self {
-        Self::load_with(0, 0, 0)
-    }
-
-    fn load_with(restricted: u32, level: u8, bare_bytes: u32) -> Self {
+    fn load_at_level(restricted: u32, level: u8) -> Self {
         let mut loader = loader();
         loader.override_global("RESTRICTED", &restricted, true);
-        loader.override_global("BARE_BYTES", &bare_bytes, true);
         loader.override_global(aya_log::LEVEL, &level, true);
         let ebpf = loader.load_file(object("shunt-decisions.o")).expect("the debug build loads");
         Self { ebpf, loaded: BTreeSet::new() }
@@ -268,6 +259,8 @@ impl Kernel {
 
     /// Runs one packet through a program on the interface `here`.
     pub(crate) fn run(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Run {
+        // A test run has frames only.
+        let program = if program == "from_tunnel" { "tested_tunnel" } else { program };
         self.ensure_loaded(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];

@@ -56,7 +56,7 @@ fn the_debug_build_says_every_decision_as_it_writes_it_down() {
 
 #[test]
 fn an_agent_can_load_the_debug_build_for_bare_packets_too() {
-    Kernel::in_earnest().ensure_loaded("from_tunnel");
+    Kernel::load(0).ensure_loaded("from_tunnel");
 }
 
 #[test]

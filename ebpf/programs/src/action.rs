@@ -12,7 +12,7 @@ use crate::neighbor;
 /// The redirect helpers only note the target; the kernel acts on it after the program, and drops silently what it
 /// cannot deliver. What can be checked has been checked by then.
 #[inline(always)]
-pub(crate) fn take<const IS_BARE: bool>(packet: &Skb<IS_BARE>, verdict: Verdict) -> i32 {
+pub(crate) fn take<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict) -> i32 {
     said(packet.raw(), take_silently(packet, verdict))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn said(skb: *mut __sk_buff, action: i32) -> i32 {
 
 /// The same for a function of a program, which says it itself when the function has returned.
 #[inline(always)]
-pub(crate) fn take_silently<const IS_BARE: bool>(packet: &Skb<IS_BARE>, verdict: Verdict) -> i32 {
+pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict) -> i32 {
     #[cfg(feature = "decisions")]
     crate::decisions::record(packet, &verdict);
     #[cfg(not(feature = "decisions"))]

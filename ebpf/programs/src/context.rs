@@ -50,21 +50,19 @@ fn bounded(offset: u32) -> usize {
 }
 
 /// Of the const parameter of [`Skb`]: frames, and packets that come in without an Ethernet header.
-pub(crate) const FRAMED: bool = false;
-pub(crate) const BARE: bool = true;
+pub(crate) const FRAMED: u8 = 0;
+pub(crate) const BARE: u8 = 1;
+
+/// A bare packet of a test run: `BPF_PROG_TEST_RUN` makes frames only, so there is a header, which is not looked at.
+#[cfg(feature = "decisions")]
+pub(crate) const TESTED: u8 = 2;
 
 /// Bytes of an Ethernet header, and where in it the type is.
 const ETHERNET_BYTES: u32 = 14;
 const ETHER_TYPE: u32 = 12;
 
-/// How many bytes of an Ethernet header a bare packet has, which is none. In a test run it has all: `BPF_PROG_TEST_RUN` makes frames
-/// only.
-#[cfg(feature = "decisions")]
-#[unsafe(no_mangle)]
-static BARE_BYTES: aya_ebpf::Global<u32> = aya_ebpf::Global::new(0);
-
 /// A frame in the kernel, or a bare packet.
-pub(crate) struct Skb<const IS_BARE: bool = FRAMED> {
+pub(crate) struct Skb<const KIND: u8 = FRAMED> {
     ctx: TcContext,
     /// The bytes of an Ethernet header that are not there: of a bare packet, until it is given one.
     lacks: u32,
@@ -82,13 +80,13 @@ impl Skb {
     }
 }
 
-impl<const IS_BARE: bool> Skb<IS_BARE> {
+impl<const KIND: u8> Skb<KIND> {
     /// The packet of either kind.
     #[inline(always)]
     pub(crate) fn of(ctx: TcContext) -> Self {
         Self {
             ctx,
-            lacks: if IS_BARE { lacking() } else { 0 },
+            lacks: if KIND == BARE { ETHERNET_BYTES } else { 0 },
             own: false,
             #[cfg(feature = "decisions")]
             copies: 0,
@@ -100,7 +98,7 @@ impl<const IS_BARE: bool> Skb<IS_BARE> {
     /// Where an offset of the frame is in what is there of it; beyond everything where that is not there.
     #[inline(always)]
     fn place(&self, offset: u32) -> u32 {
-        if IS_BARE { offset.wrapping_sub(self.lacks) } else { offset }
+        if KIND != FRAMED { offset.wrapping_sub(self.lacks) } else { offset }
     }
 
     /// What it carries, in network order.
@@ -157,21 +155,10 @@ impl<const IS_BARE: bool> Skb<IS_BARE> {
     }
 }
 
-/// What a bare packet lacks.
-#[inline(always)]
-fn lacking() -> u32 {
-    #[cfg(feature = "decisions")]
-    {
-        ETHERNET_BYTES - BARE_BYTES.load()
-    }
-    #[cfg(not(feature = "decisions"))]
-    ETHERNET_BYTES
-}
-
-impl<const IS_BARE: bool> Readable for Skb<IS_BARE> {
+impl<const KIND: u8> Readable for Skb<KIND> {
     #[inline(always)]
     fn ethernet(&self) -> Option<EthernetHeader> {
-        if IS_BARE {
+        if KIND != FRAMED {
             let (destination, source) = (Mac::default(), Mac::default());
             return Some(EthernetHeader { destination, source, ether_type: self.protocol() });
         }
@@ -180,7 +167,7 @@ impl<const IS_BARE: bool> Readable for Skb<IS_BARE> {
 
     #[inline(always)]
     fn length(&self) -> u32 {
-        self.ctx.len() + if IS_BARE { self.lacks } else { 0 }
+        self.ctx.len() + if KIND != FRAMED { self.lacks } else { 0 }
     }
 
     #[inline(always)]
@@ -203,7 +190,7 @@ impl<const IS_BARE: bool> Readable for Skb<IS_BARE> {
             return None;
         }
         // Verifier: the compiler compares the offset of the frame and adds that of the bare packet.
-        let start = self.ctx.data() + if IS_BARE { bounded(offset) } else { offset as usize };
+        let start = self.ctx.data() + if KIND != FRAMED { bounded(offset) } else { offset as usize };
         if start + size_of::<T>() > self.ctx.data_end() {
             return None;
         }
@@ -213,7 +200,7 @@ impl<const IS_BARE: bool> Readable for Skb<IS_BARE> {
     }
 }
 
-impl<const IS_BARE: bool> Packet for Skb<IS_BARE> {
+impl<const KIND: u8> Packet for Skb<KIND> {
     #[inline(always)]
     fn segment_size(&self) -> u32 {
         // SAFETY: as in `ifindex`.
@@ -256,7 +243,7 @@ impl<const IS_BARE: bool> Packet for Skb<IS_BARE> {
 
     #[inline(always)]
     fn address(&mut self, destination: Mac, source: Mac) -> bool {
-        if IS_BARE {
+        if KIND != FRAMED {
             if self.lacks != 0 {
                 // SAFETY: the context is the program's own. Every pointer into the packet is invalid afterwards, as in `pop_tag`.
                 if unsafe { bpf_skb_change_head(self.ctx.skb.skb, ETHERNET_BYTES, 0) } != 0 {

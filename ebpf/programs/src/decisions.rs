@@ -17,7 +17,7 @@ static DECISIONS: Array<Decision> = Array::with_max_entries(1, 0);
 
 /// Writes down a decision.
 #[inline(always)]
-pub(crate) fn record<const IS_BARE: bool>(packet: &Skb<IS_BARE>, verdict: &Verdict) {
+pub(crate) fn record<const KIND: u8>(packet: &Skb<KIND>, verdict: &Verdict) {
     let Some(decision) = DECISIONS.get_ptr_mut(0) else {
         return;
     };

@@ -26,17 +26,17 @@ const RETURN: i32 = i32::MIN + 2;
 
 /// `from_wire`, and `from_tunnel`.
 #[inline(always)]
-pub(crate) fn from_wire<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
+pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
     PortsNote::clear(skb);
-    let action = match request::<IS_BARE>(skb) {
-        ON => match fragment_inwards::<IS_BARE>(skb) {
-            ON => match plan_inwards::<IS_BARE>(skb) {
-                ON => error_inwards::<IS_BARE>(skb),
+    let action = match request::<KIND>(skb) {
+        ON => match fragment_inwards::<KIND>(skb) {
+            ON => match plan_inwards::<KIND>(skb) {
+                ON => error_inwards::<KIND>(skb),
                 action => action,
             },
             action => action,
         },
-        RETURN => returns::<IS_BARE>(skb),
+        RETURN => returns::<KIND>(skb),
         action => heeded(skb, action),
     };
     action::said(skb, action)
@@ -116,8 +116,8 @@ pub(crate) fn answer_host(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn request<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
-    first::<IS_BARE>(skb, journey::from_wire)
+fn request<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    first::<KIND>(skb, journey::from_wire)
 }
 
 #[inline(never)]
@@ -126,8 +126,8 @@ fn reply(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn fragment_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
-    if_any::<IS_BARE>(skb, fragments::from_wire)
+fn fragment_inwards<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    if_any::<KIND>(skb, fragments::from_wire)
 }
 
 #[inline(never)]
@@ -136,8 +136,8 @@ fn fragment_outwards(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn returns<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
-    first::<IS_BARE>(skb, masquerade::returns)
+fn returns<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    first::<KIND>(skb, masquerade::returns)
 }
 
 #[inline(never)]
@@ -163,8 +163,8 @@ fn begun(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn plan_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
-    planned::<IS_BARE>(skb, errors::plan_from_wire)
+fn plan_inwards<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    planned::<KIND>(skb, errors::plan_from_wire)
 }
 
 #[inline(never)]
@@ -173,8 +173,8 @@ fn plan_outwards(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn error_inwards<const IS_BARE: bool>(skb: *mut __sk_buff) -> i32 {
-    done::<IS_BARE>(skb, errors::from_wire)
+fn error_inwards<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    done::<KIND>(skb, errors::from_wire)
 }
 
 #[inline(never)]
@@ -183,9 +183,9 @@ fn error_outwards(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(always)]
-fn first<const IS_BARE: bool>(
+fn first<const KIND: u8>(
     skb: *mut __sk_buff,
-    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables) -> Verdict,
+    journey: impl FnOnce(&mut Skb<KIND>, u32, &KernelTables) -> Verdict,
 ) -> i32 {
     let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
@@ -199,9 +199,9 @@ fn first<const IS_BARE: bool>(
 
 /// On, where a journey is for other packets.
 #[inline(always)]
-fn if_any<const IS_BARE: bool>(
+fn if_any<const KIND: u8>(
     skb: *mut __sk_buff,
-    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables) -> Option<Verdict>,
+    journey: impl FnOnce(&mut Skb<KIND>, u32, &KernelTables) -> Option<Verdict>,
 ) -> i32 {
     let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
@@ -212,9 +212,9 @@ fn if_any<const IS_BARE: bool>(
 }
 
 #[inline(always)]
-fn planned<const IS_BARE: bool>(
+fn planned<const KIND: u8>(
     skb: *mut __sk_buff,
-    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables, &mut Plan) -> Option<Verdict>,
+    journey: impl FnOnce(&mut Skb<KIND>, u32, &KernelTables, &mut Plan) -> Option<Verdict>,
 ) -> i32 {
     let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
@@ -228,9 +228,9 @@ fn planned<const IS_BARE: bool>(
 }
 
 #[inline(always)]
-fn done<const IS_BARE: bool>(
+fn done<const KIND: u8>(
     skb: *mut __sk_buff,
-    journey: impl FnOnce(&mut Skb<IS_BARE>, u32, &KernelTables, &Plan) -> Verdict,
+    journey: impl FnOnce(&mut Skb<KIND>, u32, &KernelTables, &Plan) -> Verdict,
 ) -> i32 {
     let mut packet = Skb::of(TcContext::new(skb));
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));

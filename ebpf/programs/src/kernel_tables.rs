@@ -42,7 +42,7 @@ pub(crate) struct KernelTables {
 
 impl KernelTables {
     #[inline(always)]
-    pub(crate) fn new<const IS_BARE: bool>(packet: &Skb<IS_BARE>) -> Self {
+    pub(crate) fn new<const KIND: u8>(packet: &Skb<KIND>) -> Self {
         Self { skb: packet.raw() }
     }
 

@@ -106,6 +106,13 @@ pub(crate) fn from_tunnel(ctx: TcContext) -> i32 {
     halves::from_wire::<BARE>(ctx.skb.skb)
 }
 
+/// The same, for a test run.
+#[cfg(feature = "decisions")]
+#[classifier]
+pub(crate) fn tested_tunnel(ctx: TcContext) -> i32 {
+    halves::from_wire::<{ context::TESTED }>(ctx.skb.skb)
+}
+
 /// tc ingress of the host end of a VLAN interface.
 #[classifier]
 pub(crate) fn from_vlan(ctx: TcContext) -> i32 {
