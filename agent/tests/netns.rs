@@ -75,6 +75,8 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[path = "netns/uncut.rs"]
+mod uncut;
 #[path = "netns/unwritable.rs"]
 mod unwritable;
 #[path = "netns/uplinks.rs"]

@@ -46,10 +46,14 @@ mod stage;
 mod stranded;
 #[path = "portmap/strays.rs"]
 mod strays;
+#[path = "portmap/too_big.rs"]
+mod too_big;
 #[path = "portmap/tunnel.rs"]
 mod tunnel;
 #[path = "portmap/tunnelled.rs"]
 mod tunnelled;
+#[path = "netns/uncut.rs"]
+mod uncut;
 #[path = "portmap/unmapped.rs"]
 mod unmapped;
 #[path = "portmap/updated.rs"]

@@ -280,11 +280,11 @@ pub struct DropKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Decision {
-    /// 0 pass, 1 drop, 2 deliver to the peer, 3 deliver through the port, 4 flooded (`Verdict::code`).
+    /// `Verdict::code`'s: 0 pass, 1 drop, 5 flooded, 8 dropped and told its sender, all else a way of delivery.
     pub verdict: u32,
     /// The interface that it goes to; 0 for pass and drop, the number of copies where it was flooded.
     pub target: u32,
-    /// `PassReason` or `DropReason`; 0 for a delivery.
+    /// `PassReason` or `DropReason`; 0 where the packet itself goes on.
     pub reason: u32,
     /// Whether the packet was made this host's own (`PACKET_HOST`) before it was redirected.
     pub unicast: u32,

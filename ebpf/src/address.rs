@@ -205,6 +205,15 @@ impl Address {
         first == 0xff
     }
 
+    /// Whether an error may be sent there: one host may have it, so it is neither nobody's nor a group's, everybody's, reserved or the
+    /// loopback's (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
+    #[inline(always)]
+    pub const fn may_be_told(self) -> bool {
+        let [first, _, _, _] = self.0[3].to_ne_bytes();
+        let is_reserved = self.is_v4() && first & 0xf0 == 0xf0;
+        !(self.is_unspecified() || self.is_loopback() || self.is_group() || is_reserved)
+    }
+
     /// Whether it holds on one link only (`fe80::/10`, RFC 4291 section 2.4).
     #[inline(always)]
     pub const fn is_link_local(self) -> bool {

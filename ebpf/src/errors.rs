@@ -18,6 +18,7 @@ use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
 use crate::{
     Tables, count, deliver, find, fragments, guard, isolate, journey, mapped, masquerade, parse, share,
+    too_big,
 };
 
 /// What is to become of an error, and where it goes.
@@ -157,15 +158,21 @@ pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Plan
     Verdict::Deliver(Delivery { ifindex, slot: NO_SLOT, way: Way::Neighbor(next_hop) })
 }
 
-/// The whole of the program `from_wire`: the journey of that name, that of fragments, this one, and what returns to masqueraded
-/// connections.
+/// The whole of the program `from_wire`: the journey of that name, that of fragments, this one, what returns to masqueraded
+/// connections, and the word to whoever sent too large a packet.
 pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let mut plan = Plan::default();
-    match journey::from_wire(packet, here, tables) {
-        Verdict::Pass(PassReason::MayQuote) => fragments::from_wire(packet, here, tables)
-            .or_else(|| plan_from_wire(packet, here, tables, &mut plan))
-            .unwrap_or_else(|| from_wire(packet, here, tables, &plan)),
+    let verdict = match journey::from_wire(packet, here, tables) {
+        Verdict::Pass(PassReason::MayQuote) => {
+            return fragments::from_wire(packet, here, tables)
+                .or_else(|| plan_from_wire(packet, here, tables, &mut plan))
+                .unwrap_or_else(|| from_wire(packet, here, tables, &plan));
+        }
         Verdict::Pass(PassReason::MayReturn) => masquerade::returns(packet, here, tables),
+        verdict => verdict,
+    };
+    match verdict {
+        Verdict::Drop(DropReason::TooBig) => too_big::tell(packet, here, tables),
         verdict => verdict,
     }
 }

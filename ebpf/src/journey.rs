@@ -10,6 +10,7 @@
 //! | [`crate::fragments`] | behind the same two | later fragments | the way of their first one, or the kernel's |
 //! | [`crate::errors`] | behind those | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
+//! | [`crate::too_big`] | behind [`from_wire`] and [`crate::masquerade::returns`] | what a container's link has no room for | the word to its sender, or none |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
 use crate::abi::{PORT_SHARED, Port};
@@ -22,7 +23,7 @@ use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::{
     Tables, admit, answer, count, deliver, find, fragments, guard, isolate, mapped, masquerade, notice,
-    parse, path, police, port, reach, translate, vouch,
+    parse, path, police, port, reach, too_big, translate, vouch,
 };
 
 /// A frame that a container sent, at the host end `here` of its veth.
@@ -111,7 +112,7 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;
     translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
-    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    deliver::fits(packet, &station).map_err(|_| too_big::refused(packet, &station))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     deliver::address(packet, macs)?;
     rewrite(packet, frame.payload, &segment, &becomes);

@@ -32,6 +32,7 @@ pub mod port;
 pub mod reach;
 pub mod share;
 pub mod tables;
+pub mod too_big;
 pub mod translate;
 pub mod verdict;
 pub mod vlan;

@@ -15,7 +15,7 @@ use crate::translate::outgoing;
 use crate::translate::request::OUTSIDE;
 use crate::translate::rewrite::rewrite;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, count, deliver, find, fragments, mapped, parse, path, share};
+use crate::{Tables, count, deliver, find, fragments, mapped, parse, path, share, too_big};
 
 /// What is to become of a connection's first packet, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,7 +157,7 @@ fn inwards<P: Packet, T: Tables>(
     let (station, macs) = find::holder(&becomes, holder, tables)?;
     follow(&segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
-    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    deliver::fits(packet, &station).map_err(|_| too_big::refused(packet, &station))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     share::with_node(packet, segment.ip.protocol, here);
     deliver::address(packet, macs)?;

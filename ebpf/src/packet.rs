@@ -18,6 +18,11 @@ pub trait Header: FromBytes + Immutable + KnownLayout + Copy {
 
 impl<T: FromBytes + Immutable + KnownLayout + Copy> Header for T {}
 
+/// A piece of what is quoted.
+pub type Piece = [u16; 8];
+/// Its bytes.
+pub const PIECE_BYTES: u32 = size_of::<Piece>() as u32;
+
 /// The least bytes of a frame that the kernel takes a tag out of (`VLAN_ETH_HLEN`).
 const TAGGED: usize = 18;
 
@@ -168,6 +173,18 @@ pub trait Packet: Readable + Sized {
     fn forget(&self, number: u32) -> u32 {
         number
     }
+
+    /// Leaves a number for the program's next function.
+    fn leave_note(&mut self, number: u32);
+
+    /// The number that was left.
+    fn note(&self) -> u32;
+
+    /// Makes the frame one that quotes it: its Ethernet header, room for others up to `above`, and behind these the first `pieces` of
+    /// what was behind its Ethernet header; says what the quotation adds to a checksum. It was longer than that by `past` at least, and
+    /// none of its headers began `past` bytes in, or further. None where the kernel cannot; then it is to be dropped, whatever it has
+    /// become. Everything loaded before has moved.
+    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change>;
 
     /// Says what has changed in the frame that no checksum in it makes up for: the device may have summed it
     /// (`CHECKSUM_COMPLETE`).

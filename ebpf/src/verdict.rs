@@ -39,6 +39,8 @@ pub enum Way {
     Wire,
     /// In by a host end (`BPF_F_INGRESS`), as if its container had sent it.
     Into,
+    /// Out of an interface, to whoever sent it, as the word that it was too big: the packet itself was dropped.
+    Back,
 }
 
 /// A stage's word that the journey is over before delivery.
@@ -73,6 +75,9 @@ impl Verdict {
             Self::Deliver(Delivery { ifindex, way: Way::Neighbor(_), .. }) => (4, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Wire, .. }) => (6, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Into, .. }) => (7, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Back, .. }) => {
+                (8, ifindex, DropReason::TooBig as u32)
+            }
         }
     }
 }

@@ -166,6 +166,12 @@ proptest! {
         let verdict = entry.travel(&mut packet, here, Missing::Pass, &MemoryTables::of_world());
         if let Verdict::Pass(_) | Verdict::Drop(_) = verdict {
             prop_assert_eq!((packet.bytes, packet.tag), (before.bytes, before.tag), "{:?} {:?}", entry, verdict);
+        } else if let Verdict::Deliver(Delivery { way: Way::Back, .. }) = verdict {
+            // Whatever was sent, an error is short, goes to its sender, and quotes it as it was.
+            prop_assert!(packet.bytes.len() < before.bytes.len());
+            prop_assert_eq!(&packet.bytes[..6], &before.bytes[6..12]);
+            let quoted = if before.bytes[12] == 8 { 42 } else { 62 };
+            prop_assert!(before.bytes[14..].starts_with(&packet.bytes[quoted..]));
         }
     }
 

@@ -11,6 +11,7 @@ mod judging_faults;
 mod masquerading_faults;
 mod program_faults;
 mod reading_faults;
+mod refusing_faults;
 mod scratch;
 mod translating_faults;
 mod trial;
@@ -27,13 +28,14 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 9] = [
+const FAULTS: [&[Fault]; 10] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
     masquerading_faults::FAULTS,
+    refusing_faults::FAULTS,
     vlan_faults::FAULTS,
     interface_faults::FAULTS,
     program_faults::FAULTS,

@@ -10,7 +10,7 @@ use dataplane::abi::vlan::VID_ANY;
 use dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
 use dataplane::address::Mac;
 use dataplane::packet::Packet as _;
-use dataplane::{Delivery, PassReason, Verdict};
+use dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
@@ -239,6 +239,8 @@ impl Walk {
     fn explanation(self, verdict: &Verdict) -> Explanation {
         let name = |ifindex: &u32| self.names.get(ifindex).cloned().unwrap_or_else(|| ifindex.to_string());
         let to = match verdict {
+            // What goes there is no longer the packet.
+            Verdict::Deliver(Delivery { way: Way::Back, .. }) => Vec::new(),
             Verdict::Deliver(Delivery { ifindex, .. }) => vec![name(ifindex)],
             Verdict::Flooded(_) => self.frame.copies.iter().map(name).collect(),
             Verdict::Pass(_) | Verdict::Drop(_) => Vec::new(),
@@ -248,6 +250,7 @@ impl Walk {
             reason: match verdict {
                 Verdict::Pass(reason) => reason.name(),
                 Verdict::Drop(reason) => reason.name(),
+                Verdict::Deliver(Delivery { way: Way::Back, .. }) => DropReason::TooBig.name(),
                 Verdict::Deliver(_) | Verdict::Flooded(_) => "",
             }
             .to_owned(),

@@ -37,22 +37,12 @@ impl Said {
         let mut numbers = text.split(' ').map(|number| number.parse::<u32>().ok());
         let mut next = || numbers.next().flatten();
         let (ifindex, code, target, number) = (next()?, next()?, next()?, next()?);
-        let (verdict, stage, reason) = match code {
-            0 => {
-                let reason = PassReason::from_number(number)?;
-                ("pass", reason.stage(), reason.name())
-            }
-            1 => {
-                let reason = DropReason::from_number(number)?;
-                ("drop", reason.stage(), reason.name())
-            }
-            2 => ("peer", "", ""),
-            3 => ("port", "", ""),
-            4 => ("neighbor", "", ""),
-            5 => ("flood", "", ""),
-            6 => ("wire", "", ""),
-            7 => ("into", "", ""),
-            _ => return None,
+        let verdict = ["pass", "drop", "peer", "port", "neighbor", "flood", "wire", "into", "back"]
+            .get(code as usize)?;
+        let (stage, reason) = match code {
+            0 => PassReason::from_number(number).map(|reason| (reason.stage(), reason.name()))?,
+            1 | 8 => DropReason::from_number(number).map(|reason| (reason.stage(), reason.name()))?,
+            _ => ("", ""),
         };
         Some(Self { ifindex, verdict, target, stage, reason })
     }

@@ -1,12 +1,14 @@
 //! A frame in memory as a [`Packet`], as the kernel would hand it to a program.
 
 use dataplane::address::Mac;
-use dataplane::packet::{Header, Mending, NoRoom, Packet, Readable, Tag};
+use dataplane::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
 
 /// Where the first tag is in a frame's bytes.
 const TAG: std::ops::Range<usize> = 12..16;
+
+const ETHERNET_BYTES: usize = 14;
 
 /// A frame, with what the kernel knows of it beside its bytes.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct Frame {
     host: Mac,
     judged: bool,
     checked: bool,
+    /// What one function tells the next.
+    note: u32,
     /// Where copies went.
     pub copies: Vec<u32>,
     /// Whether the node's own stack gets one, too.
@@ -28,16 +32,9 @@ impl Frame {
     /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
     /// out of its bytes (`skb_vlan_untag`).
     pub fn new(bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
-        let mut frame = Self {
-            bytes,
-            tag: None,
-            origin,
-            host,
-            judged: false,
-            checked: false,
-            copies: Vec::new(),
-            is_nodes_too: false,
-        };
+        let (judged, checked, note, copies) = (false, false, 0, Vec::new());
+        let mut frame =
+            Self { bytes, tag: None, origin, host, judged, checked, note, copies, is_nodes_too: false };
         frame.tag = frame.take_out().ok().flatten();
         frame
     }
@@ -103,6 +100,28 @@ impl Packet for Frame {
     /// As for a packet with a complete checksum, which is what comes by a wire.
     fn mend(&mut self, mending: Mending) {
         self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
+    }
+
+    fn leave_note(&mut self, number: u32) {
+        self.note = number;
+    }
+
+    fn note(&self) -> u32 {
+        self.note
+    }
+
+    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
+        let above = above as usize;
+        let quoted = ETHERNET_BYTES..ETHERNET_BYTES + (pieces * PIECE_BYTES) as usize;
+        if self.bytes.len() < above + quoted.len() + past as usize {
+            return None;
+        }
+        let quotation = self.bytes[quoted].to_vec();
+        self.bytes.truncate(ETHERNET_BYTES);
+        self.bytes.resize(above, 0xee);
+        self.bytes.extend(&quotation);
+        let halves = quotation.chunks_exact(2).map(|half| [u16::from_ne_bytes([half[0], half[1]])]);
+        Some(halves.fold(Change::NONE, Change::halves))
     }
 
     /// No device has summed it.

@@ -11,10 +11,10 @@ pub mod live_tables;
 pub mod lookup_error;
 pub mod sketch;
 
-use dataplane::packet::Readable;
+use dataplane::packet::{Packet as _, Readable as _};
 use dataplane::parse::{self, Network};
 use dataplane::port::Missing;
-use dataplane::{Delivery, Verdict, Way, answer, errors, guard, journey, vlan};
+use dataplane::{Delivery, DropReason, Verdict, Way, answer, errors, guard, journey, vlan};
 use shunt_agent_api::StageReport;
 
 use self::frame::Frame;
@@ -110,6 +110,10 @@ fn end(verdict: &Verdict, packet: &Frame, tables: &LiveTables<'_>) -> End {
                 Way::Neighbor(_) => format!("out of {name}, to the next hop"),
                 Way::Wire => format!("out of {name}, tagged"),
                 Way::Into => format!("in by {name}"),
+                Way::Back => {
+                    let reason = DropReason::TooBig.name();
+                    format!("{reason}; its sender is told of {} bytes, out of {name}", packet.note())
+                }
             };
             ("deliver", if packet.is_nodes_too { text + ", and to the node" } else { text })
         }
@@ -124,9 +128,10 @@ fn end(verdict: &Verdict, packet: &Frame, tables: &LiveTables<'_>) -> End {
 /// A verdict as reports have it.
 pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
+        // What goes back is not the packet.
+        Verdict::Deliver(Delivery { way: Way::Back, .. }) | Verdict::Drop(_) => "drop",
         Verdict::Deliver(_) => "deliver",
         Verdict::Pass(_) => "pass",
-        Verdict::Drop(_) => "drop",
         Verdict::Flooded(_) => "flood",
     }
 }

@@ -4,12 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{setsockopt, sockopt::SetStruct};
-use nix::{libc, setsockopt_impl};
+use nix::libc;
 use serde_json::json;
 use shunt_lab::{Namespace, Sandbox, patience, uninterrupted};
 
 use crate::stage::Stage;
+use crate::uncut::never_cut;
 
 /// Bytes that a packet may have on the small link.
 const SMALL: &str = "1280";
@@ -25,23 +25,6 @@ fn stage() -> (Stage, Sandbox) {
     let small = Sandbox::start(&stage.lab, &stage.node, &other.with("mtu", json!(1280)), "small").unwrap();
     stage.node.settle().unwrap();
     (stage, small)
-}
-
-/// What becomes of packets that are larger than their path takes, of either version.
-#[derive(Clone, Copy)]
-struct CutV4;
-setsockopt_impl!(CutV4, libc::SOL_IP, libc::IP_MTU_DISCOVER, i32, SetStruct<i32>);
-#[derive(Clone, Copy)]
-struct CutV6;
-setsockopt_impl!(CutV6, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, i32, SetStruct<i32>);
-
-/// What is too large is an error, and never cut.
-fn never_cut(socket: &UdpSocket) {
-    if socket.local_addr().unwrap().is_ipv4() {
-        setsockopt(socket, CutV4, &libc::IP_PMTUDISC_DO).unwrap();
-    } else {
-        setsockopt(socket, CutV6, &libc::IPV6_PMTUDISC_DO).unwrap();
-    }
 }
 
 fn path(from: &Namespace, to: &str) -> String {

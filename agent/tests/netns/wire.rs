@@ -113,12 +113,29 @@ impl Wire {
         std::iter::from_fn(|| self.receive_by(MsgFlags::MSG_DONTWAIT)).collect()
     }
 
+    /// Waits for a frame that `is_it`, and says whether its checksums are there: a device is to make up for none.
+    pub(crate) fn is_summed(&self, is_it: impl Fn(&[u8]) -> bool) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < patience(PATIENCE) {
+            match self.receive_with_status(MsgFlags::empty()) {
+                Some((frame, status)) if is_it(&frame) => return status & libc::TP_STATUS_CSUMNOTREADY == 0,
+                _ => {}
+            }
+        }
+        panic!("the frame did not come");
+    }
+
     /// One frame; none if none comes for a moment.
     fn receive(&self) -> Option<Vec<u8>> {
         self.receive_by(MsgFlags::empty())
     }
 
     fn receive_by(&self, flags: MsgFlags) -> Option<Vec<u8>> {
+        self.receive_with_status(flags).map(|(frame, _)| frame)
+    }
+
+    /// The same, and what the kernel says of it (`TP_STATUS_…`).
+    fn receive_with_status(&self, flags: MsgFlags) -> Option<(Vec<u8>, u32)> {
         let mut bytes = [0; 10_240];
         let mut control = cmsg_space!([u8; 64]);
         let mut parts = [IoSliceMut::new(&mut bytes)];
@@ -128,16 +145,17 @@ impl Wire {
         if message.address?.ifindex() != self.link.ifindex() {
             return None;
         }
-        let tag = message.cmsgs().ok()?.find_map(|control| match control {
-            ControlMessageOwned::Unknown(UnknownCmsg { data_bytes, .. }) => tag_of(&data_bytes),
+        let auxdata = message.cmsgs().ok()?.find_map(|control| match control {
+            ControlMessageOwned::Unknown(UnknownCmsg { data_bytes, .. }) => Some(data_bytes),
             _ => None,
         });
+        let auxdata = auxdata.unwrap_or_default();
         let length = message.bytes;
         let mut frame = bytes[..length].to_vec();
-        if let Some(tag) = tag {
+        if let Some(tag) = tag_of(&auxdata) {
             frame.splice(12..12, tag);
         }
-        Some(frame)
+        Some((frame, auxdata.first_chunk().copied().map_or(0, u32::from_ne_bytes)))
     }
 }
 

@@ -53,3 +53,30 @@ fn a_packet_from_outside_to_a_host_port_is_explained_as_it_fares() {
     let flows = stage.node.agent().ask("flows").unwrap();
     assert!(flows.as_array().unwrap().iter().all(|flow| flow["sport"] != 50_000), "{flows}");
 }
+
+#[test]
+fn a_packet_that_is_too_large_is_explained_with_what_its_sender_is_told() {
+    let mut stage = Stage::new();
+    stage.network = stage.network.with("mtu", serde_json::json!(1400));
+    stage.add("one", &[mapping(8053, 7000, "udp")]);
+    let (wire, node) = (Wire::tap(&stage.outside, "eth0"), Wire::tap(stage.node.namespace(), "up0"));
+    for (name, from) in NODE.map(address).into_iter().zip(OUTSIDE.map(address)) {
+        let behind = udp([50_000, 8053], &[7; 1400]);
+        let sent = framed(node.mac(), wire.mac(), &packet(UDP, from, name, 64, behind));
+        let explained = explain(&stage, &sent);
+        assert_eq!(
+            (&explained["verdict"], &explained["reason"]),
+            (&"drop".into(), &"too_big".into()),
+            "{explained}"
+        );
+        assert!(explained["to"].is_null(), "it goes nowhere: {explained}");
+        let detail = end(&explained)["detail"].as_str().unwrap();
+        assert!(detail.contains("its sender is told of 1400 bytes, out of up0"), "{explained}");
+        // And what is told is what is said.
+        wire.at_hand();
+        wire.send(&sent);
+        let said = explained["packet"].as_str().unwrap();
+        let hex = |frame: &[u8]| frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        wire.until(|frame| hex(frame) == said);
+    }
+}

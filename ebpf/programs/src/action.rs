@@ -46,7 +46,7 @@ pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict
             neighbor::redirect(ifindex, next_hop)
         }
         // SAFETY: as above.
-        Verdict::Deliver(Delivery { ifindex, way: Way::Wire, .. }) => unsafe {
+        Verdict::Deliver(Delivery { ifindex, way: Way::Wire | Way::Back, .. }) => unsafe {
             bpf_redirect(ifindex, 0) as i32
         },
         // SAFETY: as above.

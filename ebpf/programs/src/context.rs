@@ -15,6 +15,7 @@ use dataplane::translate::checksum::Change;
 use dataplane::translate::ports_mending::PortsMending;
 use zerocopy::IntoBytes;
 
+use crate::enclosing;
 use crate::ports_note::PortsNote;
 
 /// `PACKET_HOST` of `linux/if_packet.h`.
@@ -264,16 +265,9 @@ impl<const KIND: u8> Packet for Skb<KIND> {
     fn store<T: Header + IntoBytes>(&mut self, offset: u32, header: &T) -> bool {
         const { T::FITS };
         let (from, bytes) = ((&raw const *header).cast(), size_of::<T>() as u32);
+        let (at, flags) = (self.place(offset), u64::from(BPF_F_RECOMPUTE_CSUM));
         // SAFETY: the context is the program's own, and `from` points to as many bytes, all of them written.
-        unsafe {
-            bpf_skb_store_bytes(
-                self.ctx.skb.skb,
-                self.place(offset),
-                from,
-                bytes,
-                u64::from(BPF_F_RECOMPUTE_CSUM),
-            ) == 0
-        }
+        unsafe { bpf_skb_store_bytes(self.ctx.skb.skb, at, from, bytes, flags) == 0 }
     }
 
     #[inline(always)]
@@ -309,6 +303,22 @@ impl<const KIND: u8> Packet for Skb<KIND> {
     #[inline(always)]
     fn mend_ports(&mut self, mending: PortsMending) {
         PortsNote::leave(self.ctx.skb.skb, mending);
+    }
+
+    /// By the same word, of which nothing is to be forgotten any more.
+    #[inline(always)]
+    fn leave_note(&mut self, number: u32) {
+        self.forget(number);
+    }
+
+    fn note(&self) -> u32 {
+        // SAFETY: as in `forget`.
+        unsafe { (*self.ctx.skb.skb).cb[FORGOTTEN] }
+    }
+
+    #[inline(always)]
+    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
+        enclosing::enclose(self.ctx.skb.skb, above, pieces, past)
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use aya_ebpf::programs::TcContext;
 use dataplane::errors::{self, Plan};
 use dataplane::packet::Packet as _;
 use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict, answer, fragments, journey, masquerade, vlan};
+use dataplane::{DropReason, PassReason, Verdict, answer, fragments, journey, masquerade, too_big, vlan};
 
 use crate::action;
 use crate::context::{FRAMED, Skb};
@@ -23,6 +23,9 @@ const ON: i32 = i32::MIN;
 /// The same, of one that leaves it to those for masqueraded connections.
 const BEGIN: i32 = i32::MIN + 1;
 const RETURN: i32 = i32::MIN + 2;
+
+/// The same, of one that has dropped a packet for its size: its sender is told.
+const BIG: i32 = i32::MIN + 3;
 
 /// `from_wire`, and `from_tunnel`.
 #[inline(always)]
@@ -39,6 +42,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         RETURN => returns::<KIND>(skb),
         action => heeded(skb, action),
     };
+    let action = if KIND == FRAMED && action == BIG { refuse(skb) } else { action };
     action::said(skb, action)
 }
 
@@ -117,7 +121,7 @@ pub(crate) fn answer_host(skb: *mut __sk_buff) -> i32 {
 
 #[inline(never)]
 fn request<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
-    first::<KIND>(skb, journey::from_wire)
+    arrived::<KIND>(skb, journey::from_wire)
 }
 
 #[inline(never)]
@@ -137,7 +141,12 @@ fn fragment_outwards(skb: *mut __sk_buff) -> i32 {
 
 #[inline(never)]
 fn returns<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
-    first::<KIND>(skb, masquerade::returns)
+    arrived::<KIND>(skb, masquerade::returns)
+}
+
+#[inline(never)]
+fn refuse(skb: *mut __sk_buff) -> i32 {
+    first::<FRAMED>(skb, too_big::tell)
 }
 
 #[inline(never)]
@@ -192,7 +201,23 @@ fn first<const KIND: u8>(
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote | PassReason::MayAsk) => ON,
         Verdict::Pass(PassReason::MayBegin) => BEGIN,
+        verdict => action::take_silently(&packet, verdict),
+    }
+}
+
+/// The same of what came from outside.
+#[inline(always)]
+fn arrived<const KIND: u8>(
+    skb: *mut __sk_buff,
+    journey: impl FnOnce(&mut Skb<KIND>, u32, &KernelTables) -> Verdict,
+) -> i32 {
+    let mut packet = Skb::of(TcContext::new(skb));
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    match journey(&mut packet, here, &tables) {
+        Verdict::Pass(PassReason::MayQuote) => ON,
         Verdict::Pass(PassReason::MayReturn) => RETURN,
+        // A bare packet does not say which station it came from.
+        Verdict::Drop(DropReason::TooBig) if KIND == FRAMED => BIG,
         verdict => action::take_silently(&packet, verdict),
     }
 }

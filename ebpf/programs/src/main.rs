@@ -8,6 +8,7 @@ mod action;
 mod context;
 #[cfg(feature = "decisions")]
 mod decisions;
+mod enclosing;
 mod halves;
 mod kernel_tables;
 mod looping;

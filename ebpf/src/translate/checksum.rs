@@ -30,6 +30,12 @@ impl Change {
         self.word(a, e).word(b, f).word(c, g).word(d, h)
     }
 
+    /// What a sum of 32 bits adds, such as the kernel's helpers make.
+    #[inline(always)]
+    pub const fn sum(sum: u32) -> Self {
+        Self(sum as u64)
+    }
+
     /// And a port.
     #[inline(always)]
     #[must_use]
@@ -42,6 +48,13 @@ impl Change {
     #[must_use]
     pub const fn half(self, old: u16, new: u16) -> Self {
         Self(self.0 + !old as u64 + new as u64)
+    }
+
+    /// And half words that were not there.
+    #[inline(always)]
+    #[must_use]
+    pub fn halves<const N: usize>(self, new: [u16; N]) -> Self {
+        new.into_iter().fold(self, |sum, half| sum.half(0, half))
     }
 
     #[inline(always)]
@@ -70,6 +83,12 @@ impl Change {
         let thrice = (twice & 0xffff) + (twice >> 16);
         ((thrice & 0xffff) + (thrice >> 16)) as u16
     }
+}
+
+/// The checksum of what has all been added.
+#[inline(always)]
+pub const fn whole(added: Change) -> u16 {
+    updated(!0, added)
 }
 
 /// A complete checksum after a change (RFC 1624, equation 3).

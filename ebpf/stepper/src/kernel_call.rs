@@ -16,10 +16,14 @@ const CLONE_REDIRECT: i32 = 13;
 const VLAN_PUSH: i32 = 18;
 const VLAN_POP: i32 = 19;
 const REDIRECT: i32 = 23;
+const LOAD_BYTES: i32 = 26;
+const CHECKSUM_DIFFERENCE: i32 = 28;
 const CHANGE_TYPE: i32 = 32;
+const CHANGE_TAIL: i32 = 38;
 const PULL_DATA: i32 = 39;
 const CHECKSUM_UPDATE: i32 = 40;
 const CHANGE_HEAD: i32 = 43;
+const ADJUST_ROOM: i32 = 50;
 const FIB_LOOKUP: i32 = 69;
 const FIND_UDP_SOCKET: i32 = 85;
 const RELEASE_SOCKET: i32 = 86;
@@ -31,6 +35,9 @@ pub(crate) const LOOP: i32 = 181;
 
 /// Of `bpf_redirect`'s flags: in by the interface, not out of it.
 const BPF_F_INGRESS: u64 = 1;
+
+/// Of `bpf_skb_adjust_room`'s places: right behind the Ethernet header.
+const BPF_ADJ_ROOM_MAC: u64 = 1;
 
 /// What the redirecting helpers return.
 const TC_ACT_REDIRECT: i64 = 7;
@@ -84,7 +91,28 @@ pub(crate) fn call(
             machine.memory.bytes_mut(FRAME + (two & 0xffff_ffff), bytes.len())?.copy_from_slice(&bytes);
             0
         }
+        LOAD_BYTES => {
+            let bytes = socket_buffer::read(&machine.memory, two as u32 as usize, four as usize)?.to_vec();
+            machine.memory.bytes_mut(three, bytes.len())?.copy_from_slice(&bytes);
+            0
+        }
+        CHANGE_TAIL => {
+            socket_buffer::change_tail(&mut machine.memory, two as u32 as usize);
+            0
+        }
+        // Behind the Ethernet header, and never more of it.
+        ADJUST_ROOM if (two as i32) < 0 && three == BPF_ADJ_ROOM_MAC => {
+            socket_buffer::take_room(&mut machine.memory, (two as i32).unsigned_abs() as usize)?;
+            0
+        }
         L4_CHECKSUM_REPLACE => replace_checksum(machine, two, three, four, five)?,
+        // Of what is new only: the sum of its half words, onto another one.
+        CHECKSUM_DIFFERENCE if two == 0 => {
+            let halves = machine.memory.bytes(three, four as usize)?.chunks_exact(2);
+            let sum: u64 = halves.map(|half| u64::from(u16::from_ne_bytes([half[0], half[1]]))).sum();
+            let sum = sum + (five & 0xffff_ffff);
+            ((sum & 0xffff_ffff) + (sum >> 32)) as i64
+        }
         // Of what the device has summed; no frame here comes from a device.
         CHECKSUM_UPDATE => 0,
         CLONE_REDIRECT => {

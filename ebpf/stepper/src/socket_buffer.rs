@@ -1,5 +1,6 @@
 //! `struct __sk_buff` (`linux/bpf.h`) around a frame.
 
+use crate::fault::Fault;
 use crate::memory::{FRAME, Memory};
 
 const BYTES: usize = 192;
@@ -18,6 +19,8 @@ const SEGMENT_SIZE: usize = 176;
 
 /// Where a tag that is in the frame itself stands.
 const TAG: std::ops::Range<usize> = 12..16;
+
+const ETHERNET_BYTES: usize = 14;
 
 /// The least bytes of a frame that a tag is taken out of (`VLAN_ETH_HLEN`).
 const TAGGED: usize = 18;
@@ -93,6 +96,31 @@ pub(crate) fn push_head(memory: &mut Memory, bytes: usize) {
     memory.frame.splice(..0, vec![0; bytes]);
     memory.linear += bytes;
     refresh(memory);
+}
+
+/// `bpf_skb_load_bytes`, which reads what is not in one piece, too.
+pub(crate) fn read(memory: &Memory, offset: usize, length: usize) -> Result<&[u8], Fault> {
+    let outside = Fault::OutOfBounds { address: FRAME + offset as u64, length };
+    memory.frame.get(offset..).and_then(|rest| rest.get(..length)).ok_or(outside)
+}
+
+/// `bpf_skb_change_tail`, which puts all of the frame into one piece.
+pub(crate) fn change_tail(memory: &mut Memory, bytes: usize) {
+    memory.frame.resize(bytes, 0);
+    memory.linear = bytes;
+    refresh(memory);
+}
+
+/// `bpf_skb_adjust_room` that takes bytes away behind the Ethernet header, of a frame in one piece.
+pub(crate) fn take_room(memory: &mut Memory, bytes: usize) -> Result<(), Fault> {
+    let gone = ETHERNET_BYTES..ETHERNET_BYTES + bytes;
+    if gone.end > memory.linear {
+        return Err(Fault::OutOfBounds { address: FRAME + gone.start as u64, length: bytes });
+    }
+    memory.frame.drain(gone);
+    memory.linear -= bytes;
+    refresh(memory);
+    Ok(())
 }
 
 /// `bpf_skb_change_type`.

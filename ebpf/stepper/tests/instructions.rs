@@ -34,7 +34,7 @@ fn expected(case: &Case) -> (u32, Option<Redirect>) {
         2 => (TC_ACT_REDIRECT, Some(Redirect::Peer(target))),
         3 => (TC_ACT_REDIRECT, Some(Redirect::Port(target))),
         4 => (TC_ACT_REDIRECT, Some(Redirect::Neighbor(target))),
-        6 => (TC_ACT_REDIRECT, Some(Redirect::Port(target))),
+        6 | 8 => (TC_ACT_REDIRECT, Some(Redirect::Port(target))),
         7 => (TC_ACT_REDIRECT, Some(Redirect::Into(target))),
         _ => (TC_ACT_SHOT, None),
     }

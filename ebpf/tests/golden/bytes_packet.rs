@@ -1,7 +1,7 @@
 //! A frame in memory as a [`Packet`].
 
 use dataplane::address::Mac;
-use dataplane::packet::{Header, Mending, NoRoom, Packet, Readable, Tag};
+use dataplane::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use dataplane::parse::EthernetHeader;
 use dataplane::translate::checksum::Change;
 use zerocopy::IntoBytes;
@@ -29,6 +29,8 @@ pub struct BytesPacket {
     pub copied_in: Option<Vec<u8>>,
     /// The address of the interface that it came in by.
     pub host: [u8; 6],
+    /// What one function of a program tells the next.
+    pub note: u32,
     /// How often `linearize` was asked for.
     pub linearized: u32,
 }
@@ -137,6 +139,28 @@ impl Packet for BytesPacket {
     /// As for a packet with a complete checksum.
     fn mend(&mut self, mending: Mending) {
         self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
+    }
+
+    fn leave_note(&mut self, number: u32) {
+        self.note = number;
+    }
+
+    fn note(&self) -> u32 {
+        self.note
+    }
+
+    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
+        let above = above as usize;
+        let quoted = HEADER..HEADER + (pieces * PIECE_BYTES) as usize;
+        let least = above + quoted.len() + past as usize;
+        assert!(least <= self.bytes.len(), "{least} bytes are to be taken from {}", self.bytes.len());
+        let quotation = self.bytes[quoted].to_vec();
+        self.bytes.truncate(HEADER);
+        self.bytes.resize(above, 0xee);
+        self.bytes.extend(&quotation);
+        self.readable = self.bytes.len();
+        let halves = quotation.chunks_exact(2).map(|half| [u16::from_ne_bytes([half[0], half[1]])]);
+        Some(halves.fold(Change::NONE, Change::halves))
     }
 
     fn tell_sum(&mut self, _change: Change) {}

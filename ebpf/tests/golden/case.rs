@@ -6,7 +6,8 @@
 //! state: gso 1448, tag 5, judged, checked, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
 //!                                  has no Ethernet header, which would say that it is this
 //! missing: drop                    (optional) the program is one for restricted ports
-//! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`
+//! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`, or
+//!                                  `told REASON NAME`: dropped, and become the word to its sender, out of there
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
 //! copies: red2 trunk:10            (optional) where copies go in their order, and with which tags
 //! counts: alpha.from_fast beta.to_fast
@@ -274,9 +275,14 @@ fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
         ["into", place] => (7, world::ifindex(place), 0),
         ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
         ["flood", copies] => (5, copies.parse().expect("how many copies"), 0),
-        ["drop", reason] => (1, 0, number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
+        ["drop", reason] => (1, 0, dropped(reason)),
+        ["told", reason, place] => (8, world::ifindex(place), dropped(reason)),
         _ => panic!("{name}: expects what? {words:?}"),
     }
+}
+
+fn dropped(reason: &str) -> u32 {
+    number(DropReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)
 }
 
 fn number(mut reasons: impl Iterator<Item = (&'static str, u32)>, wanted: &str) -> u32 {

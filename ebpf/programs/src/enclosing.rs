@@ -1,0 +1,41 @@
+//! A frame becomes one that quotes it.
+
+use aya_ebpf::bindings::bpf_adj_room_mode::BPF_ADJ_ROOM_MAC;
+use aya_ebpf::bindings::{__sk_buff, BPF_F_INVALIDATE_HASH};
+use aya_ebpf::helpers::generated::{
+    bpf_csum_diff, bpf_skb_adjust_room, bpf_skb_change_tail, bpf_skb_load_bytes, bpf_skb_store_bytes,
+};
+use dataplane::packet::{PIECE_BYTES, Piece};
+use dataplane::translate::checksum::Change;
+
+const ETHERNET_BYTES: u32 = 14;
+
+/// See [`dataplane::Packet::enclose`]; of a frame, and not of a bare packet.
+///
+/// Cut at the end, then behind the Ethernet header, where nothing is left by then that is quoted. Where a device was to sum the
+/// frame from a header on (`CHECKSUM_PARTIAL`), that one is gone by the second cut, and so is the order, which would have the quotation
+/// spoilt (`skb_postpull_rcsum`; Linux 54c3f1a81421).
+#[inline(always)]
+pub(crate) fn enclose(skb: *mut __sk_buff, above: u32, pieces: u32, past: u32) -> Option<Change> {
+    let mut piece: Piece = [0; 8];
+    let bytes: *mut Piece = &raw mut piece;
+    let flags = u64::from(BPF_F_INVALIDATE_HASH);
+    let mut sum = 0;
+    // SAFETY: the context is the program's own, and each pointer is to as many bytes.
+    unsafe {
+        if bpf_skb_change_tail(skb, past + above + pieces * PIECE_BYTES, 0) != 0 {
+            return None;
+        }
+        for at in (0..pieces).map(|number| number * PIECE_BYTES) {
+            let to = past + above + at;
+            if bpf_skb_load_bytes(skb.cast(), ETHERNET_BYTES + at, bytes.cast(), PIECE_BYTES) != 0
+                || bpf_skb_store_bytes(skb, to, bytes.cast(), PIECE_BYTES, flags) != 0
+            {
+                return None;
+            }
+            sum = bpf_csum_diff(core::ptr::null_mut(), 0, bytes.cast(), PIECE_BYTES, sum) as u32;
+        }
+        let cut = bpf_skb_adjust_room(skb, -past.cast_signed(), BPF_ADJ_ROOM_MAC, 0);
+        (cut == 0).then_some(Change::sum(sum))
+    }
+}
