@@ -100,6 +100,19 @@ impl Holders {
         candidates
     }
 
+    /// Removes the second names that lead to no file of an address any more.
+    pub(crate) fn sweep(&self, held: &[(IpAddr, u64)]) {
+        let mut names = self.names();
+        for (address, inode) in held {
+            if names.get(address).is_some_and(|name| name.inode == *inode) {
+                names.remove(address);
+            }
+        }
+        for stale in names.values() {
+            self.forget(&stale.whole);
+        }
+    }
+
     /// Gives the file of an address a second name. One that holds nobody's has none: it may be written yet.
     pub(crate) fn note(&self, address: IpAddr, container: &[u8], file: &Path) {
         let name = self.directory.join(name(address, container));

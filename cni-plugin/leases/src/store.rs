@@ -152,23 +152,33 @@ impl Store {
         let _ = fs::remove_file(self.draft());
     }
 
+    /// Every held address, after removing all that is left of others: drafts, and second names of what host-local freed.
+    pub fn sweep(&self) -> Result<Vec<IpAddr>, Error> {
+        self.tidy();
+        let files = files_in(&self.directory)?;
+        if let Some(holders) = &self.holders {
+            holders.sweep(&files);
+        }
+        Ok(files.into_iter().map(|(address, _)| address).collect())
+    }
+
     fn draft(&self) -> PathBuf {
         self.directory.join("reserving")
     }
 
     /// Frees the address, which `holder` has; fine when it is free.
     pub fn release(&self, address: IpAddr, holder: Record<'_>) -> Result<(), Error> {
-        let path = self.file_of(address);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::at(&self.named.join(address.to_string()))(error));
-            }
-            _ => {}
-        }
+        // The second name goes first: whoever is killed in between leaves a lease as host-local writes it, and no name of
+        // an address that nobody asks about any more.
         if let Some(holders) = &self.holders {
             holders.release(address, holder.container());
         }
-        Ok(())
+        match fs::remove_file(self.file_of(address)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::at(&self.named.join(address.to_string()))(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How an attachment stands to an address.
@@ -295,6 +305,19 @@ mod tests {
         store.release(address, Record::of("c1", "eth0")).unwrap();
         store.release(address, Record::of("c1", "eth0")).unwrap();
         assert_eq!(store.content(address), None);
+    }
+
+    #[test]
+    fn a_release_that_gets_no_further_than_the_file_leaves_no_second_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        let (address, record) = (ip("10.0.0.2"), Record::of("c1", "eth0"));
+        store.reserve(address, record).unwrap();
+        let file = dir.path().join("net/10.0.0.2");
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(store.release(address, record).is_err());
+        assert_eq!(fs::read_dir(dir.path().join(".holders/net")).unwrap().count(), 0);
     }
 
     #[test]

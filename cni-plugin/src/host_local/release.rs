@@ -59,7 +59,7 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
     let valid: HashSet<Record<'_>> =
         valid.iter().map(|(container, ifname)| Record::of(container, ifname)).collect();
     let mut stale = Vec::new();
-    for address in store.addresses()? {
+    for address in store.sweep()? {
         let Some(content) = store.content(address) else { continue };
         let record = Record::parse(&content);
         let is_valid = valid.contains(&record)

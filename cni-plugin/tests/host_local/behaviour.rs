@@ -84,6 +84,25 @@ fn gc_keeps_old_records_of_valid_containers_and_addresses_reserved_by_hand() {
 }
 
 #[test]
+fn gc_leaves_nothing_of_those_that_were_killed_or_freed_by_host_local() {
+    let network = Network::new(json!({"subnet": "10.0.0.0/24"}));
+    for container in ["c1", "c2", "c3"] {
+        network.add(container, "eth0").unwrap();
+    }
+    // host-local's DEL of one, and its DEL and ADD of another; it knows of no second names.
+    fs::remove_file(network.file("10.0.0.3")).unwrap();
+    fs::remove_file(network.file("10.0.0.4")).unwrap();
+    fs::write(network.file("10.0.0.4"), "c4\r\neth0").unwrap();
+    fs::write(network.file("reserving"), "c5").unwrap();
+    network.gc(&[("c1", "eth0")]).unwrap();
+    assert!(!network.file("reserving").exists());
+    let names = fs::read_dir(network.data_dir().join(".holders/net")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["10.0.0.2@c1"]);
+    assert_eq!(network.held().len(), 1);
+}
+
+#[test]
 fn gc_of_one_network_leaves_another_ones_addresses() {
     let network = Network::new(json!({"subnet": "10.0.0.0/24"}));
     network.add("c1", "eth0").unwrap();
