@@ -118,6 +118,12 @@ pub trait Readable {
         self.load(0)
     }
 
+    /// Whether the packet is bare.
+    #[inline(always)]
+    fn is_bare(&self) -> bool {
+        false
+    }
+
     /// Bytes of the frame, Ethernet header included; a GSO packet's all together.
     fn length(&self) -> u32;
 

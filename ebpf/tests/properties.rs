@@ -168,10 +168,12 @@ proptest! {
             prop_assert_eq!((packet.bytes, packet.tag), (before.bytes, before.tag), "{:?} {:?}", entry, verdict);
         } else if let Verdict::Deliver(Delivery { way: Way::Back, .. }) = verdict {
             // Whatever was sent, an error is short, goes to its sender, and quotes it as it was.
-            prop_assert!(packet.bytes.len() < before.bytes.len());
-            prop_assert_eq!(&packet.bytes[..6], &before.bytes[6..12]);
-            let quoted = if before.bytes[12] == 8 { 42 } else { 62 };
-            prop_assert!(before.bytes[14..].starts_with(&packet.bytes[quoted..]));
+            prop_assert_eq!(packet.bare, before.bare);
+            let [said, sent] = [packet, before].map(|packet| packet.framed([0; 6], [0; 6]).bytes);
+            prop_assert!(said.len() < sent.len());
+            prop_assert_eq!(&said[..6], &sent[6..12]);
+            let quoted = if sent[12] == 8 { 42 } else { 62 };
+            prop_assert!(sent[14..].starts_with(&said[quoted..]));
         }
     }
 

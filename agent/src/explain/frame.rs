@@ -22,6 +22,8 @@ pub struct Frame {
     checked: bool,
     /// What one function tells the next.
     note: u32,
+    /// Whether its Ethernet header is made up: it came in by an interface that has none.
+    pub is_bare: bool,
     /// Where copies went.
     pub copies: Vec<u32>,
     /// Whether the node's own stack gets one, too.
@@ -32,9 +34,18 @@ impl Frame {
     /// A frame that comes in by the interface `origin`, which has the address `host`. The kernel takes the outermost tag
     /// out of its bytes (`skb_vlan_untag`).
     pub fn new(bytes: Vec<u8>, origin: u32, host: Mac) -> Self {
-        let (judged, checked, note, copies) = (false, false, 0, Vec::new());
-        let mut frame =
-            Self { bytes, tag: None, origin, host, judged, checked, note, copies, is_nodes_too: false };
+        let mut frame = Self {
+            bytes,
+            tag: None,
+            origin,
+            host,
+            judged: false,
+            checked: false,
+            note: 0,
+            is_bare: false,
+            copies: Vec::new(),
+            is_nodes_too: false,
+        };
         frame.tag = frame.take_out().ok().flatten();
         frame
     }
@@ -48,9 +59,12 @@ impl Frame {
         Ok(tag)
     }
 
-    /// All of it, the tag where it is on the wire.
+    /// All of it that is on the wire, the tag where it is there.
     pub fn on_the_wire(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
+        if self.is_bare {
+            bytes.drain(..ETHERNET_BYTES.min(bytes.len()));
+        }
         if let (Some(tag), true) = (self.tag, bytes.len() >= TAG.start) {
             bytes.splice(TAG.start..TAG.start, tag.bytes());
         }
@@ -59,6 +73,10 @@ impl Frame {
 }
 
 impl Readable for Frame {
+    fn is_bare(&self) -> bool {
+        self.is_bare
+    }
+
     fn length(&self) -> u32 {
         self.bytes.len() as u32
     }
@@ -87,7 +105,7 @@ impl Packet for Frame {
     }
 
     fn is_for_this_host(&self) -> bool {
-        self.load::<Mac>(0).is_some_and(|destination| destination.is(self.host))
+        self.is_bare || self.load::<Mac>(0).is_some_and(|destination| destination.is(self.host))
     }
 
     fn edit<T: Header + IntoBytes>(&mut self, offset: u32, edit: impl FnOnce(&mut T)) {
@@ -95,6 +113,12 @@ impl Packet for Frame {
         edit(&mut header);
         let at = offset as usize;
         self.bytes[at..at + size_of::<T>()].copy_from_slice(header.as_bytes());
+    }
+
+    fn address(&mut self, destination: Mac, source: Mac) -> bool {
+        self.is_bare = false;
+        self.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);
+        true
     }
 
     /// As for a packet with a complete checksum, which is what comes by a wire.

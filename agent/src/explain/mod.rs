@@ -37,6 +37,7 @@ pub struct Travelled {
 /// # Errors
 /// A map could not be read.
 pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result<Travelled, LookupError> {
+    packet.is_bare = hook.program == Program::FromTunnel;
     let described = describe(packet);
     let missing = if hook.set == ProgramSet::Open { Missing::Pass } else { Missing::Drop };
     let here = hook.ifindex;

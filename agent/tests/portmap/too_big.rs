@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAYLOAD: usize = 256 << 10;
 
 /// A stage whose containers have small links.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::new();
     stage.network = stage.network.with("mtu", json!(TAKES)).with("ipMasq", json!(true));
     stage
@@ -66,6 +66,27 @@ fn assert_route_takes(from: &Namespace, to: &str) {
     assert!(route.contains(&format!("mtu {TAKES}")), "{route}");
 }
 
+/// Sends a container's echo more than fits by the node's `to`, over a link that takes `link` bytes, until the programs say how much
+/// does; and that much then.
+pub(crate) fn assert_told(stage: &Stage, who: &str, client: &Namespace, to: SocketAddr, link: usize) {
+    let before = dropped(stage);
+    let socket = client.enter(|| UdpSocket::bind(any_like(to.ip())).unwrap()).unwrap();
+    socket.set_read_timeout(Some(patience(PATIENCE))).unwrap();
+    socket.connect(to).unwrap();
+    never_cut(&socket);
+    until_told(who, |bytes| socket.send(bytes), payload(to.ip(), link));
+    assert!(dropped(stage) > before, "{who} by {to}: it is counted as dropped");
+    assert_route_takes(client, &to.ip().to_string());
+    // What has come of the other ones that had left.
+    while socket.take_error().unwrap().is_some() {}
+    let fits = pattern(payload(to.ip(), TAKES));
+    assert!(socket.send(&[7; 2000][..=fits.len()]).is_err(), "one byte more is too much");
+    socket.send(&fits).unwrap();
+    let mut heard = vec![0; 2000];
+    let bytes = uninterrupted(|| socket.recv(&mut heard)).unwrap();
+    assert!(heard[..bytes] == fits, "{who} by {to}: {bytes} bytes came back");
+}
+
 #[test]
 fn whoever_sends_too_large_a_datagram_to_a_host_port_is_told_how_much_fits() {
     let mut stage = stage();
@@ -75,22 +96,7 @@ fn whoever_sends_too_large_a_datagram_to_a_host_port_is_told_how_much_fits() {
     for node in NODE {
         let to = SocketAddr::new(address(node), 8053);
         for (who, client) in [("outside", &stage.outside), ("another network's", stranger.namespace())] {
-            let before = dropped(&stage);
-            let socket = client.enter(|| UdpSocket::bind(any_like(to.ip())).unwrap()).unwrap();
-            socket.set_read_timeout(Some(patience(PATIENCE))).unwrap();
-            socket.connect(to).unwrap();
-            never_cut(&socket);
-            until_told(who, |bytes| socket.send(bytes), payload(to.ip(), 1500));
-            assert!(dropped(&stage) > before, "{who} by {node}: it is counted as dropped");
-            assert_route_takes(client, node);
-            // What has come of the other ones that had left.
-            while socket.take_error().unwrap().is_some() {}
-            let fits = pattern(payload(to.ip(), TAKES));
-            assert!(socket.send(&[7; 2000][..=fits.len()]).is_err(), "one byte more is too much");
-            socket.send(&fits).unwrap();
-            let mut heard = vec![0; 2000];
-            let bytes = uninterrupted(|| socket.recv(&mut heard)).unwrap();
-            assert!(heard[..bytes] == fits, "{who} by {node}: {bytes} bytes came back");
+            assert_told(&stage, who, client, to, 1500);
         }
     }
 }

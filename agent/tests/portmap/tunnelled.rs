@@ -12,6 +12,7 @@ use crate::datagram::{UDP, packet, udp};
 use crate::errors::{any_like, error_from};
 use crate::fragments::put_together;
 use crate::stage::{NODE, OUTSIDE, Stage, address, give, mapping};
+use crate::too_big;
 use crate::tunnel::Tunnel;
 
 /// The node's addresses in the tunnel, and those of the host at its other end.
@@ -180,6 +181,24 @@ fn pieces_and_errors_cross_a_tunnel() {
     assert_by_the_programs(&stage, &before, 2 * 10 * (2 + 3 + 7));
 }
 
+/// Large segments cross the tunnel whole, or cut in front of it; datagrams as they are.
+#[test]
+fn whoever_sends_too_much_by_a_tunnel_is_told_how_much_fits() {
+    for segments in [false, true] {
+        let mut stage = too_big::stage();
+        let there = stage.lab.namespace("there").unwrap();
+        let _tunnel = Tunnel::dig(stage.node.namespace(), &there, "tun0", segments);
+        stage.add("one", &[mapping(8053, 7000, "udp"), mapping(8080, 7000, "tcp")]);
+        address_ends(&stage, &there, "tun0");
+        let _echo = stage.echo(0, 7000);
+        for node in HERE {
+            let to = SocketAddr::new(address(node), 8053);
+            too_big::assert_told(&stage, "beyond the tunnel", &there, to, 1500);
+            stage.open(&there, Protocol::Tcp, node, 8080).chat(16, 32 << 10).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_packet_that_comes_by_a_tunnel_is_explained_as_it_is_there() {
     let mut stage = Stage::new();
@@ -190,15 +209,29 @@ fn a_packet_that_comes_by_a_tunnel_is_explained_as_it_is_there() {
     let host_ifname = stage.node.agent().port("one").unwrap().host_ifname;
     for (node, client) in HERE.map(address).into_iter().zip(THERE.map(address)) {
         let bare = packet(UDP, client, node, 64, udp([50_000, 8053], b"explain this"));
-        let hex: String = bare.iter().map(|byte| format!("{byte:02x}")).collect();
         let sketched = format!("udp {}", SocketAddr::new(node, 8053));
-        for question in [hex, sketched] {
+        for question in [hex(&bare), sketched] {
             let question = ["--from", "uplink:tun0", "--packet", &question];
             let explained = stage.node.agent().ask_with("explain", &question).unwrap();
             assert_eq!(explained["verdict"], "deliver", "{explained}");
             assert_eq!(explained["to"][0], host_ifname.as_str(), "{explained}");
         }
+        let large = packet(UDP, client, node, 64, udp([50_000, 8053], &[7; 1600]));
+        let question = ["--from", "uplink:tun0", "--packet", &hex(&large)];
+        let explained = stage.node.agent().ask_with("explain", &question).unwrap();
+        assert_eq!(explained["reason"], "too_big", "{explained}");
+        let told = explained["packet"].as_str().unwrap();
+        let quoted = &hex(&large)[..100];
+        assert!(
+            told.len() < 400 && told.contains(quoted),
+            "what its sender is told, and quoted as sent: {told}"
+        );
+        assert!(told.starts_with(&hex(&large)[..1]), "without an Ethernet header: {told}");
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
@@ -234,7 +267,7 @@ fn tunnels_of_every_kind_are_ways_in() {
         ("ip6tnl", &["mode", "any"], 1),
         ("ip6gre", &[], 1),
     ];
-    let mut stage = Stage::new();
+    let mut stage = too_big::stage();
     stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8080, 7000, "udp")]);
     let _echo = stage.echo(0, 7000);
     for (kind, more, outer) in KINDS {
@@ -257,6 +290,8 @@ fn tunnels_of_every_kind_are_ways_in() {
                 let mut talk = stage.open(&stage.outside, protocol, node, 8080);
                 talk.chat(20, 1000).unwrap_or_else(|error| panic!("{kind} {node} {protocol:?}: {error:#}"));
             }
+            // The least that any of them takes of a wire's 1500, and more than the container does.
+            too_big::assert_told(&stage, kind, &stage.outside, SocketAddr::new(address(node), 8080), 1440);
         }
         assert_by_the_programs(&stage, &before, 20);
         stage.node.namespace().command("ip", &["link", "del", "way"]).unwrap();

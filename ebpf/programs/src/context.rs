@@ -167,6 +167,11 @@ impl<const KIND: u8> Readable for Skb<KIND> {
     }
 
     #[inline(always)]
+    fn is_bare(&self) -> bool {
+        KIND != FRAMED
+    }
+
+    #[inline(always)]
     fn length(&self) -> u32 {
         self.ctx.len() + if KIND != FRAMED { self.lacks } else { 0 }
     }
@@ -318,7 +323,7 @@ impl<const KIND: u8> Packet for Skb<KIND> {
 
     #[inline(always)]
     fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
-        enclosing::enclose(self.ctx.skb.skb, above, pieces, past)
+        enclosing::enclose(self.ctx.skb.skb, self.lacks, [above, pieces, past])
     }
 
     #[inline(always)]

@@ -10,13 +10,14 @@ use dataplane::translate::checksum::Change;
 
 const ETHERNET_BYTES: u32 = 14;
 
-/// See [`dataplane::Packet::enclose`]; of a frame, and not of a bare packet.
+/// See [`dataplane::Packet::enclose`], of a packet that `lacks` so many bytes of an Ethernet header.
 ///
 /// Cut at the end, then behind the Ethernet header, where nothing is left by then that is quoted. Where a device was to sum the
 /// frame from a header on (`CHECKSUM_PARTIAL`), that one is gone by the second cut, and so is the order, which would have the quotation
 /// spoilt (`skb_postpull_rcsum`; Linux 54c3f1a81421).
 #[inline(always)]
-pub(crate) fn enclose(skb: *mut __sk_buff, above: u32, pieces: u32, past: u32) -> Option<Change> {
+pub(crate) fn enclose(skb: *mut __sk_buff, lacks: u32, [above, pieces, past]: [u32; 3]) -> Option<Change> {
+    let (quoted, above) = (ETHERNET_BYTES - lacks, above - lacks);
     let mut piece: Piece = [0; 8];
     let bytes: *mut Piece = &raw mut piece;
     let flags = u64::from(BPF_F_INVALIDATE_HASH);
@@ -28,7 +29,7 @@ pub(crate) fn enclose(skb: *mut __sk_buff, above: u32, pieces: u32, past: u32) -
         }
         for at in (0..pieces).map(|number| number * PIECE_BYTES) {
             let to = past + above + at;
-            if bpf_skb_load_bytes(skb.cast(), ETHERNET_BYTES + at, bytes.cast(), PIECE_BYTES) != 0
+            if bpf_skb_load_bytes(skb.cast(), quoted + at, bytes.cast(), PIECE_BYTES) != 0
                 || bpf_skb_store_bytes(skb, to, bytes.cast(), PIECE_BYTES, flags) != 0
             {
                 return None;

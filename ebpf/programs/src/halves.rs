@@ -42,7 +42,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         RETURN => returns::<KIND>(skb),
         action => heeded(skb, action),
     };
-    let action = if KIND == FRAMED && action == BIG { refuse(skb) } else { action };
+    let action = if action == BIG { refuse::<KIND>(skb) } else { action };
     action::said(skb, action)
 }
 
@@ -145,8 +145,8 @@ fn returns<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
 }
 
 #[inline(never)]
-fn refuse(skb: *mut __sk_buff) -> i32 {
-    first::<FRAMED>(skb, too_big::tell)
+fn refuse<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    first::<KIND>(skb, too_big::tell)
 }
 
 #[inline(never)]
@@ -216,8 +216,7 @@ fn arrived<const KIND: u8>(
     match journey(&mut packet, here, &tables) {
         Verdict::Pass(PassReason::MayQuote) => ON,
         Verdict::Pass(PassReason::MayReturn) => RETURN,
-        // A bare packet does not say which station it came from.
-        Verdict::Drop(DropReason::TooBig) if KIND == FRAMED => BIG,
+        Verdict::Drop(DropReason::TooBig) => BIG,
         verdict => action::take_silently(&packet, verdict),
     }
 }

@@ -7,8 +7,8 @@
 //! the address that was asked for, and goes back where the packet came from.
 //!
 //! Nothing is said to what IPv4 lets a router cut, which the kernel would cut and no program can; to fragments but first ones, and to
-//! ICMP errors, which do not come here; to whom no host's address is the source of; and to bare packets. An error is shorter than what it answers,
-//! so nobody's traffic grows by it, and there is no limit to how many there are: these two are the errors that the kernel keeps
+//! ICMP errors, which do not come here; and to whom no host's address is the source of. An error is shorter than what it answers, so
+//! nobody's traffic grows by it, and there is no limit to how many there are: these two are the errors that the kernel keeps
 //! out of its limits as well (`icmpv4_mask_allow`, net/ipv4/icmp.c; `icmpv6_mask_allow`, net/ipv6/icmp.c), for path MTU discovery would
 //! stand still without them.
 
@@ -51,8 +51,8 @@ pub fn tell<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verd
 #[inline(always)]
 fn told<P: Packet>(packet: &mut P, mtu: u32) -> Option<Frame> {
     let frame = parse::frame(packet).ok()?;
-    // A group's answers would be everybody's, and a bare packet has no addresses.
-    if frame.is_tagged() || !frame.source.is_valid_source() {
+    // A group's answers would be everybody's. A bare packet has no Ethernet addresses, and one way back.
+    if frame.is_tagged() || !(packet.is_bare() || frame.source.is_valid_source()) {
         return None;
     }
     match frame.ether_type {
@@ -60,14 +60,15 @@ fn told<P: Packet>(packet: &mut P, mtu: u32) -> Option<Frame> {
         EtherType::IPV6 => v6::tell(packet, mtu)?,
         _ => return None,
     }
-    packet.store(0, &[frame.source, frame.destination]).then_some(frame)
+    (packet.is_bare() || packet.store(0, &[frame.source, frame.destination])).then_some(frame)
 }
 
 /// The way back to whoever sent `frame`: through the port of a container on the bridge `here`, else out of where it came from.
 #[inline(always)]
 fn back<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, here: u32, tables: &T) -> Delivery {
     let sender = StationKey { bridge: here, vid: 0, mac: frame.source };
-    let Some(station) = tables.station(&sender).filter(|station| station.flags & STATION_HOST == 0) else {
+    let station = if packet.is_bare() { None } else { tables.station(&sender) };
+    let Some(station) = station.filter(|station| station.flags & STATION_HOST == 0) else {
         return Delivery { ifindex: here, slot: NO_SLOT, way: Way::Back };
     };
     // Not by the bridge: what comes out of it has come by a bridge, which not every container hears.

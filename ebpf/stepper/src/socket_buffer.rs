@@ -30,7 +30,7 @@ const TAGGED: usize = 18;
 pub struct SocketBuffer {
     /// The frame, from its Ethernet header on, if its interface has such headers.
     pub frame: Vec<u8>,
-    /// What it carries, as an Ethernet header says it, in network order.
+    /// What it carries, as an Ethernet header says it, in network order; 0 where one does.
     pub protocol: u16,
     /// So many of its bytes are in one piece; the rest is read after `bpf_skb_pull_data` only.
     pub linear: usize,
@@ -111,9 +111,10 @@ pub(crate) fn change_tail(memory: &mut Memory, bytes: usize) {
     refresh(memory);
 }
 
-/// `bpf_skb_adjust_room` that takes bytes away behind the Ethernet header, of a frame in one piece.
+/// `bpf_skb_adjust_room` that takes bytes away behind the Ethernet header, if there is one, of a frame in one piece.
 pub(crate) fn take_room(memory: &mut Memory, bytes: usize) -> Result<(), Fault> {
-    let gone = ETHERNET_BYTES..ETHERNET_BYTES + bytes;
+    let header = if get(&memory.context, PROTOCOL) == 0 { ETHERNET_BYTES } else { 0 };
+    let gone = header..header + bytes;
     if gone.end > memory.linear {
         return Err(Fault::OutOfBounds { address: FRAME + gone.start as u64, length: bytes });
     }

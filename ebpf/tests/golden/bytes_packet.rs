@@ -86,6 +86,10 @@ impl Readable for BytesPacket {
         self.bare.map(made_up).or_else(|| self.load(0))
     }
 
+    fn is_bare(&self) -> bool {
+        self.bare.is_some()
+    }
+
     fn length(&self) -> u32 {
         (self.bytes.len() + self.lacks()) as u32
     }
@@ -150,12 +154,12 @@ impl Packet for BytesPacket {
     }
 
     fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
-        let above = above as usize;
-        let quoted = HEADER..HEADER + (pieces * PIECE_BYTES) as usize;
+        let (above, header) = (above as usize - self.lacks(), HEADER - self.lacks());
+        let quoted = header..header + (pieces * PIECE_BYTES) as usize;
         let least = above + quoted.len() + past as usize;
         assert!(least <= self.bytes.len(), "{least} bytes are to be taken from {}", self.bytes.len());
         let quotation = self.bytes[quoted].to_vec();
-        self.bytes.truncate(HEADER);
+        self.bytes.truncate(header);
         self.bytes.resize(above, 0xee);
         self.bytes.extend(&quotation);
         self.readable = self.bytes.len();
