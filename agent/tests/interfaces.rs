@@ -6,6 +6,10 @@
 mod bad_input;
 #[path = "interfaces/chain.rs"]
 mod chain;
+#[path = "interfaces/dhcp.rs"]
+mod dhcp;
+#[path = "netns/dhcp_service.rs"]
+mod dhcp_service;
 #[path = "interfaces/lifetime.rs"]
 mod lifetime;
 #[path = "interfaces/master.rs"]

@@ -22,6 +22,10 @@ mod collected;
 mod datagram;
 #[path = "netns/delete.rs"]
 mod delete;
+#[path = "netns/dhcp.rs"]
+mod dhcp;
+#[path = "netns/dhcp_service.rs"]
+mod dhcp_service;
 #[path = "netns/duplicates.rs"]
 mod duplicates;
 #[path = "netns/estate.rs"]

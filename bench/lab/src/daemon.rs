@@ -17,7 +17,7 @@ const PARTING: Duration = Duration::from_secs(2);
 
 /// A running process, its output in a file. Dropping it asks it to end, and kills it if it does not.
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub struct Daemon {
     child: Child,
     log: PathBuf,
 }
@@ -25,7 +25,10 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts `command` in `namespace`; its output is appended to `log`. It gets a process group of its own, so that
     /// a terminal's Ctrl-C reaches only us and the order of the teardown is ours.
-    pub(crate) fn start(namespace: &Namespace, mut command: Command, log: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(namespace: &Namespace, mut command: Command, log: &Path) -> Result<Self> {
         let output = File::options().create(true).append(true).open(log).context("open a log file")?;
         let errors = output.try_clone().context("share a log file")?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
@@ -61,7 +64,8 @@ impl Daemon {
     }
 
     /// The last lines of its output, for error messages.
-    pub(crate) fn log_tail(&self) -> String {
+    #[must_use]
+    pub fn log_tail(&self) -> String {
         tail(&self.log)
     }
 }

@@ -36,6 +36,7 @@ pub use binaries::Binaries;
 pub use command::run;
 pub use container::Container;
 pub use conversation::{Conversation, Protocol};
+pub use daemon::Daemon;
 pub use echo::Echo;
 pub use interrupt::Interrupt;
 pub use inventory::Inventory;

@@ -1,4 +1,4 @@
-//! What an ADD will do, decided before anything is touched.
+//! What an ADD will do: all but what depends on the addresses is decided before anything is touched.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -68,15 +68,48 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Decides, from the configuration and what the IPAM gave (`addresses`, none on a layer 2 network).
+    /// Decides all that does not depend on the addresses.
     ///
     /// # Errors
-    /// [`AttachError::NoAddresses`], and what is wrong with the limits.
-    pub(crate) fn new(
+    /// What is wrong with the limits.
+    pub(crate) fn new(config: &Config, call: &Call, bridge: &Bridge, mac: Mac) -> Result<Self, Error> {
+        let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
+        Ok(Self {
+            key: key(config, call),
+            netns: call.netns.clone(),
+            bridge: BridgePlan {
+                name: bridge.bridge.clone(),
+                mtu,
+                promiscuous: bridge.promisc_mode,
+                gateways: Vec::new(),
+                vlan_gateway: vlan_gateway(bridge),
+                force_address: bridge.force_address,
+                heir_of: heir_of(bridge),
+            },
+            mac,
+            mtu,
+            service: service(bridge, &[]),
+            restrictions: restrictions(bridge),
+            up: !bridge.disable_container_interface,
+            detect_duplicates: bridge.enabledad,
+            layer3: false,
+            masquerade: Vec::new(),
+            mappings: Vec::new(),
+            limits: config.limits()?,
+            lease_dir: None,
+            routes: Vec::new(),
+            result: AddResult::default(),
+        })
+    }
+
+    /// Decides the rest, from what the IPAM gave (`addresses`, none on a layer 2 network).
+    ///
+    /// # Errors
+    /// [`AttachError::NoAddresses`], and what is wrong with the host ports.
+    pub(crate) fn with(
+        self,
         config: &Config,
-        call: &Call,
         bridge: &Bridge,
-        mac: Mac,
         addresses: Option<AddResult>,
     ) -> Result<Self, Error> {
         let layer3 = addresses.is_some();
@@ -91,33 +124,16 @@ impl Plan {
             result.dns = config.network.dns.clone();
         }
         let ips: Vec<_> = result.ips.iter().map(|ip| ip.address.address()).collect();
-        let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
-        let service = service(bridge, &gateways);
         Ok(Self {
-            key: key(config, call),
-            netns: call.netns.clone(),
-            bridge: BridgePlan {
-                name: bridge.bridge.clone(),
-                mtu,
-                promiscuous: bridge.promisc_mode,
-                gateways,
-                vlan_gateway: vlan_gateway(bridge),
-                force_address: bridge.force_address,
-                heir_of: heir_of(bridge),
-            },
-            mac,
-            mtu,
-            service,
-            restrictions: restrictions(bridge),
-            up: !bridge.disable_container_interface,
-            detect_duplicates: bridge.enabledad,
+            service: service(bridge, &gateways),
+            bridge: BridgePlan { gateways, ..self.bridge },
             layer3,
             masquerade: masqueraded(result.ips.iter(), bridge),
             mappings: config.host_ports(&ips)?,
-            limits: config.limits()?,
             lease_dir: lease_dir(config),
             routes,
             result,
+            ..self
         })
     }
 }

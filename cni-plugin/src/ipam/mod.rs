@@ -64,6 +64,12 @@ impl<'a> Ipam<'a> {
         matches!(self.source, Source::Delegate(_))
     }
 
+    /// Whether it is to be asked when there is an interface that packets get through, as the reference bridge plugin does. A DHCP client
+    /// needs one, and of an unknown IPAM nobody knows; the first two look at their files and their configuration.
+    pub(crate) fn needs_interface(&self) -> bool {
+        self.is_delegate() && !["host-local", "static"].contains(&self.config.ipam_type().unwrap_or_default())
+    }
+
     /// Addresses, routes and resolver for the attachment.
     pub(crate) fn add(&self) -> Result<AddResult, IpamError> {
         match &self.source {

@@ -333,6 +333,13 @@ pub(crate) fn set_up(selector: Selector<'_>) -> Request {
     Request::new(format!("set {selector} up"), RouteNetlinkMessage::SetLink(message), 0)
 }
 
+/// Sets a link down.
+pub(crate) fn set_down(index: u32) -> Request {
+    let mut message = message(Selector::Index(index));
+    message.header.change_mask = LinkFlags::Up;
+    Request::new(format!("set link {index} down"), RouteNetlinkMessage::SetLink(message), 0)
+}
+
 /// Sets a link's promiscuous flag.
 pub(crate) fn set_promiscuous(index: u32) -> Request {
     let mut message = message(Selector::Index(index));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shunt_agent_api::{AgentError, Client, ClientError, ErrorKind, Reply, Request};
+use shunt_agent_api::{AgentError, Client, ClientError, ErrorKind, Reply, Request, Restrictions};
 
 use super::add_adopted::adopt;
 use super::add_update::Update;
@@ -50,14 +50,47 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
         );
     }
     let mac = mac.unwrap_or_else(Mac::random);
+    let outline = Plan::new(config, call, &bridge, mac)?;
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
-    let made = addresses(&ipam, previous.as_ref(), &mut journal)
-        .and_then(|addresses| Plan::new(config, call, &bridge, mac, addresses))
-        .and_then(|plan| plan.result.can_be_said_in(config.version).map(|()| plan).map_err(Error::from))
-        .and_then(|plan| execute(config, &plan, &mut node, &mut sandbox, &mut agent, &mut journal))
+    let made = early(&ipam, &outline, &mut node, &mut sandbox, &mut agent, &mut journal)
+        .and_then(|ends| Ok((ends, addresses(&ipam, previous.as_ref(), &mut journal)?)))
+        .and_then(|(ends, addresses)| Ok((ends, outline.with(config, &bridge, addresses)?)))
+        .and_then(|(ends, plan)| {
+            plan.result.can_be_said_in(config.version)?;
+            execute(config, &plan, ends, &mut node, &mut sandbox, &mut agent, &mut journal)
+        })
         .map(|made| merge(previous.unwrap_or_default(), made));
     made.map_err(|error| error.after_undo(journal.undo(&mut node, &mut agent, &ipam)))
+}
+
+/// What an attachment connects: the bridge, and the host's end of the pair.
+#[derive(Debug)]
+struct Ends {
+    bridge: Found,
+    host: Link,
+}
+
+/// Attaches the container without addresses where the IPAM has to find an interface that works, as a DHCP client does. With the
+/// addresses it is attached once more: until then its link is down again, and nothing goes through without the checks to come.
+fn early(
+    ipam: &Ipam<'_>,
+    outline: &Plan,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    agent: &mut Client,
+    journal: &mut Journal,
+) -> Result<Option<Ends>, Error> {
+    if !ipam.needs_interface() {
+        return Ok(None);
+    }
+    // Nobody runs in the container yet, and without an address it could not even ask for one.
+    let restrictions = Restrictions { ip_check: false, ..outline.restrictions.clone() };
+    let plan = Plan { restrictions, ..outline.clone() };
+    let _lock = node.lock_shared()?;
+    let ends = make_ends(&plan, node, sandbox, journal)?;
+    attach(&plan, &ends.bridge, &ends.host, node, sandbox, agent, journal)?;
+    Ok(Some(ends))
 }
 
 /// The earlier plugins' result. The reference bridge plugin pays no attention to it.
@@ -107,18 +140,25 @@ fn addresses(
 fn execute(
     config: &Config,
     plan: &Plan,
+    ends: Option<Ends>,
     node: &mut Node,
     sandbox: &mut Sandbox,
     agent: &mut Client,
     journal: &mut Journal,
 ) -> Result<AddResult, Error> {
     let _lock = node.lock_shared()?;
-    let mut found = ensure_bridge(node, &plan.bridge, journal)?;
-    if !found.serves {
-        complete(node, &found, &plan.bridge, agent, journal)?;
+    let Ends { bridge, host } = match ends {
+        Some(ends) => {
+            node.netlink.ask(requests::set_down(ends.host.index))?;
+            agent.ask(Request::Detach { key: plan.key.clone(), link: None })?;
+            ends
+        }
+        None => make_ends(plan, node, sandbox, journal)?,
+    };
+    if !bridge.serves {
+        complete(node, &bridge, &plan.bridge, agent, journal)?;
     }
-    let host = make_veth(node, sandbox, plan, found.unused.take(), journal)?;
-    let attached = attach(plan, &found, &host, node, sandbox, agent, journal).inspect_err(|_| {
+    let attached = attach(plan, &bridge, &host, node, sandbox, agent, journal).inspect_err(|_| {
         // Whoever made the bridge looks for ports on it as soon as the lock is gone, and this one will be none.
         let _ = node.netlink.ask(requests::enslave(host.index, 0));
     });
@@ -126,6 +166,12 @@ fn execute(
     let mut made = result(config, plan, &bridge, &host, &attached);
     made.interfaces.extend(gateway(node, plan)?);
     Ok(made)
+}
+
+fn make_ends(plan: &Plan, node: &mut Node, sandbox: &Sandbox, journal: &mut Journal) -> Result<Ends, Error> {
+    let mut bridge = ensure_bridge(node, &plan.bridge, journal)?;
+    let host = make_veth(node, sandbox, plan, bridge.unused.take(), journal)?;
+    Ok(Ends { bridge, host })
 }
 
 /// Has the agent take the port, and puts it into service; answers bridge and host's end as they then are, and what the agent said.

@@ -13,8 +13,9 @@ use crate::verbs;
 
 /// Removes the interface `call.ifname`.
 pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
-    let device = delete_device(config, call);
+    // A DHCP client gives its lease back by the interface.
     let rest = verbs::del(config, call);
+    let device = delete_device(config, call);
     match (device, rest) {
         (Err(device), Err(rest)) => Err(Error::Several(vec![device, rest])),
         (device, rest) => device.and(rest),

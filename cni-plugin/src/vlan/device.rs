@@ -62,6 +62,9 @@ pub(super) fn configure(
 ) -> Result<AddResult, Error> {
     let mut asked = false;
     let made = Ipam::of(config, call).map_err(Error::from).and_then(|ipam| {
+        if ipam.needs_interface() {
+            sandbox.netlink.ask(requests::set_up(Selector::Index(link.index)))?;
+        }
         let addresses = ipam.exists().then(|| {
             asked = true;
             ipam.add()

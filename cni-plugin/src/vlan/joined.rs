@@ -33,13 +33,17 @@ pub(super) fn add(
     previous: AddResult,
 ) -> Result<AddResult, Error> {
     let (trunk, joins) = master.trunk(vlan, node)?;
+    let address = address(master);
     let ipam = Ipam::of(config, call)?;
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
-    let made = addresses(&ipam, &mut journal)
-        .and_then(|addresses| share::plan(config, call, master.mtu(vlan), address(master), addresses))
-        .and_then(|plan| {
-            let inner = join(&plan, &trunk, joins, node, sandbox, &mut agent, &mut journal)?;
+    let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
+    let ends = Ends { trunk, joins };
+    let made = ends
+        .early(&ipam, plan, node, sandbox, &mut agent, &mut journal)
+        .and_then(|host| Ok((host, plan(addresses(&ipam, &mut journal)?)?)))
+        .and_then(|(host, plan)| {
+            let inner = ends.join(&plan, host, node, sandbox, &mut agent, &mut journal)?;
             Ok(share::result(&plan, &inner, previous))
         });
     made.map_err(|error| error.after_undo(journal.undo(node, &mut agent, &ipam)))
@@ -58,34 +62,86 @@ fn addresses(ipam: &Ipam<'_>, journal: &mut Journal) -> Result<Option<AddResult>
     Ok(Some(ipam.add()?))
 }
 
-fn join(
-    plan: &Plan,
-    trunk: &Interface,
+/// Between what the veth is: the master, and how it is joined to it.
+struct Ends {
+    trunk: Interface,
     joins: VlanInterface,
-    node: &mut Node,
-    sandbox: &mut Sandbox,
-    agent: &mut Client,
-    journal: &mut Journal,
-) -> Result<Link, Error> {
-    let host = make_veth(node, sandbox, plan, None, journal)?;
-    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    silence(&host);
-    journal.push(Step::Attached(plan.key.clone()));
-    let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
-    let request = Request::Attach { port: port(plan, trunk, joins, &host, ips) };
-    agent.ask(request).inspect_err(|error| {
-        if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
-            // What is attached under this key is not this ADD's to detach.
-            journal.withdraw();
+}
+
+impl Ends {
+    /// Joins an interface without addresses where the IPAM has to find one that works; answers its host end.
+    fn early(
+        &self,
+        ipam: &Ipam<'_>,
+        plan: impl FnOnce(Option<AddResult>) -> Result<Plan, Error>,
+        node: &mut Node,
+        sandbox: &mut Sandbox,
+        agent: &mut Client,
+        journal: &mut Journal,
+    ) -> Result<Option<Link>, Error> {
+        if !ipam.needs_interface() {
+            return Ok(None);
         }
-    })?;
-    attach::configure(node, sandbox, plan, inner)?;
-    let watch = sandbox.watch(node)?;
-    node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
-    wait_for_carrier(sandbox, &watch, plan, inner)?;
-    wait_for_addresses(sandbox, plan, inner)?;
-    let link = sandbox.link(Selector::Index(inner))?;
-    Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
+        let plan = plan(None)?;
+        let host = make(&plan, node, sandbox, journal)?;
+        self.serve(&plan, &host, node, sandbox, agent, journal)?;
+        Ok(Some(host))
+    }
+
+    /// Joins the interface, once more if it was joined without addresses; answers the container's end.
+    fn join(
+        &self,
+        plan: &Plan,
+        early: Option<Link>,
+        node: &mut Node,
+        sandbox: &mut Sandbox,
+        agent: &mut Client,
+        journal: &mut Journal,
+    ) -> Result<Link, Error> {
+        let host = match early {
+            Some(host) => {
+                node.netlink.ask(requests::set_down(host.index))?;
+                agent.ask(Request::Detach { key: plan.key.clone(), link: None })?;
+                host
+            }
+            None => make(plan, node, sandbox, journal)?,
+        };
+        self.serve(plan, &host, node, sandbox, agent, journal)
+    }
+
+    fn serve(
+        &self,
+        plan: &Plan,
+        host: &Link,
+        node: &mut Node,
+        sandbox: &mut Sandbox,
+        agent: &mut Client,
+        journal: &mut Journal,
+    ) -> Result<Link, Error> {
+        let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+        journal.push(Step::Attached(plan.key.clone()));
+        let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
+        let request = Request::Attach { port: port(plan, &self.trunk, self.joins, host, ips) };
+        agent.ask(request).inspect_err(|error| {
+            if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
+                // What is attached under this key is not this ADD's to detach.
+                journal.withdraw();
+            }
+        })?;
+        attach::configure(node, sandbox, plan, inner)?;
+        let watch = sandbox.watch(node)?;
+        node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
+        wait_for_carrier(sandbox, &watch, plan, inner)?;
+        wait_for_addresses(sandbox, plan, inner)?;
+        let link = sandbox.link(Selector::Index(inner))?;
+        Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
+    }
+}
+
+fn make(plan: &Plan, node: &mut Node, sandbox: &Sandbox, journal: &mut Journal) -> Result<Link, Error> {
+    let host = make_veth(node, sandbox, plan, None, journal)?;
+    silence(&host);
+    Ok(host)
 }
 
 /// The interface as the agent is told of it.

@@ -17,7 +17,7 @@ pub(super) fn plan(
     addresses: Option<AddResult>,
 ) -> Result<Plan, Error> {
     let bridge = Bridge { mtu, ..Bridge::default() };
-    let mut plan = Plan::new(config, call, &bridge, mac, addresses)?;
+    let mut plan = Plan::new(config, call, &bridge, mac)?.with(config, &bridge, addresses)?;
     for ip in &mut plan.result.ips {
         ip.interface = Some(0);
     }

@@ -55,6 +55,7 @@ const SUITES: [Kind; 6] = [
             ("bad_input::", USER_SPACE),
             ("collected::", USER_SPACE),
             ("delete::", USER_SPACE),
+            ("dhcp::", USER_SPACE),
             ("killed::", USER_SPACE),
             ("masses::", USER_SPACE),
             ("unwritable::", USER_SPACE),
@@ -215,7 +216,7 @@ mod tests {
         let named: Vec<_> =
             kind.whole.iter().copied().chain(kind.left_out.iter().map(|(tests, _)| *tests)).collect();
         let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-        let helpers = ["stage", "estate", "hooks", "stream", "wire", "datagram", "uncut"];
+        let helpers = ["stage", "estate", "hooks", "stream", "wire", "datagram", "dhcp_service", "uncut"];
         let forgotten: Vec<_> = modules
             .filter(|module| !helpers.contains(module) && !named.contains(&format!("{module}::").as_str()))
             .collect();
