@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::dhcp_service::{Client, Server};
+use crate::dhcp_service::{ANSWER, Client, Server};
 use crate::stage::{By, Stage};
 
 const VID: u16 = 20;
@@ -22,7 +22,7 @@ fn interfaces_by_the_kernel_lease_addresses_and_give_them_back() {
 
 fn lease_and_give_back(by: By) {
     let Some(stage) = Stage::set_by(by) else { return };
-    let Some(client) = Client::start(&stage.lab, &stage.here) else { return };
+    let Some(client) = Client::start(&stage.lab, &stage.here, ANSWER) else { return };
     let fixed = json!({ "type": "static", "addresses": [{ "address": format!("{AT}/24") }] });
     let reference = "/usr/lib/cni/static";
     std::os::unix::fs::symlink(reference, stage.there.plugins().join("static")).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use shunt_lab::{Container, Namespace};
 
-use crate::dhcp_service::{Client, Server};
+use crate::dhcp_service::{ANSWER, Client, Server};
 use crate::stage::Stage;
 use crate::uplinks;
 
@@ -22,9 +22,9 @@ struct Leasing {
 }
 
 impl Leasing {
-    fn begin() -> Option<Self> {
+    fn begin(waits: Duration) -> Option<Self> {
         let (mut stage, outside) = uplinks::stage();
-        let client = Client::start(&stage.lab, &stage.node)?;
+        let client = Client::start(&stage.lab, &stage.node, waits)?;
         outside.command("ip", &["address", "add", &format!("{AT}/24"), "dev", "eth0"]).unwrap();
         let server = Server::start(&stage.lab, &outside, AT, ["10.99.0.100", "10.99.0.103"]);
         stage.network = stage.network.with("ipam", client.ipam());
@@ -40,7 +40,7 @@ impl Leasing {
 
 #[test]
 fn containers_lease_addresses_talk_and_give_them_back() {
-    let Some(mut leasing) = Leasing::begin() else { return };
+    let Some(mut leasing) = Leasing::begin(ANSWER) else { return };
     leasing.stage.add("one");
     leasing.stage.add("two");
     leasing.server.wait_for_leases(2);
@@ -61,7 +61,7 @@ fn containers_lease_addresses_talk_and_give_them_back() {
 
 #[test]
 fn restricted_containers_lease_addresses_and_are_held_to_them() {
-    let Some(mut leasing) = Leasing::begin() else { return };
+    let Some(mut leasing) = Leasing::begin(ANSWER) else { return };
     for key in ["ipspoofchk", "macspoofchk", "portIsolation"] {
         leasing.stage.network = leasing.stage.network.clone().with(key, json!(true));
     }
@@ -88,7 +88,7 @@ fn restricted_containers_lease_addresses_and_are_held_to_them() {
 
 #[test]
 fn an_add_that_nobody_leases_an_address_to_leaves_nothing() {
-    let Some(leasing) = Leasing::begin() else { return };
+    let Some(leasing) = Leasing::begin(Duration::from_secs(1)) else { return };
     leasing.outside.command("ip", &["link", "set", "eth0", "down"]).unwrap();
     let container = Container::create(&leasing.stage.lab, "one").unwrap();
     let node = leasing.stage.node.namespace();

@@ -12,6 +12,9 @@ use shunt_lab::{Daemon, Lab, Lacking, Namespace, Node, patience, skip};
 const CLIENT: &str = "/usr/lib/cni/dhcp";
 const SERVER: &str = "busybox";
 
+/// How long a server is waited for. It asks for two seconds whether anybody has an address before it leases it.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+
 /// How long a client may take to listen, and the server to hear of a lease that is given back.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -69,8 +72,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts it, and puts the IPAM among the node's plugins. None where there is no such IPAM, having said so.
-    pub(crate) fn start(lab: &Lab, node: &Node) -> Option<Self> {
+    /// Starts it, and puts the IPAM among the node's plugins; three times it waits for an answer. None where there is no such IPAM,
+    /// having said so.
+    pub(crate) fn start(lab: &Lab, node: &Node, waits: Duration) -> Option<Self> {
         if !Path::new(CLIENT).exists() {
             skip(Lacking::Package("containernetworking-plugins"));
             return None;
@@ -79,7 +83,8 @@ impl Client {
         let directory = lab.directory("dhcp-client").unwrap();
         let (socket, log) = (directory.join("dhcp.sock"), directory.join("dhcp.log"));
         let mut command = Command::new(CLIENT);
-        command.args(["daemon", "-timeout", "3s", "-resendmax", "2s", "-socketpath"]).arg(&socket);
+        let waits = format!("{}s", waits.as_secs());
+        command.args(["daemon", "-timeout", &waits, "-resendmax", "1s", "-socketpath"]).arg(&socket);
         let daemon = Daemon::start(node.namespace(), command, &log).unwrap();
         let begun = Instant::now();
         while !socket.exists() {
