@@ -69,11 +69,12 @@ fn restricted_containers_lease_addresses_and_are_held_to_them() {
     let sandbox = &leasing.stage.sandboxes[0];
     leasing.server.assert_leased(&sandbox.addresses());
     let listener = leasing.outside.enter(|| TcpListener::bind((AT, 80)).unwrap()).unwrap();
-    let connect = |from: &Namespace| {
+    let connect = |waits: u64| {
         let to = listener.local_addr().unwrap();
-        from.enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(1)).map(drop)).unwrap()
+        let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(waits)).map(drop);
+        sandbox.namespace().enter(connect).unwrap()
     };
-    connect(sandbox.namespace()).unwrap();
+    connect(10).unwrap();
     let [own, other] = [sandbox.addresses()[0].to_string(), "10.99.0.77".to_owned()];
     let ip = |verb: &str, address: &str| {
         sandbox
@@ -83,7 +84,7 @@ fn restricted_containers_lease_addresses_and_are_held_to_them() {
     };
     ip("del", &own);
     ip("add", &other);
-    connect(sandbox.namespace()).unwrap_err();
+    connect(1).unwrap_err();
 }
 
 #[test]
