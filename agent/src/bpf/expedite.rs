@@ -11,7 +11,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem::take;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,10 +50,10 @@ impl State {
     /// Takes a killed agent's share over, if it had one, and gives it back.
     fn recover(&mut self) -> io::Result<()> {
         let files = self.files()?;
-        files.share()?;
-        match files.is_ours()? {
-            true => files.put_back(),
-            false => files.ledger.unlock(),
+        match files.share().and_then(|()| files.is_ours()) {
+            Ok(true) => files.put_back(),
+            Ok(false) => files.ledger.unlock(),
+            Err(error) => files.ledger.unlock().and(Err(error)),
         }
     }
 
@@ -91,8 +91,7 @@ impl Files {
 
     /// Takes a share, and throws the switch if nobody has; false where an operator has, and nothing is to be put back.
     fn throw(&mut self) -> io::Result<bool> {
-        self.share()?;
-        let thrown = self.throw_shared();
+        let thrown = self.share().and_then(|()| self.throw_shared());
         if !matches!(thrown, Ok(true)) {
             self.ledger.unlock()?;
         }
@@ -138,10 +137,11 @@ impl Files {
 
     /// Removes the ledger, unless another agent has a share in it.
     fn remove(&self) -> io::Result<()> {
-        if self.ledger.try_lock().is_ok() && self.is_in_place()? && !self.is_ours()? {
-            fs::remove_file(&self.path)?;
-        }
-        self.ledger.unlock()
+        let removed = match self.ledger.try_lock() {
+            Ok(()) if self.is_in_place()? && !self.is_ours()? => fs::remove_file(&self.path),
+            _ => Ok(()),
+        };
+        self.ledger.unlock().and(removed)
     }
 
     /// Whether this is still the ledger that others would open.
@@ -155,8 +155,9 @@ impl Files {
     }
 }
 
+/// For nobody else: whoever could lock it could keep every agent waiting.
 fn open_ledger(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 impl GracePeriods {

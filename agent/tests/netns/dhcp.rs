@@ -1,6 +1,8 @@
 //! Addresses from a DHCP server, by the reference IPAM `dhcp`: it finds an interface that works, as behind the reference bridge.
 
+use std::fs::Permissions;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::json;
@@ -95,4 +97,42 @@ fn an_add_that_nobody_leases_an_address_to_leaves_nothing() {
     let node = leasing.stage.node.namespace();
     let refusal = leasing.stage.network.add(node, &container).unwrap_err();
     assert_eq!(leasing.left(), [""; 0], "{refusal:#}");
+}
+
+/// What the agent refuses comes after the lease: it is known only then whether the container has an address of the port's family.
+#[test]
+fn an_add_that_is_refused_after_the_lease_gives_it_back() {
+    let Some(mut leasing) = Leasing::begin(ANSWER) else { return };
+    let mapping = json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" }]);
+    leasing.stage.network = leasing.stage.network.with("runtimeConfig", json!({ "portMappings": mapping }));
+    leasing.stage.add("one");
+    leasing.server.wait_for_leases(1);
+    let container = Container::create(&leasing.stage.lab, "two").unwrap();
+    let node = leasing.stage.node.namespace();
+    let refusal = format!("{:#}", leasing.stage.network.add(node, &container).unwrap_err());
+    assert!(refusal.contains("8080"), "{refusal}");
+    // The server writes its leases down every second.
+    std::thread::sleep(Duration::from_secs(2));
+    leasing.server.wait_for_leases(1);
+    let links = container.namespace().command("ip", &["-oneline", "link", "show"]).unwrap();
+    assert_eq!(links.lines().count(), 1, "{links}");
+    assert_eq!(leasing.stage.node.agent().status().unwrap().attachments, 1);
+}
+
+#[test]
+#[ignore = "waits for more than a minute: --ignored"]
+fn an_ipam_may_take_longer_than_the_agent_keeps_a_silent_connection() {
+    let mut stage = Stage::empty();
+    let slow = stage.node.plugins().join("slow");
+    let result = json!({ "cniVersion": "1.0.0", "ips": [{ "address": "10.77.0.9/24" }] });
+    let script =
+        format!("#!/bin/sh\ncat >/dev/null\n[ $CNI_COMMAND = ADD ] || exit 0\nsleep 63\necho '{result}'\n");
+    std::fs::write(&slow, script).unwrap();
+    std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
+    stage.network = stage.network.with("ipam", json!({ "type": "slow" }));
+    stage.add("one");
+    assert_eq!(stage.node.agent().port("one").unwrap().ips, stage.sandboxes[0].addresses());
+    let sandbox = stage.sandboxes.remove(0);
+    sandbox.delete(&stage.node, &stage.network).unwrap();
+    assert_eq!(stage.left(), [""; 0]);
 }

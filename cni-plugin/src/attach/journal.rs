@@ -45,9 +45,16 @@ impl Journal {
         }
     }
 
-    /// Takes back the note of the last step: it turned out not to have been one.
-    pub(crate) fn withdraw(&mut self) {
-        self.steps.pop();
+    /// Notes that the agent is asked to attach; once, however often it is.
+    pub(crate) fn push_attached(&mut self, key: &AttachmentKey) {
+        if !self.steps.iter().any(|step| matches!(step, Step::Attached(_))) {
+            self.push(Step::Attached(key.clone()));
+        }
+    }
+
+    /// Takes that note back: what is attached is somebody else's.
+    pub(crate) fn withdraw_attached(&mut self) {
+        self.steps.retain(|step| !matches!(step, Step::Attached(_)));
     }
 
     /// Takes everything back; answers what could not be.

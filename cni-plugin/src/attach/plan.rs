@@ -71,9 +71,11 @@ impl Plan {
     /// Decides all that does not depend on the addresses.
     ///
     /// # Errors
-    /// What is wrong with the limits.
+    /// What is wrong with the limits and the host ports.
     pub(crate) fn new(config: &Config, call: &Call, bridge: &Bridge, mac: Mac) -> Result<Self, Error> {
         let mtu = Some(bridge.mtu).filter(|mtu| *mtu > 0);
+        // Which of them are answered, the addresses say; whether they can be meant at all is said now.
+        config.host_ports(&[])?;
         Ok(Self {
             key: key(config, call),
             netns: call.netns.clone(),

@@ -70,6 +70,12 @@ impl<'a> Ipam<'a> {
         self.is_delegate() && !["host-local", "static"].contains(&self.config.ipam_type().unwrap_or_default())
     }
 
+    /// Whether it is to be told of a DEL while the interface still works: a DHCP client gives its lease back by it. Of others an address
+    /// is free for the next one only when the container has it no more.
+    pub(crate) fn releases_by_interface(&self) -> bool {
+        self.is_delegate() && self.config.ipam_type() == Some("dhcp")
+    }
+
     /// Addresses, routes and resolver for the attachment.
     pub(crate) fn add(&self) -> Result<AddResult, IpamError> {
         match &self.source {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shunt_agent_api::{AgentError, Client, ClientError, ErrorKind, Reply, Request, Restrictions};
+use shunt_agent_api::{AgentError, Client, ClientError, ErrorKind, Reply, Request};
 
 use super::add_adopted::adopt;
 use super::add_update::Update;
@@ -49,19 +49,36 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
             &existing,
         );
     }
+    if ipam.exists() && previous.as_ref().is_some_and(|previous| !previous.ips.is_empty()) {
+        let why = "cannot be set where prevResult has addresses already".to_owned();
+        return Err(ConfigError::Invalid { key: "ipam", why }.into());
+    }
     let mac = mac.unwrap_or_else(Mac::random);
     let outline = Plan::new(config, call, &bridge, mac)?;
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
-    let made = early(&ipam, &outline, &mut node, &mut sandbox, &mut agent, &mut journal)
-        .and_then(|ends| Ok((ends, addresses(&ipam, previous.as_ref(), &mut journal)?)))
-        .and_then(|(ends, addresses)| Ok((ends, outline.with(config, &bridge, addresses)?)))
-        .and_then(|(ends, plan)| {
-            plan.result.can_be_said_in(config.version)?;
-            execute(config, &plan, ends, &mut node, &mut sandbox, &mut agent, &mut journal)
-        })
-        .map(|made| merge(previous.unwrap_or_default(), made));
-    made.map_err(|error| error.after_undo(journal.undo(&mut node, &mut agent, &ipam)))
+    let mut make = || {
+        let early = early(&ipam, &outline, &mut node, &mut sandbox, &mut agent, &mut journal)?;
+        let addresses = addresses(&ipam, previous.as_ref(), &mut journal);
+        if early.is_some() {
+            // A DHCP server may be waited for longer than the agent keeps a connection on which nothing is said.
+            agent = agent::connect(config)?;
+        }
+        let plan = outline.clone().with(config, &bridge, addresses?)?;
+        plan.result.can_be_said_in(config.version)?;
+        execute(config, &plan, early.as_ref(), &mut node, &mut sandbox, &mut agent, &mut journal).inspect_err(
+            |_| {
+                if let Some(Ends { bridge, host }) = &early {
+                    // By it the addresses are given back.
+                    let _ = attach(&outline, bridge, host, &mut node, &mut sandbox, &mut agent, &mut journal);
+                }
+            },
+        )
+    };
+    match make() {
+        Ok(made) => Ok(merge(previous.unwrap_or_default(), made)),
+        Err(error) => Err(error.after_undo(journal.undo(&mut node, &mut agent, &ipam))),
+    }
 }
 
 /// What an attachment connects: the bridge, and the host's end of the pair.
@@ -71,8 +88,8 @@ struct Ends {
     host: Link,
 }
 
-/// Attaches the container without addresses where the IPAM has to find an interface that works, as a DHCP client does. With the
-/// addresses it is attached once more: until then its link is down again, and nothing goes through without the checks to come.
+/// Attaches the container without addresses where the IPAM has to find an interface that works, as a DHCP client does. Restrictions
+/// hold already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
 fn early(
     ipam: &Ipam<'_>,
     outline: &Plan,
@@ -84,12 +101,10 @@ fn early(
     if !ipam.needs_interface() {
         return Ok(None);
     }
-    // Nobody runs in the container yet, and without an address it could not even ask for one.
-    let restrictions = Restrictions { ip_check: false, ..outline.restrictions.clone() };
-    let plan = Plan { restrictions, ..outline.clone() };
     let _lock = node.lock_shared()?;
-    let ends = make_ends(&plan, node, sandbox, journal)?;
-    attach(&plan, &ends.bridge, &ends.host, node, sandbox, agent, journal)?;
+    let ends = make_ends(outline, node, sandbox, journal)?;
+    let attached = attach(outline, &ends.bridge, &ends.host, node, sandbox, agent, journal);
+    attached.inspect_err(|_| leave(node, &ends.host))?;
     Ok(Some(ends))
 }
 
@@ -117,10 +132,6 @@ fn addresses(
     journal: &mut Journal,
 ) -> Result<Option<AddResult>, Error> {
     match previous.filter(|previous| !previous.ips.is_empty()) {
-        Some(_) if ipam.exists() => {
-            let why = "cannot be set where prevResult has addresses already".to_owned();
-            Err(ConfigError::Invalid { key: "ipam", why }.into())
-        }
         Some(previous) => Ok(Some(AddResult { interfaces: Vec::new(), ..previous.clone() })),
         None if !ipam.exists() => Ok(None),
         None => {
@@ -140,32 +151,40 @@ fn addresses(
 fn execute(
     config: &Config,
     plan: &Plan,
-    ends: Option<Ends>,
+    early: Option<&Ends>,
     node: &mut Node,
     sandbox: &mut Sandbox,
     agent: &mut Client,
     journal: &mut Journal,
 ) -> Result<AddResult, Error> {
     let _lock = node.lock_shared()?;
-    let Ends { bridge, host } = match ends {
+    let made;
+    let Ends { bridge, host } = match early {
         Some(ends) => {
             node.netlink.ask(requests::set_down(ends.host.index))?;
             agent.ask(Request::Detach { key: plan.key.clone(), link: None })?;
             ends
         }
-        None => make_ends(plan, node, sandbox, journal)?,
+        None => {
+            made = make_ends(plan, node, sandbox, journal)?;
+            &made
+        }
     };
-    if !bridge.serves {
-        complete(node, &bridge, &plan.bridge, agent, journal)?;
-    }
-    let attached = attach(plan, &bridge, &host, node, sandbox, agent, journal).inspect_err(|_| {
-        // Whoever made the bridge looks for ports on it as soon as the lock is gone, and this one will be none.
-        let _ = node.netlink.ask(requests::enslave(host.index, 0));
-    });
+    let completed = match bridge.serves {
+        true => Ok(()),
+        false => complete(node, bridge, &plan.bridge, agent, journal),
+    };
+    let attached = completed.and_then(|()| attach(plan, bridge, host, node, sandbox, agent, journal));
+    let attached = attached.inspect_err(|_| leave(node, host));
     let (bridge, host, attached) = attached?;
     let mut made = result(config, plan, &bridge, &host, &attached);
     made.interfaces.extend(gateway(node, plan)?);
     Ok(made)
+}
+
+/// Takes the host's end off the bridge: whoever made that looks for ports on it as soon as the lock is gone, and this one will be none.
+fn leave(node: &mut Node, host: &Link) {
+    let _ = node.netlink.ask(requests::enslave(host.index, 0));
 }
 
 fn make_ends(plan: &Plan, node: &mut Node, sandbox: &Sandbox, journal: &mut Journal) -> Result<Ends, Error> {
@@ -186,13 +205,13 @@ fn attach(
 ) -> Result<(Link, Link, Reply), Error> {
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
-    journal.push(Step::Attached(plan.key.clone()));
+    journal.push_attached(&plan.key);
     agent.send(Request::Attach { port: port_of(plan, &found.link, host) })?;
     let prepared = prepare(node, sandbox, plan, found, host, inner);
     let attached = agent.receive().inspect_err(|error| {
         if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
             // What is attached under this key is not this ADD's to detach.
-            journal.withdraw();
+            journal.withdraw_attached();
         }
     })?;
     let prepared = prepared?;

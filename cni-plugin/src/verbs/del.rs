@@ -38,8 +38,7 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         None => None,
     };
     let ipam = Ipam::of(config, call);
-    // A DHCP client gives its lease back by the interface.
-    let early = ipam.as_ref().ok().filter(|ipam| ipam.needs_interface()).map(Ipam::del);
+    let early = ipam.as_ref().ok().filter(|ipam| ipam.releases_by_interface()).map(Ipam::del);
     let agent = detach(config, &key, host.as_ref(), &mut failures);
     let host = match (host, &agent, &sandbox) {
         (None, AgentSays::Port(port), _) => {
@@ -49,7 +48,7 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         (None, AgentSays::Nothing, None) => marked(&mut node, &key)?,
         (host, ..) => host,
     };
-    // While the agent deletes the link; the reference plugin gives the addresses back first too.
+    // While the agent deletes the link.
     match early.unwrap_or_else(|| ipam.and_then(|ipam| ipam.del())) {
         // The ADD failed for the same reason, and nothing of it is here: there is nothing that a DEL could be repeated for.
         Err(error) if error.is_of_config() && host.is_none() && matches!(agent, AgentSays::Unknown) => {}

@@ -6,6 +6,7 @@ use super::add::is_marked;
 use crate::attach::Node;
 use crate::config::Config;
 use crate::error::Error;
+use crate::ipam::Ipam;
 use crate::netlink::{Selector, requests};
 use crate::netns::NamespaceError;
 use crate::protocol::Call;
@@ -13,9 +14,14 @@ use crate::verbs;
 
 /// Removes the interface `call.ifname`.
 pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
-    // A DHCP client gives its lease back by the interface.
-    let rest = verbs::del(config, call);
-    let device = delete_device(config, call);
+    let is_last = Ipam::of(config, call).is_ok_and(|ipam| ipam.releases_by_interface());
+    let (device, rest) = match is_last {
+        true => {
+            let rest = verbs::del(config, call);
+            (delete_device(config, call), rest)
+        }
+        false => (delete_device(config, call), verbs::del(config, call)),
+    };
     match (device, rest) {
         (Err(device), Err(rest)) => Err(Error::Several(vec![device, rest])),
         (device, rest) => device.and(rest),

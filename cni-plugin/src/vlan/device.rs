@@ -79,9 +79,10 @@ pub(super) fn configure(
         Ok(share::result(&plan, link, previous))
     });
     made.map_err(|error| {
+        // A DHCP client gives its lease back by the interface.
+        let released = asked.then(|| Ipam::of(config, call).and_then(|ipam| ipam.del()).err()).flatten();
         let deleted = sandbox.netlink.ask(requests::delete_link(Selector::Index(link.index)));
         let deleted = deleted.err().filter(|error| !error.is_missing()).map(Error::from);
-        let released = asked.then(|| Ipam::of(config, call).and_then(|ipam| ipam.del()).err()).flatten();
         error.after_undo(deleted.into_iter().chain(released.map(Error::from)).collect())
     })
 }

@@ -38,15 +38,26 @@ pub(super) fn add(
     let mut agent = agent::connect(config)?;
     let mut journal = Journal::default();
     let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
-    let ends = Ends { trunk, joins };
-    let made = ends
-        .early(&ipam, plan, node, sandbox, &mut agent, &mut journal)
-        .and_then(|host| Ok((host, plan(addresses(&ipam, &mut journal)?)?)))
-        .and_then(|(host, plan)| {
-            let inner = ends.join(&plan, host, node, sandbox, &mut agent, &mut journal)?;
-            Ok(share::result(&plan, &inner, previous))
-        });
-    made.map_err(|error| error.after_undo(journal.undo(node, &mut agent, &ipam)))
+    let outline = plan(None)?;
+    let joint = Joint { trunk, joins };
+    let mut make = || {
+        let early = joint.early(&ipam, &outline, node, sandbox, &mut agent, &mut journal)?;
+        let addresses = addresses(&ipam, &mut journal);
+        if early.is_some() {
+            // A DHCP server may be waited for longer than the agent keeps a connection on which nothing is said.
+            agent = agent::connect(config)?;
+        }
+        let plan = plan(addresses?)?;
+        let inner =
+            joint.join(&plan, early.as_ref(), node, sandbox, &mut agent, &mut journal).inspect_err(|_| {
+                if let Some(host) = &early {
+                    // By it the addresses are given back.
+                    let _ = joint.serve(&outline, host, node, sandbox, &mut agent, &mut journal);
+                }
+            })?;
+        Ok(share::result(&plan, &inner, previous.clone()))
+    };
+    make().map_err(|error: Error| error.after_undo(journal.undo(node, &mut agent, &ipam)))
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -62,18 +73,18 @@ fn addresses(ipam: &Ipam<'_>, journal: &mut Journal) -> Result<Option<AddResult>
     Ok(Some(ipam.add()?))
 }
 
-/// Between what the veth is: the master, and how it is joined to it.
-struct Ends {
+/// What a veth is joined to, and how.
+struct Joint {
     trunk: Interface,
     joins: VlanInterface,
 }
 
-impl Ends {
+impl Joint {
     /// Joins an interface without addresses where the IPAM has to find one that works; answers its host end.
     fn early(
         &self,
         ipam: &Ipam<'_>,
-        plan: impl FnOnce(Option<AddResult>) -> Result<Plan, Error>,
+        outline: &Plan,
         node: &mut Node,
         sandbox: &mut Sandbox,
         agent: &mut Client,
@@ -82,9 +93,8 @@ impl Ends {
         if !ipam.needs_interface() {
             return Ok(None);
         }
-        let plan = plan(None)?;
-        let host = make(&plan, node, sandbox, journal)?;
-        self.serve(&plan, &host, node, sandbox, agent, journal)?;
+        let host = make(outline, node, sandbox, journal)?;
+        self.serve(outline, &host, node, sandbox, agent, journal)?;
         Ok(Some(host))
     }
 
@@ -92,21 +102,25 @@ impl Ends {
     fn join(
         &self,
         plan: &Plan,
-        early: Option<Link>,
+        early: Option<&Link>,
         node: &mut Node,
         sandbox: &mut Sandbox,
         agent: &mut Client,
         journal: &mut Journal,
     ) -> Result<Link, Error> {
+        let made;
         let host = match early {
             Some(host) => {
                 node.netlink.ask(requests::set_down(host.index))?;
                 agent.ask(Request::Detach { key: plan.key.clone(), link: None })?;
                 host
             }
-            None => make(plan, node, sandbox, journal)?,
+            None => {
+                made = make(plan, node, sandbox, journal)?;
+                &made
+            }
         };
-        self.serve(plan, &host, node, sandbox, agent, journal)
+        self.serve(plan, host, node, sandbox, agent, journal)
     }
 
     fn serve(
@@ -119,13 +133,13 @@ impl Ends {
         journal: &mut Journal,
     ) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        journal.push(Step::Attached(plan.key.clone()));
+        journal.push_attached(&plan.key);
         let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
         let request = Request::Attach { port: port(plan, &self.trunk, self.joins, host, ips) };
         agent.ask(request).inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
                 // What is attached under this key is not this ADD's to detach.
-                journal.withdraw();
+                journal.withdraw_attached();
             }
         })?;
         attach::configure(node, sandbox, plan, inner)?;
