@@ -5,14 +5,17 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::{Namespace, uninterrupted};
+use crate::{Namespace, patience, uninterrupted};
 
 /// How often the threads look whether they are to end.
 const TICK: Duration = Duration::from_millis(20);
+
+/// How long a socket may outlive its server.
+const LINGERING: Duration = Duration::from_secs(2);
 
 /// The largest piece that is echoed at once; also the largest that a [`crate::Conversation`] has on its way.
 pub(crate) const PIECE: usize = 32 * 1024;
@@ -32,9 +35,8 @@ impl Echo {
     /// When the address is not there or in use.
     pub fn listen(namespace: &Namespace, ip: IpAddr, port: u16) -> Result<Self> {
         let address = SocketAddr::new(ip, port);
-        let (tcp, udp) = namespace
-            .enter(|| Ok::<_, std::io::Error>((TcpListener::bind(address)?, UdpSocket::bind(address)?)))?
-            .with_context(|| format!("listen on {address}"))?;
+        let (tcp, udp) =
+            namespace.enter(|| bind(address))?.with_context(|| format!("listen on {address}"))?;
         tcp.set_nonblocking(true).context("make a listener non-blocking")?;
         udp.set_read_timeout(Some(TICK)).context("bound a socket's reads")?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -49,6 +51,20 @@ impl Echo {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+/// A process that another thread starts has a copy of every socket of this one until it executes its program: who has just been
+/// dropped may be there for a moment yet.
+fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
+    let begun = Instant::now();
+    loop {
+        match TcpListener::bind(address).and_then(|tcp| Ok((tcp, UdpSocket::bind(address)?))) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < patience(LINGERING) => {
+                thread::sleep(TICK);
+            }
+            bound => return bound,
+        }
     }
 }
 
@@ -102,5 +118,22 @@ fn serve_udp(socket: &UdpSocket, stop: &AtomicBool) {
         if let Ok((length, from)) = socket.recv_from(&mut datagram) {
             drop(socket.send_to(&datagram[..length], from));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_free_in_a_moment_is_waited_for() {
+        let held = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = held.local_addr().unwrap();
+        let holder = thread::spawn(move || {
+            thread::sleep(10 * TICK);
+            drop(held);
+        });
+        bind(address).unwrap();
+        holder.join().unwrap();
     }
 }
