@@ -295,8 +295,10 @@ pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     let mut peer = message(Selector::Name(veth.container));
     peer.attributes.push(LinkAttribute::Address(veth.mac.bytes().to_vec()));
     peer.attributes.push(LinkAttribute::NetNsFd(veth.namespace.as_raw_fd()));
+    peer.attributes.extend(one_queue());
     peer.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     let mut message = message(Selector::Name(veth.host));
+    message.attributes.extend(one_queue());
     message.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     message.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Veth),
@@ -304,6 +306,12 @@ pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     ]));
     let what = format!("add veth pair `{}`, `{}`", veth.host, veth.container);
     Request::new(what, RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// One queue each way, which is all that the kernel uses of a veth unless it is told otherwise. Left to itself it makes one for each
+/// processor, shows them in sysfs, and takes all but the first away again (`veth_init_queues`, drivers/net/veth.c).
+fn one_queue() -> [LinkAttribute; 2] {
+    [LinkAttribute::NumTxQueues(1), LinkAttribute::NumRxQueues(1)]
 }
 
 /// Deletes a link; both ends, if it is a veth's.

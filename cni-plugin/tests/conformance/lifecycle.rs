@@ -24,6 +24,11 @@ fn add_makes_what_the_result_says_and_del_leaves_nothing() {
         let port = books.ports.values().next().unwrap();
         assert!(port.peer_up && port.mac == mac && port.bridge.name == "br0");
     });
+    let host = result["interfaces"][1]["name"].as_str().unwrap();
+    for (place, name) in [(&container, "eth0"), (&runtime.node, host)] {
+        let link = place.command("ip", &["-details", "link", "show", "dev", name]).unwrap();
+        assert!(link.contains("numtxqueues 1 ") && link.contains("numrxqueues 1 "), "{link}");
+    }
     // The bridge answers: packets pass both ways.
     assert!(container.command("busybox", &["ping", "-c", "1", "-W", "2", "10.77.0.1"]).is_ok());
     let mut checked = network.clone();
