@@ -1,5 +1,6 @@
 //! A network's directory by a path that somebody else has named, some time ago.
 
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +37,18 @@ pub fn is_usable(data_dir: &Path) -> bool {
     data_dir.is_absolute()
         && data_dir.as_os_str().len() < MAX_PATH
         && data_dir.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+/// The path of a directory as it is to be handed on: without links in it, and usable.
+///
+/// # Errors
+/// The file system's.
+pub fn straightened(data_dir: &Path) -> io::Result<PathBuf> {
+    // One question where there is nothing to straighten, instead of one for each part.
+    if is_usable(data_dir) && open(data_dir).is_ok() {
+        return Ok(data_dir.components().collect());
+    }
+    data_dir.canonicalize()
 }
 
 impl Directory {
@@ -192,6 +205,18 @@ mod tests {
             let standing = directory.standing(address.parse().unwrap(), Record::of("c1", "eth0"));
             assert!(matches!(standing, Standing::Taken(_)), "{address}: {standing:?}");
         }
+    }
+
+    #[test]
+    fn a_path_is_straightened_once_and_stays_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().canonicalize().unwrap().join("there");
+        fs::create_dir(&there).unwrap();
+        symlink(&there, dir.path().join("link")).unwrap();
+        for way in ["there", "./there/", "there/../there", "link", "link/.", "link/../there"] {
+            assert_eq!(straightened(&dir.path().join(way)).unwrap().as_os_str(), there.as_os_str(), "{way}");
+        }
+        assert!(straightened(&dir.path().join("none")).is_err());
     }
 
     #[test]

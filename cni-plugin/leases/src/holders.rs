@@ -17,14 +17,16 @@ use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     fs::{self, DirBuilder},
-    io::{self, ErrorKind},
+    io::ErrorKind,
     net::IpAddr,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
-        fs::{DirBuilderExt, DirEntryExt},
+        fs::DirBuilderExt,
     },
     path::{Path, PathBuf},
 };
+
+use crate::listing;
 
 /// Between the address and the container's id. No address has it.
 const SEPARATOR: u8 = b'@';
@@ -139,18 +141,17 @@ impl Holders {
     /// All second names, by address.
     fn names(&self) -> HashMap<IpAddr, Name> {
         let mut names = HashMap::new();
-        let entries = fs::read_dir(&self.directory).into_iter().flatten().filter_map(io::Result::ok);
-        for entry in entries {
-            let whole = entry.file_name();
-            let address = whole.as_bytes().split(|byte| *byte == SEPARATOR).next().map(<[u8]>::to_vec);
-            let address = address.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
-            let name = Name { inode: entry.ino(), whole };
-            let Some(address) = address else { continue };
+        // Where they cannot be listed there are none, and every file is read.
+        let _ = listing::each(&self.directory, |whole, inode| {
+            let address = whole.as_bytes().split(|byte| *byte == SEPARATOR).next().unwrap_or_default();
+            let Some(address) = OsStr::from_bytes(address).to_str().and_then(|text| text.parse().ok()) else {
+                return;
+            };
             // Two names of one address: at most one of them is that of its file, and which is not known here.
-            if let Some(other) = names.insert(address, name) {
+            if let Some(other) = names.insert(address, Name { whole: whole.to_owned(), inode }) {
                 self.forget(&other.whole);
             }
-        }
+        });
         names
     }
 }

@@ -9,11 +9,12 @@
 mod directory;
 mod error;
 mod holders;
+mod listing;
 mod lock;
 mod record;
 mod store;
 
-pub use directory::{Directory, is_usable};
+pub use directory::{Directory, is_usable, straightened};
 pub use error::Error;
 pub use record::Record;
 pub use store::{Held, Identity, Standing, Store, addresses_in};

@@ -8,6 +8,8 @@ pub(crate) use error::IpamError;
 
 use std::path::PathBuf;
 
+use shunt_leases::straightened;
+
 use crate::config::{BUILT_IN_IPAM, Config};
 use crate::host_local::data_dir;
 use crate::protocol::{Call, Verb};
@@ -29,7 +31,7 @@ enum Source<'a> {
 /// it, for the agent follows none; none where there is no such directory.
 pub(crate) fn lease_dir(config: &Config) -> Option<PathBuf> {
     config.ipam_type().filter(|name| [BUILT_IN_IPAM, "host-local"].contains(name))?;
-    data_dir(config.ipam()).ok()?.canonicalize().ok()
+    straightened(&data_dir(config.ipam()).ok()?).ok()
 }
 
 /// The IPAM of one call.
