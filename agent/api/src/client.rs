@@ -114,11 +114,7 @@ impl Client {
                 Err(error) => return Err(self.silent(error)),
             }
         };
-        let envelope: Envelope<serde_json::Value> = frame::decode(&body)?;
-        if envelope.version != VERSION {
-            return Err(ClientError::Version(envelope.version));
-        }
-        match serde_json::from_value(envelope.body).map_err(FrameError::Json)? {
+        match read(&body)? {
             Reply::Error(error) => Err(error.into()),
             reply => Ok(reply),
         }
@@ -137,4 +133,15 @@ impl Client {
     fn silent(&self, source: io::Error) -> ClientError {
         ClientError::Silent { path: self.path.clone(), source }
     }
+}
+fn read(body: &[u8]) -> Result<Reply, ClientError> {
+    // Nearly always; what another version says may not be a reply at all.
+    if let Ok(Envelope { version: VERSION, body }) = frame::decode::<Envelope<Reply>>(body) {
+        return Ok(body);
+    }
+    let envelope: Envelope<serde_json::Value> = frame::decode(body)?;
+    if envelope.version != VERSION {
+        return Err(ClientError::Version(envelope.version));
+    }
+    Ok(serde_json::from_value(envelope.body).map_err(FrameError::Json)?)
 }

@@ -237,5 +237,8 @@ fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, ConfigError> {
 }
 
 fn decode<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, ConfigError> {
-    serde_path_to_error::deserialize(value).map_err(|error| ConfigError::of_type(&error))
+    // Nearly always; where it is wrong is found out below.
+    T::deserialize(value)
+        .or_else(|_| serde_path_to_error::deserialize(value))
+        .map_err(|error| ConfigError::of_type(&error))
 }
