@@ -9,7 +9,7 @@ use shunt_agent_api::{BridgePort, Interface};
 use super::bridge::{Found, is_complete};
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, silence};
 use crate::error::Error;
-use crate::netlink::{InterfaceAddress, Link, LinkWatch, NetlinkError, Selector, requests};
+use crate::netlink::{InterfaceAddress, Link, LinkWatch, NetlinkError, Request, Selector, requests};
 
 /// How long a port may take to forward; the reference plugin waits as long.
 const PORT_PATIENCE: Duration = Duration::from_millis(2550);
@@ -39,19 +39,12 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
     }
 }
 
-/// What was prepared while the agent worked.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    /// Hears of the node's links.
-    outside: LinkWatch,
-    /// Hears of the container's.
-    inside: LinkWatch,
-    /// Whether the host's end is a port of the bridge, which has all that it needs.
-    pub(crate) enrolled: bool,
-}
-
-/// Does what need not wait for the agent's answer: configures the container's end, and makes the host's end a port of a bridge that
-/// serves others already. That one stays down, so that nothing reaches the container or leaves it.
+/// Does what need not wait for the agent's answer: makes the host's end a port of a bridge that serves others already, and configures
+/// the container's end. The host's end stays down, so that nothing reaches the container or leaves it. Answers whether it is a port
+/// of the bridge, which then has all that it needs.
+///
+/// The port comes first: it takes the lock of all network configuration for longest, and the agent, which wants that for its
+/// programs, is only waking up.
 pub(crate) fn prepare(
     node: &mut Node,
     sandbox: &mut Sandbox,
@@ -59,99 +52,100 @@ pub(crate) fn prepare(
     bridge: &Found,
     host: &Link,
     inner: u32,
-) -> Result<Prepared, Error> {
-    silence(host);
-    configure(node, sandbox, plan, inner)?;
-    let inside = sandbox.watch(node)?;
+) -> Result<bool, Error> {
     let enrolled = bridge.serves && is_complete(node, bridge, &plan.bridge);
     if enrolled {
-        make_port(node, plan, bridge.link.index, host)?;
+        let changes = enrolment(plan, bridge.link.index, host);
+        node.netlink.ask_all(changes).map_err(|error| refused(plan, error))?;
     }
-    Ok(Prepared { outside: LinkWatch::open()?, inside, enrolled })
+    configure(node, sandbox, plan, inner)?;
+    silence(host);
+    Ok(enrolled)
 }
 
-fn make_port(node: &mut Node, plan: &Plan, bridge: u32, host: &Link) -> Result<(), Error> {
+/// What makes the host's end a port of the bridge.
+fn enrolment(plan: &Plan, bridge: u32, host: &Link) -> Vec<Request> {
     let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
-    let changes = enrol(host.index, bridge, settings, Some(plan.mac));
-    let refused = |error: NetlinkError| match error.errno() {
-        Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
-        _ => Error::from(error),
-    };
-    node.netlink.ask_all(changes).map(drop).map_err(refused)
+    enrol(host.index, bridge, settings, Some(plan.mac))
 }
 
-/// Makes the host's end a port of the bridge, if it is none yet, sets it up, and waits until packets go through to the container and
-/// back; answers it as it then is.
+fn refused(plan: &Plan, error: NetlinkError) -> Error {
+    match error.errno() {
+        Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
+        _ => error.into(),
+    }
+}
+
+/// Makes the host's end a port of the bridge, unless it is one (`enrolled`), sets it up, and waits until packets go through to the
+/// container and back; answers it as it then is.
 pub(crate) fn put_into_service(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Link,
     host: &Link,
-    prepared: &Prepared,
+    enrolled: bool,
 ) -> Result<Link, Error> {
-    let watch = &prepared.outside;
-    if !prepared.enrolled {
-        make_port(node, plan, bridge.index, host)?;
-    }
-    // With it the container begins to announce itself, and the kernel does not listen until that is done.
-    node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
-    let heard = plan.up.then(|| watch.until_operational(host.index, HEARING)).flatten();
-    let link = match heard {
-        Some(link) => link,
-        None => asked(node, plan, host)?,
-    };
-    if plan.up && !bridge.operational {
-        wait_for_bridge(node, watch, bridge)?;
-    }
-    if let Some(inner) = host.peer {
-        wait_for_carrier(sandbox, &prepared.inside, plan, inner)?;
-    }
-    Ok(link)
-}
-
-/// A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive after
-/// that waits for its spanning tree, which no ADD can.
-fn wait_for_bridge(node: &mut Node, watch: &LinkWatch, bridge: &Link) -> Result<(), Error> {
-    if watch.until_operational(bridge.index, HEARING).is_some() {
-        return Ok(());
-    }
-    let index = Selector::Index(bridge.index);
-    poll(PORT_PATIENCE, || Ok(node.link(index)?.filter(|link| link.operational).map(drop))).map(drop)
-}
-
-/// Asks until the port forwards.
-fn asked(node: &mut Node, plan: &Plan, host: &Link) -> Result<Link, Error> {
-    poll(PORT_PATIENCE, || match node.link(Selector::Index(host.index))? {
-        None => Err(AttachError::Vanished(host.name.clone()).into()),
+    let mut changes = if enrolled { Vec::new() } else { enrolment(plan, bridge.index, host) };
+    // With it the container begins to announce itself, and the kernel does not listen until that is done. Whoever asks in the same
+    // breath is there before, and has the kernel look after the carrier at once (`linkwatch_sync_dev`, Linux 6.8).
+    let index = Selector::Index(host.index);
+    changes.extend([requests::set_up(index), requests::get_link(index)]);
+    let answers = node.netlink.ask_all(changes).map_err(|error| refused(plan, error))?;
+    let found = answers.last().and_then(|said| Link::first(said));
+    let mut link = found.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    if !plan.up {
         // Without a container end that is up there is no carrier to wait for.
-        Some(link) if link.operational || !plan.up => Ok(Some(link)),
-        Some(_) => Ok(None),
-    })?
-    .ok_or_else(|| AttachError::NotOperational(host.name.clone()).into())
+        return Ok(link);
+    }
+    if !link.operational {
+        link = operational(LinkWatch::open, || node.link(index), host.index)?
+            .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?;
+    }
+    if !bridge.operational {
+        // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
+        // after that waits for its spanning tree, which no ADD can.
+        operational(LinkWatch::open, || node.link(Selector::Index(bridge.index)), bridge.index)?;
+    }
+    wait_for_carrier(node, sandbox, plan, host)?;
+    Ok(link)
 }
 
 /// Waits until the container's end sends.
 ///
 /// Its carrier came with the host's end, and the kernel tells that later, from a queue of its own: until then the end has
 /// no queueing discipline but the one that drops everything, an ARP request as well, which is not repeated for a second
-/// (`linkwatch_do_dev`, net/core/link_watch.c).
-///
-/// `watch` listens in the container since before the host's end was set up.
+/// (`linkwatch_do_dev`, net/core/link_watch.c). Who asks for the link has it done at once (Linux 6.8).
 pub(crate) fn wait_for_carrier(
+    node: &Node,
     sandbox: &mut Sandbox,
-    watch: &LinkWatch,
     plan: &Plan,
-    index: u32,
+    host: &Link,
 ) -> Result<(), Error> {
-    if !plan.up || watch.until_operational(index, HEARING).is_some() {
-        return Ok(());
+    let Some(index) = host.peer.filter(|_| plan.up) else { return Ok(()) };
+    let name = || plan.key.ifname.clone();
+    let link = sandbox.link(Selector::Index(index))?.ok_or_else(|| AttachError::Vanished(name()))?;
+    if !link.operational {
+        let watch = sandbox.watch(node)?;
+        operational(|| Ok(watch), || sandbox.link(Selector::Index(index)), index)?
+            .ok_or_else(|| AttachError::NotOperational(name()))?;
     }
-    poll(PORT_PATIENCE, || match sandbox.link(Selector::Index(index))? {
-        None => Err(AttachError::Vanished(plan.key.ifname.clone()).into()),
-        Some(link) => Ok(link.operational.then_some(())),
-    })?
-    .ok_or_else(|| AttachError::NotOperational(plan.key.ifname.clone()).into())
+    Ok(())
+}
+
+/// Waits until a link can carry packets: asks once, from when on it listens, and asks again only where it hears nothing. None if the
+/// link does not become so.
+fn operational(
+    listen: impl FnOnce() -> Result<LinkWatch, NetlinkError>,
+    mut ask: impl FnMut() -> Result<Option<Link>, NetlinkError>,
+    index: u32,
+) -> Result<Option<Link>, Error> {
+    let watch = listen()?;
+    let is_so = |link: &Link| link.operational;
+    if let Some(link) = ask()?.filter(is_so).or_else(|| watch.until_operational(index, HEARING)) {
+        return Ok(Some(link));
+    }
+    poll(PORT_PATIENCE, || Ok(ask()?.filter(is_so)))
 }
 
 /// Waits until the container's IPv6 addresses can be used.

@@ -207,15 +207,15 @@ fn attach(
     // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
     journal.push_attached(&plan.key);
     agent.send(Request::Attach { port: port_of(plan, &found.link, host) })?;
-    let prepared = prepare(node, sandbox, plan, found, host, inner);
+    let enrolled = prepare(node, sandbox, plan, found, host, inner);
     let attached = agent.receive().inspect_err(|error| {
         if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
             // What is attached under this key is not this ADD's to detach.
             journal.withdraw_attached();
         }
     })?;
-    let prepared = prepared?;
-    if found.serves && !prepared.enrolled {
+    let enrolled = enrolled?;
+    if found.serves && !enrolled {
         complete(node, found, &plan.bridge, agent, journal)?;
     }
     let mut bridge = found.link.clone();
@@ -224,7 +224,7 @@ fn attach(
         let asked = node.link(Selector::Index(bridge.index))?;
         bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
     }
-    let host = put_into_service(node, sandbox, plan, &bridge, host, &prepared)?;
+    let host = put_into_service(node, sandbox, plan, &bridge, host, enrolled)?;
     wait_for_addresses(sandbox, plan, inner)?;
     Ok((bridge, host, attached))
 }

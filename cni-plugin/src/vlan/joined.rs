@@ -143,9 +143,8 @@ impl Joint {
             }
         })?;
         attach::configure(node, sandbox, plan, inner)?;
-        let watch = sandbox.watch(node)?;
         node.netlink.ask(requests::set_up(Selector::Index(host.index)))?;
-        wait_for_carrier(sandbox, &watch, plan, inner)?;
+        wait_for_carrier(node, sandbox, plan, host)?;
         wait_for_addresses(sandbox, plan, inner)?;
         let link = sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
