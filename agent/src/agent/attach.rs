@@ -1,7 +1,7 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
+use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, Interface};
 
 use super::change::Change;
 use super::leases::admit_leases;
@@ -9,7 +9,7 @@ use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge, Trunk};
+use crate::registry::{Attachment, Bridge, Others, Trunk};
 
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
@@ -21,7 +21,7 @@ impl Agent {
         let place = format!("{} on {}", port.host.name, port.bridge.name);
         let attached = self.attach_unlogged(port);
         match &attached {
-            Ok(_) => change.made(&key, place),
+            Ok(_) => self.unsaid.push(change.done(&key, place)),
             Err(refusal) => change.refused(&key, refusal),
         }
         attached
@@ -30,7 +30,7 @@ impl Agent {
     fn attach_unlogged(&mut self, mut port: BridgePort) -> Result<Attached, Refusal> {
         let mac = admit::port(&port)?;
         let host = self.find(&port.host)?;
-        let bridge = self.find(&port.bridge)?;
+        let bridge = self.known_bridge(&port)?;
         if self.is_attached_already(&port)? {
             return Ok(self.programs_of(&port));
         }
@@ -63,6 +63,25 @@ impl Agent {
             .link(interface.index)?
             .filter(|link| link.name == interface.name)
             .ok_or_else(|| Refusal::NoLink(interface.clone()))
+    }
+
+    /// The bridge that a port is to be on. One that is served already was asked for, and who watches it tells of its changes.
+    fn known_bridge(&mut self, port: &BridgePort) -> Result<Link, Refusal> {
+        let known = self.registry.bridge(port.bridge.index).filter(|_| port.vlan.is_none());
+        match known.filter(|known| known.link.name == port.bridge.name) {
+            Some(known) => Ok(known.link.clone()),
+            None => self.find(&port.bridge),
+        }
+    }
+
+    /// What others have put onto a host end. Onto one that is down they most likely have put nothing: it is looked at when
+    /// nobody waits for it any more.
+    fn others_of(&mut self, port: &BridgePort, host: &Link) -> Result<Others, KernelError> {
+        if host.up || port.bandwidth != Bandwidth::default() {
+            return self.kernel.others(host.index);
+        }
+        self.unseen.push(host.index);
+        Ok(Others { filters: false, queue: host.queued })
     }
 
     /// Whether this very port is attached. An attachment whose link is gone makes room for the new one.
@@ -114,7 +133,7 @@ impl Agent {
         self.kernel.limit_ingress(port)?;
         let slot = self.take_slot()?;
         let peer_up = port.peer_up || host.carrier;
-        let others = self.kernel.others(host.index)?;
+        let others = self.others_of(port, host)?;
         let (is_parent, lent) = self.parenthood(&port.host);
         let attachment =
             Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false, is_parent, lent };

@@ -20,6 +20,7 @@ impl Agent {
     /// Looks after uplinks, bridges and attachments, as many as there is time for.
     pub fn tick(&mut self) {
         self.settle();
+        self.look_at_unseen();
         self.store.retry();
         self.read_speeds();
         self.tell_capacity();

@@ -48,6 +48,7 @@ mod vlan_gateway;
 mod vlan_gateway_care;
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
 use std::path::PathBuf;
 
 use shunt_agent_api::{PoolReport, Reply, Request};
@@ -59,6 +60,7 @@ use outlets::Outlets;
 use outside::Outside;
 pub use refusal::Refusal;
 
+use self::change::Made;
 use self::healing::Healing;
 use self::learned::Learning;
 use self::leases::Leases;
@@ -103,6 +105,10 @@ pub struct Agent {
     reaping: HashMap<u32, Expedited>,
     /// Short grace periods for what was attached, until [`Agent::settle`].
     haste: Option<Expedited>,
+    /// What was made since then, for the log.
+    unsaid: Vec<Made>,
+    /// Host ends on which others' filters and queues were not looked for, until their links come up.
+    unseen: Vec<u32>,
     /// Other people's ports of our bridges, each with its bridge.
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
@@ -161,6 +167,8 @@ impl Agent {
             aside: Vec::new(),
             reaping: HashMap::new(),
             haste: None,
+            unsaid: Vec::new(),
+            unseen: Vec::new(),
             strangers: BTreeMap::new(),
             rules: None,
             outside: Outside::default(),
@@ -215,9 +223,14 @@ impl Agent {
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
     }
 
-    /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back.
+    /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back, says what was done,
+    /// and makes ready what the next one would have to wait for.
     pub fn settle(&mut self) {
         self.haste = None;
+        for made in take(&mut self.unsaid) {
+            made.say();
+        }
+        self.store.prepare();
     }
 
     /// Where what happens is told.

@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
+use super::outbox::Outbox;
 use super::{Core, subscription};
 
 /// How long a client may stay silent between requests.
@@ -44,20 +45,30 @@ pub(super) async fn serve(
     place: Option<OwnedSemaphorePermit>,
 ) {
     let mut client =
-        Client { stream: Arc::new(stream), has_readers, buffer: BytesMut::with_capacity(BUFFER) };
+        Client { outbox: Outbox::new(stream), has_readers, buffer: BytesMut::with_capacity(BUFFER) };
     let served = match place {
         Some(_) => client.converse(&core, stopping).await,
         None => {
             client.say(&refusal(ErrorKind::Unavailable, "too many connections, try again".to_owned())).await
         }
     };
+    // Not sooner: the kernel would have the agent's thread go on, on the processor that the client was just woken on.
+    core.settle();
     if let Err(error) = served {
         tracing::debug!(%error, "a client was disconnected");
     }
 }
 
+/// What a connection goes on with.
+enum Next {
+    Heard(Result<Option<Bytes>, ConnectionError>),
+    /// The client did not take the whole of an answer.
+    Left,
+    Stop,
+}
+
 struct Client {
-    stream: Arc<UnixStream>,
+    outbox: Arc<Outbox>,
     /// Whether the socket is a group's, too: by the file's mode only its members get this far.
     has_readers: bool,
     buffer: BytesMut,
@@ -69,33 +80,39 @@ impl Client {
         core: &Core,
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
-        let user = self.stream.peer_cred()?.uid();
+        let user = self.stream().peer_cred()?.uid();
         let is_root = user == 0;
         if !is_root && !self.has_readers {
             return Err(ConnectionError::Stranger(user));
         }
+        let outbox = Arc::clone(&self.outbox);
         loop {
-            let request = tokio::select! {
-                request = self.hear() => request,
-                _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+            let next = tokio::select! {
+                request = self.hear() => Next::Heard(request),
+                () = outbox.is_left() => Next::Left,
+                _ = stopping.wait_for(|stop| *stop) => Next::Stop,
+            };
+            // One answer at a time.
+            self.finish().await?;
+            let request = match next {
+                Next::Heard(request) => request,
+                Next::Left => continue,
+                Next::Stop => return Ok(()),
             };
             match request {
                 Ok(None) => return Ok(()),
-                Ok(Some(body)) => {
-                    let wire = match read(&body) {
-                        Ok(request) if !is_root && !request.is_read_only() => {
-                            let message = format!("user {user} may ask, and change nothing");
-                            encode(&refusal(ErrorKind::Forbidden, message))?
-                        }
-                        Ok(Request::Subscribe) => {
-                            let events = core.subscribe();
-                            return subscription::serve(&self.stream, events, stopping).await;
-                        }
-                        Ok(request) => core.serve(request, &self.stream).await?,
-                        Err(error) => encode(&Reply::Error(error))?,
-                    };
-                    timeout(TRANSFER, send(&self.stream, wire)).await??;
-                }
+                Ok(Some(body)) => match read(&body) {
+                    Ok(request) if !is_root && !request.is_read_only() => {
+                        let message = format!("user {user} may ask, and change nothing");
+                        self.say(&refusal(ErrorKind::Forbidden, message)).await?;
+                    }
+                    Ok(Request::Subscribe) => {
+                        let events = core.subscribe();
+                        return subscription::serve(self.stream(), events, stopping).await;
+                    }
+                    Ok(request) => core.serve(request, outbox.owe()).await,
+                    Err(error) => self.say(&Reply::Error(error)).await?,
+                },
                 Err(ConnectionError::Frame(error)) => {
                     self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
                     return Err(error.into());
@@ -103,6 +120,16 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn stream(&self) -> &UnixStream {
+        self.outbox.stream()
+    }
+
+    /// Waits for the answer that is owed, if one is, and sends what is left of it.
+    async fn finish(&self) -> Result<(), ConnectionError> {
+        let rest = self.outbox.rest().await?;
+        Ok(timeout(TRANSFER, send(self.stream(), rest)).await??)
     }
 
     /// The next message's bytes; none when the client has left.
@@ -126,8 +153,8 @@ impl Client {
     /// Reads what is there; 0 when the client has left.
     async fn receive(&mut self) -> io::Result<usize> {
         loop {
-            self.stream.readable().await?;
-            match self.stream.try_read_buf(&mut self.buffer) {
+            self.stream().readable().await?;
+            match self.outbox.stream().try_read_buf(&mut self.buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
             }
@@ -135,7 +162,7 @@ impl Client {
     }
 
     async fn say(&self, reply: &Reply) -> Result<(), ConnectionError> {
-        say(&self.stream, reply).await
+        say(self.stream(), reply).await
     }
 }
 

@@ -1,15 +1,11 @@
 //! The thread that owns the agent's state, and the handle by which others ask it.
 
-use std::sync::Arc;
 use std::thread;
 
-use bytes::Bytes;
-use shunt_agent_api::frame::FrameError;
-use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
-use tokio::net::UnixStream;
+use shunt_agent_api::{Event, Reply, Request};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::connection::encode;
+use super::outbox::{Debt, unavailable};
 use crate::agent::{Agent, Events, Inheritance, OpenError};
 use crate::config::Config;
 use crate::netlink::monitor::LinkEvent;
@@ -33,9 +29,10 @@ pub enum CoreError {
 
 enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
-    Serve(Box<Request>, Arc<UnixStream>, oneshot::Sender<Result<Bytes, FrameError>>),
+    Serve(Box<Request>, Debt),
     Follow(Vec<LinkEvent>),
     Tick,
+    Settle,
     #[cfg(feature = "kubernetes")]
     Remark(Option<String>),
 }
@@ -75,17 +72,10 @@ impl Core {
         Ok((Self { jobs, events }, ended))
     }
 
-    /// Asks the agent, which tells the client itself: whoever waits for an ADD need not wait for another thread to wake up. What
-    /// remains is what the client did not take at once, and the caller's to send.
-    ///
-    /// # Errors
-    /// [`FrameError`]: the answer cannot be sent at all.
-    pub async fn serve(&self, request: Request, client: &Arc<UnixStream>) -> Result<Bytes, FrameError> {
-        let (rest, told) = oneshot::channel();
-        if self.jobs.send(Job::Serve(Box::new(request), Arc::clone(client), rest)).await.is_err() {
-            return encode(&unavailable());
-        }
-        told.await.unwrap_or_else(|_| encode(&unavailable()))
+    /// Asks the agent, which answers the client itself: whoever waits for an ADD need not wait for another thread to wake up.
+    pub(super) async fn serve(&self, request: Request, debt: Debt) {
+        // Without an agent the answer is that there is none.
+        let _ended = self.jobs.send(Job::Serve(Box::new(request), debt)).await;
     }
 
     /// Asks the agent.
@@ -114,23 +104,16 @@ impl Core {
         let _busy = self.jobs.try_send(Job::Tick);
     }
 
+    /// Lets the agent finish what nobody waits for, unless it has too much to do.
+    pub fn settle(&self) {
+        let _busy = self.jobs.try_send(Job::Settle);
+    }
+
     /// Tells the agent what has happened to links.
     pub async fn follow(&self, events: Vec<LinkEvent>) {
         // A core that has ended is noticed by its receiver.
         let _ended = self.jobs.send(Job::Follow(events)).await;
     }
-}
-
-fn unavailable() -> Reply {
-    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: "the agent is stopping".to_owned() })
-}
-
-/// Tells the client as much as it takes; the rest.
-fn tell(client: &UnixStream, reply: &Reply) -> Result<Bytes, FrameError> {
-    let mut wire = encode(reply)?;
-    // What is wrong with the connection is found by whoever sends the rest.
-    let taken = client.try_write(&wire).unwrap_or(0);
-    Ok(wire.split_off(taken))
 }
 
 /// Does job after job.
@@ -139,6 +122,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
         match job {
             Job::Follow(events) => agent.follow(&events),
             Job::Tick => agent.tick(),
+            Job::Settle => agent.settle(),
             #[cfg(feature = "kubernetes")]
             Job::Remark(remark) => agent.set_remark(remark),
             Job::Answer(request, reply) => {
@@ -146,10 +130,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
                 let _gone = reply.send(agent.answer(*request));
                 agent.settle();
             }
-            Job::Serve(request, client, rest) => {
-                let _gone = rest.send(tell(&client, &agent.answer(*request)));
-                agent.settle();
-            }
+            Job::Serve(request, debt) => debt.pay(&agent.answer(*request)),
         }
     }
+    agent.settle();
 }

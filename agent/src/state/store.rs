@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use shunt_agent_api::{AttachmentKey, BridgePort};
 
+use super::draft::Draft;
 use super::name;
 use super::record::{FORMAT, Record, RecordError};
 use crate::seams::{self, Seam};
@@ -68,6 +69,8 @@ pub struct Store {
     attachments: PathBuf,
     quarantine: PathBuf,
     pub(super) boot: String,
+    /// What the next attachment is written into.
+    draft: Draft,
     /// Files that mean nothing any more, and could not be removed when that became so.
     refused: BTreeSet<PathBuf>,
     _lock: Flock<File>,
@@ -95,7 +98,8 @@ impl Store {
             .map_err(|_| StoreError::Taken(directory.to_path_buf()))?;
         let boot = Path::new("/proc/sys/kernel/random/boot_id");
         let boot = fs::read_to_string(boot).map_err(failed("read", boot))?.trim().to_owned();
-        Ok(Self { attachments, quarantine, boot, refused: BTreeSet::new(), _lock: lock })
+        let draft = Draft::at(directory.join("draft"));
+        Ok(Self { attachments, quarantine, boot, draft, refused: BTreeSet::new(), _lock: lock })
     }
 
     /// Writes an attachment down. When this returns, the file is whole under its name.
@@ -108,7 +112,17 @@ impl Store {
     /// The file system's; no file stays behind.
     pub fn write(&mut self, port: &BridgePort) -> Result<(), StoreError> {
         let record = Record { format: FORMAT, boot: self.boot.clone(), port: port.clone() };
-        self.put(&self.path(&port.key), &record.write()?)
+        let (path, content) = (self.path(&port.key), record.write()?);
+        if self.draft.finish(&path, &content) {
+            self.refused.remove(&path);
+            return Ok(());
+        }
+        self.put(&path, &content)
+    }
+
+    /// Has a file ready for the next attachment.
+    pub fn prepare(&mut self) {
+        self.draft.prepare();
     }
 
     /// Forgets an attachment; it may be forgotten already.

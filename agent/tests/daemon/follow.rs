@@ -103,3 +103,15 @@ fn a_shaper_or_a_filter_of_somebody_else_is_not_passed_by_until_it_goes() {
     rig.node.command("tc", &["qdisc", "del", "dev", "veth2", "clsact"]).unwrap();
     eventually("neither is there any more", || !is_queued() && !is_shared());
 }
+
+#[test]
+fn what_somebody_has_put_onto_a_host_end_before_it_comes_up_is_not_passed_by_either() {
+    let mut rig = Rig::start("tcx");
+    let container = rig.container(2);
+    rig.node.command("ip", &["link", "set", "veth2", "down"]).unwrap();
+    add_foreign_filter(&rig, "veth2", "ingress", &["prio", "7"]);
+    rig.attach(&container).unwrap();
+    rig.node.command("ip", &["link", "set", "veth2", "up"]).unwrap();
+    eventually("the filter is known", || port(&rig, container.host.index).unwrap().flags & PORT_SHARED != 0);
+    rig.check(&container).unwrap();
+}
