@@ -55,8 +55,12 @@ fn plugin() -> Result<()> {
     if let Some(target) = setup::static_target() {
         // Of a call's time a good part is the kernel's, which brings the program's pages as they are first used: the fewer the better.
         // Nothing else is built for this target, so nobody waits for it.
-        cargo.args(["--config", "profile.release.lto='fat'", "--config", "profile.release.codegen-units=1"]);
-        process::run(cargo.args(["--target", &target]))?;
+        for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
+            cargo.args(["--config", &format!("profile.release.{setting}")]);
+        }
+        // At a fixed address, as the reference plugins are: one that can be anywhere writes its own addresses into a dozen pages
+        // before `main`, each of which is a copy of its own.
+        process::run(cargo.args(["--target", &target, "--", "-Crelocation-model=static"]))?;
         let built = workspace::target().join(target).join("release").join(PLUGIN);
         return place(&built, &workspace::release_binary(PLUGIN));
     }
