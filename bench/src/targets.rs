@@ -35,8 +35,8 @@ const LONGER_PATH: &str =
     "a packet to a container that is on the same CPU pays the program and the queue of the peer (netif_rx)";
 const OFFLOAD: &str =
     "segments are put together before they reach either path: it measures the socket and the copy";
-const EXEC: &str = "veth pair, bridge port and programs are the kernel's own 2 ms, and the reference has little more to do \
-    without ipMasq and host ports";
+const EXEC: &str = "a process, a veth pair, a bridge port and programs are most of it and the kernel's own, and the reference has \
+    little more to do without ipMasq and host ports";
 const MAPPED: &str = "translation is a look-up for each direction and a new entry for each connection; the rest of the path is \
     the same";
 const QUEUES: &str = "both are token buckets of the kernel's, told the same burst";
