@@ -134,6 +134,8 @@ impl Client {
         ClientError::Silent { path: self.path.clone(), source }
     }
 }
+
+/// The reply in one message.
 fn read(body: &[u8]) -> Result<Reply, ClientError> {
     // Nearly always; what another version says may not be a reply at all.
     if let Ok(Envelope { version: VERSION, body }) = frame::decode::<Envelope<Reply>>(body) {

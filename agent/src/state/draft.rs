@@ -52,7 +52,8 @@ impl Drop for Draft {
     }
 }
 
-fn create(path: &Path) -> io::Result<File> {
+/// Makes a file that is empty and root's alone, or empties the one that is there.
+pub(super) fn create(path: &Path) -> io::Result<File> {
     seams::pass(Seam::Files)?;
     OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use shunt_agent_api::{AttachmentKey, BridgePort};
 
-use super::draft::Draft;
+use super::draft::{Draft, create};
 use super::name;
 use super::record::{FORMAT, Record, RecordError};
 use crate::seams::{self, Seam};
@@ -252,7 +252,5 @@ fn remove_useless(path: &Path) {
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    seams::pass(Seam::Files)?;
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
+    create(path)?.write_all(bytes)
 }

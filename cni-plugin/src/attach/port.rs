@@ -99,13 +99,13 @@ pub(crate) fn put_into_service(
         return Ok(link);
     }
     if !link.operational {
-        link = operational(LinkWatch::open, || node.link(index), host.index)?
+        link = operational(LinkWatch::open, || present(node.link(index)?, &host.name), host.index)?
             .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?;
     }
     if !bridge.operational {
         // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
         // after that waits for its spanning tree, which no ADD can.
-        operational(LinkWatch::open, || node.link(Selector::Index(bridge.index)), bridge.index)?;
+        operational(LinkWatch::open, || Ok(node.link(Selector::Index(bridge.index))?), bridge.index)?;
     }
     wait_for_carrier(node, sandbox, plan, host)?;
     Ok(link)
@@ -123,21 +123,27 @@ pub(crate) fn wait_for_carrier(
     host: &Link,
 ) -> Result<(), Error> {
     let Some(index) = host.peer.filter(|_| plan.up) else { return Ok(()) };
-    let name = || plan.key.ifname.clone();
-    let link = sandbox.link(Selector::Index(index))?.ok_or_else(|| AttachError::Vanished(name()))?;
-    if !link.operational {
-        let watch = sandbox.watch(node)?;
-        operational(|| Ok(watch), || sandbox.link(Selector::Index(index)), index)?
-            .ok_or_else(|| AttachError::NotOperational(name()))?;
+    let name = &plan.key.ifname;
+    let ask = |sandbox: &mut Sandbox| present(sandbox.link(Selector::Index(index))?, name);
+    if ask(sandbox)?.is_some_and(|link| link.operational) {
+        return Ok(());
     }
+    let watch = sandbox.watch(node)?;
+    operational(|| Ok(watch), || ask(sandbox), index)?
+        .ok_or_else(|| AttachError::NotOperational(name.clone()))?;
     Ok(())
+}
+
+/// A link that was asked for, and has to be there.
+fn present(link: Option<Link>, name: &str) -> Result<Option<Link>, Error> {
+    link.map(Some).ok_or_else(|| AttachError::Vanished(name.to_owned()).into())
 }
 
 /// Waits until a link can carry packets: asks once, from when on it listens, and asks again only where it hears nothing. None if the
 /// link does not become so.
 fn operational(
     listen: impl FnOnce() -> Result<LinkWatch, NetlinkError>,
-    mut ask: impl FnMut() -> Result<Option<Link>, NetlinkError>,
+    mut ask: impl FnMut() -> Result<Option<Link>, Error>,
     index: u32,
 ) -> Result<Option<Link>, Error> {
     let watch = listen()?;
