@@ -43,8 +43,9 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
 /// the container's end. The host's end stays down, so that nothing reaches the container or leaves it. Answers whether it is a port
 /// of the bridge, which then has all that it needs.
 ///
-/// The port comes first: it takes the lock of all network configuration for longest, and the agent, which wants that for its
-/// programs, is only waking up.
+/// What keeps IPv6 off comes first, then the port: whoever writes a setting does not wait for the lock of all network configuration, but
+/// tries again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want. The port takes that lock for
+/// longest, and the agent, which wants it for its programs, is only waking up.
 pub(crate) fn prepare(
     node: &mut Node,
     sandbox: &mut Sandbox,
@@ -53,13 +54,13 @@ pub(crate) fn prepare(
     host: &Link,
     inner: u32,
 ) -> Result<bool, Error> {
+    silence(host);
     let enrolled = bridge.serves && is_complete(node, bridge, &plan.bridge);
     if enrolled {
         let changes = enrolment(plan, bridge.link.index, host);
         node.netlink.ask_all(changes).map_err(|error| refused(plan, error))?;
     }
     configure(node, sandbox, plan, inner)?;
-    silence(host);
     Ok(enrolled)
 }
 
