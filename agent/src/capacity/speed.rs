@@ -45,7 +45,7 @@ impl Speeds {
     /// # Errors
     /// Netlink's.
     pub fn read(&mut self, name: &str) -> Result<Speed, NetlinkError> {
-        let Some(found) = link::by_name(&mut self.route, name)? else { return Ok(Speed::NoLink) };
+        let Some(found) = link::kind_by_name(&mut self.route, name)? else { return Ok(Speed::NoLink) };
         if !self.is_believable(&found)? {
             return Ok(Speed::Unknown);
         }

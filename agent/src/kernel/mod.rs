@@ -240,10 +240,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn link_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
-        match link::by_name(&mut self.route, name)? {
-            Some(found) => self.link(found.index),
-            None => Ok(None),
-        }
+        Ok(link::by_name(&mut self.route, name)?)
     }
 
     /// What others have put onto an interface.
@@ -357,7 +354,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn bridge_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
-        match link::by_name(&mut self.route, name)?.filter(|found| found.kind == "bridge") {
+        match link::kind_by_name(&mut self.route, name)?.filter(|found| found.kind == "bridge") {
             Some(found) => self.link(found.index),
             None => Ok(None),
         }

@@ -141,12 +141,15 @@ pub fn parse_port(payload: &[u8]) -> Option<u32> {
 /// # Errors
 /// Netlink's, other than that there is no such link.
 pub fn by_index(socket: &mut RequestSocket, index: u32) -> Result<Option<Link>, NetlinkError> {
-    let mut found = None;
-    match socket.get(libc::RTM_GETLINK, &request(index), |payload| found = parse(payload)) {
-        Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(error),
-        Ok(()) => Ok(found),
-    }
+    find(socket, &request(index), parse)
+}
+
+/// The link of this name; none if there is none.
+///
+/// # Errors
+/// Netlink's, other than that there is no such link.
+pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Link>, NetlinkError> {
+    find(socket, &request_named(name), parse)
 }
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link
@@ -187,15 +190,8 @@ pub struct Kind {
 ///
 /// # Errors
 /// Netlink's, other than that there is no such link.
-pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, NetlinkError> {
-    let name = attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
-    let payload = [&request(0)[..], &name].concat();
-    let mut found = None;
-    match socket.get(libc::RTM_GETLINK, &payload, |payload| found = parse_kind(payload)) {
-        Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(error),
-        Ok(()) => Ok(found),
-    }
+pub fn kind_by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, NetlinkError> {
+    find(socket, &request_named(name), parse_kind)
 }
 
 /// What the link with this index is made of; none if there is none.
@@ -203,12 +199,7 @@ pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Kind>, N
 /// # Errors
 /// Netlink's, other than that there is no such link.
 pub fn kind(socket: &mut RequestSocket, index: u32) -> Result<Option<Kind>, NetlinkError> {
-    let mut found = None;
-    match socket.get(libc::RTM_GETLINK, &request(index), |payload| found = parse_kind(payload)) {
-        Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(error),
-        Ok(()) => Ok(found),
-    }
+    find(socket, &request(index), parse_kind)
 }
 
 /// What every link is made of.
@@ -243,6 +234,24 @@ fn parse_kind(payload: &[u8]) -> Option<Kind> {
         }
     });
     Some(Kind { index, master, kind })
+}
+
+/// The one link that is asked for, as `read` has it; none if there is none.
+fn find<T>(
+    socket: &mut RequestSocket,
+    request: &[u8],
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> Result<Option<T>, NetlinkError> {
+    let mut found = None;
+    match socket.get(libc::RTM_GETLINK, request, |payload| found = read(payload)) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+        Ok(()) => Ok(found),
+    }
+}
+
+fn request_named(name: &str) -> Vec<u8> {
+    [&request(0)[..], &attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat())].concat()
 }
 
 /// `struct ifinfomsg` with an index and the attribute `IFLA_EXT_MASK`.
