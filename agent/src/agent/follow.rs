@@ -20,7 +20,7 @@ impl Agent {
         self.look_at_unseen();
         for event in events {
             let followed = match event {
-                LinkEvent::Changed(link) => self.changed(link).map(|()| self.moved(link)),
+                LinkEvent::Changed(link) => self.changed(link).and_then(|()| self.moved(link)),
                 LinkEvent::Gone(link) => self.gone(link.index),
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
                 LinkEvent::Addressed(address) => self.addressed(*address).map_err(Refusal::from),
@@ -50,7 +50,7 @@ impl Agent {
         if self.healing.is_in_service(ifindex)
             && let Some(link) = self.kernel.link(ifindex)?
         {
-            self.moved(&link);
+            self.moved(&link)?;
         }
         Ok(())
     }
@@ -93,14 +93,22 @@ impl Agent {
         Ok(())
     }
 
-    /// A host end that is taken off its bridge is put back.
-    fn moved(&mut self, link: &Link) {
-        let Some(port) = self.registry.by_host(link.index).map(|attachment| &attachment.port) else { return };
+    /// A host end that is taken off its bridge is put back, once it has been a port of it.
+    fn moved(&mut self, link: &Link) -> Result<(), Refusal> {
+        let Some(port) = self.registry.by_host(link.index).map(|attachment| &attachment.port) else {
+            return Ok(());
+        };
         if port.host.name != link.name {
-            return;
+            return Ok(());
         }
-        let serves = link.master == Some(port.bridge.index);
-        if serves {
+        let bridge = port.bridge.index;
+        let serves = link.master == Some(bridge);
+        if serves && !self.healing.is_in_service(link.index) {
+            // The event may be older than the attachment, and whoever makes the port may have taken it off since.
+            let now = self.kernel.link(link.index)?;
+            let Some(now) = now.filter(|now| now.master == Some(bridge)) else { return Ok(()) };
+            self.healing.serves(&now);
+        } else if serves {
             self.healing.serves(link);
         }
         if !serves
@@ -108,6 +116,7 @@ impl Agent {
         {
             self.look_at(link.index);
         }
+        Ok(())
     }
 
     /// What has happened on a host end or a bridge may have cost us something.
