@@ -1,7 +1,7 @@
 //! The agent as a process: its socket, its thread, what it hears from the kernel, and how it ends.
 //!
-//! The agent's state belongs to one thread ([`core`]). Connections and netlink are served by a single-threaded runtime
-//! beside it, so that a slow client waits for nobody and nobody waits for a slow client. On SIGTERM or SIGINT the
+//! The agent's state belongs to one thread ([`core`]). Connections are served by a single-threaded runtime beside it, so that a
+//! slow client waits for nobody and nobody waits for a slow client; a third thread listens to the kernel ([`Monitor`]). On SIGTERM or SIGINT the
 //! process leaves; programs, maps and links stay and go on serving.
 
 mod connection;

@@ -1,12 +1,17 @@
 //! Changes of links, of their addresses, of what others put onto them, and of what bridges were told of stations, as the kernel
 //! tells them to everybody (`RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV6_IFADDR`, `RTNLGRP_TC`, `RTNLGRP_NEIGH`).
 
-use std::io;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+use std::{io, thread};
 
-use netlink_sys::{AsyncSocket as _, AsyncSocketExt as _, SocketAddr, TokioSocket};
+use netlink_sys::{Socket, SocketAddr};
+use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
+use tokio::sync::mpsc;
 
 use super::address::{self, InterfaceAddress};
 use super::link::{self, Link};
@@ -19,6 +24,12 @@ const BACKLOG: usize = 8 << 20;
 
 /// Bytes of one datagram; a multicast message never has more than one page's worth.
 const DATAGRAM: usize = 32 << 10;
+
+/// How long changes are gathered after the first: longer than most of an ADD, and no time for whoever looks after them.
+const GATHERING: Duration = Duration::from_millis(3);
+
+/// Changes that are told at a time, about.
+const MOST: usize = 4096;
 
 /// What has happened to links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,25 +52,30 @@ pub enum LinkEvent {
     Missed,
 }
 
-/// Listens to link changes of the network namespace that it was opened in.
+/// Hears of link changes of the network namespace that it was opened in.
+///
+/// A thread of its own listens, and sleeps for [`GATHERING`] from the first change on: each ADD makes half a dozen, and the kernel
+/// would stop the plugin at each of them to run whoever waits for it, on the plugin's own processor.
+#[derive(Debug)]
 pub struct Monitor {
-    socket: TokioSocket,
-    buffer: Vec<u8>,
+    changes: mpsc::Receiver<io::Result<Vec<LinkEvent>>>,
 }
 
 impl Monitor {
-    /// Subscribes. Needs a Tokio runtime.
+    /// Subscribes.
     ///
     /// # Errors
     /// The kernel's.
     pub fn open() -> io::Result<Self> {
-        let mut socket = TokioSocket::new(libc::NETLINK_ROUTE as isize)?;
+        let mut socket = Socket::new(libc::NETLINK_ROUTE as isize)?;
         let links = libc::RTMGRP_LINK | libc::RTMGRP_TC | libc::RTMGRP_NEIGH;
         let groups = links | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
-        quiet::keep_out_learned_stations(socket.socket_ref())?;
-        socket.socket_mut().bind(&SocketAddr::new(0, groups as u32))?;
-        setsockopt(socket.socket_ref(), RcvBufForce, &BACKLOG)?;
-        Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
+        quiet::keep_out_learned_stations(&socket)?;
+        socket.bind(&SocketAddr::new(0, groups as u32))?;
+        setsockopt(&socket, RcvBufForce, &BACKLOG)?;
+        let (told, changes) = mpsc::channel(1);
+        thread::Builder::new().name("monitor".into()).spawn(move || listen(&socket, &told))?;
+        Ok(Self { changes })
     }
 
     /// Waits for the next changes. Cancelling it loses nothing.
@@ -67,18 +83,40 @@ impl Monitor {
     /// # Errors
     /// The kernel's, other than that it dropped messages.
     pub async fn next(&mut self) -> io::Result<Vec<LinkEvent>> {
-        loop {
-            self.buffer.clear();
-            match self.socket.recv(&mut self.buffer).await {
-                Ok(()) => return Ok(events(&self.buffer)),
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    return Ok(vec![LinkEvent::Missed]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        self.changes.recv().await.unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))
+    }
+}
+
+/// Tells what the socket hears until it fails, or nobody listens any more.
+fn listen(socket: &Socket, told: &mpsc::Sender<io::Result<Vec<LinkEvent>>>) {
+    let mut buffer = Vec::with_capacity(DATAGRAM);
+    loop {
+        let heard = gather(socket, &mut buffer);
+        let is_over = heard.is_err();
+        if told.blocking_send(heard).is_err() || is_over {
+            return;
         }
     }
+}
+
+/// Waits for a change and a moment more; what has been told by then.
+fn gather(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<Vec<LinkEvent>> {
+    match poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
+        Ok(_) | Err(Errno::EINTR) => thread::sleep(GATHERING),
+        Err(errno) => return Err(errno.into()),
+    }
+    let mut heard = Vec::new();
+    while heard.len() < MOST {
+        buffer.clear();
+        match socket.recv(buffer, libc::MSG_DONTWAIT) {
+            Ok(_) => heard.extend(events(buffer)),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => heard.push(LinkEvent::Missed),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(heard)
 }
 
 /// The changes that one datagram tells; one that cannot be read counts as missed.
