@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use crate::frame::{self, FrameError};
-use crate::message::{AgentError, Envelope, Reply, Request, VERSION};
+use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
 /// Where the agent listens unless it is told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/shunt/agent.sock";
@@ -55,6 +55,15 @@ pub enum ClientError {
     /// The agent refused.
     #[error(transparent)]
     Refused(#[from] AgentError),
+}
+
+impl From<EnvelopeError> for ClientError {
+    fn from(error: EnvelopeError) -> Self {
+        match error {
+            EnvelopeError::Version(version) => Self::Version(version),
+            EnvelopeError::Frame(error) => Self::Frame(error),
+        }
+    }
 }
 
 /// A connection to the agent.
@@ -114,7 +123,7 @@ impl Client {
                 Err(error) => return Err(self.silent(error)),
             }
         };
-        match read(&body)? {
+        match Envelope::open(&body)? {
             Reply::Error(error) => Err(error.into()),
             reply => Ok(reply),
         }
@@ -133,17 +142,4 @@ impl Client {
     fn silent(&self, source: io::Error) -> ClientError {
         ClientError::Silent { path: self.path.clone(), source }
     }
-}
-
-/// The reply in one message.
-fn read(body: &[u8]) -> Result<Reply, ClientError> {
-    // Nearly always; what another version says may not be a reply at all.
-    if let Ok(Envelope { version: VERSION, body }) = frame::decode::<Envelope<Reply>>(body) {
-        return Ok(body);
-    }
-    let envelope: Envelope<serde_json::Value> = frame::decode(body)?;
-    if envelope.version != VERSION {
-        return Err(ClientError::Version(envelope.version));
-    }
-    Ok(serde_json::from_value(envelope.body).map_err(FrameError::Json)?)
 }

@@ -27,7 +27,9 @@ pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
 pub use mapping::{PortMapping, Protocol};
-pub use message::{AgentError, Attached, Collected, Detached, Envelope, ErrorKind, Reply, Request, VERSION};
+pub use message::{
+    AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, Reply, Request, VERSION,
+};
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
     FlowReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,

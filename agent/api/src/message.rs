@@ -1,10 +1,12 @@
 //! Requests, replies and the envelope around them.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::CapacityReport;
 use crate::event::Event;
 use crate::explain::{Explanation, Origin, Question};
+use crate::frame::{self, FrameError};
 use crate::report::{
     AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
 };
@@ -26,6 +28,35 @@ impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
         Self { version: VERSION, body }
+    }
+}
+
+/// Why what is in an envelope cannot be taken out.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvelopeError {
+    /// It is written in this version of the protocol.
+    #[error("it is written in version {0} of the protocol, not {VERSION}")]
+    Version(u32),
+    /// It is not what it should be.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+impl<T: DeserializeOwned> Envelope<T> {
+    /// Takes out what one message's JSON wraps.
+    ///
+    /// # Errors
+    /// [`EnvelopeError`].
+    pub fn open(json: &[u8]) -> Result<T, EnvelopeError> {
+        // Nearly always; what another version says may be no `T` at all.
+        if let Ok(Self { version: VERSION, body }) = frame::decode(json) {
+            return Ok(body);
+        }
+        let envelope: Envelope<serde_json::Value> = frame::decode(json)?;
+        if envelope.version != VERSION {
+            return Err(EnvelopeError::Version(envelope.version));
+        }
+        Ok(serde_json::from_value(envelope.body).map_err(FrameError::Json)?)
     }
 }
 

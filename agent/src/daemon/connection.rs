@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
-use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply, Request, VERSION};
+use shunt_agent_api::{AgentError, Envelope, EnvelopeError, ErrorKind, Reply, Request, VERSION};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
@@ -188,17 +188,13 @@ pub(super) fn encode(reply: &Reply) -> Result<Bytes, FrameError> {
 }
 
 fn read(body: &[u8]) -> Result<Request, AgentError> {
-    // Nearly always; whatever is wrong with it is found out below.
-    if let Ok(Envelope { version: VERSION, body }) = frame::decode::<Envelope<Request>>(body) {
-        return Ok(body);
-    }
-    let malformed = |error: FrameError| AgentError { kind: ErrorKind::Malformed, message: error.to_string() };
-    let envelope: Envelope<serde_json::Value> = frame::decode(body).map_err(malformed)?;
-    if envelope.version != VERSION {
-        let message = format!("the agent speaks version {VERSION} of the protocol, not {}", envelope.version);
-        return Err(AgentError { kind: ErrorKind::Version, message });
-    }
-    serde_json::from_value(envelope.body).map_err(|error| malformed(error.into()))
+    Envelope::open(body).map_err(|error| match error {
+        EnvelopeError::Version(version) => AgentError {
+            kind: ErrorKind::Version,
+            message: format!("the agent speaks version {VERSION} of the protocol, not {version}"),
+        },
+        EnvelopeError::Frame(error) => AgentError { kind: ErrorKind::Malformed, message: error.to_string() },
+    })
 }
 
 pub(super) fn refusal(kind: ErrorKind, message: String) -> Reply {
