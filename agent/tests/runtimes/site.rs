@@ -1,8 +1,10 @@
 //! A node with our agent and plugin, and a host around it for a runtime.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use shunt_agent_api::PortReport;
-use shunt_lab::{Inventory, Lab, Machine, Node};
+use shunt_lab::{Inventory, Lab, Machine, Node, patience};
 
 use crate::host::Host;
 
@@ -11,6 +13,9 @@ pub(crate) const NETWORK: &str = "pods";
 
 /// Its gateway, the node's own address on the bridge.
 pub(crate) const GATEWAY: &str = "10.88.0.1";
+
+/// How long what the agent does after a DEL may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Fields are dropped in their order: what runs in the node before the node, the lab last.
 pub(crate) struct Site {
@@ -79,8 +84,13 @@ impl Site {
         self.node.inventory().unwrap()
     }
 
-    /// Nothing of any container is on the node or in the files of the runtimes.
+    /// Nothing of any container is on the node or in the files of the runtimes, once the agent has had a moment: it removes pins
+    /// after the kernel has taken their link away, which keeps nobody's DEL waiting.
     pub(crate) fn assert_clean(&self, before: &Inventory) {
+        let begun = Instant::now();
+        while !self.inventory().since(before).is_empty() && begun.elapsed() < patience(PATIENCE) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         assert_eq!(self.inventory().since(before), Vec::<String>::new());
         assert_eq!(self.node.agent().status().unwrap().attachments, 0, "{}", self.log());
         let files =
