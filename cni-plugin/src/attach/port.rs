@@ -9,7 +9,7 @@ use shunt_agent_api::{BridgePort, Interface};
 use super::bridge::{Found, is_complete};
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, silence};
 use crate::error::Error;
-use crate::netlink::{InterfaceAddress, Link, LinkWatch, NetlinkError, Request, Selector, requests};
+use crate::netlink::{Answer, InterfaceAddress, Link, LinkWatch, NetlinkError, Request, Selector, requests};
 
 /// How long a port may take to forward; the reference plugin waits as long.
 const PORT_PATIENCE: Duration = Duration::from_millis(2550);
@@ -92,7 +92,14 @@ pub(crate) fn put_into_service(
     // breath is there before, and has the kernel look after the carrier at once (`linkwatch_sync_dev`, Linux 6.8).
     let index = Selector::Index(host.index);
     changes.extend([requests::set_up(index), requests::get_link(index)]);
-    let answers = node.netlink.ask_all(changes).map_err(|error| refused(plan, error))?;
+    // In that breath it looks after the container's end as well, which a worker would do otherwise, on this processor.
+    let peer = requests::get_peer(host).filter(|_| plan.up);
+    let place = changes.len();
+    changes.extend(peer);
+    let mut answers = node.netlink.batch(changes)?;
+    let peer_works =
+        answers.split_off(place).into_iter().any(|said| said.is_ok_and(|said| is_operational(&said)));
+    let answers = answers.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| refused(plan, error))?;
     let found = answers.last().and_then(|said| Link::first(said));
     let mut link = found.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     if !plan.up {
@@ -108,7 +115,10 @@ pub(crate) fn put_into_service(
         // after that waits for its spanning tree, which no ADD can.
         operational(LinkWatch::open, || Ok(node.link(Selector::Index(bridge.index))?), bridge.index)?;
     }
-    wait_for_carrier(node, sandbox, plan, host)?;
+    // Not told so, or a kernel that does not know that question.
+    if !peer_works {
+        wait_for_carrier(node, sandbox, plan, host)?;
+    }
     Ok(link)
 }
 
@@ -133,6 +143,10 @@ pub(crate) fn wait_for_carrier(
     operational(|| Ok(watch), || ask(sandbox), index)?
         .ok_or_else(|| AttachError::NotOperational(name.clone()))?;
     Ok(())
+}
+
+fn is_operational(said: &[Answer]) -> bool {
+    Link::first(said).is_some_and(|link| link.operational)
 }
 
 /// A link that was asked for, and has to be there.

@@ -22,6 +22,7 @@ const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_AF_SPEC: u16 = 26;
+const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_INET6_CONF: u16 = 2;
 const AF_INET6: u16 = 10;
 /// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), which is an array of 32-bit numbers.
@@ -63,6 +64,8 @@ pub(crate) struct Link {
     pub(crate) master: Option<u32>,
     /// The ifindex of a veth's other end, in that end's namespace; of a VLAN device's master.
     pub(crate) peer: Option<u32>,
+    /// The namespace of the other end as this one numbers it (`man 7 rtnetlink`, `IFLA_LINK_NETNSID`); none if that is the same.
+    pub(crate) peer_namespace: Option<i32>,
     /// Whether it is administratively up.
     pub(crate) up: bool,
     /// Whether it can carry packets (RFC 2863, `ifOperStatus` up).
@@ -117,6 +120,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
         kind: None,
         master: None,
         peer: None,
+        peer_namespace: None,
         up: flags.contains(LinkFlags::Up),
         operational: false,
         promiscuous: flags.contains(LinkFlags::Promisc),
@@ -134,6 +138,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
             IFLA_IFNAME => link.name = text(value),
             IFLA_MTU => link.mtu = number(value)?,
             IFLA_LINK => link.peer = number(value),
+            IFLA_LINK_NETNSID => link.peer_namespace = value.try_into().ok().map(i32::from_ne_bytes),
             IFLA_MASTER => link.master = number(value),
             IFLA_OPERSTATE => link.operational = value == [IF_OPER_UP],
             IFLA_IFALIAS => link.alias = Some(text(value)),
@@ -218,6 +223,15 @@ pub(crate) fn get_link(selector: Selector<'_>) -> Request {
     let mut message = message(selector);
     message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     Request::new(format!("look up {selector}"), RouteNetlinkMessage::GetLink(message), 0)
+}
+
+/// Asks for a veth's other end, if that is in another namespace (`IFLA_TARGET_NETNSID`, Linux 4.20).
+pub(crate) fn get_peer(link: &Link) -> Option<Request> {
+    let (peer, namespace) = (Selector::Index(link.peer?), link.peer_namespace?);
+    let mut message = message(peer);
+    message.attributes.push(LinkAttribute::IfNetnsId(namespace));
+    message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    Some(Request::new(format!("look up {peer} in its namespace"), RouteNetlinkMessage::GetLink(message), 0))
 }
 
 /// Asks for every link, or for every port of a bridge.

@@ -23,8 +23,8 @@ pub(crate) mod requests {
     //! Every request that the plugin makes, by what it is about.
     pub(crate) use super::address::{add_address, add_gateway, delete_address, list_addresses};
     pub(crate) use super::link::{
-        Veth, add_bridge, add_veth, add_vlan, delete_link, enslave, get_link, list_links, set_address,
-        set_alias, set_down, set_port_flags, set_promiscuous, set_up,
+        Veth, add_bridge, add_veth, add_vlan, delete_link, enslave, get_link, get_peer, list_links,
+        set_address, set_alias, set_down, set_port_flags, set_promiscuous, set_up,
     };
     pub(crate) use super::netconf::get_settings;
     pub(crate) use super::route::{add_route, list_routes};
