@@ -26,7 +26,8 @@ pub(crate) struct Sandbox {
 impl Node {
     /// Opens the namespace of this process.
     pub(crate) fn open() -> Result<Self, Error> {
-        Ok(Self { namespace: Namespace::own()?, netlink: Connection::open()? })
+        let netlink = Connection::open()?;
+        Ok(Self { namespace: Namespace::own(&netlink)?, netlink })
     }
 
     /// Opens a container's namespace; the node's own only where `own` allows it.

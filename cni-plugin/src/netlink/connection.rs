@@ -3,6 +3,8 @@
 //! Requests go out in batches: the kernel works through all messages of one `sendto` under one system call and answers
 //! each. It does not stop at the first that fails, so a batch holds only what is undone together.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
 use netlink_packet_core::NetlinkBuffer;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -98,6 +100,12 @@ impl Connection {
             }
         }
         Ok(pending.into_iter().map(|one| one.outcome.unwrap_or(Ok(())).map(|()| one.answers)).collect())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
