@@ -1,4 +1,4 @@
-//! Making an attachment: a plan, its steps in order, and the way back.
+//! Making an attachment: a plan, its steps in order (`procedure.rs`), and the way back.
 //!
 //! No container may send before programs are attached to its port: the host's end of the veth stays down until the agent has
 //! answered. What can be done to it in that state, and to the container's end, is done meanwhile.
@@ -13,6 +13,8 @@ mod journal;
 mod node;
 mod plan;
 mod port;
+mod procedure;
+mod site;
 mod veth;
 
 pub(crate) use adopt::Adopted;
@@ -24,5 +26,7 @@ pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
 pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions, vlan_gateway};
-pub(crate) use port::{port_of, prepare, put_into_service, wait_for_addresses, wait_for_carrier};
+pub(crate) use port::{bring_up, port_of, prepare, put_into_service, wait_for_addresses};
+pub(crate) use procedure::{Joint, carry_out};
+pub(crate) use site::Site;
 pub(crate) use veth::{make_veth, silence};

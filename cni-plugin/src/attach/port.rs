@@ -87,7 +87,24 @@ pub(crate) fn put_into_service(
     host: &Link,
     enrolled: bool,
 ) -> Result<Link, Error> {
-    let mut changes = if enrolled { Vec::new() } else { enrolment(plan, bridge.index, host) };
+    let changes = if enrolled { Vec::new() } else { enrolment(plan, bridge.index, host) };
+    let link = bring_up(node, sandbox, plan, host, changes)?;
+    if plan.up && !bridge.operational {
+        // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
+        // after that waits for its spanning tree, which no ADD can.
+        operational(LinkWatch::open, || Ok(node.link(Selector::Index(bridge.index))?), bridge.index)?;
+    }
+    Ok(link)
+}
+
+/// Makes `changes`, sets the host's end up, and waits until packets get from one end to the other; answers it as it then is.
+pub(crate) fn bring_up(
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    plan: &Plan,
+    host: &Link,
+    mut changes: Vec<Request>,
+) -> Result<Link, Error> {
     // With it the container begins to announce itself, and the kernel does not listen until that is done. Whoever asks in the same
     // breath is there before, and has the kernel look after the carrier at once (`linkwatch_sync_dev`, Linux 6.8).
     let index = Selector::Index(host.index);
@@ -101,20 +118,16 @@ pub(crate) fn put_into_service(
         answers.split_off(place).into_iter().any(|said| said.is_ok_and(|said| is_operational(&said)));
     let answers = answers.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| refused(plan, error))?;
     let found = answers.last().and_then(|said| Link::first(said));
-    let mut link = found.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    let link = found.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     if !plan.up {
         // Without a container end that is up there is no carrier to wait for.
         return Ok(link);
     }
-    if !link.operational {
-        link = operational(LinkWatch::open, || present(node.link(index)?, &host.name), host.index)?
-            .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?;
-    }
-    if !bridge.operational {
-        // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
-        // after that waits for its spanning tree, which no ADD can.
-        operational(LinkWatch::open, || Ok(node.link(Selector::Index(bridge.index))?), bridge.index)?;
-    }
+    let link = match link.operational {
+        true => link,
+        false => operational(LinkWatch::open, || present(node.link(index)?, &host.name), host.index)?
+            .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?,
+    };
     // Not told so, or a kernel that does not know that question.
     if !peer_works {
         wait_for_carrier(node, sandbox, plan, host)?;
@@ -127,12 +140,7 @@ pub(crate) fn put_into_service(
 /// Its carrier came with the host's end, and the kernel tells that later, from a queue of its own: until then the end has
 /// no queueing discipline but the one that drops everything, an ARP request as well, which is not repeated for a second
 /// (`linkwatch_do_dev`, net/core/link_watch.c). Who asks for the link has it done at once (Linux 6.8).
-pub(crate) fn wait_for_carrier(
-    node: &Node,
-    sandbox: &mut Sandbox,
-    plan: &Plan,
-    host: &Link,
-) -> Result<(), Error> {
+fn wait_for_carrier(node: &Node, sandbox: &mut Sandbox, plan: &Plan, host: &Link) -> Result<(), Error> {
     let Some(index) = host.peer.filter(|_| plan.up) else { return Ok(()) };
     let name = &plan.key.ifname;
     let ask = |sandbox: &mut Sandbox| present(sandbox.link(Selector::Index(index))?, name);

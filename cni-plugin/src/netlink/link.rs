@@ -220,18 +220,20 @@ impl std::fmt::Display for Selector<'_> {
 
 /// Asks for a link.
 pub(crate) fn get_link(selector: Selector<'_>) -> Request {
-    let mut message = message(selector);
-    message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    Request::new(format!("look up {selector}"), RouteNetlinkMessage::GetLink(message), 0)
+    look_up(selector, None)
 }
 
 /// Asks for a veth's other end, if that is in another namespace (`IFLA_TARGET_NETNSID`, Linux 4.20).
 pub(crate) fn get_peer(link: &Link) -> Option<Request> {
-    let (peer, namespace) = (Selector::Index(link.peer?), link.peer_namespace?);
-    let mut message = message(peer);
-    message.attributes.push(LinkAttribute::IfNetnsId(namespace));
+    Some(look_up(Selector::Index(link.peer?), Some(link.peer_namespace?)))
+}
+
+fn look_up(selector: Selector<'_>, namespace: Option<i32>) -> Request {
+    let mut message = message(selector);
+    message.attributes.extend(namespace.map(LinkAttribute::IfNetnsId));
     message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    Some(Request::new(format!("look up {peer} in its namespace"), RouteNetlinkMessage::GetLink(message), 0))
+    let place = if namespace.is_some() { " in its namespace" } else { "" };
+    Request::new(format!("look up {selector}{place}"), RouteNetlinkMessage::GetLink(message), 0)
 }
 
 /// Asks for every link, or for every port of a bridge.

@@ -3,6 +3,7 @@
 use shunt_agent_api::{Client, ClientError, ErrorKind, Request};
 
 use super::metadata;
+use crate::agent;
 use crate::attach::{Adopted, Node, PortSettings, Sandbox, restrict};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -16,9 +17,9 @@ pub(crate) fn adopt(
     call: &Call,
     node: &mut Node,
     sandbox: &mut Sandbox,
-    agent: &mut Client,
     mut previous: AddResult,
 ) -> Result<AddResult, Error> {
+    let mut agent = agent::connect(config)?;
     previous.can_be_said_in(config.version)?;
     let Some(port) = Adopted::find(node, sandbox, config, bridge, call, &previous)?.port else {
         return Ok(previous);
@@ -44,9 +45,9 @@ pub(crate) fn adopt(
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
             return Err(ClientError::Refused(refusal).into());
         }
-        Err(error) => return Err(undo(agent, error.into())),
+        Err(error) => return Err(undo(&mut agent, error.into())),
     };
-    node.netlink.ask_all(restricted).map_err(|error| undo(agent, error.into()))?;
+    node.netlink.ask_all(restricted).map_err(|error| undo(&mut agent, error.into()))?;
     let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
     if let Some(interface) = own {
         interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));

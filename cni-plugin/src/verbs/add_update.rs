@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use shunt_agent_api::{BridgePort, Request};
 
-use super::add::on_node;
+use super::add_bridged::on_node;
 use super::metadata;
 use crate::agent;
 use crate::attach::{Adopted, Alias, AttachError, Node, Sandbox, key, vlan_gateway};

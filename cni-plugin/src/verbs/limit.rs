@@ -32,8 +32,7 @@ fn take_in(config: &Config, call: &Call, previous: &AddResult, refusal: AgentErr
     if found.port.is_none() {
         return Err(ClientError::Refused(refusal).into());
     }
-    let mut agent = agent::connect(config)?;
-    adopt(config, &bridge, call, &mut node, &mut sandbox, &mut agent, previous.clone()).map(drop)
+    adopt(config, &bridge, call, &mut node, &mut sandbox, previous.clone()).map(drop)
 }
 
 /// Whether the limits are in force.

@@ -2,6 +2,7 @@
 
 mod add;
 mod add_adopted;
+mod add_bridged;
 mod add_update;
 mod capacity;
 mod chained;

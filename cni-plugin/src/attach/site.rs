@@ -1,0 +1,81 @@
+//! What an ADD works with: both namespaces, the agent, and a note of all that was done.
+
+use shunt_agent_api::{
+    AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, Reply, Request,
+};
+
+use super::{Journal, Node, Sandbox};
+use crate::agent;
+use crate::config::Config;
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::netlink::{Link, requests};
+
+/// Where an attachment is made, and what was done there.
+#[derive(Debug)]
+pub(crate) struct Site<'a> {
+    config: &'a Config,
+    pub(crate) node: &'a mut Node,
+    pub(crate) sandbox: &'a mut Sandbox,
+    pub(crate) agent: Client,
+    pub(crate) journal: Journal,
+}
+
+impl<'a> Site<'a> {
+    /// Connects to the agent; nothing is done yet.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub(crate) fn open(
+        config: &'a Config,
+        node: &'a mut Node,
+        sandbox: &'a mut Sandbox,
+    ) -> Result<Self, ClientError> {
+        Ok(Self { config, node, sandbox, agent: agent::connect(config)?, journal: Journal::default() })
+    }
+
+    /// Connects to the agent anew: it keeps a connection on which nothing is said for a while only.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub(crate) fn reconnect(&mut self) -> Result<(), ClientError> {
+        self.agent = agent::connect(self.config)?;
+        Ok(())
+    }
+
+    /// Has the agent take a port, and does meanwhile what need not wait for its answer; answers what came of both.
+    ///
+    /// # Errors
+    /// What the agent or `meanwhile` says, the agent's first.
+    pub(crate) fn attach<T>(
+        &mut self,
+        port: BridgePort,
+        meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
+    ) -> Result<(Reply, T), Error> {
+        self.journal.push_attached(&port.key);
+        self.agent.send(Request::Attach { port })?;
+        let done = meanwhile(self.node, self.sandbox);
+        let attached = self.agent.receive().inspect_err(|error| {
+            if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
+                // What is attached under this key is not this ADD's to detach.
+                self.journal.withdraw_attached();
+            }
+        })?;
+        Ok((attached, done?))
+    }
+
+    /// Takes an interface that was attached without addresses out of service; it is attached once more with them.
+    ///
+    /// # Errors
+    /// What the kernel or the agent says.
+    pub(crate) fn set_aside(&mut self, key: &AttachmentKey, host: &Link) -> Result<(), Error> {
+        self.node.netlink.ask(requests::set_down(host.index))?;
+        self.agent.ask(Request::Detach { key: key.clone(), link: None })?;
+        Ok(())
+    }
+
+    /// Takes everything back; answers what could not be.
+    pub(crate) fn undo(mut self, ipam: &Ipam<'_>) -> Vec<Error> {
+        self.journal.undo(self.node, &mut self.agent, ipam)
+    }
+}

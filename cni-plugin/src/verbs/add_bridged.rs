@@ -1,0 +1,152 @@
+//! A veth pair from the container to a port of the bridge, handed to the agent before it carries a packet.
+
+use shunt_agent_api::Reply;
+
+use super::metadata;
+use crate::attach::{
+    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, make_veth, port_of, prepare,
+    put_into_service, wait_for_addresses,
+};
+use crate::config::{Bridge, Config};
+use crate::error::Error;
+use crate::netlink::{Link, Selector, requests};
+use crate::result::{AddResult, Interface};
+
+/// A container's interface as a port of the configuration's bridge.
+#[derive(Debug)]
+pub(super) struct Bridged<'a> {
+    pub(super) config: &'a Config,
+    pub(super) bridge: &'a Bridge,
+    /// What is known without addresses.
+    pub(super) outline: Plan,
+}
+
+/// What an attachment connects: the bridge, and the host's end of the pair.
+#[derive(Debug)]
+pub(super) struct Ends {
+    bridge: Found,
+    host: Link,
+}
+
+/// Both as they are in the end, and what the agent said.
+#[derive(Debug)]
+struct Served {
+    bridge: Link,
+    host: Link,
+    attached: Reply,
+}
+
+impl Joint for Bridged<'_> {
+    type Ends = Ends;
+
+    fn early(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
+        let _lock = site.node.lock_shared()?;
+        let ends = make(&self.outline, site)?;
+        serve(&self.outline, &ends, site).inspect_err(|_| leave(site.node, &ends.host))?;
+        Ok(ends)
+    }
+
+    fn again(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
+        serve(&self.outline, ends, site).map(drop)
+    }
+
+    fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
+        let plan = self.outline.clone().with(self.config, self.bridge, addresses)?;
+        plan.result.can_be_said_in(self.config.version)?;
+        Ok(plan)
+    }
+
+    fn join(&self, plan: &Plan, early: Option<&Ends>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+        let _lock = site.node.lock_shared()?;
+        let made;
+        let ends = match early {
+            Some(ends) => {
+                site.set_aside(&plan.key, &ends.host)?;
+                ends
+            }
+            None => {
+                made = make(plan, site)?;
+                &made
+            }
+        };
+        let completed = match ends.bridge.serves {
+            true => Ok(()),
+            false => complete_bridge(plan, ends, site),
+        };
+        let served = completed.and_then(|()| serve(plan, ends, site));
+        let served = served.inspect_err(|_| leave(site.node, &ends.host))?;
+        let mut result = self.result(plan, &served);
+        result.interfaces.extend(gateway(site.node, plan)?);
+        Ok(result)
+    }
+}
+
+impl Bridged<'_> {
+    fn result(&self, plan: &Plan, served: &Served) -> AddResult {
+        let container = Interface {
+            name: plan.key.ifname.clone(),
+            mac: plan.mac.to_string(),
+            mtu: Some(served.host.mtu),
+            sandbox: plan.netns.clone(),
+            metadata: metadata::of(self.config, "bridge", &plan.limits, &served.attached),
+            ..Interface::default()
+        };
+        let interfaces = vec![on_node(&served.bridge), on_node(&served.host), container];
+        AddResult { interfaces, ..plan.result.clone() }
+    }
+}
+
+/// Takes the host's end off the bridge: whoever made that looks for ports on it as soon as the lock is gone, and this one will be none.
+fn leave(node: &mut Node, host: &Link) {
+    let _ = node.netlink.ask(requests::enslave(host.index, 0));
+}
+
+fn make(plan: &Plan, site: &mut Site<'_>) -> Result<Ends, Error> {
+    let mut bridge = ensure_bridge(site.node, &plan.bridge, &mut site.journal)?;
+    let host = make_veth(site.node, site.sandbox, plan, bridge.unused.take(), &mut site.journal)?;
+    Ok(Ends { bridge, host })
+}
+
+/// Has the agent take the port, and puts it into service.
+fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
+    let Ends { bridge: found, host } = ends;
+    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
+    let (attached, enrolled) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
+        prepare(node, sandbox, plan, found, host, inner)
+    })?;
+    if found.serves && !enrolled {
+        complete_bridge(plan, ends, site)?;
+    }
+    let mut bridge = found.link.clone();
+    if plan.bridge.heir_of.is_some() {
+        // It may have the uplink's address by now.
+        let asked = site.node.link(Selector::Index(bridge.index))?;
+        bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
+    }
+    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host, enrolled)?;
+    wait_for_addresses(site.sandbox, plan, inner)?;
+    Ok(Served { bridge, host, attached })
+}
+
+fn complete_bridge(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
+    complete(site.node, &ends.bridge, &plan.bridge, &mut site.agent, &mut site.journal)
+}
+
+/// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.
+fn gateway(node: &mut Node, plan: &Plan) -> Result<Option<Interface>, Error> {
+    let Some(name) = plan.bridge.vlan_gateway.as_ref().filter(|_| !plan.bridge.gateways.is_empty()) else {
+        return Ok(None);
+    };
+    let link = node.link(Selector::Name(name))?.ok_or_else(|| AttachError::Vanished(name.clone()))?;
+    Ok(Some(on_node(&link)))
+}
+
+pub(super) fn on_node(link: &Link) -> Interface {
+    Interface {
+        name: link.name.clone(),
+        mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        mtu: Some(link.mtu),
+        ..Interface::default()
+    }
+}
