@@ -151,7 +151,7 @@ impl Agent {
         }
         self.kernel.write_port(&attachment, Asks::Fast)?;
         // For both at once, and until the answer was given.
-        self.haste = Some(self.kernel.expedite());
+        self.kernel.hasten();
         self.build_trunk(&attachment)?;
         for hook in attachment.hooks() {
             self.kernel.attach(&hook)?;

@@ -103,9 +103,7 @@ pub struct Agent {
     aside: Vec<PathBuf>,
     /// The links that are being deleted, by their indexes.
     reaping: HashMap<u32, Expedited>,
-    /// Short grace periods for what was attached, until [`Agent::settle`].
-    haste: Option<Expedited>,
-    /// What was made since then, for the log.
+    /// What was made since [`Agent::settle`], for the log.
     unsaid: Vec<Made>,
     /// Host ends on which others' filters and queues were not looked for, until their links come up.
     unseen: Vec<u32>,
@@ -166,7 +164,6 @@ impl Agent {
             remark: None,
             aside: Vec::new(),
             reaping: HashMap::new(),
-            haste: None,
             unsaid: Vec::new(),
             unseen: Vec::new(),
             strangers: BTreeMap::new(),
@@ -226,7 +223,7 @@ impl Agent {
     /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back, says what was done,
     /// and makes ready what the next one would have to wait for.
     pub fn settle(&mut self) {
-        self.haste = None;
+        self.kernel.rest();
         for made in take(&mut self.unsaid) {
             made.say();
         }

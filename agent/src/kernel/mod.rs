@@ -8,6 +8,7 @@
 mod audit;
 mod entries;
 mod finding;
+mod haste;
 mod hooks;
 mod learned;
 mod limit;
@@ -148,6 +149,8 @@ pub struct Kernel {
     natives: HashMap<u32, u32>,
     route: RequestSocket,
     grace_periods: GracePeriods,
+    /// While they are to be short for more than one call.
+    haste: Option<Expedited>,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
 }
@@ -186,6 +189,7 @@ impl Kernel {
             natives: HashMap::new(),
             route,
             grace_periods,
+            haste: None,
             begins_masquerading: false,
         })
     }
@@ -210,11 +214,6 @@ impl Kernel {
                 tracing::warn!(%error, "stays behind");
             }
         }
-    }
-
-    /// Makes the kernel's waits short while what is returned is held.
-    pub fn expedite(&self) -> Expedited {
-        self.grace_periods.expedite()
     }
 
     /// The kernel's id of the program that is to run there; 0 while it is not loaded.
