@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use super::outbox::Outbox;
+use super::placement::Guest;
 use super::{Core, subscription};
 
 /// How long a client may stay silent between requests.
@@ -38,14 +39,18 @@ pub(super) enum ConnectionError {
 
 /// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back.
 pub(super) async fn serve(
-    stream: UnixStream,
+    (stream, guest): (UnixStream, Guest),
     has_readers: bool,
     core: Core,
     stopping: watch::Receiver<bool>,
     place: Option<OwnedSemaphorePermit>,
 ) {
-    let mut client =
-        Client { outbox: Outbox::new(stream), has_readers, buffer: BytesMut::with_capacity(BUFFER) };
+    let mut client = Client {
+        outbox: Outbox::new(stream),
+        guest: Some(guest),
+        has_readers,
+        buffer: BytesMut::with_capacity(BUFFER),
+    };
     let served = match place {
         Some(_) => client.converse(&core, stopping).await,
         None => {
@@ -69,6 +74,8 @@ enum Next {
 
 struct Client {
     outbox: Arc<Outbox>,
+    /// None of one that only listens from now on.
+    guest: Option<Guest>,
     /// Whether the socket is a group's, too: by the file's mode only its members get this far.
     has_readers: bool,
     buffer: BytesMut,
@@ -108,6 +115,7 @@ impl Client {
                     }
                     Ok(Request::Subscribe) => {
                         let events = core.subscribe();
+                        drop(self.guest.take());
                         return subscription::serve(self.stream(), events, stopping).await;
                     }
                     Ok(request) => core.serve(request, outbox.owe()).await,

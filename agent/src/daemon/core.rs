@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use nix::unistd::{Pid, gettid};
 use shunt_agent_api::{Event, Reply, Request};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -42,6 +43,7 @@ enum Job {
 pub struct Core {
     jobs: mpsc::Sender<Job>,
     events: Events,
+    thread: Pid,
 }
 
 impl Core {
@@ -60,7 +62,7 @@ impl Core {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::succeed(&config, inheritance) {
                 Ok(agent) => {
-                    if opened.send(Ok(agent.events())).is_ok() {
+                    if opened.send(Ok((agent.events(), gettid()))).is_ok() {
                         work(agent, queue);
                     }
                 }
@@ -68,8 +70,13 @@ impl Core {
             }
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
-        let events = open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs, events }, ended))
+        let (events, thread) = open.await.map_err(|_| CoreError::Lost)??;
+        Ok((Self { jobs, events, thread }, ended))
+    }
+
+    /// The agent's thread.
+    pub(super) fn thread(&self) -> Pid {
+        self.thread
     }
 
     /// Asks the agent, which answers the client itself: whoever waits for an ADD need not wait for another thread to wake up.

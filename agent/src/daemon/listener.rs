@@ -2,12 +2,13 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::os::unix::net::UnixStream as Probe;
+use std::os::unix::net::{UnixListener, UnixStream as Probe};
 use std::path::{Path, PathBuf};
 
+use nix::sys::socket::{Shutdown, shutdown};
 use nix::unistd::Group;
-use tokio::net::{UnixListener, UnixStream};
 
 /// Why the agent cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +43,7 @@ pub enum ListenerError {
     },
 }
 
-/// The listening socket; its file goes when this is dropped.
+/// The listening socket; its file goes when this is dropped, and nobody is accepted any more.
 #[derive(Debug)]
 pub struct Listener {
     path: PathBuf,
@@ -51,8 +52,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`, for root only, or for a group's members, too. Makes the directory if it is missing. Needs a Tokio
-    /// runtime.
+    /// Listens at `path`, for root only, or for a group's members, too. Makes the directory if it is missing.
     ///
     /// # Errors
     /// [`ListenerError`]; what was there is still there, unless it was the socket of a dead agent.
@@ -101,12 +101,12 @@ impl Listener {
         &self.path
     }
 
-    /// Waits for a client.
+    /// What clients are accepted from, until this is dropped.
     ///
     /// # Errors
-    /// The kernel's; the next client may fare better.
-    pub async fn accept(&self) -> io::Result<UnixStream> {
-        self.socket.accept().await.map(|(stream, _)| stream)
+    /// The kernel's.
+    pub fn socket(&self) -> io::Result<UnixListener> {
+        self.socket.try_clone()
     }
 }
 
@@ -124,5 +124,7 @@ impl Drop for Listener {
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
             let _gone = fs::remove_file(&self.path);
         }
+        // Wakes whoever accepts.
+        let _over = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 }

@@ -1,18 +1,22 @@
 //! The agent as a process: its socket, its thread, what it hears from the kernel, and how it ends.
 //!
 //! The agent's state belongs to one thread ([`core`]). Connections are served by a single-threaded runtime beside it, so that a
-//! slow client waits for nobody and nobody waits for a slow client; a third thread listens to the kernel ([`Monitor`]). On SIGTERM or SIGINT the
-//! process leaves; programs, maps and links stay and go on serving.
+//! slow client waits for nobody and nobody waits for a slow client; a third thread takes clients in ([`acceptor`]), and a fourth listens
+//! to the kernel ([`Monitor`]). While there is one client, all but the third leave its processor to it ([`placement`]). On SIGTERM or
+//! SIGINT the process leaves; programs, maps and links stay and go on serving.
 
+mod acceptor;
 mod connection;
 mod core;
 mod listener;
 mod outbox;
+mod placement;
 mod subscription;
 
 use std::io;
 use std::time::Duration;
 
+use nix::unistd::gettid;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -21,6 +25,7 @@ use tokio::time::MissedTickBehavior;
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
+use self::acceptor::Acceptor;
 use crate::agent::Inheritance;
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
@@ -82,12 +87,15 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
         None => None,
     };
     // Before the links are read for the first time: what changes meanwhile waits here.
-    let mut monitor = Monitor::open().map_err(failed("link events"))?;
+    let mut monitor = Monitor::open().await.map_err(failed("link events"))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
     let (core, mut ended) = Core::start(config, inheritance).await?;
+    let threads = vec![gettid(), core.thread(), monitor.thread()];
+    let accepting = listener.socket().and_then(|socket| Acceptor::start(socket, threads));
+    let mut acceptor = accepting.map_err(failed("clients"))?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
     let mut telling = JoinSet::new();
@@ -107,15 +115,13 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(stream) => {
+            accepted = acceptor.next() => match accepted {
+                Some(Ok(client)) => {
                     let place = std::sync::Arc::clone(&places).try_acquire_owned().ok();
-                    connections.spawn(connection::serve(stream, has_readers, core.clone(), stopping.clone(), place));
+                    connections.spawn(connection::serve(client, has_readers, core.clone(), stopping.clone(), place));
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
+                Some(Err(error)) => tracing::warn!(%error, "a connection was not accepted"),
+                None => break Err(failed("clients")(io::ErrorKind::BrokenPipe.into())),
             },
             events = monitor.next() => match events {
                 Ok(events) => core.follow(events).await,
@@ -128,7 +134,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
             _ = &mut ended => break Err(CoreError::Lost.into()),
         }
     };
-    drop(listener);
+    drop((acceptor, listener));
     // Nobody listens any more when no connection is left.
     let _nobody = stop.send(true);
     let farewell = async { while connections.join_next().await.is_some() {} };

@@ -1,0 +1,64 @@
+//! The thread that takes clients in, and does nothing else: it has the client's processor for a moment, as whoever waits for one has.
+
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::sched_getcpu;
+use nix::unistd::Pid;
+use tokio::sync::mpsc;
+
+use super::placement::{Guest, Placement};
+
+/// Clients that may wait for the runtime. Others wait in the kernel's queue.
+const QUEUE: usize = 16;
+
+/// How long a failure is left alone, most likely a lack of descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Clients, as they come.
+#[derive(Debug)]
+pub(super) struct Acceptor {
+    clients: mpsc::Receiver<io::Result<(UnixStream, Guest)>>,
+}
+
+impl Acceptor {
+    /// Begins to accept clients, until this is dropped and the socket is shut down. The `threads` keep off a client's processor.
+    ///
+    /// # Errors
+    /// The thread cannot be made.
+    pub(super) fn start(socket: UnixListener, threads: Vec<Pid>) -> io::Result<Self> {
+        let (told, clients) = mpsc::channel(QUEUE);
+        let accept = move || {
+            let placement = Placement::new(threads);
+            loop {
+                let accepted = socket.accept();
+                // The client's, as a rule: the kernel runs whoever was woken there.
+                let processor = sched_getcpu().unwrap_or_default();
+                let client = accepted.map(|(stream, _)| (stream, placement.receive(processor)));
+                let has_failed = client.is_err();
+                if told.blocking_send(client).is_err() {
+                    return;
+                }
+                if has_failed {
+                    thread::sleep(PAUSE);
+                }
+            }
+        };
+        thread::Builder::new().name("acceptor".into()).spawn(accept)?;
+        Ok(Self { clients })
+    }
+
+    /// Waits for a client; none when there will be no more. Cancelling it loses nothing.
+    ///
+    /// # Errors
+    /// The kernel's; the next client may fare better.
+    pub(super) async fn next(&mut self) -> Option<io::Result<(tokio::net::UnixStream, Guest)>> {
+        let client = self.clients.recv().await?;
+        Some(client.and_then(|(stream, guest)| {
+            stream.set_nonblocking(true)?;
+            Ok((tokio::net::UnixStream::from_std(stream)?, guest))
+        }))
+    }
+}

@@ -1,0 +1,88 @@
+//! Which processors the agent leaves to its clients.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use shunt_agent_api::Request;
+
+use crate::events::Subscriber;
+use crate::rig::{Rig, eventually};
+
+/// The threads that work when somebody asks, or changes an interface.
+const PLACED: [&str; 3] = ["shunt-agent", "agent", "monitor"];
+
+/// Where the thread of this name may run.
+fn processors(rig: &Rig, name: &str) -> Vec<usize> {
+    let tasks = Path::new("/proc").join(rig.id().to_string()).join("task");
+    let is_it =
+        |task: &Path| std::fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name);
+    let task = std::fs::read_dir(tasks)
+        .unwrap()
+        .find_map(|task| Some(task.unwrap().path()).filter(|task| is_it(task)));
+    let thread = task.unwrap_or_else(|| panic!("there is no thread {name}"));
+    let thread = thread.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    members(&sched_getaffinity(Pid::from_raw(thread)).unwrap())
+}
+
+fn members(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap()).collect()
+}
+
+/// Connects, and says nothing.
+fn client(rig: &Rig) -> UnixStream {
+    UnixStream::connect(rig.socket()).unwrap()
+}
+
+#[test]
+fn an_only_client_has_a_processor_to_itself_and_several_have_none() {
+    let rig = Rig::start("auto");
+    let everywhere = processors(&rig, "acceptor");
+    let is_free = || PLACED.iter().all(|thread| processors(&rig, thread) == everywhere);
+    eventually("whoever waited for the agent's start has left", is_free);
+    if everywhere.len() == 1 {
+        return;
+    }
+    let is_kept_off = || {
+        let left = processors(&rig, PLACED[0]);
+        left.len() + 1 == everywhere.len() && PLACED.iter().all(|thread| processors(&rig, thread) == left)
+    };
+
+    let one = client(&rig);
+    eventually("the agent is off one client's processor", is_kept_off);
+    let another = client(&rig);
+    eventually("the agent is everywhere with two clients", is_free);
+    drop((one, another));
+    // They may leave one after the other, and after the next comes.
+    eventually("a client that is alone again has its processor", || {
+        let _client = client(&rig);
+        (0..20).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            is_kept_off()
+        })
+    });
+    eventually("the agent is everywhere without clients", is_free);
+    let _subscriber = Subscriber::new(&rig);
+    eventually("the agent is everywhere with one who only listens", is_free);
+    let _one = client(&rig);
+    eventually("who only listens does not count", is_kept_off);
+}
+
+#[test]
+fn an_agent_that_has_one_processor_keeps_to_it() {
+    let this = Pid::from_raw(0);
+    let before = sched_getaffinity(this).unwrap();
+    let mut only = CpuSet::new();
+    only.set(members(&before)[0]).unwrap();
+    let mut rig = Rig::bare();
+    sched_setaffinity(this, &only).unwrap();
+    rig.run("auto");
+    sched_setaffinity(this, &before).unwrap();
+
+    let _client = client(&rig);
+    rig.ask(Request::Status).unwrap();
+    for thread in PLACED.iter().chain(&["acceptor"]) {
+        assert_eq!(processors(&rig, thread), members(&only), "{thread}");
+    }
+}
