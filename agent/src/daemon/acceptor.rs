@@ -28,7 +28,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// The thread cannot be made.
-    pub(super) fn start(socket: UnixListener, threads: Vec<Pid>) -> io::Result<Self> {
+    pub(super) fn start(socket: UnixListener, threads: [Pid; 2]) -> io::Result<Self> {
         let (told, clients) = mpsc::channel(QUEUE);
         let accept = move || {
             let placement = Placement::new(threads);

@@ -2,7 +2,7 @@
 //!
 //! The agent's state belongs to one thread ([`core`]). Connections are served by a single-threaded runtime beside it, so that a
 //! slow client waits for nobody and nobody waits for a slow client; a third thread takes clients in ([`acceptor`]), and a fourth listens
-//! to the kernel ([`Monitor`]). While there is one client, all but the third leave its processor to it ([`placement`]). On SIGTERM or
+//! to the kernel ([`Monitor`]). While there is one client, the first two leave its processor to it ([`placement`]). On SIGTERM or
 //! SIGINT the process leaves; programs, maps and links stay and go on serving.
 
 mod acceptor;
@@ -87,13 +87,13 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
         None => None,
     };
     // Before the links are read for the first time: what changes meanwhile waits here.
-    let mut monitor = Monitor::open().await.map_err(failed("link events"))?;
+    let mut monitor = Monitor::open().map_err(failed("link events"))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
     let (core, mut ended) = Core::start(config, inheritance).await?;
-    let threads = vec![gettid(), core.thread(), monitor.thread()];
+    let threads = [gettid(), core.thread()];
     let accepting = listener.socket().and_then(|socket| Acceptor::start(socket, threads));
     let mut acceptor = accepting.map_err(failed("clients"))?;
     tracing::info!(socket = %listener.path().display(), "serving");

@@ -3,7 +3,7 @@
 //! The kernel takes whoever wakes a thread through a socket for one that is about to sleep (`WF_SYNC`, `wake_affine_idle`,
 //! kernel/sched/fair.c), and has the two share a processor. A plugin goes on, though: it makes interfaces and addresses while the
 //! agent attaches. Where processors share a cache the kernel finds an idle one nevertheless; elsewhere, as in many virtual machines, the agent
-//! would not begin before the plugin waits for it, although a processor is idle: 0.3 of an ADD's 2.7 ms.
+//! would not begin before the plugin waits for it, although a processor is idle: 0.2 of an ADD's 2.7 ms.
 //!
 //! With one client the agent's threads stay off its processor. Among several there is nothing to be gained, and they run wherever
 //! there is room.
@@ -18,7 +18,7 @@ use nix::unistd::{Pid, gettid};
 pub(super) struct Placement {
     /// Never placed: it may run where whoever manages the node has the agent run.
     free: Pid,
-    placed: Arc<[Pid]>,
+    placed: [Pid; 2],
     seats: Arc<Mutex<Seats>>,
 }
 
@@ -35,8 +35,8 @@ pub(super) struct Guest(Placement);
 
 impl Placement {
     /// Of these threads, by the one that calls this and may run wherever the agent may.
-    pub(super) fn new(placed: Vec<Pid>) -> Self {
-        Self { free: gettid(), placed: placed.into(), seats: Arc::default() }
+    pub(super) fn new(placed: [Pid; 2]) -> Self {
+        Self { free: gettid(), placed, seats: Arc::default() }
     }
 
     /// Makes room for a client on its processor.
@@ -67,8 +67,8 @@ impl Placement {
     /// The kernel may refuse, as with more processors than a set holds: then a thread stays where it is.
     fn place(&self, choose: impl FnOnce(CpuSet) -> Option<CpuSet>) {
         let Some(chosen) = sched_getaffinity(self.free).ok().and_then(choose) else { return };
-        for thread in &*self.placed {
-            let _refused = sched_setaffinity(*thread, &chosen);
+        for thread in self.placed {
+            let _refused = sched_setaffinity(thread, &chosen);
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
             let _ended = ended.recv();
         });
         let thread = reported.recv().unwrap();
-        let placement = Placement::new(vec![thread]);
+        let placement = Placement::new([thread, thread]);
         let now = || sched_getaffinity(thread).unwrap();
 
         let one = placement.receive(first);

@@ -11,8 +11,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
-use nix::unistd::{Pid, gettid};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::address::{self, InterfaceAddress};
 use super::link::{self, Link};
@@ -60,7 +59,6 @@ pub enum LinkEvent {
 #[derive(Debug)]
 pub struct Monitor {
     changes: mpsc::Receiver<io::Result<Vec<LinkEvent>>>,
-    thread: Pid,
 }
 
 impl Monitor {
@@ -68,7 +66,7 @@ impl Monitor {
     ///
     /// # Errors
     /// The kernel's.
-    pub async fn open() -> io::Result<Self> {
+    pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(libc::NETLINK_ROUTE as isize)?;
         let links = libc::RTMGRP_LINK | libc::RTMGRP_TC | libc::RTMGRP_NEIGH;
         let groups = links | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
@@ -76,19 +74,8 @@ impl Monitor {
         socket.bind(&SocketAddr::new(0, groups as u32))?;
         setsockopt(&socket, RcvBufForce, &BACKLOG)?;
         let (told, changes) = mpsc::channel(1);
-        let (begun, begins) = oneshot::channel();
-        let run = move || {
-            let _opened = begun.send(gettid());
-            listen(&socket, &told);
-        };
-        thread::Builder::new().name("monitor".into()).spawn(run)?;
-        let thread = begins.await.map_err(|_| io::ErrorKind::BrokenPipe)?;
-        Ok(Self { changes, thread })
-    }
-
-    /// The thread that listens.
-    pub fn thread(&self) -> Pid {
-        self.thread
+        thread::Builder::new().name("monitor".into()).spawn(move || listen(&socket, &told))?;
+        Ok(Self { changes })
     }
 
     /// Waits for the next changes. Cancelling it loses nothing.
