@@ -158,7 +158,10 @@ pub(crate) fn far(world: &World) -> (Namespace, [IpAddr; 2]) {
             namespace.command("ip", &["address", "add", &own, "dev", ifname, "nodad"]).unwrap();
         }
         let (net, back) = (["10.98.0.0/24", "fd98::/64"], ["10.99.0.0/24", "fd99::/64"]);
-        far.command("ip", &["route", "add", back[family], "via", router[family]]).unwrap();
+        // What is sent back fits, or it would be lost before the router could say so; what it wants to be sent does not.
+        let (via, most) = (router[family], ["1460", "1440"][family]);
+        let narrow = ["route", "add", back[family], "via", via, "mtu", "1280", "advmss", most];
+        far.command("ip", &narrow).unwrap();
         let node = world.node.namespace();
         node.command("ip", &["route", "add", net[family], "via", OUTSIDE[family]]).unwrap();
     }
