@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
+use shunt_lab::load::{cpus, pin};
 use shunt_lab::{Lab, Namespace, Node, Sandbox};
 
 use crate::frames::{Host, Sent};
@@ -173,12 +172,7 @@ impl Side {
     }
 
     fn until_all_is_heard(&self, send: impl FnOnce()) -> Heard {
-        let this_thread = Pid::from_raw(0);
-        let allowed = sched_getaffinity(this_thread).unwrap();
-        let mut one = CpuSet::new();
-        let first = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap());
-        one.set(first.expect("a CPU to run on")).unwrap();
-        sched_setaffinity(this_thread, &one).unwrap();
+        pin(*cpus().unwrap().first().expect("a CPU to run on")).unwrap();
         send();
         for from in [CALLER, ANSWERER] {
             let wire = &self.wires[from];

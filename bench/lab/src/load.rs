@@ -11,7 +11,7 @@ mod udp_rr;
 
 use std::time::{Duration, Instant};
 
-pub use cpu::{Placement, cpus};
+pub use cpu::{Placement, cpus, cpus_of, pin};
 pub use sample::Sample;
 pub use tcp_crr::tcp_crr;
 pub use tcp_rr::tcp_rr;

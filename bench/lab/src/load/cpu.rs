@@ -26,12 +26,23 @@ impl Placement {
 /// # Errors
 /// When the kernel does not say.
 pub fn cpus() -> Result<Vec<usize>> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("read the CPU affinity")?;
+    cpus_of(Pid::from_raw(0))
+}
+
+/// The CPUs that a thread may use.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn cpus_of(thread: Pid) -> Result<Vec<usize>> {
+    let allowed = sched_getaffinity(thread).context("read the CPU affinity")?;
     Ok((0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect())
 }
 
-/// Pins the calling thread.
-pub(super) fn pin(cpu: usize) -> Result<()> {
+/// Pins the calling thread, and whatever it starts.
+///
+/// # Errors
+/// When there is no such CPU, or it may not be used.
+pub fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu).with_context(|| format!("there is no CPU {cpu}"))?;
     sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("pin a thread to CPU {cpu}"))
