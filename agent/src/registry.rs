@@ -22,8 +22,8 @@ pub struct Attachment {
     pub mac: Mac,
     /// Its counters.
     pub slot: u32,
-    /// Whether the container's end is up.
-    pub peer_up: bool,
+    /// The container's end.
+    pub peer: PeerEnd,
     /// What others have put onto its host end.
     pub others: Others,
     /// Whether its programs are left to go with its link, which is about to be deleted.
@@ -53,6 +53,39 @@ impl Attachment {
     /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
     pub fn is_served_by(&self, link: &Link) -> bool {
         link.port_flags.and(PortFlags::of(&self.port)) == link.port_flags
+    }
+}
+
+/// Whether a container's end takes packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerEnd {
+    /// It does not.
+    Down,
+    /// Whoever attaches it brings it up meanwhile, and has not been seen to.
+    Promised,
+    /// It does.
+    Up,
+}
+
+impl PeerEnd {
+    /// An end whose host end has a carrier or not, and is promised to come up or not.
+    pub fn new(carrier: bool, is_promised: bool) -> Self {
+        match (carrier, is_promised) {
+            (true, _) => Self::Up,
+            (false, true) => Self::Promised,
+            (false, false) => Self::Down,
+        }
+    }
+
+    /// The same after the host end was seen with a carrier or without: who is on the way up has not gone down.
+    #[must_use]
+    pub fn seen(self, carrier: bool) -> Self {
+        Self::new(carrier, self == Self::Promised)
+    }
+
+    /// Whether packets are given to it.
+    pub fn is_up(self) -> bool {
+        self != Self::Down
     }
 }
 

@@ -9,7 +9,7 @@ use shunt_agent_api::{
 
 use crate::netlink::link::Link;
 use crate::nft::Prefix;
-use crate::registry::{Attachment, Others};
+use crate::registry::{Attachment, Others, PeerEnd};
 
 /// Which gateway: a bridge's ifindex, and a VLAN of it.
 pub type Place = (u32, u16);
@@ -56,7 +56,7 @@ impl VlanGateway {
             slot,
             // `bpf_redirect_peer` drops what is for the namespace that it comes from: the station is never said to be up, so that
             // frames go through the port.
-            peer_up: false,
+            peer: PeerEnd::Down,
             others: Others::default(),
             abandoned: false,
             is_parent: false,

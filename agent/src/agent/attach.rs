@@ -9,7 +9,7 @@ use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge, Others, Trunk};
+use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
 
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
@@ -132,11 +132,11 @@ impl Agent {
     fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
         self.kernel.limit_ingress(port)?;
         let slot = self.take_slot()?;
-        let peer_up = port.peer_up || host.carrier;
+        let peer = PeerEnd::new(host.carrier, port.peer_up);
         let others = self.others_of(port, host)?;
         let (is_parent, lent) = self.parenthood(&port.host);
         let attachment =
-            Attachment { port: port.clone(), mac, slot, peer_up, others, abandoned: false, is_parent, lent };
+            Attachment { port: port.clone(), mac, slot, peer, others, abandoned: false, is_parent, lent };
         self.registry.insert(attachment.clone());
         self.strangers.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));

@@ -1,7 +1,7 @@
 //! Following the kernel: containers' ends go up and down, links and bridges go away.
 
-use std::collections::HashMap;
-use std::mem::take;
+use std::collections::{BTreeSet, HashMap};
+use std::mem::{replace, take};
 
 use dataplane::abi::StationKey;
 use shunt_agent_api::EventKind;
@@ -18,8 +18,13 @@ impl Agent {
     /// Takes notice of what has happened to links.
     pub fn follow(&mut self, events: &[LinkEvent]) {
         self.look_at_unseen();
+        let mut contradicted = BTreeSet::new();
         for event in events {
             let followed = match event {
+                LinkEvent::Changed(link) if self.is_contradicted_by(link) => {
+                    contradicted.insert(link.index);
+                    self.moved(link)
+                }
                 LinkEvent::Changed(link) => self.changed(link).and_then(|()| self.moved(link)),
                 LinkEvent::Gone(link) => self.gone(link.index),
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
@@ -40,7 +45,31 @@ impl Agent {
                 tracing::warn!(?event, %error, "could not follow a change of links");
             }
         }
+        for ifindex in contradicted {
+            if let Err(error) = self.read_again(ifindex) {
+                tracing::warn!(ifindex, %error, "could not follow a change of links");
+            }
+        }
         self.learn_unsure();
+    }
+
+    /// Whether an event says of an attachment or a bridge what is not known of it. It may be older than what is known: a link is
+    /// read as it is attached, and what was told of it until then is heard afterwards.
+    fn is_contradicted_by(&self, link: &Link) -> bool {
+        match self.registry.by_host(link.index) {
+            Some(attachment) => {
+                attachment.port.host.name == link.name
+                    && attachment.peer.seen(link.carrier).is_up() != attachment.peer.is_up()
+            }
+            None => self.registry.bridge(link.index).is_some_and(|bridge| bridge.link != *link),
+        }
+    }
+
+    fn read_again(&mut self, ifindex: u32) -> Result<(), Refusal> {
+        match self.kernel.link(ifindex)? {
+            Some(link) => self.changed(&link),
+            None => Ok(()),
+        }
     }
 
     fn port_was_told(&mut self, ifindex: u32) -> Result<(), Refusal> {
@@ -73,8 +102,12 @@ impl Agent {
             self.watch_wires();
         }
         if let Some(attachment) = self.registry.by_host_mut(link.index) {
-            if attachment.peer_up != link.carrier && attachment.port.host.name == link.name {
-                attachment.peer_up = link.carrier;
+            if attachment.port.host.name != link.name {
+                return Ok(());
+            }
+            let now = attachment.peer.seen(link.carrier);
+            let before = replace(&mut attachment.peer, now);
+            if before.is_up() != now.is_up() {
                 let attachment = attachment.clone();
                 self.kernel.write_station(&attachment)?;
                 tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end");

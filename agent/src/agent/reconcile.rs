@@ -13,7 +13,7 @@ use super::{Agent, Loaded, OpenError, admit};
 use crate::capacity::Demand;
 use crate::kernel::KernelError;
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge, Others, Trunk};
+use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
 
 /// The namespace's links by ifindex.
 pub(super) type Links = HashMap<u32, Link>;
@@ -133,7 +133,7 @@ impl Agent {
             let slot = slot(self, bridge.index)?;
             self.registry.insert_bridge(Bridge { link: bridge.clone(), slot });
         }
-        let (slot, peer_up) = (slot(self, host.index)?, host.carrier);
+        let (slot, peer) = (slot(self, host.index)?, PeerEnd::new(host.carrier, false));
         if let Err(error) = self.kernel.limit(port) {
             tracing::warn!(key = %port.key, %error, "not limited");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
@@ -150,16 +150,7 @@ impl Agent {
         });
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         let (port, is_parent, lent) = (port.clone(), false, Vec::new());
-        self.registry.insert(Attachment {
-            port,
-            mac,
-            slot,
-            peer_up,
-            others,
-            abandoned: false,
-            is_parent,
-            lent,
-        });
+        self.registry.insert(Attachment { port, mac, slot, peer, others, abandoned: false, is_parent, lent });
         Ok(())
     }
 

@@ -89,7 +89,7 @@ impl Attachment {
             ifindex: self.port.host.index,
             slot: self.slot,
             mtu: self.port.mtu,
-            flags: flag(self.peer_up, STATION_PEER_UP)
+            flags: flag(self.peer.is_up(), STATION_PEER_UP)
                 | flag(self.others.queue || self.is_parent, STATION_QUEUED)
                 | flag(self.port.restrictions.isolated, STATION_ISOLATED)
                 | ingress_flags(self.port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),

@@ -31,6 +31,11 @@ impl Subscriber {
         Self { events }
     }
 
+    /// What it hears, until nothing happens any more.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        std::iter::from_fn(|| self.events.recv_timeout(PATIENCE).ok())
+    }
+
     /// The next event of this kind; others are passed over.
     pub(crate) fn hear(&self, kind: EventKind) -> Event {
         let begun = Instant::now();
@@ -83,12 +88,27 @@ fn an_attach_that_is_refused_or_repeated_is_no_event() {
     rig.attach(&good).unwrap();
     rig.attach(&good).unwrap();
     rig.detach(&good).unwrap();
-    let kinds: Vec<_> = std::iter::from_fn(|| subscriber.events.recv_timeout(PATIENCE).ok())
-        .map(|event| event.event)
-        .filter(|kind| !matches!(kind, EventKind::LinkUp | EventKind::LinkDown))
-        .take(2)
-        .collect();
+    let kinds: Vec<_> = subscriber.events().map(|event| event.event).take(2).collect();
     assert_eq!(kinds, [EventKind::Attach, EventKind::Detach]);
+}
+
+#[test]
+fn an_end_that_comes_up_as_it_was_promised_to_has_never_been_down() {
+    let mut rig = Rig::start("auto");
+    let ports: Vec<_> = (2..10).map(|number| rig.container(number)).collect();
+    let subscriber = Subscriber::new(&rig);
+    for (port, container) in ports.iter().zip(&rig.containers) {
+        // Told of as a plugin does it: before the end is up, and heard of when it long is.
+        container.command("ip", &["link", "set", "eth0", "down"]).unwrap();
+        rig.attach(port).unwrap();
+        container.command("ip", &["link", "set", "eth0", "up"]).unwrap();
+    }
+    rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();
+    let heard: Vec<_> =
+        subscriber.events().map(|event| (event.event, event.key.unwrap())).take(ports.len() + 1).collect();
+    let attached = ports.iter().map(|port| (EventKind::Attach, port.key.clone()));
+    let expected: Vec<_> = attached.chain([(EventKind::LinkDown, ports[0].key.clone())]).collect();
+    assert_eq!(heard, expected);
 }
 
 #[test]

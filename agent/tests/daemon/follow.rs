@@ -1,7 +1,11 @@
 //! Changes of links that nobody tells the agent but the kernel.
 
-use dataplane::abi::{PORT_SHARED, STATION_HOST, STATION_PEER_UP, STATION_QUEUED};
+use std::time::Duration;
 
+use dataplane::abi::{PORT_SHARED, STATION_HOST, STATION_PEER_UP, STATION_QUEUED};
+use shunt_agent_api::EventKind;
+
+use crate::events::Subscriber;
 use crate::kernel::{add_foreign_filter, container_mac, port, station};
 use crate::rig::{BRIDGE, Rig, eventually};
 
@@ -59,6 +63,24 @@ fn a_peer_that_goes_down_is_not_redirected_to_until_it_is_up_again() {
     eventually("the station is known to be down", || !is_up());
     rig.containers[0].command("ip", &["link", "set", "eth0", "up"]).unwrap();
     eventually("the station is known to be up", is_up);
+}
+
+#[test]
+fn what_was_told_of_a_peer_before_it_was_attached_does_not_take_it_down() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    let subscriber = Subscriber::new(&rig);
+    for _ in 0..20 {
+        for state in ["down", "up"] {
+            rig.containers[0].command("ip", &["link", "set", "eth0", state]).unwrap();
+        }
+        rig.attach(&port).unwrap();
+        // Longer than changes are gathered.
+        std::thread::sleep(Duration::from_millis(20));
+        rig.detach(&port).unwrap();
+    }
+    let heard: Vec<_> = subscriber.events().take(40).map(|event| event.event).collect();
+    assert_eq!(heard, [EventKind::Attach, EventKind::Detach].repeat(20));
 }
 
 #[test]
