@@ -38,7 +38,7 @@ use shunt_agent_api::ProgramMode;
 
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::expedite::{Expedited, GracePeriods};
-use crate::bpf::hook::{Hook, Program};
+use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::layout;
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
@@ -46,6 +46,7 @@ use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::socket::SocketError;
+use crate::bpf::static_keys::StaticKeys;
 use crate::bpf::tcx::TcxError;
 use crate::bpf::versions::{self, Older, VersionError};
 use crate::config::Config;
@@ -151,6 +152,7 @@ pub struct Kernel {
     grace_periods: GracePeriods,
     /// While they are to be short for more than one call.
     haste: Option<Expedited>,
+    _static_keys: Option<StaticKeys>,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
 }
@@ -177,7 +179,14 @@ impl Kernel {
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
         let way = Way::find(*attach);
-        let (programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
+        let (mut programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
+        let static_keys = match way {
+            Way::Tcx => StaticKeys::of_tcx(programs.get(ProgramSet::Open, Program::FromContainer)?),
+            Way::Clsact => StaticKeys::of_clsact(),
+        };
+        if let Err(error) = &static_keys {
+            tracing::warn!(%error, "the kernel's hooks go on and off with the containers");
+        }
         Ok(Self {
             maps,
             programs,
@@ -190,6 +199,7 @@ impl Kernel {
             route,
             grace_periods,
             haste: None,
+            _static_keys: static_keys.ok(),
             begins_masquerading: false,
         })
     }
