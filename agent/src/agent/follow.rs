@@ -53,16 +53,14 @@ impl Agent {
         self.learn_unsure();
     }
 
-    /// Whether an event says of an attachment or a bridge what is not known of it. It may be older than what is known: a link is
-    /// read as it is attached, and what was told of it until then is heard afterwards.
+    /// Whether an event says of a container's end what is not known of it. It may be older than what is known: a link is read as it
+    /// is attached, and what was told of it until then is heard afterwards. A bridge is believed at once: after it was deleted, what
+    /// it was told last is wanted to make it anew.
     fn is_contradicted_by(&self, link: &Link) -> bool {
-        match self.registry.by_host(link.index) {
-            Some(attachment) => {
-                attachment.port.host.name == link.name
-                    && attachment.peer.seen(link.carrier).is_up() != attachment.peer.is_up()
-            }
-            None => self.registry.bridge(link.index).is_some_and(|bridge| bridge.link != *link),
-        }
+        self.registry.by_host(link.index).is_some_and(|attachment| {
+            attachment.port.host.name == link.name
+                && attachment.peer.seen(link.carrier).is_up() != attachment.peer.is_up()
+        })
     }
 
     fn read_again(&mut self, ifindex: u32) -> Result<(), Refusal> {

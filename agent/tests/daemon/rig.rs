@@ -69,6 +69,11 @@ impl Rig {
         self.process.as_ref().unwrap().id()
     }
 
+    /// Stops the agent, or has it go on.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.id().cast_signed()), signal).unwrap();
+    }
+
     /// A path below the agent's pins.
     pub(crate) fn pin(&self, path: &str) -> PathBuf {
         self.lab.bpf_directory("agent").join("v1").join(path)

@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use shunt_agent_api::{BridgePort, EventKind, Reply, Request, Restrictions, Service};
 use shunt_lab::uninterrupted;
 
@@ -111,6 +112,19 @@ fn a_bridge_that_is_deleted_is_made_anew_as_it_was_with_its_ports() {
     }
     assert!(rig.status().healthy, "{:?}", rig.status().reasons);
     assert_eq!(rig.status().repairs, 2);
+}
+
+#[test]
+fn what_a_bridge_was_told_just_before_it_was_deleted_is_not_forgotten() {
+    let (rig, _ports) = two_behind_a_gateway();
+    let subscriber = Subscriber::new(&rig);
+    // It hears of both at once, when the bridge is gone.
+    rig.signal(Signal::SIGSTOP);
+    rig.ip(&["link", "set", BRIDGE, "alias", "the plugin's"]);
+    rig.ip(&["link", "del", BRIDGE]);
+    rig.signal(Signal::SIGCONT);
+    assert!(subscriber.hear(EventKind::Repair).detail.contains("its bridge br0 was deleted"));
+    assert!(rig.ip(&["link", "show", BRIDGE]).contains("alias the plugin's"));
 }
 
 #[test]
