@@ -64,5 +64,7 @@ mod socket;
 mod start;
 #[path = "daemon/state.rs"]
 mod state;
+#[path = "daemon/static_keys.rs"]
+mod static_keys;
 #[path = "daemon/upgrade.rs"]
 mod upgrade;

@@ -7,7 +7,6 @@
 //! program each way where no packet ever comes: on the loopback device, which is down, of a network namespace of its own.
 
 use std::io;
-use std::thread;
 
 use aya::programs::links::{FdLink, LinkError, LinkOrder};
 use aya::programs::tc::{TcAttachOptions, qdisc_add_clsact};
@@ -16,6 +15,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 
+use crate::netlink::sandbox::apart;
 use crate::netlink::{NetlinkError, RequestSocket};
 
 const LOOPBACK: &str = "lo";
@@ -80,15 +80,10 @@ impl StaticKeys {
     fn hold(
         attach: impl FnOnce() -> Result<Vec<FdLink>, StaticKeysError> + Send,
     ) -> Result<Self, StaticKeysError> {
-        let work = || {
+        apart("static-keys", || {
             unshare(CloneFlags::CLONE_NEWNET)?;
             let namespace = RequestSocket::open(libc::NETLINK_ROUTE)?;
             Ok(Self { _links: attach()?, _namespace: namespace })
-        };
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().name("static-keys".into());
-            let held = thread.spawn_scoped(scope, work)?.join();
-            held.unwrap_or_else(|_| Err(io::Error::other("it panicked").into()))
-        })
+        })?
     }
 }

@@ -38,7 +38,7 @@ use shunt_agent_api::ProgramMode;
 
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::expedite::{Expedited, GracePeriods};
-use crate::bpf::hook::{Hook, Program, ProgramSet};
+use crate::bpf::hook::{Hook, Program};
 use crate::bpf::layout;
 use crate::bpf::maps::Maps;
 use crate::bpf::mount::{self, MountError};
@@ -152,13 +152,16 @@ pub struct Kernel {
     grace_periods: GracePeriods,
     /// While they are to be short for more than one call.
     haste: Option<Expedited>,
-    _static_keys: Option<StaticKeys>,
+    static_keys: Option<StaticKeys>,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
+        let expedited = self.grace_periods.expedite();
+        self.static_keys = None;
+        drop(expedited);
         self.grace_periods.end();
     }
 }
@@ -180,13 +183,7 @@ impl Kernel {
         let grace_periods = GracePeriods::recover();
         let way = Way::find(*attach);
         let (mut programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
-        let static_keys = match way {
-            Way::Tcx => StaticKeys::of_tcx(programs.get(ProgramSet::Open, Program::FromContainer)?),
-            Way::Clsact => StaticKeys::of_clsact(),
-        };
-        if let Err(error) = &static_keys {
-            tracing::warn!(%error, "the kernel's hooks go on and off with the containers");
-        }
+        let static_keys = way.hold_static_keys(&mut programs, &grace_periods)?;
         Ok(Self {
             maps,
             programs,
@@ -199,7 +196,7 @@ impl Kernel {
             route,
             grace_periods,
             haste: None,
-            _static_keys: static_keys.ok(),
+            static_keys,
             begins_masquerading: false,
         })
     }

@@ -1,8 +1,8 @@
 //! A socket in a container's network namespace.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{io, thread};
 
 use nix::libc;
 use nix::sched::{CloneFlags, setns};
@@ -36,9 +36,17 @@ pub fn open(path: &Path) -> Result<RequestSocket, SandboxError> {
         setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(|errno| enter(errno.into()))?;
         Ok(RequestSocket::open(libc::NETLINK_ROUTE)?)
     };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("sandbox".into());
-        let entered = thread.spawn_scoped(scope, work).map_err(enter)?.join();
-        entered.unwrap_or_else(|_| Err(enter(io::Error::other("the thread for it panicked"))))
+    apart("sandbox", work).unwrap_or_else(|error| Err(enter(error)))
+}
+
+/// Does something in a thread that ends with it: the network namespace of a thread is its own affair.
+///
+/// # Errors
+/// There is no thread, or it panicked.
+pub(crate) fn apart<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name(name.into());
+        let done = thread.spawn_scoped(scope, work)?.join();
+        done.map_err(|_| io::Error::other("the thread for it panicked"))
     })
 }
