@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+use crate::address::connect_from_here;
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
@@ -82,7 +83,7 @@ impl Client {
     /// [`ClientError::Unreachable`].
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let unreachable = |source| ClientError::Unreachable { path: path.to_path_buf(), source };
-        let stream = UnixStream::connect(path).map_err(unreachable)?;
+        let stream = connect_from_here(path).map_err(unreachable)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(unreachable)?;
         Ok(Self { path: path.to_path_buf(), stream, buffer: BytesMut::new() })

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod attachment;
 mod bandwidth;
 mod capacity;
@@ -20,6 +21,7 @@ mod restriction;
 mod service;
 mod vlan;
 
+pub use address::processor_of;
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};

@@ -1,12 +1,13 @@
-//! The thread that takes clients in, and does nothing else: it has the client's processor for a moment, as whoever waits for one has.
+//! The thread that takes clients in, and does nothing else: it may have the client's processor for a moment, and sees to it that those
+//! who work for the client have another.
 
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 use std::time::Duration;
 
-use nix::sched::sched_getcpu;
 use nix::unistd::Pid;
+use shunt_agent_api::processor_of;
 use tokio::sync::mpsc;
 
 use super::placement::{Guest, Placement};
@@ -34,9 +35,8 @@ impl Acceptor {
             let placement = Placement::new(threads);
             loop {
                 let accepted = socket.accept();
-                // The client's, as a rule: the kernel runs whoever was woken there.
-                let processor = sched_getcpu().unwrap_or_default();
-                let client = accepted.map(|(stream, _)| (stream, placement.receive(processor)));
+                let client =
+                    accepted.map(|(stream, address)| (stream, placement.receive(processor_of(&address))));
                 let has_failed = client.is_err();
                 if told.blocking_send(client).is_err() {
                     return;

@@ -39,15 +39,16 @@ impl Placement {
         Self { free: gettid(), placed, seats: Arc::default() }
     }
 
-    /// Makes room for a client on its processor.
-    pub(super) fn receive(&self, processor: usize) -> Guest {
+    /// Makes room for a client on its processor, if that is known.
+    pub(super) fn receive(&self, processor: Option<usize>) -> Guest {
         let mut seats = self.seats();
         seats.guests += 1;
-        if seats.guests == 1 {
-            seats.is_kept_off = true;
-            self.place(|allowed| without(allowed, processor));
-        } else {
-            self.run_anywhere(&mut seats);
+        match processor.filter(|_| seats.guests == 1) {
+            Some(processor) => {
+                seats.is_kept_off = true;
+                self.place(|allowed| without(allowed, processor));
+            }
+            None => self.run_anywhere(&mut seats),
         }
         Guest(self.clone())
     }
@@ -125,16 +126,19 @@ mod tests {
         let placement = Placement::new([thread, thread]);
         let now = || sched_getaffinity(thread).unwrap();
 
-        let one = placement.receive(first);
+        let one = placement.receive(Some(first));
         assert_eq!(now(), elsewhere);
-        let another = placement.receive(first);
+        let another = placement.receive(Some(first));
         assert_eq!(now(), everywhere, "there are two");
         drop(one);
         assert_eq!(now(), everywhere);
         drop(another);
-        let one = placement.receive(first);
+        let one = placement.receive(Some(first));
         assert_eq!(now(), elsewhere, "the others have left");
         drop(one);
+        let lost = placement.receive(None);
+        assert_eq!(now(), everywhere, "nobody knows where it is");
+        drop(lost);
         assert_eq!(now(), everywhere);
 
         drop(end);

@@ -1,10 +1,14 @@
 //! Which processors the agent leaves to its clients.
 
+use std::hint::spin_loop;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use nix::unistd::Pid;
-use shunt_agent_api::Request;
+use shunt_agent_api::{Client, Request};
 use shunt_lab::load::{cpus, cpus_of, pin};
 
 use crate::events::Subscriber;
@@ -26,9 +30,9 @@ fn processors(rig: &Rig, name: &str) -> Vec<usize> {
     cpus_of(Pid::from_raw(thread)).unwrap()
 }
 
-/// Connects, and says nothing.
-fn client(rig: &Rig) -> UnixStream {
-    UnixStream::connect(rig.socket()).unwrap()
+/// Connects, and asks nothing.
+fn client(rig: &Rig) -> Client {
+    Client::connect(&rig.socket()).unwrap()
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn an_only_client_has_a_processor_to_itself_and_several_have_none() {
     eventually("a client that is alone again has its processor", || {
         let _client = client(&rig);
         (0..20).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
             is_kept_off()
         })
     });
@@ -63,6 +67,42 @@ fn an_only_client_has_a_processor_to_itself_and_several_have_none() {
     eventually("the agent is everywhere with one who only listens", is_free);
     let _one = client(&rig);
     eventually("who only listens does not count", is_kept_off);
+}
+
+/// Whoever accepts wakes up beside a client only where that leaves the processor to it; beside one that shares its processor, elsewhere.
+#[test]
+fn the_processor_that_is_left_is_the_one_that_the_client_names() {
+    let rig = Rig::start("auto");
+    let everywhere = processors(&rig, "acceptor");
+    if everywhere.len() == 1 {
+        return;
+    }
+    let is_at = |left: &[usize]| PLACED.iter().all(|thread| processors(&rig, thread) == left);
+    eventually("whoever waited for the agent's start has left", || is_at(&everywhere));
+    for processor in [everywhere[0], everywhere[1]].repeat(3) {
+        let left: Vec<_> = everywhere.iter().copied().filter(|other| *other != processor).collect();
+        let is_over = AtomicBool::new(false);
+        let connect = || {
+            pin(processor).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        spin_loop();
+                    }
+                });
+                let client = client(&rig);
+                is_over.store(true, Ordering::Relaxed);
+                client
+            })
+        };
+        let client = thread::scope(|scope| scope.spawn(connect).join().unwrap());
+        eventually("the agent is off the client's processor", || is_at(&left));
+        drop(client);
+        eventually("the agent is everywhere", || is_at(&everywhere));
+    }
+    let _unnamed = UnixStream::connect(rig.socket()).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    assert!(is_at(&everywhere), "nobody knows where this client is");
 }
 
 #[test]
@@ -74,7 +114,7 @@ fn an_agent_that_has_one_processor_keeps_to_it() {
         pin(only).unwrap();
         rig.run("auto");
     };
-    std::thread::scope(|scope| scope.spawn(start).join().unwrap());
+    thread::scope(|scope| scope.spawn(start).join().unwrap());
 
     let _client = client(&rig);
     rig.ask(Request::Status).unwrap();

@@ -1,0 +1,79 @@
+//! A client's own address: an abstract name that says on which processor the client runs, so that the agent can keep off it.
+//!
+//! The kernel has no other way to tell that costs the client next to nothing, and none at all before the client says something.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::sched::sched_getcpu;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, connect, socket};
+
+/// What the name begins with; process, number of the connection and processor follow.
+const PREFIX: &str = "shunt-client/";
+
+/// Connects to the socket at `path` from an address that says where this thread runs.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn connect_from_here(path: &Path) -> io::Result<UnixStream> {
+    let listener = UnixAddr::new(path)?;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // Whoever has no name is served as well. It is taken where another process has this number, in a namespace of its own.
+    let _unnamed =
+        here().and_then(|name| bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?));
+    connect(socket.as_raw_fd(), &listener)?;
+    Ok(socket.into())
+}
+
+fn here() -> nix::Result<String> {
+    static CONNECTIONS: AtomicU32 = AtomicU32::new(0);
+    let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+    Ok(format!("{PREFIX}{}/{number}/{}", process::id(), sched_getcpu()?))
+}
+
+/// The processor on which a client ran when it connected, if its address says so.
+pub fn processor_of(client: &SocketAddr) -> Option<usize> {
+    let name = std::str::from_utf8(client.as_abstract_name()?).ok()?;
+    name.strip_prefix(PREFIX)?.rsplit_once('/')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use nix::unistd::Pid;
+
+    use super::*;
+
+    #[test]
+    fn a_client_says_where_it_runs_however_many_connections_it_has() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        // Wherever this thread may run is where it runs.
+        let only = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let only = (0..CpuSet::count()).find(|processor| only.is_set(*processor).unwrap()).unwrap();
+        let mut there = CpuSet::new();
+        there.set(only).unwrap();
+        sched_setaffinity(Pid::from_raw(0), &there).unwrap();
+        let _clients = [connect_from_here(&path).unwrap(), connect_from_here(&path).unwrap()];
+        let seen = [(); 2].map(|()| processor_of(&listener.accept().unwrap().1));
+        assert_eq!(seen, [Some(only); 2]);
+    }
+
+    #[test]
+    fn other_names_say_nothing() {
+        for name in ["", "shunt-client/", "shunt-client/7/0/", "shunt-client/7/0/x", "other/7/0/1"] {
+            assert_eq!(processor_of(&SocketAddr::from_abstract_name(name).unwrap()), None, "{name}");
+        }
+        let told = SocketAddr::from_abstract_name("shunt-client/7/0/12").unwrap();
+        assert_eq!(processor_of(&told), Some(12));
+        assert_eq!(processor_of(&SocketAddr::from_pathname("/run/shunt-client/7/0/12").unwrap()), None);
+    }
+}
