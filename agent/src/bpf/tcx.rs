@@ -32,10 +32,11 @@ pub enum TcxError {
 }
 
 impl TcxError {
-    /// Whether the interface has the program already (`EEXIST`).
+    /// Whether the interface has the program already, or its link's name is taken (`EEXIST`).
     pub fn means_still_there(&self) -> bool {
-        matches!(self, Self::Program(ProgramError::SyscallError(error))
-            if error.io_error.raw_os_error() == Some(libc::EEXIST))
+        matches!(self,
+            Self::Program(ProgramError::SyscallError(error)) | Self::Pin(PinError::SyscallError(error))
+                if error.io_error.raw_os_error() == Some(libc::EEXIST))
     }
 
     /// Whether there is no link, it has lost its device (`ENOLINK`), or something else is pinned under its name.

@@ -237,13 +237,13 @@ impl Kernel {
         let pin = self.pins.link(hook.program, hook.ifindex);
         let program = self.programs.get(hook.set, hook.program)?;
         let _expedited = self.grace_periods.expedite();
-        // The pin of a link that was here before us, under an ifindex that is used again.
-        tcx::detach(&pin).map_err(|source| in_link(hook, source))?;
-        // The kernel lets go of an unpinned link a grace period later, and takes no program twice meanwhile.
         let begun = Instant::now();
         loop {
             match tcx::attach(program, hook, &self.pins) {
+                // A link that could not be removed, or one that was here before us, under an ifindex that is used again. The kernel lets
+                // go of an unpinned link a grace period later, and takes no program twice meanwhile.
                 Err(error) if error.means_still_there() && begun.elapsed() < LINGERING => {
+                    tcx::detach(&pin).map_err(|source| in_link(hook, source))?;
                     thread::sleep(Duration::from_millis(1));
                 }
                 attached => break attached.map_err(|source| in_link(hook, source))?,

@@ -1,6 +1,7 @@
 //! Attach, Detach, Check and Collect.
 
-use shunt_agent_api::{AttachmentKey, ErrorKind, ProgramMode, Reply, Request};
+use aya::programs::links::{FdLink, PinnedLink};
+use shunt_agent_api::{AttachmentKey, BridgePort, ErrorKind, ProgramMode, Reply, Request};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};
@@ -20,6 +21,25 @@ fn what_is_attached_is_there_and_what_is_detached_is_gone() {
         rig.assert_empty();
         assert!(!kernel::filters(&rig, "veth2", "ingress").contains("from_container"), "{mode}");
     }
+}
+
+/// An agent that was killed leaves pins, and the kernel gives an interface's number away again.
+#[test]
+fn a_pin_of_another_link_makes_room_for_the_new_one() {
+    let mut rig = Rig::start("auto");
+    let (first, second) = (rig.container(2), rig.container(3));
+    let attached = rig.attach(&first).unwrap();
+    if attached.programs.iter().any(|program| program.mode != ProgramMode::Tcx) {
+        return;
+    }
+    let pin = |port: &BridgePort| rig.pin(&format!("links/to_container-{}", port.host.index));
+    FdLink::from(PinnedLink::from_pin(pin(&first)).unwrap()).pin(pin(&second)).unwrap();
+    assert_eq!(rig.attach(&second).unwrap().programs.len(), attached.programs.len());
+    rig.check(&first).unwrap();
+    rig.check(&second).unwrap();
+    rig.detach(&second);
+    assert!(!pin(&second).exists());
+    rig.check(&first).unwrap();
 }
 
 #[test]
@@ -72,8 +92,8 @@ fn a_link_that_is_not_there_is_refused_and_nothing_stays() {
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
     for spoil in [
-        |port: &mut shunt_agent_api::BridgePort| port.host.index += 1000,
-        |port: &mut shunt_agent_api::BridgePort| port.bridge.name = "br1".into(),
+        |port: &mut BridgePort| port.host.index += 1000,
+        |port: &mut BridgePort| port.bridge.name = "br1".into(),
     ] {
         let mut spoiled = port.clone();
         spoil(&mut spoiled);
