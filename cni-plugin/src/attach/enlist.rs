@@ -52,17 +52,18 @@ impl PortSettings {
     }
 }
 
-/// Makes the link `index` a port of `bridge`, which forwards nothing for it until it is set up. What restricts the port is set
-/// before that, so that the kernel's own way keeps to it as well, with our programs or without them. `station` is the container's
-/// address.
+/// Makes the link `index` a port of `bridge`, which forwards nothing for it until it is set up, and [`settle`]s it.
 pub(crate) fn enrol(index: u32, bridge: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+    [requests::enslave(index, bridge)].into_iter().chain(settle(index, settings, station)).collect()
+}
+
+/// Tells the bridge about its port `index`. What restricts the port is set before the link is set up, so that the kernel's own way keeps
+/// to it as well, with our programs or without them. `station` is the container's address.
+pub(crate) fn settle(index: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
     let flags = settings.flags();
-    let mut changes = vec![requests::enslave(index, bridge)];
-    changes.extend(settings.known(station).map(|mac| requests::add_station(index, mac)));
-    if !flags.is_empty() {
-        changes.push(requests::set_port_flags(index, flags));
-    }
-    changes
+    let station = settings.known(station).map(|mac| requests::add_station(index, mac));
+    let flags = (!flags.is_empty()).then(|| requests::set_port_flags(index, flags));
+    station.into_iter().chain(flags).collect()
 }
 
 /// The same, and sets it up: last, as with it the container begins to announce itself, and the kernel does not listen until that
@@ -75,9 +76,5 @@ pub(crate) fn enlist(index: u32, bridge: u32, settings: PortSettings, station: O
 
 /// Restricts a port that somebody else has put onto the bridge; leaves an open one as it is.
 pub(crate) fn restrict(index: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
-    if settings == PortSettings::default() {
-        return Vec::new();
-    }
-    let station = settings.known(station).map(|mac| requests::add_station(index, mac));
-    station.into_iter().chain([requests::set_port_flags(index, settings.flags())]).collect()
+    if settings == PortSettings::default() { Vec::new() } else { settle(index, settings, station) }
 }

@@ -21,7 +21,7 @@ pub(crate) use adopt::Adopted;
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
 pub(crate) use bridge::{Found, MadeBridge, complete, ensure_bridge, is_idle, ports};
 pub(crate) use container::configure;
-pub(crate) use enlist::{PortSettings, enlist, enrol, restrict};
+pub(crate) use enlist::{PortSettings, enlist, enrol, restrict, settle};
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
@@ -29,4 +29,4 @@ pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions,
 pub(crate) use port::{bring_up, port_of, prepare, put_into_service, wait_for_addresses};
 pub(crate) use procedure::{Joint, carry_out};
 pub(crate) use site::Site;
-pub(crate) use veth::{make_veth, silence};
+pub(crate) use veth::{leave, make_veth, silence};

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Interface};
 
 use super::bridge::{Found, is_complete};
-use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, silence};
+use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, settle, silence};
 use crate::error::Error;
 use crate::netlink::{Answer, InterfaceAddress, Link, LinkWatch, NetlinkError, Request, Selector, requests};
 
@@ -39,13 +39,12 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
     }
 }
 
-/// Does what need not wait for the agent's answer: makes the host's end a port of a bridge that serves others already, and configures
-/// the container's end. The host's end stays down, so that nothing reaches the container or leaves it. Answers whether it is a port
-/// of the bridge, which then has all that it needs.
+/// Does what need not wait for the agent's answer: tells a bridge that serves others already about its port, and configures the
+/// container's end. The host's end stays down, so that nothing reaches the container or leaves it. Answers whether the bridge has all that
+/// it needs.
 ///
-/// What keeps IPv6 off comes first, then the port: whoever writes a setting does not wait for the lock of all network configuration, but
-/// tries again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want. The port takes that lock for
-/// longest, and the agent, which wants it for its programs, is only waking up.
+/// What keeps IPv6 off comes after a request: whoever writes a setting does not wait for the lock of all network configuration, but tries
+/// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits.
 pub(crate) fn prepare(
     node: &mut Node,
     sandbox: &mut Sandbox,
@@ -54,40 +53,40 @@ pub(crate) fn prepare(
     host: &Link,
     inner: u32,
 ) -> Result<bool, Error> {
-    silence(host);
-    let enrolled = bridge.serves && is_complete(node, bridge, &plan.bridge);
-    if enrolled {
-        let changes = enrolment(plan, bridge.link.index, host);
-        node.netlink.ask_all(changes).map_err(|error| refused(plan, error))?;
+    if host.master.is_some() {
+        node.netlink.ask_all(settle(host.index, settings(plan), Some(plan.mac)))?;
     }
+    silence(host);
     configure(node, sandbox, plan, inner)?;
-    Ok(enrolled)
+    Ok(bridge.serves && is_complete(node, bridge, &plan.bridge))
 }
 
-/// What makes the host's end a port of the bridge.
-fn enrolment(plan: &Plan, bridge: u32, host: &Link) -> Vec<Request> {
-    let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
-    enrol(host.index, bridge, settings, Some(plan.mac))
+/// How the bridge is to treat the port.
+fn settings(plan: &Plan) -> PortSettings {
+    PortSettings::new(plan.service.hairpin, &plan.restrictions)
 }
 
-fn refused(plan: &Plan, error: NetlinkError) -> Error {
+/// The kernel does not make an interface a port of the bridge.
+pub(super) fn refused(plan: &Plan, error: NetlinkError) -> Error {
     match error.errno() {
         Some(Errno::EXFULL) => AttachError::BridgeFull(plan.bridge.name.clone()).into(),
         _ => error.into(),
     }
 }
 
-/// Makes the host's end a port of the bridge, unless it is one (`enrolled`), sets it up, and waits until packets go through to the
-/// container and back; answers it as it then is.
+/// Makes the host's end a port of the bridge, unless it was made one, sets it up, and waits until packets go through to the container and
+/// back; answers it as it then is.
 pub(crate) fn put_into_service(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Link,
     host: &Link,
-    enrolled: bool,
 ) -> Result<Link, Error> {
-    let changes = if enrolled { Vec::new() } else { enrolment(plan, bridge.index, host) };
+    let changes = match host.master {
+        Some(_) => Vec::new(),
+        None => enrol(host.index, bridge.index, settings(plan), Some(plan.mac)),
+    };
     let link = bring_up(node, sandbox, plan, host, changes)?;
     if plan.up && !bridge.operational {
         // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 
+use super::port::refused;
 use super::{Alias, AttachError, Journal, Node, Plan, Sandbox, Step};
 use crate::error::Error;
 use crate::netlink::{Link, NetlinkError, Selector, requests};
@@ -19,18 +20,25 @@ pub(super) fn veth_name() -> String {
     format!("veth{a:02x}{b:02x}{c:02x}{d:02x}")
 }
 
-/// Makes the pair, both ends down, and marks it; answers the host's end. Its name is `unused`, if one is known to be.
+/// Makes the pair, both ends down, and marks it; answers the host's end, a port of the bridge `master` if there is one. Its name is
+/// `unused`, if one is known to be.
 pub(crate) fn make_veth(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
     unused: Option<String>,
+    master: Option<u32>,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let (host, marked) = create(node, sandbox, plan, unused)?;
+    let (host, marked) = create(node, sandbox, plan, unused, master)?;
     journal.push(Step::Veth { index: host.index });
-    marked?;
+    marked.inspect_err(|_| leave(node, &host))?;
     Ok(host)
+}
+
+/// Takes the host's end off the bridge: whoever made that looks for ports on it as soon as the lock is gone, and this one will be none.
+pub(crate) fn leave(node: &mut Node, host: &Link) {
+    let _ = node.netlink.ask(requests::enslave(host.index, 0));
 }
 
 /// Keeps the node's IPv6 off the host's end, which is a port and no more: it has no address, announces nothing and believes
@@ -45,6 +53,7 @@ fn create(
     sandbox: &Sandbox,
     plan: &Plan,
     mut unused: Option<String>,
+    master: Option<u32>,
 ) -> Result<(Link, Result<(), NetlinkError>), Error> {
     let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
@@ -62,6 +71,7 @@ fn create(
             namespace: sandbox.namespace.as_fd(),
             mac: plan.mac,
             mtu: plan.mtu,
+            master,
         });
         let mark = alias.as_deref().map(|alias| requests::set_alias(Selector::Name(&name), alias));
         let find = requests::get_link(Selector::Name(&name));
@@ -77,7 +87,7 @@ fn create(
             Err(error) if error.errno() == Some(Errno::EEXIST) => {
                 return Err(AttachError::InterfaceExists(plan.key.ifname.clone()).into());
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(refused(plan, error)),
         }
     }
     Err(AttachError::NoFreeName.into())

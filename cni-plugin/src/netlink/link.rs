@@ -304,6 +304,8 @@ pub(crate) struct Veth<'a> {
     pub(crate) mac: Mac,
     /// MTU of both ends; none leaves the kernel's default.
     pub(crate) mtu: Option<u32>,
+    /// The bridge that the end here becomes a port of.
+    pub(crate) master: Option<u32>,
 }
 
 /// Makes a veth pair, both ends down.
@@ -314,6 +316,7 @@ pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     peer.attributes.extend(one_queue());
     peer.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     let mut message = message(Selector::Name(veth.host));
+    message.attributes.extend(veth.master.map(LinkAttribute::Controller));
     message.attributes.extend(one_queue());
     message.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     message.attributes.push(LinkAttribute::LinkInfo(vec![

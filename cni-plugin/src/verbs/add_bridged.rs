@@ -4,12 +4,12 @@ use shunt_agent_api::Reply;
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, make_veth, port_of, prepare,
+    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, leave, make_veth, port_of, prepare,
     put_into_service, wait_for_addresses,
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
-use crate::netlink::{Link, Selector, requests};
+use crate::netlink::{Link, Selector};
 use crate::result::{AddResult, Interface};
 
 /// A container's interface as a port of the configuration's bridge.
@@ -42,12 +42,12 @@ impl Joint for Bridged<'_> {
     fn early(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
         let _lock = site.node.lock_shared()?;
         let ends = make(&self.outline, site)?;
-        serve(&self.outline, &ends, site).inspect_err(|_| leave(site.node, &ends.host))?;
+        serve(&self.outline, &ends.bridge, &ends.host, site).inspect_err(|_| leave(site.node, &ends.host))?;
         Ok(ends)
     }
 
     fn again(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
-        serve(&self.outline, ends, site).map(drop)
+        serve(&self.outline, &ends.bridge, &ends.host_anew(), site).map(drop)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
@@ -59,25 +59,32 @@ impl Joint for Bridged<'_> {
     fn join(&self, plan: &Plan, early: Option<&Ends>, site: &mut Site<'_>) -> Result<AddResult, Error> {
         let _lock = site.node.lock_shared()?;
         let made;
-        let ends = match early {
+        let (ends, host) = match early {
             Some(ends) => {
                 site.set_aside(&plan.key, &ends.host)?;
-                ends
+                (ends, ends.host_anew())
             }
             None => {
                 made = make(plan, site)?;
-                &made
+                (&made, made.host.clone())
             }
         };
         let completed = match ends.bridge.serves {
             true => Ok(()),
-            false => complete_bridge(plan, ends, site),
+            false => complete_bridge(plan, &ends.bridge, site),
         };
-        let served = completed.and_then(|()| serve(plan, ends, site));
-        let served = served.inspect_err(|_| leave(site.node, &ends.host))?;
+        let served = completed.and_then(|()| serve(plan, &ends.bridge, &host, site));
+        let served = served.inspect_err(|_| leave(site.node, &host))?;
         let mut result = self.result(plan, &served);
         result.interfaces.extend(gateway(site.node, plan)?);
         Ok(result)
+    }
+}
+
+impl Ends {
+    /// The host's end when it is joined once more: it may have been taken off the bridge, as a join that fails does.
+    fn host_anew(&self) -> Link {
+        Link { master: None, ..self.host.clone() }
     }
 }
 
@@ -96,27 +103,23 @@ impl Bridged<'_> {
     }
 }
 
-/// Takes the host's end off the bridge: whoever made that looks for ports on it as soon as the lock is gone, and this one will be none.
-fn leave(node: &mut Node, host: &Link) {
-    let _ = node.netlink.ask(requests::enslave(host.index, 0));
-}
-
 fn make(plan: &Plan, site: &mut Site<'_>) -> Result<Ends, Error> {
     let mut bridge = ensure_bridge(site.node, &plan.bridge, &mut site.journal)?;
-    let host = make_veth(site.node, site.sandbox, plan, bridge.unused.take(), &mut site.journal)?;
+    // A bridge that serves others already most likely lacks nothing.
+    let master = bridge.serves.then_some(bridge.link.index);
+    let host = make_veth(site.node, site.sandbox, plan, bridge.unused.take(), master, &mut site.journal)?;
     Ok(Ends { bridge, host })
 }
 
 /// Has the agent take the port, and puts it into service.
-fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
-    let Ends { bridge: found, host } = ends;
+fn serve(plan: &Plan, found: &Found, host: &Link, site: &mut Site<'_>) -> Result<Served, Error> {
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
-    let (attached, enrolled) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
+    let (attached, is_complete) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
         prepare(node, sandbox, plan, found, host, inner)
     })?;
-    if found.serves && !enrolled {
-        complete_bridge(plan, ends, site)?;
+    if found.serves && !is_complete {
+        complete_bridge(plan, found, site)?;
     }
     let mut bridge = found.link.clone();
     if plan.bridge.heir_of.is_some() {
@@ -124,13 +127,13 @@ fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error>
         let asked = site.node.link(Selector::Index(bridge.index))?;
         bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
     }
-    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host, enrolled)?;
+    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host)?;
     wait_for_addresses(site.sandbox, plan, inner)?;
     Ok(Served { bridge, host, attached })
 }
 
-fn complete_bridge(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
-    complete(site.node, &ends.bridge, &plan.bridge, &mut site.agent, &mut site.journal)
+fn complete_bridge(plan: &Plan, found: &Found, site: &mut Site<'_>) -> Result<(), Error> {
+    complete(site.node, found, &plan.bridge, &mut site.agent, &mut site.journal)
 }
 
 /// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.

@@ -102,7 +102,7 @@ impl<P> Joined<P> {
 }
 
 fn make(plan: &Plan, site: &mut Site<'_>) -> Result<Link, Error> {
-    let host = make_veth(site.node, site.sandbox, plan, None, &mut site.journal)?;
+    let host = make_veth(site.node, site.sandbox, plan, None, None, &mut site.journal)?;
     silence(&host);
     Ok(host)
 }
