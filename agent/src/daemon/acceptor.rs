@@ -11,6 +11,7 @@ use shunt_agent_api::processor_of;
 use tokio::sync::mpsc;
 
 use super::placement::{Guest, Placement};
+use super::urgency;
 
 /// Clients that may wait for the runtime. Others wait in the kernel's queue.
 const QUEUE: usize = 16;
@@ -32,6 +33,7 @@ impl Acceptor {
     pub(super) fn start(socket: UnixListener, threads: [Pid; 2]) -> io::Result<Self> {
         let (told, clients) = mpsc::channel(QUEUE);
         let accept = move || {
+            urgency::do_not_wait_for_clients();
             let placement = Placement::new(threads);
             loop {
                 let accepted = socket.accept();

@@ -12,6 +12,7 @@ mod listener;
 mod outbox;
 mod placement;
 mod subscription;
+mod urgency;
 
 use std::io;
 use std::time::Duration;
