@@ -1,7 +1,7 @@
 //! The priority of the thread that takes clients in.
 //!
 //! The kernel has it share the processor of the client that wakes it (`WF_SYNC`, `wake_affine_idle`, kernel/sched/fair.c), and lets a plugin,
-//! which goes on making interfaces, finish its slice first (`RUN_TO_PARITY`): in four ADDs of five the agent heard of a plugin only when that
+//! which goes on making interfaces, finish its slice first (`RUN_TO_PARITY`): in three ADDs of four the agent heard of a plugin only when that
 //! went to sleep, to wait for the agent. A thread of real-time priority runs at once, wherever it wakes. It runs for some 30 us a client and
 //! then sleeps, so nobody notices; no other thread is made so, nor does any inherit it.
 
