@@ -36,7 +36,8 @@ fn processors(rig: &Rig, name: &str) -> Vec<usize> {
 
 /// The real-time priority of the thread of this name, 0 of an ordinary one (proc_pid_stat(5), field 40).
 fn real_time_priority(rig: &Rig, name: &str) -> u32 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/task/{}/stat", rig.id(), thread(rig, name))).unwrap();
+    let stat =
+        std::fs::read_to_string(format!("/proc/{}/task/{}/stat", rig.id(), thread(rig, name))).unwrap();
     let (_, behind_the_name) = stat.rsplit_once(") ").unwrap();
     behind_the_name.split(' ').nth(40 - 3).unwrap().parse().unwrap()
 }
