@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::inventory::files_below;
 use crate::lab::{PREFIX, RUN, remove};
+use crate::patience::patience;
 
 /// Where pins land that did not go to a lab's own BPF file system, as they should.
 const DEFAULT_PINS: &str = "/sys/fs/bpf/shunt";
@@ -15,6 +18,9 @@ const DEFAULT_PINS: &str = "/sys/fs/bpf/shunt";
 /// The kernel's switch for short grace periods, and the file in which agents note that one of them has thrown it.
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 const EXPEDITED_BY: &str = "/run/shunt-grace-periods";
+
+/// How long agents that live may have it thrown by turns.
+const MOMENTARY: Duration = Duration::from_secs(5);
 
 /// The machine's links and an agent's usual pins at some moment, to be compared with a later one.
 #[derive(Debug, Clone)]
@@ -44,12 +50,24 @@ impl Machine {
         found.extend(mounts_below(lab).iter().map(|path| format!("mount {}", path.display())));
         found.extend(processes_of(lab).iter().map(|pid| format!("process {pid}")));
         found.extend(now.links.difference(&self.links).map(|name| format!("link {name}")));
-        if now.expedited && !self.expedited {
+        if !self.expedited && stays_expedited() {
             found.push(format!("{EXPEDITED} is 1, {EXPEDITED_BY} says who threw it"));
         }
         found.extend(now.pins.difference(&self.pins).map(|pin| format!("pin {}", pin.display())));
         found
     }
+}
+
+/// Whether the switch stays thrown. It is the machine's: other labs' agents throw it too, for as long as an attach takes them or a start.
+fn stays_expedited() -> bool {
+    let begun = Instant::now();
+    while is_expedited() {
+        if begun.elapsed() > patience(MOMENTARY) {
+            return true;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    false
 }
 
 fn is_expedited() -> bool {
