@@ -11,6 +11,7 @@ mod crowd;
 mod demo;
 mod header;
 mod host_port;
+mod hot_text;
 mod limits;
 mod memory;
 mod outside;
@@ -47,6 +48,8 @@ enum Verb {
     Bench(bench::Options),
     /// Measure how well limits are kept, beside the reference plugins
     Limits(limits::Options),
+    /// Record which functions of the plugin a usual ADD and DEL run, for the linker to put them together
+    HotText(hot_text::Options),
 }
 
 /// What a shell expects of a program that SIGINT ended.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::run(&mut screen, &interrupt),
         Verb::Bench(options) => bench::run(&mut screen, &interrupt, &options),
         Verb::Limits(options) => limits::run(&mut screen, &interrupt, &options),
+        Verb::HotText(options) => hot_text::run(&mut screen, &interrupt, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

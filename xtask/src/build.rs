@@ -58,6 +58,10 @@ fn plugin() -> Result<()> {
         for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
             cargo.args(["--config", &format!("profile.release.{setting}")]);
         }
+        // Names that say all that there is to be said of a function, so that `hot-text.ld` means one and no other; the older ones end in
+        // a hash, which changes with each compiler.
+        let mangling = "rustflags=['-Csymbol-mangling-version=v0']";
+        cargo.args(["--config", &format!("target.{target}.{mangling}")]);
         // At a fixed address, as the reference plugins are: one that can be anywhere writes its own addresses into a dozen pages
         // before `main`, each of which is a copy of its own.
         process::run(cargo.args(["--target", &target, "--", "-Crelocation-model=static"]))?;

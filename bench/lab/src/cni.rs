@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::Namespace;
+use crate::{Namespace, stepped};
 
 /// What a plugin is asked to do.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ impl Call<'_> {
     /// When it cannot be started at all; its own failures are in [`Done::outcome`].
     pub fn run(&self, node: &Namespace) -> Result<Done> {
         let program = self.path.join(self.plugin);
-        let mut command = self.command(&program);
+        let mut command = self.dress(Command::new(&program));
         let (output, took) = node
             .enter(|| -> std::io::Result<(Output, Duration)> {
                 let begun = Instant::now();
@@ -83,7 +83,7 @@ impl Call<'_> {
     /// When it cannot be started at all.
     pub fn kill_after(&self, node: &Namespace, moment: Duration) -> Result<bool> {
         let program = self.path.join(self.plugin);
-        let mut command = self.command(&program);
+        let mut command = self.dress(Command::new(&program));
         let status = node
             .enter(|| {
                 let mut child = self.start(&mut command)?;
@@ -95,8 +95,17 @@ impl Call<'_> {
         Ok(status.signal().is_some())
     }
 
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
+    /// Runs the plugin one instruction at a time; `visit` hears where each one is.
+    ///
+    /// # Errors
+    /// When it cannot be started or watched; its own failures are the answer's.
+    pub fn step(&self, node: &Namespace, visit: impl FnMut(u64) + Send) -> Result<Result<Value, Refusal>> {
+        let mut command = self.dress(stepped::waiting(&self.path.join(self.plugin)));
+        let output = node.enter(|| stepped::step(self.start(&mut command)?, visit))??;
+        Ok(read(&output))
+    }
+
+    fn dress(&self, mut command: Command) -> Command {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -28,6 +28,7 @@ mod node;
 mod patience;
 mod sandbox;
 mod skip;
+mod stepped;
 mod topology;
 mod uninterrupted;
 

@@ -166,6 +166,23 @@ impl Network {
         self.call(verb, plugin, container, &config).kill_after(node, moment)
     }
 
+    /// Has the first plugin do the verb for `container` one instruction at a time; `visit` hears where each one is.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it fails.
+    pub fn step(
+        &self,
+        verb: &str,
+        node: &Namespace,
+        container: &Container,
+        result: &Value,
+        visit: impl FnMut(u64) + Send,
+    ) -> Result<Value> {
+        let Some(plugin) = self.plugins.first() else { return Ok(Value::Null) };
+        let config = self.config(plugin, result);
+        Ok(self.call(verb, plugin, container, &config).step(node, visit)??)
+    }
+
     /// Has everything collected that is not one of `valid`. `any` container lends its id, which GC does not read.
     ///
     /// # Errors
