@@ -1,5 +1,8 @@
 //! What has been done, and how to take it back: in reverse, going on past errors.
 
+use std::fs::File;
+
+use nix::fcntl::Flock;
 use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
 
 use super::{MadeBridge, Node, is_idle};
@@ -36,6 +39,11 @@ impl Journal {
         self.steps.push(step);
     }
 
+    /// Notes a step that is to be taken back after all others.
+    pub(crate) fn push_first(&mut self, step: Step) {
+        self.steps.insert(0, step);
+    }
+
     /// Notes addresses that the bridge has got.
     pub(crate) fn add_addresses(&mut self, added: Vec<Prefix>) {
         for step in &mut self.steps {
@@ -57,17 +65,33 @@ impl Journal {
         self.steps.retain(|step| !matches!(step, Step::Attached(_)));
     }
 
-    /// Takes everything back; answers what could not be.
-    pub(crate) fn undo(self, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Vec<Error> {
-        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam));
+    /// Takes everything back; answers what could not be. `bridges` are held until no port of this ADD is left on any: somebody else may
+    /// wait to see whether the one that it made is idle.
+    pub(crate) fn undo(
+        self,
+        node: &mut Node,
+        agent: &mut Client,
+        ipam: &Ipam<'_>,
+        mut bridges: Option<Flock<File>>,
+    ) -> Vec<Error> {
+        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam, &mut bridges));
         undone.filter_map(Result::err).collect()
     }
 }
 
-fn undo(step: Step, node: &mut Node, agent: &mut Client, ipam: &Ipam<'_>) -> Result<(), Error> {
+fn undo(
+    step: Step,
+    node: &mut Node,
+    agent: &mut Client,
+    ipam: &Ipam<'_>,
+    bridges: &mut Option<Flock<File>>,
+) -> Result<(), Error> {
     match step {
         Step::Addresses => ipam.del().map_err(Error::from),
-        Step::Bridge(made) => undo_bridge(node, &made),
+        Step::Bridge(made) => {
+            drop(bridges.take());
+            undo_bridge(node, &made)
+        }
         Step::Veth { index } => match node.netlink.ask(requests::delete_link(Selector::Index(index))) {
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),

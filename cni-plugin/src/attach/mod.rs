@@ -29,4 +29,4 @@ pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions,
 pub(crate) use port::{bring_up, port_of, prepare, put_into_service, wait_for_addresses};
 pub(crate) use procedure::{Joint, carry_out};
 pub(crate) use site::Site;
-pub(crate) use veth::{leave, make_veth, silence};
+pub(crate) use veth::{make_veth, silence};

@@ -1,8 +1,10 @@
 //! The order of things in an ADD, whatever the interface is joined to: a bridge, or a VLAN.
 
+use shunt_beside::beside;
+
 use super::{Plan, Site, Step};
 use crate::error::Error;
-use crate::ipam::Ipam;
+use crate::ipam::{Ipam, IpamError};
 use crate::result::AddResult;
 
 /// How an interface is made, and joined to what it belongs to.
@@ -10,23 +12,23 @@ pub(crate) trait Joint {
     /// What was made to be joined.
     type Ends;
 
-    /// Makes the interface and joins it without addresses.
-    fn early(&self, site: &mut Site<'_>) -> Result<Self::Ends, Error>;
+    /// Makes the interface. Nothing gets through it yet.
+    fn make(&self, site: &mut Site<'_>) -> Result<Self::Ends, Error>;
 
-    /// Joins an interface without addresses once more.
-    fn again(&self, ends: &Self::Ends, site: &mut Site<'_>) -> Result<(), Error>;
+    /// Joins it without addresses, for the first time or once more.
+    fn try_out(&self, ends: &Self::Ends, site: &mut Site<'_>) -> Result<(), Error>;
+
+    /// Takes it out of service, to be joined with addresses.
+    fn set_aside(&self, ends: &mut Self::Ends, site: &mut Site<'_>) -> Result<(), Error>;
 
     /// What will be done, with the addresses that the IPAM gave: none on a layer 2 network.
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error>;
 
-    /// Joins the interface for good, whether it was joined without addresses (`early`) or has yet to be made.
-    fn join(&self, plan: &Plan, early: Option<&Self::Ends>, site: &mut Site<'_>) -> Result<AddResult, Error>;
+    /// Joins it for good.
+    fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site<'_>) -> Result<AddResult, Error>;
 }
 
 /// Makes the interface and joins it, or leaves nothing behind. `given` are addresses that are known already.
-///
-/// Where the IPAM has to find an interface that works, as a DHCP client does, there is one without addresses first. Restrictions hold
-/// already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
 pub(crate) fn carry_out<J: Joint>(
     joint: &J,
     ipam: &Ipam<'_>,
@@ -34,38 +36,60 @@ pub(crate) fn carry_out<J: Joint>(
     mut site: Site<'_>,
 ) -> Result<AddResult, Error> {
     let place = &mut site;
-    let make = || {
-        let early = ipam.needs_interface().then(|| joint.early(place)).transpose()?;
-        let addresses = match given {
-            Some(given) => Ok(Some(given)),
-            None => ask(ipam, place),
-        };
-        if early.is_some() {
-            // A DHCP server may have been waited for longer than the agent keeps a silent connection.
-            place.reconnect()?;
-        }
-        let plan = joint.plan(addresses?)?;
-        joint.join(&plan, early.as_ref(), place).inspect_err(|_| {
-            if let Some(ends) = &early {
-                // By it the addresses are given back.
-                let _ = joint.again(ends, place);
-            }
-        })
+    let made = match given {
+        None if ipam.needs_interface() => by_interface(joint, ipam, place),
+        None if ipam.is_built_in() => side_by_side(joint, ipam, place),
+        given => one_by_one(joint, ipam, given, place),
     };
-    make().map_err(|error: Error| error.after_undo(site.undo(ipam)))
+    made.map_err(|error| error.after_undo(site.undo(ipam)))
 }
 
-fn ask(ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<Option<AddResult>, Error> {
-    if !ipam.exists() {
-        return Ok(None);
+/// Addresses are given, there are to be none, or their IPAM is a program that wants nothing but its configuration.
+fn one_by_one<J: Joint>(
+    joint: &J,
+    ipam: &Ipam<'_>,
+    given: Option<AddResult>,
+    site: &mut Site<'_>,
+) -> Result<AddResult, Error> {
+    let addresses = match given {
+        None if ipam.exists() => Some(ask(ipam, site)?),
+        given => given,
+    };
+    let plan = joint.plan(addresses)?;
+    let ends = joint.make(site)?;
+    joint.join(&plan, &ends, site)
+}
+
+/// The IPAM in this process looks for an address, in its files, while the kernel makes the interface.
+fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    let (leased, made): (Result<_, IpamError>, _) = beside(|| ipam.add(), || joint.make(site));
+    if leased.is_ok() {
+        // Given back last, when the container has them no more.
+        site.journal.push_first(Step::Addresses);
     }
-    // A plugin that failed may hold addresses nevertheless; the built-in one gives back what it took.
-    if ipam.is_delegate() {
-        site.journal.push(Step::Addresses);
-    }
-    let addresses = ipam.add()?;
-    if !ipam.is_delegate() {
-        site.journal.push(Step::Addresses);
-    }
-    Ok(Some(addresses))
+    let plan = joint.plan(Some(leased?))?;
+    joint.join(&plan, &made?, site)
+}
+
+/// The IPAM has to find an interface that works, as a DHCP client does, so there is one without addresses first. Restrictions hold
+/// already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
+fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    let mut ends = joint.make(site)?;
+    joint.try_out(&ends, site)?;
+    site.let_go();
+    let addresses = ask(ipam, site);
+    // A DHCP server may have been waited for longer than the agent keeps a silent connection.
+    site.reconnect()?;
+    let plan = joint.plan(Some(addresses?))?;
+    let joined = joint.set_aside(&mut ends, site).and_then(|()| joint.join(&plan, &ends, site));
+    joined.inspect_err(|_| {
+        // By it the addresses are given back.
+        let _ = joint.try_out(&ends, site);
+    })
+}
+
+fn ask(ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    // A plugin that failed may hold addresses nevertheless.
+    site.journal.push(Step::Addresses);
+    Ok(ipam.add()?)
 }

@@ -1,10 +1,13 @@
 //! What an ADD works with: both namespaces, the agent, and a note of all that was done.
 
+use std::fs::File;
+
+use nix::fcntl::Flock;
 use shunt_agent_api::{
     AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, Reply, Request,
 };
 
-use super::{Journal, Node, Sandbox};
+use super::{AttachError, Journal, Node, Sandbox};
 use crate::agent;
 use crate::config::Config;
 use crate::error::Error;
@@ -19,6 +22,8 @@ pub(crate) struct Site<'a> {
     pub(crate) sandbox: &'a mut Sandbox,
     pub(crate) agent: Client,
     pub(crate) journal: Journal,
+    /// While it is held, a bridge on which the interface is not yet a port is not taken down.
+    bridges: Option<Flock<File>>,
 }
 
 impl<'a> Site<'a> {
@@ -31,7 +36,30 @@ impl<'a> Site<'a> {
         node: &'a mut Node,
         sandbox: &'a mut Sandbox,
     ) -> Result<Self, ClientError> {
-        Ok(Self { config, node, sandbox, agent: agent::connect(config)?, journal: Journal::default() })
+        Ok(Self {
+            config,
+            node,
+            sandbox,
+            agent: agent::connect(config)?,
+            journal: Journal::default(),
+            bridges: None,
+        })
+    }
+
+    /// Holds off those who would take down an idle bridge, until this is [let go](Self::let_go), done or undone.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn hold_bridges(&mut self) -> Result<(), AttachError> {
+        if self.bridges.is_none() {
+            self.bridges = Some(self.node.lock_shared()?);
+        }
+        Ok(())
+    }
+
+    /// Holds them off no more.
+    pub(crate) fn let_go(&mut self) {
+        self.bridges = None;
     }
 
     /// Connects to the agent anew: it keeps a connection on which nothing is said for a while only.
@@ -76,6 +104,6 @@ impl<'a> Site<'a> {
 
     /// Takes everything back; answers what could not be.
     pub(crate) fn undo(mut self, ipam: &Ipam<'_>) -> Vec<Error> {
-        self.journal.undo(self.node, &mut self.agent, ipam)
+        self.journal.undo(self.node, &mut self.agent, ipam, self.bridges)
     }
 }

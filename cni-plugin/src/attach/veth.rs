@@ -32,13 +32,8 @@ pub(crate) fn make_veth(
 ) -> Result<Link, Error> {
     let (host, marked) = create(node, sandbox, plan, unused, master)?;
     journal.push(Step::Veth { index: host.index });
-    marked.inspect_err(|_| leave(node, &host))?;
+    marked?;
     Ok(host)
-}
-
-/// Takes the host's end off the bridge: whoever made that looks for ports on it as soon as the lock is gone, and this one will be none.
-pub(crate) fn leave(node: &mut Node, host: &Link) {
-    let _ = node.netlink.ask(requests::enslave(host.index, 0));
 }
 
 /// Keeps the node's IPv6 off the host's end, which is a port and no more: it has no address, announces nothing and believes

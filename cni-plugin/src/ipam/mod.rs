@@ -61,6 +61,11 @@ impl<'a> Ipam<'a> {
         !matches!(self.source, Source::Nobody)
     }
 
+    /// Whether it is this process.
+    pub(crate) fn is_built_in(&self) -> bool {
+        matches!(self.source, Source::BuiltIn)
+    }
+
     /// Whether it is another program, which may hold addresses even when it says that it failed.
     pub(crate) fn is_delegate(&self) -> bool {
         matches!(self.source, Source::Delegate(_))

@@ -4,7 +4,7 @@ use shunt_agent_api::Reply;
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, leave, make_veth, port_of, prepare,
+    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, make_veth, port_of, prepare,
     put_into_service, wait_for_addresses,
 };
 use crate::config::{Bridge, Config};
@@ -39,15 +39,25 @@ struct Served {
 impl Joint for Bridged<'_> {
     type Ends = Ends;
 
-    fn early(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
-        let _lock = site.node.lock_shared()?;
-        let ends = make(&self.outline, site)?;
-        serve(&self.outline, &ends.bridge, &ends.host, site).inspect_err(|_| leave(site.node, &ends.host))?;
-        Ok(ends)
+    fn make(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
+        site.hold_bridges()?;
+        let mut bridge = ensure_bridge(site.node, &self.outline.bridge, &mut site.journal)?;
+        // A bridge that serves others already most likely lacks nothing.
+        let master = bridge.serves.then_some(bridge.link.index);
+        let unused = bridge.unused.take();
+        let host = make_veth(site.node, site.sandbox, &self.outline, unused, master, &mut site.journal)?;
+        Ok(Ends { bridge, host })
     }
 
-    fn again(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
-        serve(&self.outline, &ends.bridge, &ends.host_anew(), site).map(drop)
+    fn try_out(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
+        site.hold_bridges()?;
+        serve(&self.outline, &ends.bridge, &ends.host, site).map(drop)
+    }
+
+    fn set_aside(&self, ends: &mut Ends, site: &mut Site<'_>) -> Result<(), Error> {
+        // Bridges were let go meanwhile: it may be on this one no more.
+        ends.host.master = None;
+        site.set_aside(&self.outline.key, &ends.host)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
@@ -56,35 +66,15 @@ impl Joint for Bridged<'_> {
         Ok(plan)
     }
 
-    fn join(&self, plan: &Plan, early: Option<&Ends>, site: &mut Site<'_>) -> Result<AddResult, Error> {
-        let _lock = site.node.lock_shared()?;
-        let made;
-        let (ends, host) = match early {
-            Some(ends) => {
-                site.set_aside(&plan.key, &ends.host)?;
-                (ends, ends.host_anew())
-            }
-            None => {
-                made = make(plan, site)?;
-                (&made, made.host.clone())
-            }
-        };
-        let completed = match ends.bridge.serves {
-            true => Ok(()),
-            false => complete_bridge(plan, &ends.bridge, site),
-        };
-        let served = completed.and_then(|()| serve(plan, &ends.bridge, &host, site));
-        let served = served.inspect_err(|_| leave(site.node, &host))?;
+    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<AddResult, Error> {
+        site.hold_bridges()?;
+        if !ends.bridge.serves {
+            complete_bridge(plan, &ends.bridge, site)?;
+        }
+        let served = serve(plan, &ends.bridge, &ends.host, site)?;
         let mut result = self.result(plan, &served);
         result.interfaces.extend(gateway(site.node, plan)?);
         Ok(result)
-    }
-}
-
-impl Ends {
-    /// The host's end when it is joined once more: it may have been taken off the bridge, as a join that fails does.
-    fn host_anew(&self) -> Link {
-        Link { master: None, ..self.host.clone() }
     }
 }
 
@@ -101,14 +91,6 @@ impl Bridged<'_> {
         let interfaces = vec![on_node(&served.bridge), on_node(&served.host), container];
         AddResult { interfaces, ..plan.result.clone() }
     }
-}
-
-fn make(plan: &Plan, site: &mut Site<'_>) -> Result<Ends, Error> {
-    let mut bridge = ensure_bridge(site.node, &plan.bridge, &mut site.journal)?;
-    // A bridge that serves others already most likely lacks nothing.
-    let master = bridge.serves.then_some(bridge.link.index);
-    let host = make_veth(site.node, site.sandbox, plan, bridge.unused.take(), master, &mut site.journal)?;
-    Ok(Ends { bridge, host })
 }
 
 /// Has the agent take the port, and puts it into service.

@@ -55,32 +55,25 @@ struct Joined<P> {
 impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Joint for Joined<P> {
     type Ends = Link;
 
-    fn early(&self, site: &mut Site<'_>) -> Result<Link, Error> {
-        let host = make(&self.outline, site)?;
-        self.serve(&self.outline, &host, site)?;
+    fn make(&self, site: &mut Site<'_>) -> Result<Link, Error> {
+        let host = make_veth(site.node, site.sandbox, &self.outline, None, None, &mut site.journal)?;
+        silence(&host);
         Ok(host)
     }
 
-    fn again(&self, host: &Link, site: &mut Site<'_>) -> Result<(), Error> {
+    fn try_out(&self, host: &Link, site: &mut Site<'_>) -> Result<(), Error> {
         self.serve(&self.outline, host, site).map(drop)
+    }
+
+    fn set_aside(&self, host: &mut Link, site: &mut Site<'_>) -> Result<(), Error> {
+        site.set_aside(&self.outline.key, host)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
         (self.plan)(addresses)
     }
 
-    fn join(&self, plan: &Plan, early: Option<&Link>, site: &mut Site<'_>) -> Result<AddResult, Error> {
-        let made;
-        let host = match early {
-            Some(host) => {
-                site.set_aside(&plan.key, host)?;
-                host
-            }
-            None => {
-                made = make(plan, site)?;
-                &made
-            }
-        };
+    fn join(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<AddResult, Error> {
         let inner = self.serve(plan, host, site)?;
         Ok(share::result(plan, &inner, self.previous.clone()))
     }
@@ -99,12 +92,6 @@ impl<P> Joined<P> {
         let link = site.sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
     }
-}
-
-fn make(plan: &Plan, site: &mut Site<'_>) -> Result<Link, Error> {
-    let host = make_veth(site.node, site.sandbox, plan, None, None, &mut site.journal)?;
-    silence(&host);
-    Ok(host)
 }
 
 /// The interface as the agent is told of it.
