@@ -68,6 +68,10 @@ pub enum Request {
     Attach {
         /// The port.
         port: BridgePort,
+        /// The host's end was made for this, and is down since: there is nothing to be known of it but its name. The agent looks
+        /// later whether others have put something onto it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_new: bool,
     },
     /// Forget an attachment. Succeeds when there is none.
     Detach {

@@ -11,15 +11,30 @@ use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
 
+/// How the link that an interface names is found.
+type Find = fn(&mut Agent, &Interface) -> Result<Link, Refusal>;
+
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
     pub fn attach(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+        self.attach_to(port, Self::find)
+    }
+
+    /// The same for a port whose host end was just made.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing stays behind.
+    pub fn attach_new(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
+        self.attach_to(port, Self::find_new)
+    }
+
+    fn attach_to(&mut self, port: BridgePort, find: Find) -> Result<Attached, Refusal> {
         let (change, key) = (Change::begin("attach"), port.key.clone());
         let place = format!("{} on {}", port.host.name, port.bridge.name);
-        let attached = self.attach_unlogged(port);
+        let attached = self.attach_unlogged(port, find);
         match &attached {
             Ok(_) => self.unsaid.push(change.done(&key, place)),
             Err(refusal) => change.refused(&key, refusal),
@@ -27,9 +42,9 @@ impl Agent {
         attached
     }
 
-    fn attach_unlogged(&mut self, mut port: BridgePort) -> Result<Attached, Refusal> {
+    fn attach_unlogged(&mut self, mut port: BridgePort, find: Find) -> Result<Attached, Refusal> {
         let mac = admit::port(&port)?;
-        let host = self.find(&port.host)?;
+        let host = find(self, &port.host)?;
         let bridge = self.known_bridge(&port)?;
         if self.is_attached_already(&port)? {
             return Ok(self.programs_of(&port));
@@ -63,6 +78,15 @@ impl Agent {
             .link(interface.index)?
             .filter(|link| link.name == interface.name)
             .ok_or_else(|| Refusal::NoLink(interface.clone()))
+    }
+
+    /// The same of a link that was just made and is down: nothing else is to be known of it. The kernel says so without the lock of
+    /// all network configuration, for which whoever has made it may be waiting as well.
+    fn find_new(&mut self, interface: &Interface) -> Result<Link, Refusal> {
+        match self.kernel.is_named(interface.index, &interface.name)? {
+            true => Ok(Link { index: interface.index, ..Link::named(&interface.name) }),
+            false => Err(Refusal::NoLink(interface.clone())),
+        }
     }
 
     /// The bridge that a port is to be on. One that is served already was asked for, and who watches it tells of its changes.

@@ -12,6 +12,7 @@ mod haste;
 mod hooks;
 mod learned;
 mod limit;
+mod links;
 mod locals;
 pub(crate) mod mappings;
 mod masquerades;
@@ -51,7 +52,7 @@ use crate::bpf::tcx::TcxError;
 use crate::bpf::versions::{self, Older, VersionError};
 use crate::config::Config;
 use crate::netlink::bridge::{self, PortFlags};
-use crate::netlink::link::{self, Kind, Link};
+use crate::netlink::link::{self, Link};
 use crate::netlink::{NetlinkError, RequestSocket, gateway, station};
 use crate::nft::Prefix;
 use crate::registry::Others;
@@ -228,25 +229,9 @@ impl Kernel {
         self.programs.id(hook.set, hook.program)
     }
 
-    /// The link with this index, if there is one.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn link(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
-        Ok(link::by_index(&mut self.route, index)?)
-    }
-
     /// Where a map is pinned.
     pub fn map_pin(&self, name: &str) -> std::path::PathBuf {
         self.pins.map(name)
-    }
-
-    /// The link of this name, if there is one.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn link_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
-        Ok(link::by_name(&mut self.route, name)?)
     }
 
     /// What others have put onto an interface.
@@ -272,30 +257,6 @@ impl Kernel {
     ) -> Result<(), KernelError> {
         bridge::enslave(&mut self.route, index, bridge)?;
         self.set_port_flags(index, flags, container)
-    }
-
-    /// What a link is made of; none if there is none.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn kind(&mut self, index: u32) -> Result<Option<Kind>, KernelError> {
-        Ok(link::kind(&mut self.route, index)?)
-    }
-
-    /// What every link is made of.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn kinds(&mut self) -> Result<Vec<Kind>, KernelError> {
-        Ok(link::kinds(&mut self.route)?)
-    }
-
-    /// What every port of a bridge is made of.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn ports(&mut self, bridge: u32) -> Result<Vec<Kind>, KernelError> {
-        Ok(link::ports(&mut self.route, bridge)?)
     }
 
     /// Tells a port's bridge what kind of port it is, and who is behind it: by a locked port nobody else may send.

@@ -1,11 +1,16 @@
 //! Links of this network namespace.
 
+use std::io;
+
 use dataplane::address::Mac;
 use nix::libc;
+use rustix::io::Errno;
+use rustix::net::netdevice::index_to_name_inlined;
 
 use super::attribute::attribute;
 use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};
 use super::socket::{self, NetlinkError, RequestSocket};
+use crate::seams::{self, Seam};
 
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
@@ -150,6 +155,20 @@ pub fn by_index(socket: &mut RequestSocket, index: u32) -> Result<Option<Link>, 
 /// Netlink's, other than that there is no such link.
 pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Link>, NetlinkError> {
     find(socket, &request_named(name), parse)
+}
+
+/// Whether the link with this index has this name, asked without the lock of all network configuration (`SIOCGIFNAME`); not if
+/// there is none.
+///
+/// # Errors
+/// [`NetlinkError::Socket`].
+pub fn is_named(socket: &RequestSocket, index: u32, name: &str) -> Result<bool, NetlinkError> {
+    seams::pass(Seam::Netlink)?;
+    match index_to_name_inlined(socket, index) {
+        Ok(found) => Ok(found.as_str() == name),
+        Err(Errno::NODEV) => Ok(false),
+        Err(errno) => Err(io::Error::from(errno).into()),
+    }
 }
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link

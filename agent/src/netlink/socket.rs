@@ -1,6 +1,7 @@
 //! A blocking netlink socket: one request, all of its answers.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::{NetlinkBuffer, NlasIterator};
 use netlink_sys::{Socket, SocketAddr};
@@ -64,6 +65,12 @@ pub struct RequestSocket {
     socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
+}
+
+impl AsFd for RequestSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl RequestSocket {

@@ -98,7 +98,11 @@ fn a_link_that_is_not_there_is_refused_and_nothing_stays() {
         let mut spoiled = port.clone();
         spoil(&mut spoiled);
         assert_eq!(rig.attach(&spoiled).unwrap_err().kind, ErrorKind::NoLink);
+        assert_eq!(rig.attach_as(&spoiled, true).unwrap_err().kind, ErrorKind::NoLink);
     }
+    let mut renamed = port;
+    renamed.host.name = "veth3".into();
+    assert_eq!(rig.attach_as(&renamed, true).unwrap_err().kind, ErrorKind::NoLink);
     rig.assert_empty();
 }
 

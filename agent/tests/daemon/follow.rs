@@ -127,6 +127,23 @@ fn a_shaper_or_a_filter_of_somebody_else_is_not_passed_by_until_it_goes() {
 }
 
 #[test]
+fn what_somebody_has_put_onto_a_host_end_that_was_to_be_new_is_not_passed_by_for_long() {
+    let mut rig = Rig::start("tcx");
+    let containers = [rig.container(2), rig.container(3)];
+    add_foreign_filter(&rig, "veth2", "ingress", &["prio", "7"]);
+    for container in &containers {
+        rig.attach_as(container, true).unwrap();
+    }
+    let is_shared = || port(&rig, containers[0].host.index).unwrap().flags & PORT_SHARED != 0;
+    eventually("the filter is known", is_shared);
+    for container in &containers {
+        rig.check(container).unwrap();
+    }
+    rig.exchange(0, 1, 20);
+    assert!(rig.status().healthy, "{:?}", rig.status());
+}
+
+#[test]
 fn what_somebody_has_put_onto_a_host_end_before_it_comes_up_is_not_passed_by_either() {
     let mut rig = Rig::start("tcx");
     let container = rig.container(2);

@@ -192,7 +192,12 @@ impl Rig {
     }
 
     pub(crate) fn attach(&self, port: &BridgePort) -> Result<Attached, AgentError> {
-        match self.ask(Request::Attach { port: port.clone() })? {
+        self.attach_as(port, false)
+    }
+
+    /// The same, and says that the host's end was just made, or that it was not.
+    pub(crate) fn attach_as(&self, port: &BridgePort, is_new: bool) -> Result<Attached, AgentError> {
+        match self.ask(Request::Attach { port: port.clone(), is_new })? {
             Reply::Attached(attached) => Ok(attached),
             other => panic!("{other:?}"),
         }

@@ -18,7 +18,8 @@ pub(crate) struct Functions {
 struct Function {
     begin: u64,
     end: u64,
-    name: String,
+    /// The linker may have taken several for one.
+    names: Vec<String>,
     was_visited: bool,
 }
 
@@ -30,15 +31,21 @@ impl Functions {
     pub(crate) fn of(program: &Path) -> Result<Self> {
         let content = std::fs::read(program).with_context(|| format!("read {}", program.display()))?;
         let file = object::File::parse(&*content).with_context(|| format!("read {}", program.display()))?;
-        let functions =
-            file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
-        let functions = functions.filter_map(|symbol| {
-            let (begin, name) = (symbol.address(), symbol.name().ok()?.to_owned());
-            Some(Function { begin, end: begin + symbol.size(), name, was_visited: false })
-        });
-        let mut all: Vec<_> = functions.collect();
+        let text = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+        let mut symbols: Vec<_> = text.collect();
+        symbols.sort_by_key(|symbol| symbol.address());
+        let mut all: Vec<Function> = Vec::new();
+        for symbol in symbols {
+            let (begin, name) = (symbol.address(), symbol.name().context("a symbol's name")?.to_owned());
+            match all.last_mut().filter(|last| last.begin == begin) {
+                Some(same) => same.names.push(name),
+                None => {
+                    let end = begin + symbol.size();
+                    all.push(Function { begin, end, names: vec![name], was_visited: false });
+                }
+            }
+        }
         ensure!(!all.is_empty(), "{} has no symbols", program.display());
-        all.sort_by_key(|function| function.begin);
         Ok(Self { all, order: Vec::new() })
     }
 
@@ -56,7 +63,7 @@ impl Functions {
 
     /// The names of those that were run, in the order in which each was first.
     pub(crate) fn visited(&self) -> impl Iterator<Item = &str> {
-        self.order.iter().map(|at| self.all[*at].name.as_str())
+        self.order.iter().flat_map(|at| &self.all[*at].names).map(String::as_str)
     }
 }
 
@@ -66,8 +73,12 @@ mod tests {
 
     #[test]
     fn functions_are_told_once_and_in_the_order_in_which_they_are_run() {
-        let function =
-            |begin, end, name: &str| Function { begin, end, name: name.to_owned(), was_visited: false };
+        let function = |begin, end, name: &str| Function {
+            begin,
+            end,
+            names: vec![name.to_owned()],
+            was_visited: false,
+        };
         let all = vec![function(10, 20, "a"), function(20, 25, "b"), function(30, 40, "c")];
         let mut functions = Functions { all, order: Vec::new() };
         for address in [9, 39, 30, 25, 29, 19, 10, 40, 99] {

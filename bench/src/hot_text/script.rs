@@ -1,10 +1,15 @@
 //! The script for the linker: `.text.hot`, in which functions lie in a given order, before the rest of the text.
 //!
-//! A name's hashes change with each compiler and each release of a library, so the script leaves them open. A function whose name has
-//! changed otherwise lies with the rest, and nothing else is wrong.
+//! What of a name changes with each compiler and each build is left open. A function whose name has changed otherwise lies with
+//! the rest, and nothing else is wrong.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+/// The C library, of which an ADD runs much and some is in sections without names. All of what is linked of it is half a window of the
+/// kernel's. Where Rust brings it along it is in the archive of the crate `libc`.
+const C_LIBRARY: &str =
+    "    *crt1.o(.text)\n    *liblibc-*.rlib:*(.text .text.*)\n    *libc.a:*(.text .text.*)\n";
 
 /// Orders the functions of these names.
 pub(crate) fn write<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -13,36 +18,46 @@ pub(crate) fn write<'a>(names: impl Iterator<Item = &'a str>) -> String {
         "/* What a usual ADD and DEL run, in the order in which they run it. Written by `cargo xtask hot-text`. */\n\
          SECTIONS\n{\n  .text.hot :\n  {\n",
     );
+    text.push_str(C_LIBRARY);
     for pattern in names.map(pattern) {
         if known.insert(pattern.clone()) {
-            let _infallible = writeln!(text, "    *(.text.{pattern})");
+            // What is said to be cold has sections of another name.
+            let sections =
+                ["", "unlikely."].map(|kind| format!(".text.{kind}{pattern} .text.{kind}{pattern}.*"));
+            let _infallible = writeln!(text, "    *({})", sections.join(" "));
         }
     }
     text.push_str("  }\n}\nINSERT BEFORE .text;\n");
     text
 }
 
-/// A symbol's name without what a build of its own would change.
+/// A symbol's name without what another build would change: the number that the compiler gives to one of several of a name, the crate for
+/// which a generic function was compiled, and the hashes of crates (RFC 2603).
 fn pattern(name: &str) -> String {
-    match name.strip_prefix("_R") {
-        Some(name) => format!("_R{}", without_crate_hashes(name)),
-        None => without_function_hash(name),
+    let name = match name.rsplit_once('.') {
+        Some((name, number)) if number.chars().all(|digit| digit.is_ascii_digit()) => name,
+        _ => name,
+    };
+    if !name.starts_with("_R") {
+        return name.to_owned();
+    }
+    match instantiating_crate(name) {
+        Some(before) => format!("{}*", without_crate_hashes(before)),
+        None => without_crate_hashes(name),
     }
 }
 
-/// The older way of mangling ends in `17h`, sixteen digits and `E`, behind which the compiler may have put more.
-fn without_function_hash(name: &str) -> String {
-    const DIGITS: usize = 16;
-    let hash = name.rfind("17h").map(|at| name.split_at(at + 3));
-    match hash {
-        Some((before, hash)) if hash.get(DIGITS..).is_some_and(|rest| rest.starts_with('E')) => {
-            format!("{before}*")
-        }
-        _ => name.to_owned(),
-    }
+/// What stands before the crate at a name's end, if there is one.
+fn instantiating_crate(name: &str) -> Option<&str> {
+    let (before, last) = name.rsplit_once("Cs")?;
+    let (_, identifier) = last.split_once('_')?;
+    let digits = identifier.find(|digit: char| !digit.is_ascii_digit())?;
+    let (length, identifier) = identifier.split_at(digits);
+    let is_all = length.parse() == Ok(identifier.len()) || length.parse() == Ok(identifier.len() - 1);
+    is_all.then_some(before)
 }
 
-/// The newer one says which crate is meant by `Cs`, a number of base 62, and `_` (RFC 2603, "Crate root").
+/// A crate is `Cs`, a number of base 62, `_`, and its name.
 fn without_crate_hashes(name: &str) -> String {
     let mut pieces = name.split("Cs");
     let mut text = pieces.next().unwrap_or_default().to_owned();
@@ -66,29 +81,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_left_open_and_nothing_else() {
+    fn what_another_build_would_change_is_left_open_and_nothing_else() {
         for (name, wanted) in [
-            ("_ZN5shunt6attach4make17h0123456789abcdefE", "_ZN5shunt6attach4make17h*"),
-            ("_ZN5shunt6attach4make17h0123456789abcdefE.llvm.77", "_ZN5shunt6attach4make17h*"),
             ("_RNvNtCsj4CZ6flxxfE_3std2io5stdin", "_RNvNtCs*_3std2io5stdin"),
+            ("_RNvNtCsj4CZ6flxxfE_3std2io5stdin.159", "_RNvNtCs*_3std2io5stdin"),
             (
-                "_RINvNtCsj4CZ6flxxfE_4core3ptr4dropNtCs1_5alloc6StringE",
+                "_RINvNtCsj4C_4core3ptr4dropNtCs1_5alloc6StringE",
                 "_RINvNtCs*_4core3ptr4dropNtCs*_5alloc6StringE",
             ),
+            (
+                "_RINvNtCsj4C_4core3ptr4dropNtCs1_5alloc6StringECs8w_5shunt",
+                "_RINvNtCs*_4core3ptr4dropNtCs*_5alloc6StringE*",
+            ),
+            (
+                "_RINvCsj_4core4dropmECs2n_15shunt_agent_api.llvm",
+                "_RINvCs*_4core4dropmECs*_15shunt_agent_api.llvm",
+            ),
+            ("_RNvCsj_5shunt4main", "_RNvCs*_5shunt4main"),
             ("_RNvCs.x", "_RNvCs.x"),
             ("memcpy", "memcpy"),
-            ("a17hb", "a17hb"),
+            ("dummy.7", "dummy"),
         ] {
             assert_eq!(pattern(name), wanted);
         }
     }
 
     #[test]
-    fn each_pattern_is_there_once() {
-        let names = ["_ZN1a17h0123456789abcdefE", "memcpy", "_ZN1a17hfedcba9876543210E"];
-        let text = write(names.into_iter());
-        let lines: Vec<_> = text.lines().filter(|line| line.contains("*(")).map(str::trim).collect();
-        assert_eq!(lines, ["*(.text._ZN1a17h*)", "*(.text.memcpy)"]);
+    fn each_pattern_is_there_once_and_the_c_library_before_it() {
+        let text = write(["memcpy", "_RNvCs1_1a1b", "_RNvCs2_1a1b.3"].into_iter());
+        let lines: Vec<_> = text.lines().filter(|line| line.starts_with("    *")).map(str::trim).collect();
+        let [_, _, _, first, second] = lines[..] else { panic!("{text}") };
+        assert_eq!(first, "*(.text.memcpy .text.memcpy.* .text.unlikely.memcpy .text.unlikely.memcpy.*)");
+        assert!(second.starts_with("*(.text._RNvCs*_1a1b .text._RNvCs*_1a1b.* "));
         assert!(text.trim_end().ends_with("INSERT BEFORE .text;"));
     }
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg};
+use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
 
 use super::AttachError;
 use crate::error::Error;
@@ -80,6 +82,15 @@ impl Sandbox {
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         find(&mut self.netlink, selector)
+    }
+
+    /// The same by its name, where most likely there is none: that is told without the lock of all network configuration
+    /// (`SIOCGIFINDEX`).
+    pub(crate) fn unlikely_link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
+        match name_to_index(&self.netlink, name) {
+            Err(Errno::NODEV) => Ok(None),
+            _ => self.link(Selector::Name(name)),
+        }
     }
 }
 

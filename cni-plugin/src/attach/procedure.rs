@@ -4,11 +4,11 @@ use shunt_beside::beside;
 
 use super::{Plan, Site, Step};
 use crate::error::Error;
-use crate::ipam::{Ipam, IpamError};
+use crate::ipam::Ipam;
 use crate::result::AddResult;
 
 /// How an interface is made, and joined to what it belongs to.
-pub(crate) trait Joint {
+pub(crate) trait Joint: Sync {
     /// What was made to be joined.
     type Ends;
 
@@ -62,13 +62,13 @@ fn one_by_one<J: Joint>(
 
 /// The IPAM in this process looks for an address, in its files, while the kernel makes the interface.
 fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
-    let (leased, made): (Result<_, IpamError>, _) = beside(|| ipam.add(), || joint.make(site));
+    let lease = || ipam.add().map(|addresses| joint.plan(Some(addresses)));
+    let (leased, made) = beside(lease, || joint.make(site));
     if leased.is_ok() {
         // Given back last, when the container has them no more.
         site.journal.push_first(Step::Addresses);
     }
-    let plan = joint.plan(Some(leased?))?;
-    joint.join(&plan, &made?, site)
+    joint.join(&leased??, &made?, site)
 }
 
 /// The IPAM has to find an interface that works, as a DHCP client does, so there is one without addresses first. Restrictions hold

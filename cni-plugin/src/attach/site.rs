@@ -71,17 +71,18 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Has the agent take a port, and does meanwhile what need not wait for its answer; answers what came of both.
+    /// Has the agent take a port, whose host end may have been made for it just now, and does meanwhile what need not wait for its answer; answers what came of both.
     ///
     /// # Errors
     /// What the agent or `meanwhile` says, the agent's first.
     pub(crate) fn attach<T>(
         &mut self,
         port: BridgePort,
+        is_new: bool,
         meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
     ) -> Result<(Reply, T), Error> {
         self.journal.push_attached(&port.key);
-        self.agent.send(Request::Attach { port })?;
+        self.agent.send(Request::Attach { port, is_new })?;
         let done = meanwhile(self.node, self.sandbox);
         let attached = self.agent.receive().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {

@@ -10,7 +10,6 @@ use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
-use crate::netlink::Selector;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
@@ -22,7 +21,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let mut node = Node::open()?;
     let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
     let previous = previous(config)?;
-    let existing = sandbox.link(Selector::Name(&call.ifname))?;
+    let existing = sandbox.unlikely_link(&call.ifname)?;
     if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
         return adopt(config, &bridge, call, &mut node, &mut sandbox, previous.unwrap_or_default());
     }

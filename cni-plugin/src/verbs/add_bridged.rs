@@ -26,6 +26,8 @@ pub(super) struct Bridged<'a> {
 pub(super) struct Ends {
     bridge: Found,
     host: Link,
+    /// Whether the host's end was never up, so that nobody has a hand in it.
+    is_new: bool,
 }
 
 /// Both as they are in the end, and what the agent said.
@@ -46,17 +48,17 @@ impl Joint for Bridged<'_> {
         let master = bridge.serves.then_some(bridge.link.index);
         let unused = bridge.unused.take();
         let host = make_veth(site.node, site.sandbox, &self.outline, unused, master, &mut site.journal)?;
-        Ok(Ends { bridge, host })
+        Ok(Ends { bridge, host, is_new: true })
     }
 
     fn try_out(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
         site.hold_bridges()?;
-        serve(&self.outline, &ends.bridge, &ends.host, site).map(drop)
+        serve(&self.outline, ends, site).map(drop)
     }
 
     fn set_aside(&self, ends: &mut Ends, site: &mut Site<'_>) -> Result<(), Error> {
         // Bridges were let go meanwhile: it may be on this one no more.
-        ends.host.master = None;
+        (ends.host.master, ends.is_new) = (None, false);
         site.set_aside(&self.outline.key, &ends.host)
     }
 
@@ -71,7 +73,7 @@ impl Joint for Bridged<'_> {
         if !ends.bridge.serves {
             complete_bridge(plan, &ends.bridge, site)?;
         }
-        let served = serve(plan, &ends.bridge, &ends.host, site)?;
+        let served = serve(plan, ends, site)?;
         let mut result = self.result(plan, &served);
         result.interfaces.extend(gateway(site.node, plan)?);
         Ok(result)
@@ -94,12 +96,14 @@ impl Bridged<'_> {
 }
 
 /// Has the agent take the port, and puts it into service.
-fn serve(plan: &Plan, found: &Found, host: &Link, site: &mut Site<'_>) -> Result<Served, Error> {
+fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
+    let Ends { bridge: found, host, is_new } = ends;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
-    let (attached, is_complete) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
-        prepare(node, sandbox, plan, found, host, inner)
-    })?;
+    let (attached, is_complete) =
+        site.attach(port_of(plan, &found.link, host), *is_new, |node, sandbox| {
+            prepare(node, sandbox, plan, found, host, inner)
+        })?;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;
     }

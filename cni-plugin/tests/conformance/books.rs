@@ -105,7 +105,7 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
 fn answer(books: &mut Books, request: Request) -> Reply {
     let refusal = |kind, message: &str| Reply::Error(AgentError { kind, message: message.to_owned() });
     match request {
-        Request::Attach { port } => {
+        Request::Attach { port, .. } => {
             if books.refuse_attach != Some(ErrorKind::Exists) {
                 books.ports.insert(port.key.clone(), port);
             }
