@@ -1,7 +1,7 @@
 //! Network namespaces: opened by path, entered for a while.
 //!
-//! The plugin has one thread, so a namespace entered is entered by the whole process; [`Namespace::within`] always
-//! comes back.
+//! A thread enters a namespace for itself; the plugin's main thread is the only one that does, and [`Namespace::within`]
+//! always comes back.
 
 use std::fs::File;
 use std::io;

@@ -7,7 +7,6 @@ use nix::errno::Errno;
 use shunt_agent_api::{Client, Reply, Request};
 
 use super::alias::BRIDGE;
-use super::veth::veth_name;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
 use crate::error::Error;
 use crate::mac::Mac;
@@ -35,8 +34,6 @@ pub(crate) struct Found {
     /// Whether it is one of ours that was up already, and most likely lacks nothing. Others' bridges may have the address of a port:
     /// they get none, and none is taken from them, on behalf of an ADD that may fail yet.
     pub(crate) serves: bool,
-    /// A name for a veth, asked about beside the bridge: nothing had it.
-    pub(crate) unused: Option<String>,
 }
 
 /// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s.
@@ -45,7 +42,7 @@ pub(crate) fn ensure_bridge(
     plan: &BridgePlan,
     journal: &mut Journal,
 ) -> Result<Found, Error> {
-    let (bridge, new, unused) = find_or_make(node, plan)?;
+    let (bridge, new) = find_or_make(node, plan)?;
     journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
     match &plan.heir_of {
         Some(uplink) => hear_routers_like(node, &bridge, uplink)?,
@@ -67,7 +64,7 @@ pub(crate) fn ensure_bridge(
     }
     let serves = changes.is_empty() && bridge.alias.as_deref() == Some(BRIDGE);
     node.netlink.ask_all(changes)?;
-    Ok(Found { link: bridge, new, serves, unused })
+    Ok(Found { link: bridge, new, serves })
 }
 
 /// Whether nothing is left for [`complete`] to do, as on every ADD but the first. It asks in one piece, and changes nothing.
@@ -105,13 +102,10 @@ pub(crate) fn complete(
     forward(node, &plan.gateways)
 }
 
-fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool, Option<String>), Error> {
-    let candidate = veth_name();
-    let [bridge, namesake] = node.links([Selector::Name(&plan.name), Selector::Name(&candidate)])?;
-    let unused = namesake.is_none().then_some(candidate);
-    if let Some(link) = bridge {
+fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Error> {
+    if let Some(link) = node.link(Selector::Name(&plan.name))? {
         return if link.kind.as_deref() == Some("bridge") {
-            Ok((link, false, unused))
+            Ok((link, false))
         } else {
             Err(AttachError::NotABridge(plan.name.clone()).into())
         };
@@ -124,7 +118,7 @@ fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool, Optio
         Err(error) => return Err(error.into()),
     };
     match node.link(Selector::Name(&plan.name))? {
-        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new, unused)),
+        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new)),
         Some(_) => Err(AttachError::NotABridge(plan.name.clone()).into()),
         None => Err(AttachError::Vanished(plan.name.clone()).into()),
     }

@@ -64,12 +64,9 @@ impl Node {
         find(&mut self.netlink, selector)
     }
 
-    /// Looks two links up in one piece.
-    pub(crate) fn links(&mut self, of: [Selector<'_>; 2]) -> Result<[Option<Link>; 2], NetlinkError> {
-        let answers = self.netlink.batch(of.map(requests::get_link).into())?;
-        let mut found = answers.into_iter().map(first);
-        let mut next = || found.next().unwrap_or(Ok(None));
-        Ok([next()?, next()?])
+    /// Whether no link has this name.
+    pub(crate) fn is_unused(&self, name: &str) -> bool {
+        is_unused(&self.netlink, name)
     }
 }
 
@@ -84,14 +81,15 @@ impl Sandbox {
         find(&mut self.netlink, selector)
     }
 
-    /// The same by its name, where most likely there is none: that is told without the lock of all network configuration
-    /// (`SIOCGIFINDEX`).
+    /// The same by its name, where most likely there is none.
     pub(crate) fn unlikely_link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
-        match name_to_index(&self.netlink, name) {
-            Err(Errno::NODEV) => Ok(None),
-            _ => self.link(Selector::Name(name)),
-        }
+        if is_unused(&self.netlink, name) { Ok(None) } else { self.link(Selector::Name(name)) }
     }
+}
+
+/// Whether the kernel says that no link has this name, which it does without the lock of all network configuration (`SIOCGIFINDEX`).
+fn is_unused(netlink: &Connection, name: &str) -> bool {
+    name_to_index(netlink, name) == Err(Errno::NODEV)
 }
 
 fn find(netlink: &mut Connection, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {

@@ -15,22 +15,20 @@ use crate::sysctl;
 const ATTEMPTS: usize = 10;
 
 /// A name for the host's end, most likely nobody's.
-pub(super) fn veth_name() -> String {
+fn veth_name() -> String {
     let [a, b, c, d, ..] = random::bytes();
     format!("veth{a:02x}{b:02x}{c:02x}{d:02x}")
 }
 
-/// Makes the pair, both ends down, and marks it; answers the host's end, a port of the bridge `master` if there is one. Its name is
-/// `unused`, if one is known to be.
+/// Makes the pair, both ends down, and marks it; answers the host's end, a port of the bridge `master` if there is one.
 pub(crate) fn make_veth(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
-    unused: Option<String>,
     master: Option<u32>,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let (host, marked) = create(node, sandbox, plan, unused, master)?;
+    let (host, marked) = create(node, sandbox, plan, master)?;
     journal.push(Step::Veth { index: host.index });
     marked?;
     Ok(host)
@@ -47,17 +45,13 @@ fn create(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
-    mut unused: Option<String>,
     master: Option<u32>,
 ) -> Result<(Link, Result<(), NetlinkError>), Error> {
     let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
-        let (name, is_unused) = match unused.take() {
-            Some(name) => (name, true),
-            None => (veth_name(), false),
-        };
+        let name = veth_name();
         // What marks the new link must not mark somebody else's.
-        if !is_unused && node.link(Selector::Name(&name))?.is_some() {
+        if !node.is_unused(&name) {
             continue;
         }
         let add = requests::add_veth(&requests::Veth {

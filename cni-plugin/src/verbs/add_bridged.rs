@@ -43,11 +43,10 @@ impl Joint for Bridged<'_> {
 
     fn make(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
         site.hold_bridges()?;
-        let mut bridge = ensure_bridge(site.node, &self.outline.bridge, &mut site.journal)?;
+        let bridge = ensure_bridge(site.node, &self.outline.bridge, &mut site.journal)?;
         // A bridge that serves others already most likely lacks nothing.
         let master = bridge.serves.then_some(bridge.link.index);
-        let unused = bridge.unused.take();
-        let host = make_veth(site.node, site.sandbox, &self.outline, unused, master, &mut site.journal)?;
+        let host = make_veth(site.node, site.sandbox, &self.outline, master, &mut site.journal)?;
         Ok(Ends { bridge, host, is_new: true })
     }
 

@@ -63,7 +63,7 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
     type Ends = Ends;
 
     fn make(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
-        let host = make_veth(site.node, site.sandbox, &self.outline, None, None, &mut site.journal)?;
+        let host = make_veth(site.node, site.sandbox, &self.outline, None, &mut site.journal)?;
         silence(&host);
         Ok(Ends { host, is_new: true })
     }

@@ -1,4 +1,4 @@
-//! One call is one process of one thread, which runs no other program, and needs little.
+//! One call is one process, which runs no other program, has no thread left in the end, and needs little.
 
 use std::fs::File;
 use std::io::{Read, Write};
