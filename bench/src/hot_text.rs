@@ -7,12 +7,14 @@
 mod functions;
 mod script;
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
-use shunt_lab::{Binaries, Container, Interrupt, Lab, Network, Node};
+use shunt_lab::{Binaries, Container, Interrupt, Lab, Network, Node, load};
 
 use crate::screen::Screen;
 use functions::Functions;
@@ -35,7 +37,14 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         // So that the plain one comes onto a bridge that is there.
         let neighbour = Container::create(&lab, "neighbour")?;
         let added = plain.add(node.namespace(), &neighbour)?;
-        record(screen, interrupt, &lab, &node, &plain, &mut functions)?;
+        // On one processor, where one thread does everything: only the first is stepped through.
+        thread::scope(|scope| {
+            let alone = scope.spawn(|| {
+                load::pin(load::cpus()?.first().copied().context("a processor to run on")?)?;
+                record(screen, interrupt, &lab, &node, &plain, &mut functions)
+            });
+            alone.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
         plain.del(node.namespace(), &neighbour, &added.result)?;
         record(screen, interrupt, &lab, &node, &whole(&node), &mut functions)?;
     }

@@ -68,8 +68,8 @@ pub enum Request {
     Attach {
         /// The port.
         port: BridgePort,
-        /// The host's end was made for this, and is down since: there is nothing to be known of it but its name. The agent looks
-        /// later whether others have put something onto it.
+        /// The asker has just made the host's end, which is down since: there is nothing to be known of it but its name. The agent takes
+        /// its word, and looks within a second whether others have put something onto it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_new: bool,
     },

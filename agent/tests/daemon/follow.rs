@@ -131,6 +131,8 @@ fn what_somebody_has_put_onto_a_host_end_that_was_to_be_new_is_not_passed_by_for
     let mut rig = Rig::start("tcx");
     let containers = [rig.container(2), rig.container(3)];
     add_foreign_filter(&rig, "veth2", "ingress", &["prio", "7"]);
+    // What the kernel tells of it is heard before the attach, and means nothing to the agent then.
+    std::thread::sleep(Duration::from_millis(50));
     for container in &containers {
         rig.attach_as(container, true).unwrap();
     }

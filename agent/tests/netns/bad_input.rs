@@ -1,5 +1,6 @@
 //! What is wrong is refused with the right code, and nothing of it stays.
 
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -133,6 +134,51 @@ fn an_exhausted_range_is_an_error_that_names_it() {
     let refusal = Sandbox::start(&stage.lab, &stage.node, &stage.network, "two").unwrap_err();
     assert!(format!("{refusal:#}").contains("10.77.0"), "{refusal:#}");
     assert_eq!(stage.node.inventory().unwrap().since(&before), Vec::<String>::new());
+}
+
+/// The addresses that are leased in the network of [`config`].
+fn leased(stage: &Stage) -> Vec<IpAddr> {
+    let Ok(entries) = std::fs::read_dir(stage.node.leases().join("pods")) else { return Vec::new() };
+    entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok()).collect()
+}
+
+/// An address is looked for while the interface is made: whichever of the two fails, nothing is left of the other.
+#[test]
+fn of_an_address_and_an_interface_of_which_one_cannot_be_had_nothing_is_left() {
+    let (stage, container) = stage_and_container();
+    let netns = container.namespace().path();
+    // A /30 has one address beside the gateway's, and somebody has it. There is no bridge yet.
+    let taken = stage.node.leases().join("pods/10.77.0.2");
+    std::fs::create_dir_all(taken.parent().unwrap()).unwrap();
+    std::fs::write(&taken, "somebody\r\neth0").unwrap();
+    let full = json!({ "type": "shunt-ipam", "dataDir": stage.node.leases(), "ranges": [[{ "subnet": "10.77.0.0/30" }]] });
+    let refusal = refused(&stage, &container, netns, &config(&stage, &json!({ "ipam": full })));
+    assert!(refusal.to_string().contains("10.77.0"), "{refusal}");
+    // What somebody else has written is told whose it is by a second name.
+    let made = stage.node.inventory().unwrap().since(&stage.empty);
+    assert!(made.iter().all(|what| what.starts_with("lease ")), "not even the bridge: {made:?}");
+    assert_eq!(leased(&stage), ["10.77.0.2".parse::<IpAddr>().unwrap()]);
+    std::fs::remove_dir_all(stage.node.leases()).unwrap();
+
+    // An address, and nothing that the interface could be a port of.
+    stage
+        .node
+        .namespace()
+        .command("ip", &["link", "add", "cni0", "type", "veth", "peer", "name", "other"])
+        .unwrap();
+    let refusal = refused(&stage, &container, netns, &config(&stage, &json!({})));
+    assert!(refusal.to_string().contains("cni0"), "{refusal}");
+    assert_eq!(leased(&stage), Vec::<IpAddr>::new());
+    stage.node.namespace().command("ip", &["link", "del", "cni0"]).unwrap();
+
+    // Both, and what is to be done with them makes no sense.
+    let mappings = json!([{ "hostPort": 80, "containerPort": 80, "protocol": "icmp" }]);
+    let senseless = json!({ "runtimeConfig": { "portMappings": mappings } });
+    let refusal = refused(&stage, &container, netns, &config(&stage, &senseless));
+    assert!(refusal.to_string().contains("icmp"), "{refusal}");
+    assert_eq!(leased(&stage), Vec::<IpAddr>::new());
+    assert_eq!(stage.left(), Vec::<String>::new());
+    assert!(container.namespace().command("ip", &["link", "show", "eth0"]).is_err());
 }
 
 /// An IPAM that allocates (a file named after the container), then fails; DEL gives back.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output};
 
 use anyhow::{Context, Result, bail};
+use nix::libc::user_regs_struct;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -31,7 +32,8 @@ pub(crate) fn waiting(program: &Path) -> Command {
 pub(crate) fn step(mut child: Child, mut visit: impl FnMut(u64)) -> Result<Output> {
     let process = Pid::from_raw(child.id().try_into().context("a process's number")?);
     wait(process, WaitPidFlag::WUNTRACED)?;
-    ptrace::seize(process, ptrace::Options::PTRACE_O_TRACEEXEC).context("watch a program")?;
+    ptrace::seize(process, ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL)
+        .context("watch a program")?;
     kill(process, Signal::SIGCONT)?;
     loop {
         match wait(process, WaitPidFlag::empty())? {
@@ -43,7 +45,7 @@ pub(crate) fn step(mut child: Child, mut visit: impl FnMut(u64)) -> Result<Outpu
     let code = loop {
         ptrace::step(process, None)?;
         match wait(process, WaitPidFlag::empty())? {
-            WaitStatus::Stopped(_, Signal::SIGTRAP) => visit(ptrace::getregs(process)?.rip),
+            WaitStatus::Stopped(_, Signal::SIGTRAP) => visit(counter(&ptrace::getregs(process)?)),
             WaitStatus::Exited(_, code) => break code,
             other => bail!("{other:?} while it was watched"),
         }
@@ -56,6 +58,16 @@ pub(crate) fn step(mut child: Child, mut visit: impl FnMut(u64)) -> Result<Outpu
         pipe.read_to_end(&mut stderr)?;
     }
     Ok(Output { status: ExitStatus::from_raw(code << 8), stdout, stderr })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn counter(registers: &user_regs_struct) -> u64 {
+    registers.rip
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter(registers: &user_regs_struct) -> u64 {
+    registers.pc
 }
 
 fn wait(process: Pid, flags: WaitPidFlag) -> Result<WaitStatus> {

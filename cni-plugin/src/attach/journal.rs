@@ -65,8 +65,8 @@ impl Journal {
         self.steps.retain(|step| !matches!(step, Step::Attached(_)));
     }
 
-    /// Takes everything back; answers what could not be. `bridges` are held until no port of this ADD is left on any: somebody else may
-    /// wait to see whether the one that it made is idle.
+    /// Takes everything back; answers what could not be. `bridges`, where they are held, are until no port of this ADD is left on any: somebody
+    /// else may wait to see whether the one that it made is idle. Nobody waits for an IPAM that is a program.
     pub(crate) fn undo(
         self,
         node: &mut Node,
@@ -87,7 +87,10 @@ fn undo(
     bridges: &mut Option<Flock<File>>,
 ) -> Result<(), Error> {
     match step {
-        Step::Addresses => ipam.del().map_err(Error::from),
+        Step::Addresses => {
+            drop(bridges.take());
+            ipam.del().map_err(Error::from)
+        }
         Step::Bridge(made) => {
             drop(bridges.take());
             undo_bridge(node, &made)

@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg};
-use rustix::io::Errno;
-use rustix::net::netdevice::name_to_index;
 
 use super::AttachError;
 use crate::error::Error;
@@ -65,8 +63,8 @@ impl Node {
     }
 
     /// Whether no link has this name.
-    pub(crate) fn is_unused(&self, name: &str) -> bool {
-        is_unused(&self.netlink, name)
+    pub(crate) fn is_unused(&self, name: &str) -> Result<bool, NetlinkError> {
+        self.netlink.has_no_link(name)
     }
 }
 
@@ -83,13 +81,8 @@ impl Sandbox {
 
     /// The same by its name, where most likely there is none.
     pub(crate) fn unlikely_link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
-        if is_unused(&self.netlink, name) { Ok(None) } else { self.link(Selector::Name(name)) }
+        if self.netlink.has_no_link(name)? { Ok(None) } else { self.link(Selector::Name(name)) }
     }
-}
-
-/// Whether the kernel says that no link has this name, which it does without the lock of all network configuration (`SIOCGIFINDEX`).
-fn is_unused(netlink: &Connection, name: &str) -> bool {
-    name_to_index(netlink, name) == Err(Errno::NODEV)
 }
 
 fn find(netlink: &mut Connection, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {

@@ -3,12 +3,15 @@
 //! Requests go out in batches: the kernel works through all messages of one `sendto` under one system call and answers
 //! each. It does not stop at the first that fails, so a batch holds only what is undone together.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::NetlinkBuffer;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::BindToDevice;
 
 use super::error::NetlinkError;
 use super::request::Request;
@@ -60,6 +63,23 @@ impl Connection {
     /// Every kind of [`NetlinkError`].
     pub(crate) fn ask(&mut self, request: Request) -> Result<Vec<Answer>, NetlinkError> {
         self.batch(vec![request])?.pop().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// Whether no link of the socket's namespace has this name. It is asked for whenever there most likely is none: a request for a link
+    /// takes the lock of all network configuration, and `SIOCGIFINDEX` has a module looked for that may make one (`dev_load`,
+    /// net/core/dev_ioctl.c). To keep a socket to a device takes neither (`sock_setbindtodevice`, net/core/sock.c).
+    ///
+    /// # Errors
+    /// [`NetlinkError::Socket`].
+    pub(crate) fn has_no_link(&self, name: &str) -> Result<bool, NetlinkError> {
+        match setsockopt(&self.socket, BindToDevice, &OsString::from(name)) {
+            Err(Errno::ENODEV) => Ok(true),
+            Err(errno) => Err(std::io::Error::from(errno).into()),
+            Ok(()) => {
+                setsockopt(&self.socket, BindToDevice, &OsString::new()).map_err(std::io::Error::from)?;
+                Ok(false)
+            }
+        }
     }
 
     /// Sends requests in one piece; the first failure is the error, whatever became of the others.
@@ -140,6 +160,23 @@ impl Pending {
                 });
             }
             kind => self.answers.push(Answer { kind, payload: payload.to_vec() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::{Link, Selector, requests};
+
+    #[test]
+    fn a_name_is_free_or_taken_and_the_socket_goes_on_as_before() {
+        let mut connection = Connection::open().unwrap();
+        for _ in 0..2 {
+            assert!(connection.has_no_link("shunt-no-link").unwrap());
+            assert!(!connection.has_no_link("lo").unwrap());
+            let answers = connection.ask(requests::get_link(Selector::Name("lo"))).unwrap();
+            assert_eq!(Link::first(&answers).unwrap().name, "lo");
         }
     }
 }
