@@ -72,21 +72,17 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use nix::libc::{SCHED_FIFO, sched_param, sched_setscheduler};
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use nix::sched::{CpuSet, sched_setaffinity};
     use nix::unistd::{Pid, gettid};
+    use shunt_lab::load::{cpus, pin};
 
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    fn allowed() -> Vec<usize> {
-        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-        (0..CpuSet::count()).filter(|processor| allowed.is_set(*processor).unwrap()).collect()
-    }
-
-    fn run_only_on(processors: &[usize]) {
+    fn run_only_on(processors: [usize; 2]) {
         let mut set = CpuSet::new();
-        processors.iter().for_each(|processor| set.set(*processor).unwrap());
+        processors.into_iter().for_each(|processor| set.set(processor).unwrap());
         sched_setaffinity(Pid::from_raw(0), &set).unwrap();
     }
 
@@ -108,7 +104,7 @@ mod tests {
 
     #[test]
     fn one_is_done_by_another_thread_while_this_one_has_its_processor() {
-        if allowed().len() < 2 {
+        if cpus().unwrap().len() < 2 {
             return;
         }
         let is_done = AtomicBool::new(false);
@@ -123,7 +119,7 @@ mod tests {
     #[test]
     fn where_there_is_one_processor_this_thread_does_both() {
         let only = thread::spawn(|| {
-            run_only_on(&allowed()[..1]);
+            pin(cpus().unwrap()[0]).unwrap();
             beside(gettid, gettid)
         });
         let (aside, here) = only.join().unwrap();
@@ -139,18 +135,18 @@ mod tests {
 
     #[test]
     fn this_thread_does_what_others_have_no_time_for() {
-        let [first, second, ..] = allowed()[..] else { return };
+        let [first, second, ..] = cpus().unwrap()[..] else { return };
         let (ready, stop) = (Barrier::new(2), AtomicBool::new(false));
         let (precedes, done) = thread::scope(|scope| {
             let other = scope.spawn(|| {
-                run_only_on(&[second]);
+                pin(second).unwrap();
                 let precedes = precede_everybody();
                 ready.wait();
                 busy_until(|| stop.load(Ordering::Acquire));
                 precedes
             });
             let this = scope.spawn(|| {
-                run_only_on(&[first, second]);
+                run_only_on([first, second]);
                 ready.wait();
                 let begun = Instant::now();
                 let done = beside(gettid, gettid);

@@ -6,7 +6,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::AttachError;
 use crate::error::Error;
-use crate::netlink::{Answer, Connection, Link, LinkWatch, NetlinkError, Selector, requests};
+use crate::netlink::{Connection, Link, LinkWatch, NetlinkError, Selector, requests};
 use crate::netns::{Namespace, NamespaceError};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
@@ -61,11 +61,6 @@ impl Node {
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         find(&mut self.netlink, selector)
     }
-
-    /// Whether no link has this name.
-    pub(crate) fn is_unused(&self, name: &str) -> Result<bool, NetlinkError> {
-        self.netlink.has_no_link(name)
-    }
 }
 
 impl Sandbox {
@@ -86,11 +81,7 @@ impl Sandbox {
 }
 
 fn find(netlink: &mut Connection, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
-    first(netlink.ask(requests::get_link(selector)))
-}
-
-fn first(said: Result<Vec<Answer>, NetlinkError>) -> Result<Option<Link>, NetlinkError> {
-    match said {
+    match netlink.ask(requests::get_link(selector)) {
         Ok(answers) => Ok(Link::first(&answers)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),

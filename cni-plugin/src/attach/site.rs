@@ -24,6 +24,8 @@ pub(crate) struct Site<'a> {
     pub(crate) journal: Journal,
     /// While it is held, a bridge on which the interface is not yet a port is not taken down.
     bridges: Option<Flock<File>>,
+    /// Whether the interface was never in service, so that nobody has a hand in it.
+    is_new: bool,
 }
 
 impl<'a> Site<'a> {
@@ -43,6 +45,7 @@ impl<'a> Site<'a> {
             agent: agent::connect(config)?,
             journal: Journal::default(),
             bridges: None,
+            is_new: true,
         })
     }
 
@@ -71,18 +74,17 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Has the agent take a port, whose host end may have been made for it just now, and does meanwhile what need not wait for its answer; answers what came of both.
+    /// Has the agent take a port, and does meanwhile what need not wait for its answer; answers what came of both.
     ///
     /// # Errors
     /// What the agent or `meanwhile` says, the agent's first.
     pub(crate) fn attach<T>(
         &mut self,
         port: BridgePort,
-        is_new: bool,
         meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
     ) -> Result<(Reply, T), Error> {
         self.journal.push_attached(&port.key);
-        self.agent.send(Request::Attach { port, is_new })?;
+        self.agent.send(Request::Attach { port, is_new: self.is_new })?;
         let done = meanwhile(self.node, self.sandbox);
         let attached = self.agent.receive().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
@@ -98,6 +100,7 @@ impl<'a> Site<'a> {
     /// # Errors
     /// What the kernel or the agent says.
     pub(crate) fn set_aside(&mut self, key: &AttachmentKey, host: &Link) -> Result<(), Error> {
+        self.is_new = false;
         self.node.netlink.ask(requests::set_down(host.index))?;
         self.agent.ask(Request::Detach { key: key.clone(), link: None })?;
         Ok(())

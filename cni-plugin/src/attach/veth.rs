@@ -51,7 +51,7 @@ fn create(
     for _ in 0..ATTEMPTS {
         let name = veth_name();
         // What marks the new link must not mark somebody else's.
-        if !node.is_unused(&name)? {
+        if !node.netlink.has_no_link(&name)? {
             continue;
         }
         let add = requests::add_veth(&requests::Veth {

@@ -26,8 +26,6 @@ pub(super) struct Bridged<'a> {
 pub(super) struct Ends {
     bridge: Found,
     host: Link,
-    /// Whether the host's end was never up, so that nobody has a hand in it.
-    is_new: bool,
 }
 
 /// Both as they are in the end, and what the agent said.
@@ -47,7 +45,7 @@ impl Joint for Bridged<'_> {
         // A bridge that serves others already most likely lacks nothing.
         let master = bridge.serves.then_some(bridge.link.index);
         let host = make_veth(site.node, site.sandbox, &self.outline, master, &mut site.journal)?;
-        Ok(Ends { bridge, host, is_new: true })
+        Ok(Ends { bridge, host })
     }
 
     fn try_out(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
@@ -57,7 +55,7 @@ impl Joint for Bridged<'_> {
 
     fn set_aside(&self, ends: &mut Ends, site: &mut Site<'_>) -> Result<(), Error> {
         // Bridges were let go meanwhile: it may be on this one no more.
-        (ends.host.master, ends.is_new) = (None, false);
+        ends.host.master = None;
         site.set_aside(&self.outline.key, &ends.host)
     }
 
@@ -96,13 +94,12 @@ impl Bridged<'_> {
 
 /// Has the agent take the port, and puts it into service.
 fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
-    let Ends { bridge: found, host, is_new } = ends;
+    let Ends { bridge: found, host } = ends;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
     // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
-    let (attached, is_complete) =
-        site.attach(port_of(plan, &found.link, host), *is_new, |node, sandbox| {
-            prepare(node, sandbox, plan, found, host, inner)
-        })?;
+    let (attached, is_complete) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
+        prepare(node, sandbox, plan, found, host, inner)
+    })?;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;
     }

@@ -52,49 +52,41 @@ struct Joined<P> {
     previous: AddResult,
 }
 
-/// What an interface connects: the host's end of the pair.
-struct Ends {
-    host: Link,
-    /// Whether it was never up, so that nobody has a hand in it.
-    is_new: bool,
-}
-
 impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P> {
-    type Ends = Ends;
+    /// The host's end of the pair.
+    type Ends = Link;
 
-    fn make(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
+    fn make(&self, site: &mut Site<'_>) -> Result<Link, Error> {
         let host = make_veth(site.node, site.sandbox, &self.outline, None, &mut site.journal)?;
         silence(&host);
-        Ok(Ends { host, is_new: true })
+        Ok(host)
     }
 
-    fn try_out(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
-        self.serve(&self.outline, ends, site).map(drop)
+    fn try_out(&self, host: &Link, site: &mut Site<'_>) -> Result<(), Error> {
+        self.serve(&self.outline, host, site).map(drop)
     }
 
-    fn set_aside(&self, ends: &mut Ends, site: &mut Site<'_>) -> Result<(), Error> {
-        ends.is_new = false;
-        site.set_aside(&self.outline.key, &ends.host)
+    fn set_aside(&self, host: &mut Link, site: &mut Site<'_>) -> Result<(), Error> {
+        site.set_aside(&self.outline.key, host)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
         (self.plan)(addresses)
     }
 
-    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<AddResult, Error> {
-        let inner = self.serve(plan, ends, site)?;
+    fn join(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<AddResult, Error> {
+        let inner = self.serve(plan, host, site)?;
         Ok(share::result(plan, &inner, self.previous.clone()))
     }
 }
 
 impl<P> Joined<P> {
     /// Has the agent take the interface, and sets it up; answers the container's end.
-    fn serve(&self, plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Link, Error> {
-        let Ends { host, is_new } = ends;
+    fn serve(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
         let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
         let port = port(plan, &self.trunk, self.joins, host, ips);
-        site.attach(port, *is_new, |node, sandbox| configure(node, sandbox, plan, inner))?;
+        site.attach(port, |node, sandbox| configure(node, sandbox, plan, inner))?;
         bring_up(site.node, site.sandbox, plan, host, Vec::new())?;
         wait_for_addresses(site.sandbox, plan, inner)?;
         let link = site.sandbox.link(Selector::Index(inner))?;
