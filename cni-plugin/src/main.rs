@@ -4,13 +4,11 @@ use std::io::{Write, stderr, stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dlmalloc::GlobalDlmalloc;
 use shunt::Reply;
+use shunt_heap::Heap;
 
-/// musl's own gives memory back to the kernel with almost every buffer that is let go, and asks for it again with the next: of an ADD
-/// those were sixty mappings, each with its page faults. This one keeps what a call of milliseconds will want again.
 #[global_allocator]
-static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
+static HEAP: Heap = Heap::new();
 
 fn main() -> ExitCode {
     let program = PathBuf::from(std::env::args_os().next().unwrap_or_default());
