@@ -63,16 +63,18 @@ fn create(
             master,
         });
         let mark = alias.as_deref().map(|alias| requests::set_alias(Selector::Name(&name), alias));
-        let find = requests::get_link(Selector::Name(&name));
-        let mut answers = node.netlink.batch([add, find].into_iter().chain(mark).collect())?.into_iter();
+        let mut answers = node.netlink.batch([add].into_iter().chain(mark).collect())?.into_iter();
         let mut next = || answers.next().unwrap_or(Ok(Vec::new()));
-        let (made, found, marked) = (next(), next(), next());
+        let (made, marked) = (next(), next());
         match made {
-            Ok(_) => {
-                let link = Link::first(&found?).ok_or(AttachError::Vanished(name))?;
-                return Ok((link, marked.map(drop)));
+            Ok(shown) => {
+                let link = match Link::first(&shown) {
+                    Some(shown) => Some(Link { master, ..shown }),
+                    None => node.link(Selector::Name(&name))?,
+                };
+                return Ok((link.ok_or(AttachError::Vanished(name))?, marked.map(drop)));
             }
-            Err(error) if error.errno() == Some(Errno::EEXIST) && found.is_ok() => {}
+            Err(error) if error.errno() == Some(Errno::EEXIST) && !node.netlink.has_no_link(&name)? => {}
             Err(error) if error.errno() == Some(Errno::EEXIST) => {
                 return Err(AttachError::InterfaceExists(plan.key.ifname.clone()).into());
             }

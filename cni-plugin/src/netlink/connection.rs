@@ -1,7 +1,7 @@
 //! A socket to the kernel's rtnetlink, bound to the namespace in which it was opened.
 //!
-//! Requests go out in batches: the kernel works through all messages of one `sendto` under one system call and answers
-//! each. It does not stop at the first that fails, so a batch holds only what is undone together.
+//! Requests go out in batches: the kernel works through all messages of one `sendto` under one system call. It does not stop at the
+//! first that fails, so a batch holds only what is undone together.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -92,6 +92,9 @@ impl Connection {
 
     /// Sends requests in one piece and says what became of each. At most one of them may be a list, and it comes last.
     ///
+    /// The kernel says of each what it has failed of, and does one after the other. So it is asked to say of the last only that it was done:
+    /// then all before are, unless it has said otherwise.
+    ///
     /// # Errors
     /// [`NetlinkError::Socket`] when nothing can be said about any of them.
     pub(crate) fn batch(
@@ -101,9 +104,10 @@ impl Connection {
         let first = self.sequence.wrapping_add(1);
         let mut wire = Vec::with_capacity(1024);
         let mut pending: Vec<Pending> = Vec::with_capacity(requests.len());
-        for request in requests {
+        let last = requests.len().saturating_sub(1);
+        for (place, request) in requests.into_iter().enumerate() {
             self.sequence = self.sequence.wrapping_add(1);
-            let what = request.emit(self.sequence, &mut wire);
+            let what = request.emit(self.sequence, place == last, &mut wire);
             pending.push(Pending { what, answers: Vec::new(), outcome: None });
         }
         if pending.is_empty() {
@@ -111,7 +115,7 @@ impl Connection {
         }
         self.socket.send_to(&wire, &SocketAddr::new(0, 0), 0)?;
         let mut buffer = Vec::with_capacity(DATAGRAM);
-        while pending.iter().any(|one| one.outcome.is_none()) {
+        while pending.last().is_some_and(|last| last.outcome.is_none()) {
             buffer.clear();
             match self.socket.recv(&mut buffer, 0) {
                 Ok(_) => take(&buffer, first, &mut pending)?,
@@ -178,5 +182,26 @@ mod tests {
             let answers = connection.ask(requests::get_link(Selector::Name("lo"))).unwrap();
             assert_eq!(Link::first(&answers).unwrap().name, "lo");
         }
+    }
+
+    #[test]
+    fn of_a_batch_the_kernel_says_what_failed_and_what_was_done_though_asked_of_the_last_only() {
+        let mut connection = Connection::open().unwrap();
+        let (there, missing) = (Selector::Name("lo"), Selector::Name("shunt-no-link"));
+        for order in [[there, missing, there], [missing, there, missing], [missing, missing, there]] {
+            let said = connection.batch(order.map(requests::get_link).into()).unwrap();
+            for (selector, said) in order.iter().zip(said) {
+                match selector {
+                    Selector::Name("lo") => {
+                        assert_eq!(Link::first(&said.unwrap()).unwrap().name, "lo");
+                    }
+                    _ => assert!(said.unwrap_err().is_missing()),
+                }
+            }
+        }
+        let list = requests::list_links(None);
+        let said = connection.batch(vec![requests::get_link(missing), list]).unwrap();
+        assert!(said[0].as_ref().is_err_and(NetlinkError::is_missing));
+        assert!(Link::all(said[1].as_ref().unwrap()).iter().any(|link| link.name == "lo"));
     }
 }

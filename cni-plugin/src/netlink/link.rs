@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NlasIterator};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NlasIterator};
 use netlink_packet_route::link::{
     InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind, InfoVeth, InfoVlan, LinkAttribute,
     LinkExtentMask, LinkFlags, LinkInfo, LinkMessage,
@@ -308,7 +308,8 @@ pub(crate) struct Veth<'a> {
     pub(crate) master: Option<u32>,
 }
 
-/// Makes a veth pair, both ends down.
+/// Makes a veth pair, both ends down, and has the kernel show the end here as it was made, before it became a port (Linux 6.2; older ones show
+/// nothing).
 pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     let mut peer = message(Selector::Name(veth.container));
     peer.attributes.push(LinkAttribute::Address(veth.mac.bytes().to_vec()));
@@ -324,7 +325,7 @@ pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
         LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
     ]));
     let what = format!("add veth pair `{}`, `{}`", veth.host, veth.container);
-    Request::new(what, RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+    Request::new(what, RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL | NLM_F_ECHO)
 }
 
 /// One queue each way, which is all that the kernel uses of a veth unless it is told otherwise. Left to itself it makes one for each

@@ -54,23 +54,25 @@ pub(crate) struct Request {
     pub(super) what: String,
     pub(super) flags: u16,
     message: Message,
+    is_list: bool,
 }
 
 impl Request {
     /// Asks for something to be done or shown; `flags` are those beyond request and acknowledge.
     pub(super) fn new(what: String, message: impl Into<Message>, flags: u16) -> Self {
-        Self { what, flags: flags | NLM_F_REQUEST | NLM_F_ACK, message: message.into() }
+        Self { what, flags: flags | NLM_F_REQUEST, message: message.into(), is_list: false }
     }
 
     /// Asks for a list.
     pub(super) fn list(what: String, message: RouteNetlinkMessage) -> Self {
-        Self { what, flags: NLM_F_REQUEST | NLM_F_DUMP, message: message.into() }
+        Self { what, flags: NLM_F_REQUEST | NLM_F_DUMP, message: message.into(), is_list: true }
     }
 
-    /// Appends the message to `wire`, padded to netlink's alignment of four bytes.
-    pub(super) fn emit(self, sequence: u32, wire: &mut Vec<u8>) -> String {
+    /// Appends the message to `wire`, padded to netlink's alignment of four bytes. The end of a list is said in any case; that anything else
+    /// was done only of what is `acknowledged`, that it failed always.
+    pub(super) fn emit(self, sequence: u32, acknowledged: bool, wire: &mut Vec<u8>) -> String {
         let mut header = NetlinkHeader::default();
-        header.flags = self.flags;
+        header.flags = self.flags | if acknowledged && !self.is_list { NLM_F_ACK } else { 0 };
         header.sequence_number = sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(self.message));
         message.finalize();
