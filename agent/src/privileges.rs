@@ -10,7 +10,7 @@ use caps::{CapSet, Capability};
 use nix::errno::Errno;
 
 /// What is kept, each with the calls that want it.
-pub const KEPT: [(Capability, &str); 4] = [
+pub const KEPT: [(Capability, &str); 3] = [
     (
         Capability::CAP_NET_ADMIN,
         "links, addresses, qdiscs, filters, nf_tables, conntrack; tcx links; aborting sockets; receive buffers beyond the \
@@ -21,10 +21,6 @@ pub const KEPT: [(Capability, &str); 4] = [
         "mounting bpffs; setns into a container to limit what it sends; unshare for the namespace that keeps the kernel's \
          hooks on; loading programs that the verifier judges as privileged ones (it stands for CAP_BPF and CAP_PERFMON), \
          finding programs and maps by their ids",
-    ),
-    (
-        Capability::CAP_SYS_NICE,
-        "the priority of the thread that takes clients in, which would wait for its client to sleep otherwise",
     ),
     (
         Capability::CAP_SYS_PTRACE,

@@ -11,7 +11,6 @@ use shunt_agent_api::processor_of;
 use tokio::sync::mpsc;
 
 use super::placement::{Guest, Placement};
-use super::urgency;
 
 /// Clients that may wait for the runtime. Others wait in the kernel's queue.
 const QUEUE: usize = 16;
@@ -33,7 +32,6 @@ impl Acceptor {
     pub(super) fn start(socket: UnixListener, threads: [Pid; 2]) -> io::Result<Self> {
         let (told, clients) = mpsc::channel(QUEUE);
         let accept = move || {
-            urgency::do_not_wait_for_clients();
             let placement = Placement::new(threads);
             loop {
                 let accepted = socket.accept();

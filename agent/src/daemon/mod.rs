@@ -12,7 +12,6 @@ mod listener;
 mod outbox;
 mod placement;
 mod subscription;
-mod urgency;
 
 use std::io;
 use std::time::Duration;

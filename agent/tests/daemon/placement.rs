@@ -34,14 +34,6 @@ fn processors(rig: &Rig, name: &str) -> Vec<usize> {
     cpus_of(thread(rig, name)).unwrap()
 }
 
-/// The real-time priority of the thread of this name, 0 of an ordinary one (proc_pid_stat(5), field 40).
-fn real_time_priority(rig: &Rig, name: &str) -> u32 {
-    let stat =
-        std::fs::read_to_string(format!("/proc/{}/task/{}/stat", rig.id(), thread(rig, name))).unwrap();
-    let (_, behind_the_name) = stat.rsplit_once(") ").unwrap();
-    behind_the_name.split(' ').nth(40 - 3).unwrap().parse().unwrap()
-}
-
 /// Connects, and asks nothing.
 fn client(rig: &Rig) -> Client {
     Client::connect(&rig.socket()).unwrap()
@@ -115,15 +107,6 @@ fn the_processor_that_is_left_is_the_one_that_the_client_names() {
     let _unnamed = UnixStream::connect(rig.socket()).unwrap();
     thread::sleep(Duration::from_millis(100));
     assert!(is_at(&everywhere), "nobody knows where this client is");
-}
-
-#[test]
-fn only_the_thread_that_takes_clients_in_precedes_others() {
-    let rig = Rig::start("auto");
-    eventually("it precedes others", || real_time_priority(&rig, "acceptor") == 1);
-    for thread in PLACED.iter().chain(&["monitor"]) {
-        assert_eq!(real_time_priority(&rig, thread), 0, "{thread}");
-    }
 }
 
 #[test]

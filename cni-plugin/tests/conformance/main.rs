@@ -24,4 +24,5 @@ mod restrictions;
 mod runtime;
 mod skeleton;
 mod status;
+mod streams;
 mod update;
