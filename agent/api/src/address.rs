@@ -16,27 +16,35 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, connec
 /// What the name begins with; process, number of the connection and processor follow.
 const PREFIX: &str = "shunt-client/";
 
-/// Connects to the socket at `path` from an address that says where this thread runs.
+/// The processor on which this thread runs, if the kernel says so.
+pub fn this_processor() -> Option<usize> {
+    sched_getcpu().ok()
+}
+
+/// Connects to the socket at `path` from an address that says which processor is the client's.
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn connect_from_here(path: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect_from(path: &Path, processor: Option<usize>) -> io::Result<UnixStream> {
     let listener = UnixAddr::new(path)?;
     let socket = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     // Whoever has no name is served as well. It is taken where another process has this number, in a namespace of its own.
-    let _unnamed =
-        here().and_then(|name| bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?));
+    if let Some(processor) = processor {
+        let name = name(processor);
+        let _unnamed =
+            UnixAddr::new_abstract(name.as_bytes()).and_then(|name| bind(socket.as_raw_fd(), &name));
+    }
     connect(socket.as_raw_fd(), &listener)?;
     Ok(socket.into())
 }
 
-fn here() -> nix::Result<String> {
+fn name(processor: usize) -> String {
     static CONNECTIONS: AtomicU32 = AtomicU32::new(0);
     let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    Ok(format!("{PREFIX}{}/{number}/{}", process::id(), sched_getcpu()?))
+    format!("{PREFIX}{}/{number}/{processor}", process::id())
 }
 
-/// The processor on which a client ran when it connected, if its address says so.
+/// The processor on which a client is at work, if its address says so.
 pub fn processor_of(client: &SocketAddr) -> Option<usize> {
     let name = std::str::from_utf8(client.as_abstract_name()?).ok()?;
     name.strip_prefix(PREFIX)?.rsplit_once('/')?.1.parse().ok()
@@ -62,7 +70,7 @@ mod tests {
         let mut there = CpuSet::new();
         there.set(only).unwrap();
         sched_setaffinity(Pid::from_raw(0), &there).unwrap();
-        let _clients = [connect_from_here(&path).unwrap(), connect_from_here(&path).unwrap()];
+        let _clients = [(); 2].map(|()| connect_from(&path, this_processor()).unwrap());
         let seen = [(); 2].map(|()| processor_of(&listener.accept().unwrap().1));
         assert_eq!(seen, [Some(only); 2]);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use crate::address::connect_from_here;
+use crate::address::{connect_from, this_processor};
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
@@ -82,8 +82,16 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
+        Self::connect_for(path, this_processor())
+    }
+
+    /// Connects on behalf of whoever is at work on a [processor](this_processor): the agent keeps off it.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub fn connect_for(path: &Path, processor: Option<usize>) -> Result<Self, ClientError> {
         let unreachable = |source| ClientError::Unreachable { path: path.to_path_buf(), source };
-        let stream = connect_from_here(path).map_err(unreachable)?;
+        let stream = connect_from(path, processor).map_err(unreachable)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(unreachable)?;
         Ok(Self { path: path.to_path_buf(), stream, buffer: BytesMut::new() })
@@ -116,7 +124,7 @@ impl Client {
             if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
                 break body;
             }
-            let mut piece = [0; 8192];
+            let mut piece = [0; 1024];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
                 Ok(read) => self.buffer.extend_from_slice(&piece[..read]),

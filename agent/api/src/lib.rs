@@ -21,7 +21,7 @@ mod restriction;
 mod service;
 mod vlan;
 
-pub use address::processor_of;
+pub use address::{processor_of, this_processor};
 pub use attachment::{AttachmentKey, BridgePort, Interface};
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};

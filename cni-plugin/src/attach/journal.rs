@@ -3,9 +3,10 @@
 use std::fs::File;
 
 use nix::fcntl::Flock;
-use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
+use shunt_agent_api::{AttachmentKey, ClientError, Request};
 
 use super::{MadeBridge, Node, is_idle};
+use crate::agent::Line;
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::netlink::{Selector, requests};
@@ -70,11 +71,11 @@ impl Journal {
     pub(crate) fn undo(
         self,
         node: &mut Node,
-        agent: &mut Client,
+        line: &mut Line,
         ipam: &Ipam<'_>,
         mut bridges: Option<Flock<File>>,
     ) -> Vec<Error> {
-        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam, &mut bridges));
+        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, line, ipam, &mut bridges));
         undone.filter_map(Result::err).collect()
     }
 }
@@ -82,7 +83,7 @@ impl Journal {
 fn undo(
     step: Step,
     node: &mut Node,
-    agent: &mut Client,
+    line: &mut Line,
     ipam: &Ipam<'_>,
     bridges: &mut Option<Flock<File>>,
 ) -> Result<(), Error> {
@@ -99,11 +100,13 @@ fn undo(
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),
         },
-        Step::Attached(key) => match agent.ask(Request::Detach { key, link: None }) {
-            // An agent that ended over this finishes at its next start, when it sees that the link is gone.
-            Ok(_) | Err(ClientError::Silent { .. } | ClientError::Unreachable { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        },
+        Step::Attached(key) => {
+            match line.agent().and_then(|agent| agent.ask(Request::Detach { key, link: None })) {
+                // An agent that ended over this finishes at its next start, when it sees that the link is gone.
+                Ok(_) | Err(ClientError::Silent { .. } | ClientError::Unreachable { .. }) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
     }
 }
 

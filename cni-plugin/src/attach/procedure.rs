@@ -1,5 +1,7 @@
 //! The order of things in an ADD, whatever the interface is joined to: a bridge, or a VLAN.
 
+use std::mem::take;
+
 use shunt_beside::beside;
 
 use super::{Plan, Site, Step};
@@ -51,6 +53,7 @@ fn one_by_one<J: Joint>(
     given: Option<AddResult>,
     site: &mut Site<'_>,
 ) -> Result<AddResult, Error> {
+    site.line.agent()?;
     let addresses = match given {
         None if ipam.exists() => Some(ask(ipam, site)?),
         given => given,
@@ -60,10 +63,17 @@ fn one_by_one<J: Joint>(
     joint.join(&plan, &ends, site)
 }
 
-/// The IPAM in this process looks for an address, in its files, while the kernel makes the interface.
+/// While the kernel makes the interface, the agent is called, and the IPAM in this process looks for an address, in its files. Where an agent
+/// has ended and left its socket, the interface was made for nothing, and goes again.
 fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
-    let lease = || ipam.add().map(|addresses| joint.plan(Some(addresses)));
+    site.line.expect_agent()?;
+    let mut line = take(&mut site.line);
+    let lease = || -> Result<_, Error> {
+        line.agent()?;
+        Ok(ipam.add().map(|addresses| joint.plan(Some(addresses)))?)
+    };
     let (leased, made) = beside(lease, || joint.make(site));
+    site.line = line;
     if leased.is_ok() {
         // Given back last, when the container has them no more.
         site.journal.push_first(Step::Addresses);
@@ -74,12 +84,13 @@ fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Re
 /// The IPAM has to find an interface that works, as a DHCP client does, so there is one without addresses first. Restrictions hold
 /// already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
 fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    site.line.agent()?;
     let mut ends = joint.make(site)?;
     joint.try_out(&ends, site)?;
     site.let_go();
     let addresses = ask(ipam, site);
     // A DHCP server may have been waited for longer than the agent keeps a silent connection.
-    site.reconnect()?;
+    site.line.redial()?;
     let plan = joint.plan(Some(addresses?))?;
     let joined = joint.set_aside(&mut ends, site).and_then(|()| joint.join(&plan, &ends, site));
     joined.inspect_err(|_| {

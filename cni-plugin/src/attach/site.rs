@@ -3,12 +3,10 @@
 use std::fs::File;
 
 use nix::fcntl::Flock;
-use shunt_agent_api::{
-    AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, Reply, Request,
-};
+use shunt_agent_api::{AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, Reply, Request};
 
 use super::{AttachError, Journal, Node, Sandbox};
-use crate::agent;
+use crate::agent::Line;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::Ipam;
@@ -17,10 +15,9 @@ use crate::netlink::{Link, requests};
 /// Where an attachment is made, and what was done there.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
-    config: &'a Config,
     pub(crate) node: &'a mut Node,
     pub(crate) sandbox: &'a mut Sandbox,
-    pub(crate) agent: Client,
+    pub(crate) line: Line,
     pub(crate) journal: Journal,
     /// While it is held, a bridge on which the interface is not yet a port is not taken down.
     bridges: Option<Flock<File>>,
@@ -29,24 +26,10 @@ pub(crate) struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Connects to the agent; nothing is done yet.
-    ///
-    /// # Errors
-    /// [`ClientError::Unreachable`].
-    pub(crate) fn open(
-        config: &'a Config,
-        node: &'a mut Node,
-        sandbox: &'a mut Sandbox,
-    ) -> Result<Self, ClientError> {
-        Ok(Self {
-            config,
-            node,
-            sandbox,
-            agent: agent::connect(config)?,
-            journal: Journal::default(),
-            bridges: None,
-            is_new: true,
-        })
+    /// Nothing is done yet, and the agent not asked.
+    pub(crate) fn new(config: &Config, node: &'a mut Node, sandbox: &'a mut Sandbox) -> Self {
+        let (line, journal) = (Line::open(config), Journal::default());
+        Self { node, sandbox, line, journal, bridges: None, is_new: true }
     }
 
     /// Holds off those who would take down an idle bridge, until this is [let go](Self::let_go), done or undone.
@@ -65,15 +48,6 @@ impl<'a> Site<'a> {
         self.bridges = None;
     }
 
-    /// Connects to the agent anew: it keeps a connection on which nothing is said for a while only.
-    ///
-    /// # Errors
-    /// [`ClientError::Unreachable`].
-    pub(crate) fn reconnect(&mut self) -> Result<(), ClientError> {
-        self.agent = agent::connect(self.config)?;
-        Ok(())
-    }
-
     /// Has the agent take a port, and does meanwhile what need not wait for its answer; answers what came of both.
     ///
     /// # Errors
@@ -83,10 +57,11 @@ impl<'a> Site<'a> {
         port: BridgePort,
         meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
     ) -> Result<(Reply, T), Error> {
+        let agent = self.line.agent()?;
         self.journal.push_attached(&port.key);
-        self.agent.send(Request::Attach { port, is_new: self.is_new })?;
+        agent.send(Request::Attach { port, is_new: self.is_new })?;
         let done = meanwhile(self.node, self.sandbox);
-        let attached = self.agent.receive().inspect_err(|error| {
+        let attached = agent.receive().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
                 // What is attached under this key is not this ADD's to detach.
                 self.journal.withdraw_attached();
@@ -102,12 +77,12 @@ impl<'a> Site<'a> {
     pub(crate) fn set_aside(&mut self, key: &AttachmentKey, host: &Link) -> Result<(), Error> {
         self.is_new = false;
         self.node.netlink.ask(requests::set_down(host.index))?;
-        self.agent.ask(Request::Detach { key: key.clone(), link: None })?;
+        self.line.agent()?.ask(Request::Detach { key: key.clone(), link: None })?;
         Ok(())
     }
 
     /// Takes everything back; answers what could not be.
     pub(crate) fn undo(mut self, ipam: &Ipam<'_>) -> Vec<Error> {
-        self.journal.undo(self.node, &mut self.agent, ipam, self.bridges)
+        self.journal.undo(self.node, &mut self.line, ipam, self.bridges)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let outline = Plan::new(config, call, &bridge, mac)?;
     let given = previous.as_ref().filter(|previous| !previous.ips.is_empty());
     let given = given.map(|previous| AddResult { interfaces: Vec::new(), ..previous.clone() });
-    let site = Site::open(config, &mut node, &mut sandbox)?;
+    let site = Site::new(config, &mut node, &mut sandbox);
     let made = carry_out(&Bridged { config, bridge: &bridge, outline }, &ipam, given, site)?;
     Ok(merge(previous.unwrap_or_default(), made))
 }

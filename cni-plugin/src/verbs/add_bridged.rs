@@ -115,7 +115,7 @@ fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error>
 }
 
 fn complete_bridge(plan: &Plan, found: &Found, site: &mut Site<'_>) -> Result<(), Error> {
-    complete(site.node, found, &plan.bridge, &mut site.agent, &mut site.journal)
+    complete(site.node, found, &plan.bridge, site.line.agent()?, &mut site.journal)
 }
 
 /// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.

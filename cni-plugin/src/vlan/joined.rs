@@ -33,7 +33,7 @@ pub(super) fn add(
     let ipam = Ipam::of(config, call)?;
     let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
     let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
-    carry_out(&joined, &ipam, None, Site::open(config, node, sandbox)?)
+    carry_out(&joined, &ipam, None, Site::new(config, node, sandbox))
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
