@@ -58,7 +58,7 @@ impl Line {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub(crate) fn redial(&mut self) -> Result<(), ClientError> {
-        self.client = None;
-        self.agent().map(drop)
+        self.client = Some(Client::connect_for(&self.socket, self.processor)?);
+        Ok(())
     }
 }

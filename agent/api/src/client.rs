@@ -124,7 +124,7 @@ impl Client {
             if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
                 break body;
             }
-            let mut piece = [0; 1024];
+            let mut piece = [0; 8192];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
                 Ok(read) => self.buffer.extend_from_slice(&piece[..read]),

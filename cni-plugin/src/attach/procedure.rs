@@ -70,7 +70,8 @@ fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Re
     let mut line = take(&mut site.line);
     let lease = || -> Result<_, Error> {
         line.agent()?;
-        Ok(ipam.add().map(|addresses| joint.plan(Some(addresses)))?)
+        let addresses = ipam.add()?;
+        Ok(joint.plan(Some(addresses)))
     };
     let (leased, made) = beside(lease, || joint.make(site));
     site.line = line;

@@ -54,25 +54,24 @@ pub(crate) struct Request {
     pub(super) what: String,
     pub(super) flags: u16,
     message: Message,
-    is_list: bool,
 }
 
 impl Request {
     /// Asks for something to be done or shown; `flags` are those beyond request and acknowledge.
     pub(super) fn new(what: String, message: impl Into<Message>, flags: u16) -> Self {
-        Self { what, flags: flags | NLM_F_REQUEST, message: message.into(), is_list: false }
+        Self { what, flags: flags | NLM_F_REQUEST, message: message.into() }
     }
 
     /// Asks for a list.
     pub(super) fn list(what: String, message: RouteNetlinkMessage) -> Self {
-        Self { what, flags: NLM_F_REQUEST | NLM_F_DUMP, message: message.into(), is_list: true }
+        Self { what, flags: NLM_F_REQUEST | NLM_F_DUMP, message: message.into() }
     }
 
-    /// Appends the message to `wire`, padded to netlink's alignment of four bytes. The end of a list is said in any case; that anything else
-    /// was done only of what is `acknowledged`, that it failed always.
+    /// Appends the message to `wire`, padded to netlink's alignment of four bytes. The kernel says of what is
+    /// `acknowledged` that it was done, of everything that it failed, and of a list where it ends (`netlink_rcv_skb`, net/netlink/af_netlink.c).
     pub(super) fn emit(self, sequence: u32, acknowledged: bool, wire: &mut Vec<u8>) -> String {
         let mut header = NetlinkHeader::default();
-        header.flags = self.flags | if acknowledged && !self.is_list { NLM_F_ACK } else { 0 };
+        header.flags = self.flags | if acknowledged { NLM_F_ACK } else { 0 };
         header.sequence_number = sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(self.message));
         message.finalize();

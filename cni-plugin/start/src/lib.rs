@@ -22,8 +22,8 @@ macro_rules! begin_with {
             count: ::core::ffi::c_int,
             arguments: *const *const ::core::ffi::c_char,
         ) -> ::core::ffi::c_int {
-            // SAFETY: they are the C library's.
             $crate::prepare();
+            // SAFETY: they are the C library's.
             $function(unsafe { $crate::name(count, arguments) })
         }
     };
