@@ -197,6 +197,22 @@ fn an_attachment_that_exists_elsewhere_survives_a_second_add() {
 }
 
 #[test]
+fn an_agent_that_is_not_there_is_named_and_nothing_left_behind() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    let before = runtime.inventory();
+    let left = runtime.lab.root().join("left.sock");
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+    for socket in [std::path::Path::new("/nonexistent/agent.sock"), &left] {
+        let network = with(runtime.network("n1"), "agentSocket", json!(socket));
+        let (code, text) = runtime.call("ADD", "c1", &network).error();
+        assert!(code == 11 && text.contains("cannot be reached"), "{code} {text}");
+        runtime.assert_nothing_new(&before);
+        assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
+    }
+}
+
+#[test]
 fn an_agent_that_dies_over_an_attach_means_try_again_later() {
     let runtime = Runtime::new();
     let container = runtime.container("c1");
