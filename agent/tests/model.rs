@@ -54,15 +54,57 @@ fn what_was_collected_with_any_call_refused_does_not_come_back_after_a_second_wh
     }
 }
 
+/// A change is several calls, and an agent may die over each: the next one looks for all that the whole change should have left.
+#[test]
+fn whichever_call_of_a_change_an_agent_dies_over_the_next_one_leaves_nothing_undone() {
+    let changes: [(&[Verb], Verb); 5] = [
+        (&[], Verb::Add(0)),
+        (&[Verb::Add(0)], Verb::Add(1)),
+        (&[Verb::Add(0)], Verb::Delete(0)),
+        (&[Verb::Add(0)], Verb::Collect(BTreeSet::new())),
+        (&[Verb::Add(0)], Verb::Restart),
+    ];
+    within(|world| {
+        for (before, change) in &changes {
+            let calls = calls_of(world, before, change)?;
+            println!("{change:?} has {calls} calls");
+            assert!(calls > 5, "{change:?} {calls}");
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// How many calls there are to die over in a change, after each of which everything was as it should be.
+fn calls_of(world: &mut World, before: &[Verb], change: &Verb) -> Result<u32, String> {
+    for after in 0.. {
+        for verb in before {
+            world.take(&Step { verb: verb.clone(), fault: None })?;
+        }
+        let deaths = world.deaths;
+        let fault = Some(Plan { seam: None, after, fault: Fault::Death });
+        let when = |error| format!("{change:?}, dead after {after}: {error}");
+        world.take(&Step { verb: change.clone(), fault }).map_err(when)?;
+        world.settle_started().map_err(when)?;
+        world.clear().map_err(when)?;
+        if world.deaths == deaths {
+            return Ok(after);
+        }
+    }
+    Err(format!("{change:?} has no end"))
+}
+
 fn play(script: &[Step]) -> Result<(), String> {
-    let lab = Lab::new().unwrap();
-    let node = lab.namespace("node").unwrap();
-    let run = || {
-        let mut world = World::new(&lab);
+    within(|world| {
         script.iter().try_for_each(|step| world.take(step))?;
         world.settle()?;
         println!("{} steps, {} faults, {} deaths", world.steps, world.faults, world.deaths);
         world.clear()
-    };
-    node.enter(run).unwrap()
+    })
+}
+
+fn within(work: impl FnOnce(&mut World) -> Result<(), String> + Send) -> Result<(), String> {
+    let lab = Lab::new().unwrap();
+    let node = lab.namespace("node").unwrap();
+    node.enter(|| work(&mut World::new(&lab))).unwrap()
 }

@@ -34,8 +34,10 @@ impl Agent {
 
     /// False if its program was missing; then its ports learn before it is attached again.
     pub(super) fn adopt_bridge(&mut self, bridge: &Bridge, entries: &Entries) -> Result<bool, KernelError> {
-        if entries.get(&bridge.link.index) != Some(&bridge.port_entry()) {
-            self.kernel.write_bridge(bridge)?;
+        match entries.get(&bridge.link.index) {
+            // Its station is an entry of its own, which may be missing: an agent may have died before it wrote that, too.
+            Some(entry) if *entry == bridge.port_entry() => self.kernel.write_bridge_station(bridge)?,
+            _ => self.kernel.write_bridge(bridge)?,
         }
         if self.kernel.adopt(&bridge.hook())? {
             return Ok(true);

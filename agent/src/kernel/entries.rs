@@ -224,10 +224,16 @@ impl Kernel {
     pub fn write_bridge(&mut self, bridge: &Bridge) -> Result<(), KernelError> {
         let key = PortKey { ifindex: bridge.link.index };
         insert(&mut self.maps.ports, key, bridge.port_entry()).map_err(in_map("PORTS"))?;
-        match bridge.station_key() {
-            Some(key) => insert(&mut self.maps.stations, key, bridge.station()).map_err(in_map("FDB")),
-            None => Ok(()),
-        }
+        self.write_bridge_station(bridge)
+    }
+
+    /// Writes how the node is reached by a bridge.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_bridge_station(&mut self, bridge: &Bridge) -> Result<(), KernelError> {
+        let Some(key) = bridge.station_key() else { return Ok(()) };
+        insert(&mut self.maps.stations, key, bridge.station()).map_err(in_map("FDB"))
     }
 
     /// Takes the entries of a port away, but none that another port has taken over. Goes on past errors.

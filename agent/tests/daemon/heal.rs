@@ -198,9 +198,10 @@ fn map_entries_that_are_removed_are_written_again() {
     damage(&mut rig, &port, "in FDB is missing", |rig| {
         kernel::remove_station(rig, bridge, container_mac(2));
     });
+    damage(&mut rig, &port, "br0 in FDB is missing", |rig| kernel::remove_own_station(rig, bridge));
     rig.detach(&port).unwrap();
     kernel::remove_addresses(&rig);
-    eventually("the other's addresses are there again", || rig.status().repairs == 4);
+    eventually("the other's addresses are there again", || rig.status().repairs == 5);
 }
 
 #[test]

@@ -31,6 +31,13 @@ pub(crate) fn remove_station(rig: &Rig, bridge: u32, mac: [u8; 6]) {
         .unwrap();
 }
 
+/// The node's, by that bridge.
+pub(crate) fn remove_own_station(rig: &Rig, bridge: u32) {
+    let mut stations = map::<StationKey, Station>(rig, "FDB");
+    let own = stations.iter().map(Result::unwrap).find(|(_, station)| station.ifindex == bridge).unwrap().0;
+    stations.remove(&own).unwrap();
+}
+
 pub(crate) fn remove_port(rig: &Rig, ifindex: u32) {
     map::<PortKey, Port>(rig, "PORTS").remove(&PortKey { ifindex }).unwrap();
 }

@@ -193,6 +193,11 @@ impl World {
     /// Whatever has happened, an undisturbed start and a second are enough for everything to be as it should be.
     pub(crate) fn settle(&mut self) -> Verdict {
         self.restart()?;
+        self.settle_started()
+    }
+
+    /// The same where the last agent died, and another one has been started.
+    pub(crate) fn settle_started(&mut self) -> Verdict {
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
         seams::advance(Duration::from_secs(2));
         agent.tick();
@@ -210,7 +215,13 @@ impl World {
     pub(crate) fn clear(&mut self) -> Verdict {
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
         agent.collect("net", &[]);
-        self.assert_left(0, 0)
+        self.assert_left(0, 0)?;
+        for (key, known) in &mut self.model {
+            *known = Known::Absent;
+            remove(*key);
+        }
+        self.unsettled.clear();
+        Ok(())
     }
 
     /// Files, pins and entries are those of as many attachments and bridges, once pins of deleted links are gone.
@@ -272,8 +283,12 @@ fn delete(key: u8, died: bool) {
     while is_there(key) && !died && begun.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(1));
     }
+    remove(key);
+}
+
+fn remove(key: u8) {
     if is_there(key) {
-        // Both may be at it.
+        // The agent may be at it, too.
         drop(run("ip", &["link", "delete", &host(key)]));
         assert!(!is_there(key));
     }
