@@ -23,7 +23,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shunt_agent::seams::{Fault, Plan};
 use shunt_lab::Lab;
 
-use crate::steps::{Step, Verb, scripts};
+use crate::steps::{RICH, Step, Verb, scripts};
 use crate::world::World;
 
 /// Scripts that are run unless `PROPTEST_CASES` says otherwise.
@@ -59,10 +59,10 @@ fn what_was_collected_with_any_call_refused_does_not_come_back_after_a_second_wh
 fn whichever_call_of_a_change_an_agent_dies_over_the_next_one_leaves_nothing_undone() {
     let changes: [(&[Verb], Verb); 5] = [
         (&[], Verb::Add(0)),
-        (&[Verb::Add(0)], Verb::Add(1)),
-        (&[Verb::Add(0)], Verb::Delete(0)),
         (&[Verb::Add(0)], Verb::Collect(BTreeSet::new())),
-        (&[Verb::Add(0)], Verb::Restart),
+        (&[], Verb::Add(RICH)),
+        (&[Verb::Add(RICH)], Verb::Delete(RICH)),
+        (&[Verb::Add(RICH)], Verb::Restart),
     ];
     within(|world| {
         for (before, change) in &changes {

@@ -9,6 +9,9 @@ use shunt_agent::seams::{Fault, Plan, Seam};
 /// Containers.
 pub(crate) const KEYS: u8 = 4;
 
+/// The one of them that asks for whatever a port of a bridge can be asked for, but VLANs and what is done inside its namespace.
+pub(crate) const RICH: u8 = KEYS - 1;
+
 /// Calls at the seams after which a fault may come; an attach or a start is some dozens.
 const CALLS: u32 = 60;
 

@@ -13,11 +13,12 @@ use shunt_agent::netlink::monitor::LinkEvent;
 use shunt_agent::seams::{self, Fault};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Interface, Reply, Request, Restrictions, Service,
+    AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
+    Restrictions, Service,
 };
 use shunt_lab::{Lab, run};
 
-use crate::steps::{KEYS, Step, Verb};
+use crate::steps::{KEYS, RICH, Step, Verb};
 
 const BRIDGE: &str = "br0";
 
@@ -206,16 +207,19 @@ impl World {
             other => return Err(format!("at the end: {other:?}")),
         }
         self.compare("at the end")?;
-        let attached = self.model.values().filter(|known| **known == Known::Attached).count();
-        let bridge = usize::from(attached > 0);
-        self.assert_left(attached, bridge)
+        self.assert_left(&self.attached())
+    }
+
+    fn attached(&self) -> Vec<u8> {
+        let attached = self.model.iter().filter(|(_, known)| **known == Known::Attached);
+        attached.map(|(key, _)| *key).collect()
     }
 
     /// When all are gone, nothing is left.
     pub(crate) fn clear(&mut self) -> Verdict {
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
         agent.collect("net", &[]);
-        self.assert_left(0, 0)?;
+        self.assert_left(&[])?;
         for (key, known) in &mut self.model {
             *known = Known::Absent;
             remove(*key);
@@ -224,11 +228,11 @@ impl World {
         Ok(())
     }
 
-    /// Files, pins and entries are those of as many attachments and bridges, once pins of deleted links are gone.
-    fn assert_left(&self, attached: usize, bridges: usize) -> Verdict {
+    /// Files, pins and entries are those of these containers and their bridge, once pins of deleted links are gone.
+    fn assert_left(&self, attached: &[u8]) -> Verdict {
         let begun = Instant::now();
         loop {
-            let verdict = self.compare_left(attached, bridges);
+            let verdict = self.compare_left(attached);
             if verdict.is_ok() || begun.elapsed() > PATIENCE {
                 return verdict;
             }
@@ -236,7 +240,7 @@ impl World {
         }
     }
 
-    fn compare_left(&self, attached: usize, bridges: usize) -> Verdict {
+    fn compare_left(&self, attached: &[u8]) -> Verdict {
         let entries = |path: PathBuf| fs::read_dir(path).map(Iterator::count).unwrap_or_default();
         let files = entries(self.config.state_dir.join("attachments"));
         let pins = self.config.bpffs.join("v1");
@@ -248,7 +252,9 @@ impl World {
         let strangers = |port: &Port| port.flags & dataplane::abi::PORT_STRANGER != 0;
         let ports = ports.iter().filter_map(Result::ok).filter(|(_, port)| !strangers(port)).count();
         let found = (files, links, ports);
-        let expected = (attached, 2 * attached + bridges, attached + bridges);
+        let bridges = usize::from(!attached.is_empty());
+        let programs: usize = attached.iter().map(|key| if *key == RICH { 6 } else { 2 }).sum();
+        let expected = (attached.len(), programs + bridges, attached.len() + bridges);
         if found == expected {
             Ok(())
         } else {
@@ -302,7 +308,7 @@ fn port(key: u8) -> BridgePort {
         ip(&["link", "set", &host, "master", BRIDGE, "up"]);
         ip(&["link", "set", &format!("peer{key}"), "up"]);
     }
-    BridgePort {
+    let plain = BridgePort {
         lease_dir: None,
         vlan: None,
         key: name(key),
@@ -318,5 +324,29 @@ fn port(key: u8) -> BridgePort {
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),
         service: Service::default(),
+    };
+    if key == RICH { enriched(plain) } else { plain }
+}
+
+fn enriched(port: BridgePort) -> BridgePort {
+    let mapping = PortMapping {
+        protocol: Protocol::Tcp,
+        host_ip: None,
+        host_port: 8080,
+        container_port: 80,
+        masquerade: true,
+    };
+    let ingress = Some(Rate { rate: 100_000_000, burst: 5_000_000 });
+    BridgePort {
+        masquerade: vec!["10.88.0.0/16".into()],
+        restrictions: Restrictions {
+            isolated: true,
+            mac_check: true,
+            ip_check: true,
+            ..Restrictions::default()
+        },
+        mappings: vec![mapping],
+        bandwidth: Bandwidth { ingress, shaped: vec!["192.0.2.0/24".into()], ..Bandwidth::default() },
+        ..port
     }
 }

@@ -72,7 +72,9 @@ pub(crate) fn is_complete(node: &mut Node, bridge: &Found, plan: &BridgePlan) ->
     let families = families(&plan.gateways);
     let mut questions: Vec<_> = families.iter().map(|(family, _)| requests::get_settings(*family)).collect();
     if has_addresses(plan) {
-        questions.push(requests::list_addresses(bridge.link.index, None));
+        // The agent may have the lock for which a question for every family waits.
+        let family = if let [(family, _)] = families[..] { family } else { AddressFamily::Unspec };
+        questions.push(requests::list_addresses(bridge.link.index, family));
     }
     let Ok(answers) = node.netlink.ask_all(questions) else { return false };
     let (settings, addresses) = answers.split_at(families.len());
@@ -139,7 +141,7 @@ fn ensure_addresses(
     if !has_addresses(plan) {
         return Ok(Vec::new());
     }
-    let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;
+    let answers = node.netlink.ask(requests::list_addresses(bridge.index, AddressFamily::Unspec))?;
     let mut present: Vec<Prefix> =
         InterfaceAddress::all(&answers, bridge.index).iter().map(|address| address.prefix).collect();
     let mut added = Vec::new();

@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Interface};
 
@@ -183,7 +184,7 @@ pub(crate) fn wait_for_addresses(sandbox: &mut Sandbox, plan: &Plan, index: u32)
         return Ok(());
     };
     poll(ADDRESS_PATIENCE, || {
-        let answers = sandbox.netlink.ask(requests::list_addresses(index, Some(ip.address.address())))?;
+        let answers = sandbox.netlink.ask(requests::list_addresses(index, AddressFamily::Inet6))?;
         let addresses = InterfaceAddress::all(&answers, index);
         if let Some(duplicate) = addresses.iter().find(|address| address.duplicate && !address.link_local) {
             return Err(AttachError::Duplicate(duplicate.prefix).into());

@@ -10,6 +10,8 @@ use std::net::IpAddr;
 pub(crate) use fault::Fault;
 pub(crate) use repair::repair;
 
+use netlink_packet_route::AddressFamily;
+
 use crate::attach::{Alias, Node, PortSettings, Sandbox, gateways_of, key, restrictions, vlan_gateway};
 use crate::config::{Bridge, Config, Personality};
 use crate::error::Error;
@@ -70,7 +72,7 @@ impl Inspection<'_> {
     }
 
     fn missing_addresses(&self, sandbox: &mut Sandbox, index: u32) -> Result<Vec<Fault>, Error> {
-        let answers = sandbox.netlink.ask(requests::list_addresses(index, None))?;
+        let answers = sandbox.netlink.ask(requests::list_addresses(index, AddressFamily::Unspec))?;
         let present: Vec<Prefix> =
             InterfaceAddress::all(&answers, index).into_iter().map(|address| address.prefix).collect();
         let expected = self.own_addresses().map(|ip| ip.address);
@@ -155,7 +157,7 @@ impl Inspection<'_> {
             None => Some(bridge.clone()),
         };
         let Some(bridge) = gateway else { return Ok(Vec::new()) };
-        let answers = node.netlink.ask(requests::list_addresses(bridge.index, None))?;
+        let answers = node.netlink.ask(requests::list_addresses(bridge.index, AddressFamily::Unspec))?;
         let present: Vec<IpAddr> = InterfaceAddress::all(&answers, bridge.index)
             .iter()
             .map(|address| address.prefix.address())

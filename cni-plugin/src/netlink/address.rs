@@ -109,10 +109,11 @@ pub(crate) fn delete_address(index: u32, prefix: Prefix) -> Request {
     )
 }
 
-/// Asks for an interface's addresses of the family of `like`, or of all families.
-pub(crate) fn list_addresses(index: u32, like: Option<IpAddr>) -> Request {
+/// Asks for an interface's addresses of a family, or of all families: then the kernel takes the lock of all network configuration
+/// (`rtnl_dump_all`), which it has no need of for one (since Linux 6.9).
+pub(crate) fn list_addresses(index: u32, family: AddressFamily) -> Request {
     let mut message = AddressMessage::default();
     message.header.index = index;
-    message.header.family = like.map_or(AddressFamily::Unspec, family);
+    message.header.family = family;
     Request::list("list the addresses".to_owned(), RouteNetlinkMessage::GetAddress(message))
 }

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use netlink_packet_route::AddressFamily;
 use shunt_agent_api::{BridgePort, Request};
 
 use super::add_bridged::on_node;
@@ -94,7 +95,7 @@ impl Update<'_> {
         host: &Link,
         inner: &Link,
     ) -> Result<AddResult, Error> {
-        let answers = sandbox.netlink.ask(requests::list_addresses(inner.index, None))?;
+        let answers = sandbox.netlink.ask(requests::list_addresses(inner.index, AddressFamily::Unspec))?;
         let addresses = InterfaceAddress::all(&answers, inner.index);
         let prefixes: Vec<_> =
             addresses.iter().filter(|address| !address.link_local).map(|address| address.prefix).collect();
