@@ -66,7 +66,6 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
@@ -136,18 +135,20 @@ mod tests {
     #[test]
     fn this_thread_does_what_others_have_no_time_for() {
         let [first, second, ..] = cpus().unwrap()[..] else { return };
-        let (ready, stop) = (Barrier::new(2), AtomicBool::new(false));
+        let (busy, stop) = (AtomicBool::new(false), AtomicBool::new(false));
         let (precedes, done) = thread::scope(|scope| {
             let other = scope.spawn(|| {
                 pin(second).unwrap();
                 let precedes = precede_everybody();
-                ready.wait();
+                busy.store(true, Ordering::Release);
                 busy_until(|| stop.load(Ordering::Acquire));
                 precedes
             });
             let this = scope.spawn(|| {
+                // Not on the other's before that is busy there, and nobody lends a hand while it is on its way.
+                pin(first).unwrap();
+                busy_until(|| busy.load(Ordering::Acquire));
                 run_only_on([first, second]);
-                ready.wait();
                 let begun = Instant::now();
                 let done = beside(gettid, gettid);
                 stop.store(true, Ordering::Release);
