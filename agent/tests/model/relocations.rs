@@ -9,6 +9,7 @@ use shunt_agent_api::{
 };
 use shunt_lab::{Conversation, Echo, Lab, Namespace, Protocol, run};
 
+use crate::MOST;
 use crate::estate::{echoes, estate, mac, settle};
 
 /// What most nodes have.
@@ -19,9 +20,6 @@ const LITTLE: [&str; 5] = [
     "-6 route add default via 2001:db8::1 dev up0",
     "neighbor add 192.0.2.222 lladdr 02:00:00:00:02:22 dev up0 nud permanent",
 ];
-
-/// More calls than a change has.
-const MOST: u32 = 400;
 
 struct Scene {
     config: Config,

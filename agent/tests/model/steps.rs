@@ -34,6 +34,12 @@ pub(crate) struct Step {
     pub(crate) fault: Option<Plan>,
 }
 
+impl Step {
+    pub(crate) fn undisturbed(verb: Verb) -> Self {
+        Self { verb, fault: None }
+    }
+}
+
 /// A few dozen steps.
 pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(steps(), 1..30)

@@ -13,8 +13,7 @@ use shunt_agent_api::{
 };
 use shunt_lab::{Lab, run};
 
-/// More calls than a change has.
-const MOST: u32 = 400;
+use crate::MOST;
 
 /// Which of an agent's deaths are tried: starting another one takes its time.
 const EVERY: usize = 4;
