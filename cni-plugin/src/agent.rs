@@ -53,6 +53,17 @@ impl Line {
         }
     }
 
+    /// The agent, for one last request; connects to it if that was not done yet. Whoever wants it once more is connected anew.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub(crate) fn hang_up(&mut self) -> Result<Client, ClientError> {
+        match self.client.take() {
+            Some(client) => Ok(client),
+            None => Client::connect_for(&self.socket, self.processor),
+        }
+    }
+
     /// Connects anew: the agent keeps a connection on which nothing is said for a while only.
     ///
     /// # Errors

@@ -111,7 +111,19 @@ impl Client {
     /// # Errors
     /// [`ClientError::Silent`] when the connection is broken.
     pub fn send(&mut self, request: Request) -> Result<(), ClientError> {
-        let wire = frame::encode(&Envelope::new(request))?;
+        self.put(&Envelope::new(request))
+    }
+
+    /// The same, and says that nothing will follow: the agent ends the connection behind its reply.
+    ///
+    /// # Errors
+    /// [`ClientError::Silent`] when the connection is broken.
+    pub fn send_last(&mut self, request: Request) -> Result<(), ClientError> {
+        self.put(&Envelope::last(request))
+    }
+
+    fn put(&mut self, request: &Envelope<Request>) -> Result<(), ClientError> {
+        let wire = frame::encode(request)?;
         self.stream.write_all(&wire).map_err(|source| self.silent(source))
     }
 
@@ -132,7 +144,7 @@ impl Client {
                 Err(error) => return Err(self.silent(error)),
             }
         };
-        match Envelope::open(&body)? {
+        match Envelope::open(&body)?.body {
             Reply::Error(error) => Err(error.into()),
             reply => Ok(reply),
         }

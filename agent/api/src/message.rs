@@ -20,6 +20,10 @@ pub const VERSION: u32 = 1;
 pub struct Envelope<T> {
     /// See [`VERSION`].
     pub version: u32,
+    /// The asker has no other request: once it has answered, the agent ends the connection. Whoever ends one wakes the other side up, on
+    /// another processor, and an asker has better things to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_last: bool,
     /// The request or reply.
     pub body: T,
 }
@@ -27,7 +31,12 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
-        Self { version: VERSION, body }
+        Self { version: VERSION, is_last: false, body }
+    }
+
+    /// The same, and nothing follows it.
+    pub fn last(body: T) -> Self {
+        Self { is_last: true, ..Self::new(body) }
     }
 }
 
@@ -43,20 +52,20 @@ pub enum EnvelopeError {
 }
 
 impl<T: DeserializeOwned> Envelope<T> {
-    /// Takes out what one message's JSON wraps.
+    /// Reads one message's JSON.
     ///
     /// # Errors
     /// [`EnvelopeError`].
-    pub fn open(json: &[u8]) -> Result<T, EnvelopeError> {
+    pub fn open(json: &[u8]) -> Result<Self, EnvelopeError> {
         // Nearly always; what another version says may be no `T` at all.
-        if let Ok(Self { version: VERSION, body }) = frame::decode(json) {
-            return Ok(body);
+        if let Ok(envelope @ Self { version: VERSION, .. }) = frame::decode(json) {
+            return Ok(envelope);
         }
-        let envelope: Envelope<serde_json::Value> = frame::decode(json)?;
-        if envelope.version != VERSION {
-            return Err(EnvelopeError::Version(envelope.version));
+        let Envelope::<serde_json::Value> { version, is_last, body } = frame::decode(json)?;
+        if version != VERSION {
+            return Err(EnvelopeError::Version(version));
         }
-        Ok(serde_json::from_value(envelope.body).map_err(FrameError::Json)?)
+        Ok(Self { version, is_last, body: serde_json::from_value(body).map_err(FrameError::Json)? })
     }
 }
 
@@ -72,6 +81,10 @@ pub enum Request {
         /// its word, and looks within a second whether others have put something onto it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_new: bool,
+        /// Set the host's end up as well, once its programs are there. This is its other end, and has to be known for the answer to say
+        /// whether packets get from one to the other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set_up: Option<FarEnd>,
     },
     /// Forget an attachment. Succeeds when there is none.
     Detach {
@@ -230,6 +243,27 @@ pub enum Reply {
 pub struct Attached {
     /// The programs on the port's host end and on its bridge.
     pub programs: Vec<ProgramReport>,
+    /// What came of it, if the host's end was to be set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carriers: Option<Carriers>,
+}
+
+/// The other end of a veth pair, as the namespace of the one end knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarEnd {
+    /// Its ifindex, in its own namespace (`IFLA_LINK`).
+    pub index: u32,
+    /// That namespace's number in this one (`IFLA_LINK_NETNSID`).
+    pub namespace: i32,
+}
+
+/// Which ends of a pair can carry packets (RFC 2863, `ifOperStatus` up). One that cannot yet may do so a moment later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carriers {
+    /// The host's.
+    pub host: bool,
+    /// The container's; not where the kernel does not tell.
+    pub container: bool,
 }
 
 /// What was forgotten.

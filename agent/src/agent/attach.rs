@@ -1,7 +1,7 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, Interface};
+use shunt_agent_api::{Attached, Bandwidth, BridgePort, Carriers, EventKind, FarEnd, Interface};
 
 use super::change::Change;
 use super::leases::admit_leases;
@@ -20,21 +20,23 @@ impl Agent {
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
     pub fn attach(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        self.attach_to(port, Self::find)
+        self.attach_as(port, false, None)
     }
 
-    /// The same for a port whose host end was just made.
+    /// The same for a port whose host end was just made, maybe, and is to be set up besides, maybe.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
-    pub fn attach_new(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        self.attach_to(port, Self::find_new)
-    }
-
-    fn attach_to(&mut self, port: BridgePort, find: Find) -> Result<Attached, Refusal> {
+    pub fn attach_as(
+        &mut self,
+        port: BridgePort,
+        is_new: bool,
+        set_up: Option<FarEnd>,
+    ) -> Result<Attached, Refusal> {
         let (change, key) = (Change::begin("attach"), port.key.clone());
         let place = format!("{} on {}", port.host.name, port.bridge.name);
-        let attached = self.attach_unlogged(port, find);
+        let find = if is_new { Self::find_new } else { Self::find };
+        let attached = self.attach_unlogged(port, find, set_up);
         match &attached {
             Ok(_) => self.unsaid.push(change.done(&key, place)),
             Err(refusal) => change.refused(&key, refusal),
@@ -42,12 +44,18 @@ impl Agent {
         attached
     }
 
-    fn attach_unlogged(&mut self, mut port: BridgePort, find: Find) -> Result<Attached, Refusal> {
+    fn attach_unlogged(
+        &mut self,
+        mut port: BridgePort,
+        find: Find,
+        set_up: Option<FarEnd>,
+    ) -> Result<Attached, Refusal> {
         let mac = admit::port(&port)?;
         let host = find(self, &port.host)?;
         let bridge = self.known_bridge(&port)?;
         if self.is_attached_already(&port)? {
-            return Ok(self.programs_of(&port));
+            let carriers = self.set_up(&host, set_up)?;
+            return Ok(Attached { carriers, ..self.programs_of(&port) });
         }
         self.refuse_what_is_taken(&port, mac)?;
         self.refuse_taken_ports(&port)?;
@@ -60,16 +68,23 @@ impl Agent {
             self.build(&port, mac, &host, bridge)?;
             self.set_rules().map_err(Refusal::from)
         });
+        // Not before everything is in force.
+        let built = built.and_then(|()| self.set_up(&host, set_up));
         if built.is_err() {
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
             }
             self.store.remove(&port.key)?;
         }
-        built?;
+        let carriers = built?;
         self.tell_shadowed(&port);
         self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
-        Ok(self.programs_of(&port))
+        Ok(Attached { carriers, ..self.programs_of(&port) })
+    }
+
+    /// Sets a host's end up, if that was asked for.
+    fn set_up(&mut self, host: &Link, far_end: Option<FarEnd>) -> Result<Option<Carriers>, Refusal> {
+        Ok(far_end.map(|far_end| self.kernel.set_up(host.index, far_end)).transpose()?)
     }
 
     /// The link that an interface names.
@@ -218,7 +233,7 @@ impl Agent {
         let trunk = Trunk::of(port).map(|trunk| trunk.hook());
         let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten();
         let hooks = hooks.chain(bridge.filter(|_| port.vlan.is_none())).chain(trunk);
-        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }
+        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect(), carriers: None }
     }
 }
 

@@ -191,8 +191,9 @@ impl Agent {
     /// Does what is asked.
     pub fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
-            Request::Attach { port, is_new: false } => self.attach(port).map(Reply::Attached),
-            Request::Attach { port, is_new: true } => self.attach_new(port).map(Reply::Attached),
+            Request::Attach { port, is_new, set_up } => {
+                self.attach_as(port, is_new, set_up).map(Reply::Attached)
+            }
             Request::Detach { key, link } => Ok(Reply::Detached(self.detach(&key, link))),
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),

@@ -11,6 +11,7 @@ use shunt_agent_api::processor_of;
 use tokio::sync::mpsc;
 
 use super::placement::{Guest, Placement};
+use super::stream::Stream;
 
 /// Clients that may wait for the runtime. Others wait in the kernel's queue.
 const QUEUE: usize = 16;
@@ -54,11 +55,8 @@ impl Acceptor {
     ///
     /// # Errors
     /// The kernel's; the next client may fare better.
-    pub(super) async fn next(&mut self) -> Option<io::Result<(tokio::net::UnixStream, Guest)>> {
+    pub(super) async fn next(&mut self) -> Option<io::Result<(Stream, Guest)>> {
         let client = self.clients.recv().await?;
-        Some(client.and_then(|(stream, guest)| {
-            stream.set_nonblocking(true)?;
-            Ok((tokio::net::UnixStream::from_std(stream)?, guest))
-        }))
+        Some(client.and_then(|(stream, guest)| Ok((Stream::new(stream)?, guest))))
     }
 }

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
 use shunt_agent_api::{AgentError, Envelope, EnvelopeError, ErrorKind, Reply, Request, VERSION};
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use super::outbox::Outbox;
 use super::placement::Guest;
+use super::stream::Stream;
 use super::{Core, subscription};
 
 /// How long a client may stay silent between requests.
@@ -39,7 +39,7 @@ pub(super) enum ConnectionError {
 
 /// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back.
 pub(super) async fn serve(
-    (stream, guest): (UnixStream, Guest),
+    (stream, guest): (Stream, Guest),
     has_readers: bool,
     core: Core,
     stopping: watch::Receiver<bool>,
@@ -87,7 +87,7 @@ impl Client {
         core: &Core,
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
-        let user = self.stream().peer_cred()?.uid();
+        let user = self.stream().user()?;
         let is_root = user == 0;
         if !is_root && !self.has_readers {
             return Err(ConnectionError::Stranger(user));
@@ -108,17 +108,22 @@ impl Client {
             };
             match request {
                 Ok(None) => return Ok(()),
-                Ok(Some(body)) => match read(&body) {
-                    Ok(request) if !is_root && !request.is_read_only() => {
+                Ok(Some(body)) => match read(&body).map(|Envelope { is_last, body, .. }| (body, is_last)) {
+                    Ok((request, _)) if !is_root && !request.is_read_only() => {
                         let message = format!("user {user} may ask, and change nothing");
                         self.say(&refusal(ErrorKind::Forbidden, message)).await?;
                     }
-                    Ok(Request::Subscribe) => {
+                    Ok((Request::Subscribe, _)) => {
                         let events = core.subscribe();
                         drop(self.guest.take());
                         return subscription::serve(self.stream(), events, stopping).await;
                     }
-                    Ok(request) => core.serve(request, outbox.owe()).await,
+                    Ok((request, is_last)) => {
+                        core.serve(request, outbox.owe()).await;
+                        if is_last {
+                            return self.finish().await;
+                        }
+                    }
                     Err(error) => self.say(&Reply::Error(error)).await?,
                 },
                 Err(ConnectionError::Frame(error)) => {
@@ -130,14 +135,14 @@ impl Client {
         }
     }
 
-    fn stream(&self) -> &UnixStream {
+    fn stream(&self) -> &Stream {
         self.outbox.stream()
     }
 
     /// Waits for the answer that is owed, if one is, and sends what is left of it.
     async fn finish(&self) -> Result<(), ConnectionError> {
         let rest = self.outbox.rest().await?;
-        Ok(timeout(TRANSFER, send(self.stream(), rest)).await??)
+        Ok(timeout(TRANSFER, self.stream().write(rest)).await??)
     }
 
     /// The next message's bytes; none when the client has left.
@@ -158,15 +163,9 @@ impl Client {
         .await?
     }
 
-    /// Reads what is there; 0 when the client has left.
+    /// Reads what there is; 0 when the client has left.
     async fn receive(&mut self) -> io::Result<usize> {
-        loop {
-            self.stream().readable().await?;
-            match self.outbox.stream().try_read_buf(&mut self.buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => return read,
-            }
-        }
+        self.outbox.stream().read(&mut self.buffer).await
     }
 
     async fn say(&self, reply: &Reply) -> Result<(), ConnectionError> {
@@ -175,19 +174,8 @@ impl Client {
 }
 
 /// Sends a reply; whoever does not take it in time is sent away.
-pub(super) async fn say(stream: &UnixStream, reply: &Reply) -> Result<(), ConnectionError> {
-    Ok(timeout(TRANSFER, send(stream, encode(reply)?)).await??)
-}
-
-async fn send(stream: &UnixStream, mut wire: Bytes) -> io::Result<()> {
-    while !wire.is_empty() {
-        match stream.try_write(&wire) {
-            Ok(taken) => wire.advance(taken),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+pub(super) async fn say(stream: &Stream, reply: &Reply) -> Result<(), ConnectionError> {
+    Ok(timeout(TRANSFER, stream.write(encode(reply)?)).await??)
 }
 
 /// The bytes of a reply.
@@ -195,7 +183,7 @@ pub(super) fn encode(reply: &Reply) -> Result<Bytes, FrameError> {
     frame::encode(&Envelope::new(reply))
 }
 
-fn read(body: &[u8]) -> Result<Request, AgentError> {
+fn read(body: &[u8]) -> Result<Envelope<Request>, AgentError> {
     Envelope::open(body).map_err(|error| match error {
         EnvelopeError::Version(version) => AgentError {
             kind: ErrorKind::Version,

@@ -11,6 +11,7 @@ mod core;
 mod listener;
 mod outbox;
 mod placement;
+mod stream;
 mod subscription;
 
 use std::io;

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use shunt_agent_api::frame::FrameError;
 use shunt_agent_api::{AgentError, ErrorKind, Reply};
-use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
 use super::connection::encode;
+use super::stream::Stream;
 
 /// The way to one client.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    stream: UnixStream,
+    stream: Stream,
     state: Mutex<State>,
     /// An answer was given, for whoever waits for it just then.
     answered: Notify,
@@ -36,12 +36,12 @@ struct State {
 }
 
 impl Outbox {
-    pub(super) fn new(stream: UnixStream) -> Arc<Self> {
+    pub(super) fn new(stream: Stream) -> Arc<Self> {
         Arc::new(Self { stream, state: Mutex::default(), answered: Notify::new(), left: Notify::new() })
     }
 
     /// The client.
-    pub(super) fn stream(&self) -> &UnixStream {
+    pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }
 
@@ -137,8 +137,10 @@ pub(super) fn unavailable() -> Reply {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
+    use bytes::BytesMut;
     use tokio::time::timeout;
 
     use super::*;
@@ -147,9 +149,9 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
     }
 
-    fn pair() -> (Arc<Outbox>, UnixStream) {
+    fn pair() -> (Arc<Outbox>, Stream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Outbox::new(ours), theirs)
+        (Outbox::new(Stream::new(ours).unwrap()), Stream::new(theirs).unwrap())
     }
 
     const MOMENT: Duration = Duration::from_millis(50);
@@ -163,10 +165,9 @@ mod tests {
             debt.pay(&Reply::Checked);
             assert!(timeout(MOMENT, outbox.is_left()).await.is_err());
             assert!(outbox.rest().await.unwrap().is_empty());
-            theirs.readable().await.unwrap();
-            let mut heard = vec![0; 4096];
-            let length = theirs.try_read(&mut heard).unwrap();
-            assert_eq!(heard[..length], encode(&Reply::Checked).unwrap());
+            let mut heard = BytesMut::new();
+            theirs.read(&mut heard).await.unwrap();
+            assert_eq!(heard, encode(&Reply::Checked).unwrap());
         });
     }
 

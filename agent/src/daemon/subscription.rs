@@ -1,17 +1,16 @@
 //! A client that listens. It is told what happens, until it leaves, speaks, or does not take what it is told.
 
-use std::io;
-
+use bytes::BytesMut;
 use shunt_agent_api::{ErrorKind, Event, EventKind, Reply};
-use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::connection::{ConnectionError, refusal, say};
+use super::stream::Stream;
 use crate::agent::Events;
 
 pub(super) async fn serve(
-    stream: &UnixStream,
+    stream: &Stream,
     events: Option<broadcast::Receiver<Event>>,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), ConnectionError> {
@@ -20,11 +19,12 @@ pub(super) async fn serve(
         return say(stream, &reply).await;
     };
     say(stream, &Reply::Subscribed).await?;
+    let mut said = BytesMut::new();
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
             // It has left, or says what nobody will answer.
-            _ = heard(stream) => return Ok(()),
+            _ = stream.read(&mut said) => return Ok(()),
             _ = stopping.wait_for(|stop| *stop) => return Ok(()),
         };
         let event = match event {
@@ -36,19 +36,14 @@ pub(super) async fn serve(
     }
 }
 
-/// Waits until the client says something, or has left.
-async fn heard(stream: &UnixStream) {
-    let is_silent =
-        |read: io::Result<usize>| read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
-    while stream.readable().await.is_ok() && is_silent(stream.try_read(&mut [0; 1])) {}
-}
-
 fn lagged(missed: u64) -> Event {
     Events::event(EventKind::Lagged, None, None, format!("{missed} events were missed"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]
@@ -56,6 +51,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (ours, _theirs) = UnixStream::pair().unwrap();
+            let ours = Stream::new(ours).unwrap();
             let (sender, events) = broadcast::channel(4096);
             let (_stop, stopping) = watch::channel(false);
             // More than a socket's buffer takes.

@@ -1,5 +1,7 @@
 //! What links there are.
 
+use shunt_agent_api::{Carriers, FarEnd};
+
 use super::{Kernel, KernelError};
 use crate::netlink::link::{self, Kind, Link};
 
@@ -26,6 +28,14 @@ impl Kernel {
     /// The kernel's.
     pub fn is_named(&self, index: u32, name: &str) -> Result<bool, KernelError> {
         Ok(link::is_named(&self.route, index, name)?)
+    }
+
+    /// Sets the link with this index up, and says whether packets get through to its other end.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn set_up(&mut self, index: u32, far_end: FarEnd) -> Result<Carriers, KernelError> {
+        Ok(link::set_up(&mut self.route, index, far_end)?)
     }
 
     /// What a link is made of; none if there is none.

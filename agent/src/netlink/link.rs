@@ -6,6 +6,7 @@ use dataplane::address::Mac;
 use nix::libc;
 use rustix::io::Errno;
 use rustix::net::netdevice::index_to_name_inlined;
+use shunt_agent_api::{Carriers, FarEnd};
 
 use super::attribute::attribute;
 use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};
@@ -14,6 +15,9 @@ use crate::seams::{self, Seam};
 
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
+
+/// A link of another namespace is asked for (linux/if_link.h; Linux 4.20 for those that one's own knows by a number).
+const IFLA_TARGET_NETNSID: u16 = 46;
 
 /// Leaves the statistics out of the answer (`RTEXT_FILTER_SKIP_STATS`, linux/rtnetlink.h).
 const SKIP_STATS: u32 = 1 << 3;
@@ -169,6 +173,33 @@ pub fn is_named(socket: &RequestSocket, index: u32, name: &str) -> Result<bool, 
         Err(Errno::NODEV) => Ok(false),
         Err(errno) => Err(io::Error::from(errno).into()),
     }
+}
+
+/// Sets the link with this index up. Whoever asks for it and its other end in the same breath has the kernel look after their carriers at once
+/// (`linkwatch_sync_dev`, Linux 6.8), and is there before the container announces itself, when the kernel does not listen for a while.
+///
+/// # Errors
+/// Netlink's.
+pub fn set_up(socket: &mut RequestSocket, index: u32, far_end: FarEnd) -> Result<Carriers, NetlinkError> {
+    let mut up = [0; IFINFOMSG];
+    up[4..8].copy_from_slice(&index.to_ne_bytes());
+    for flags in [8..12, 12..16] {
+        up[flags].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+    }
+    let there = attribute(IFLA_TARGET_NETNSID, &far_end.namespace.to_ne_bytes());
+    let far_end = [&request(far_end.index)[..], &there].concat();
+    let questions = [
+        (libc::RTM_SETLINK, &up[..]),
+        (libc::RTM_GETLINK, &request(index)[..]),
+        (libc::RTM_GETLINK, &far_end[..]),
+    ];
+    let mut operational = [false; 3];
+    let [set, asked, _older_kernels_refuse] = socket.get_in_one_piece(questions, |place, payload| {
+        operational[place] |= parse(payload).is_some_and(|link| link.operational);
+    })?;
+    set.and(asked)?;
+    let [_, host, container] = operational;
+    Ok(Carriers { host, container })
 }
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link

@@ -98,6 +98,46 @@ impl RequestSocket {
         self.receive(&mut each).map(|_| ())
     }
 
+    /// Asks for several things in one piece, which the kernel does one after the other, whatever becomes of those before; `each` gets the payload
+    /// of what is answered, with the place of what was asked. Says what became of each.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Socket`] when nothing can be said about any of them.
+    pub fn get_in_one_piece<const N: usize>(
+        &mut self,
+        questions: [(u16, &[u8]); N],
+        mut each: impl FnMut(usize, &[u8]),
+    ) -> Result<[Result<(), NetlinkError>; N], NetlinkError> {
+        let first = self.sequence.wrapping_add(1);
+        let mut wire = Vec::with_capacity(N * 64);
+        for (kind, payload) in questions {
+            self.sequence = self.sequence.wrapping_add(1);
+            wire.extend(message(
+                kind,
+                (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16,
+                self.sequence,
+                payload,
+            ));
+        }
+        seams::pass(Seam::Netlink)?;
+        self.socket.send(&wire, 0)?;
+        let mut outcomes = [const { None }; N];
+        while outcomes.iter().any(Option::is_none) {
+            self.hear()?;
+            for message in messages(&self.buffer) {
+                let message = message?;
+                let place = message.sequence_number().wrapping_sub(first) as usize;
+                let Some(outcome) = outcomes.get_mut(place) else { continue };
+                match i32::from(message.message_type()) {
+                    libc::NLMSG_ERROR => *outcome = Some(status(message.payload())),
+                    libc::NLMSG_NOOP => {}
+                    _ => each(place, message.payload()),
+                }
+            }
+        }
+        Ok(outcomes.map(|outcome| outcome.unwrap_or(Ok(()))))
+    }
+
     /// Asks for something to be made, or changed if it is there.
     ///
     /// # Errors
@@ -159,27 +199,29 @@ impl RequestSocket {
 
     fn send(&mut self, kind: u16, flags: u16, payload: &[u8]) -> Result<(), NetlinkError> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut message = vec![0; HEADER + payload.len()];
-        message[HEADER..].copy_from_slice(payload);
-        let mut header = NetlinkBuffer::new(&mut message);
-        header.set_length((HEADER + payload.len()) as u32);
-        header.set_message_type(kind);
-        header.set_flags(flags);
-        header.set_sequence_number(self.sequence);
+        let message = message(kind, flags, self.sequence, payload);
         seams::pass(Seam::Netlink)?;
         self.socket.send(&message, 0)?;
         Ok(())
+    }
+
+    /// Reads one datagram.
+    fn hear(&mut self) -> Result<(), NetlinkError> {
+        loop {
+            self.buffer.clear();
+            match self.socket.recv(&mut self.buffer, 0) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(()),
+            }
+        }
     }
 
     /// Reads until the request is answered. False if a dump was inconsistent.
     fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<bool, NetlinkError> {
         let mut consistent = true;
         loop {
-            self.buffer.clear();
-            match self.socket.recv(&mut self.buffer, 0) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
+            self.hear()?;
             for message in messages(&self.buffer) {
                 let message = message?;
                 if message.sequence_number() != self.sequence {
@@ -196,6 +238,18 @@ impl RequestSocket {
             }
         }
     }
+}
+
+/// One message; its payload is not padded, as requests' never needs to be.
+fn message(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let mut message = vec![0; HEADER + payload.len()];
+    message[HEADER..].copy_from_slice(payload);
+    let mut header = NetlinkBuffer::new(&mut message);
+    header.set_length((HEADER + payload.len()) as u32);
+    header.set_message_type(kind);
+    header.set_flags(flags);
+    header.set_sequence_number(sequence);
+    message
 }
 
 /// The messages of one datagram.

@@ -197,7 +197,7 @@ impl Rig {
 
     /// The same, and says that the host's end was just made, or that it was not.
     pub(crate) fn attach_as(&self, port: &BridgePort, is_new: bool) -> Result<Attached, AgentError> {
-        match self.ask(Request::Attach { port: port.clone(), is_new })? {
+        match self.ask(Request::Attach { port: port.clone(), is_new, set_up: None })? {
             Reply::Attached(attached) => Ok(attached),
             other => panic!("{other:?}"),
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
-use shunt_agent_api::{BridgePort, Interface};
+use shunt_agent_api::{Attached, BridgePort, Carriers, FarEnd, Interface, Reply};
 
 use super::bridge::{Found, is_complete};
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, settle, silence};
@@ -40,12 +40,24 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
     }
 }
 
-/// Does what need not wait for the agent's answer: tells a bridge that serves others already about its port, and configures the
-/// container's end. The host's end stays down, so that nothing reaches the container or leaves it. Answers whether the bridge has all that
-/// it needs.
+/// Tells a bridge of which the host's end was born a port about it, so that whoever sets it up, sets up one that is restricted as it should be.
+pub(crate) fn introduce(node: &mut Node, plan: &Plan, host: &Link) -> Result<(), Error> {
+    if host.master.is_some() {
+        node.netlink.ask_all(settle(host.index, settings(plan), Some(plan.mac)))?;
+    }
+    Ok(())
+}
+
+/// The container's end, for the agent to set the host's up; none where the kernel has not said where that is, or the container's stays down.
+pub(crate) fn far_end(plan: &Plan, host: &Link) -> Option<FarEnd> {
+    plan.up.then_some(FarEnd { index: host.peer?, namespace: host.peer_namespace? })
+}
+
+/// Does what need not wait for the agent's answer: configures the container's end. Answers whether the bridge has all that it needs.
 ///
 /// What keeps IPv6 off comes after a request: whoever writes a setting does not wait for the lock of all network configuration, but tries
-/// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits.
+/// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits. The agent sets the host's end up when it is done, as a rule much
+/// later; if it should be sooner, what IPv6 has begun there ends with this.
 pub(crate) fn prepare(
     node: &mut Node,
     sandbox: &mut Sandbox,
@@ -54,9 +66,6 @@ pub(crate) fn prepare(
     host: &Link,
     inner: u32,
 ) -> Result<bool, Error> {
-    if host.master.is_some() {
-        node.netlink.ask_all(settle(host.index, settings(plan), Some(plan.mac)))?;
-    }
     silence(host);
     configure(node, sandbox, plan, inner)?;
     Ok(bridge.serves && is_complete(node, bridge, &plan.bridge))
@@ -75,20 +84,21 @@ pub(super) fn refused(plan: &Plan, error: NetlinkError) -> Error {
     }
 }
 
-/// Makes the host's end a port of the bridge, unless it was made one, sets it up, and waits until packets go through to the container and
-/// back; answers it as it then is.
+/// Makes the host's end a port of the bridge, unless it was made one, sets it up, unless the agent has, and waits until packets go through to
+/// the container and back; answers it as it then is.
 pub(crate) fn put_into_service(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Link,
     host: &Link,
+    attached: &Reply,
 ) -> Result<Link, Error> {
     let changes = match host.master {
         Some(_) => Vec::new(),
         None => enrol(host.index, bridge.index, settings(plan), Some(plan.mac)),
     };
-    let link = bring_up(node, sandbox, plan, host, changes)?;
+    let link = bring_up(node, sandbox, plan, host, changes, attached)?;
     if plan.up && !bridge.operational {
         // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
         // after that waits for its spanning tree, which no ADD can.
@@ -97,14 +107,47 @@ pub(crate) fn put_into_service(
     Ok(link)
 }
 
-/// Makes `changes`, sets the host's end up, and waits until packets get from one end to the other; answers it as it then is.
+/// Makes `changes` and sets the host's end up, unless the agent has, and waits until packets get from one end to the other; answers it as it
+/// then is.
 pub(crate) fn bring_up(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     host: &Link,
-    mut changes: Vec<Request>,
+    changes: Vec<Request>,
+    attached: &Reply,
 ) -> Result<Link, Error> {
+    let (link, peer_works) = match attached {
+        Reply::Attached(Attached { carriers: Some(carriers), .. }) => {
+            let Carriers { host: operational, container } = *carriers;
+            (Link { up: true, operational, ..host.clone() }, container)
+        }
+        _ => set_up(node, plan, host, changes)?,
+    };
+    if !plan.up {
+        // Without a container end that is up there is no carrier to wait for.
+        return Ok(link);
+    }
+    let ask = |node: &mut Node| present(node.link(Selector::Index(host.index))?, &host.name);
+    let link = match link.operational {
+        true => link,
+        false => operational(LinkWatch::open, || ask(node), host.index)?
+            .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?,
+    };
+    // Not told so, or a kernel that does not know that question.
+    if !peer_works {
+        wait_for_carrier(node, sandbox, plan, host)?;
+    }
+    Ok(link)
+}
+
+/// Makes `changes` and sets the host's end up; answers it as it then is, and whether the container's end can send.
+fn set_up(
+    node: &mut Node,
+    plan: &Plan,
+    host: &Link,
+    mut changes: Vec<Request>,
+) -> Result<(Link, bool), Error> {
     // With it the container begins to announce itself, and the kernel does not listen until that is done. Whoever asks in the same
     // breath is there before, and has the kernel look after the carrier at once (`linkwatch_sync_dev`, Linux 6.8).
     let index = Selector::Index(host.index);
@@ -119,20 +162,7 @@ pub(crate) fn bring_up(
     let answers = answers.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| refused(plan, error))?;
     let found = answers.last().and_then(|said| Link::first(said));
     let link = found.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    if !plan.up {
-        // Without a container end that is up there is no carrier to wait for.
-        return Ok(link);
-    }
-    let link = match link.operational {
-        true => link,
-        false => operational(LinkWatch::open, || present(node.link(index)?, &host.name), host.index)?
-            .ok_or_else(|| AttachError::NotOperational(host.name.clone()))?,
-    };
-    // Not told so, or a kernel that does not know that question.
-    if !peer_works {
-        wait_for_carrier(node, sandbox, plan, host)?;
-    }
-    Ok(link)
+    Ok((link, peer_works))
 }
 
 /// Waits until the container's end sends.

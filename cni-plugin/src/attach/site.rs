@@ -3,7 +3,9 @@
 use std::fs::File;
 
 use nix::fcntl::Flock;
-use shunt_agent_api::{AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, Reply, Request};
+use shunt_agent_api::{
+    AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, FarEnd, Reply, Request,
+};
 
 use super::{AttachError, Journal, Node, Sandbox};
 use crate::agent::Line;
@@ -48,18 +50,21 @@ impl<'a> Site<'a> {
         self.bridges = None;
     }
 
-    /// Has the agent take a port, and does meanwhile what need not wait for its answer; answers what came of both.
+    /// Has the agent take a port, and set its host's end up where `far_end` is said; does meanwhile what need not wait for its answer.
+    /// Answers what came of both.
     ///
     /// # Errors
     /// What the agent or `meanwhile` says, the agent's first.
     pub(crate) fn attach<T>(
         &mut self,
         port: BridgePort,
+        far_end: Option<FarEnd>,
         meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
     ) -> Result<(Reply, T), Error> {
-        let agent = self.line.agent()?;
+        // Nothing else is asked of it, unless something goes wrong.
+        let mut agent = self.line.hang_up()?;
         self.journal.push_attached(&port.key);
-        agent.send(Request::Attach { port, is_new: self.is_new })?;
+        agent.send_last(Request::Attach { port, is_new: self.is_new, set_up: far_end })?;
         let done = meanwhile(self.node, self.sandbox);
         let attached = agent.receive().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {

@@ -4,8 +4,8 @@ use shunt_agent_api::Reply;
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, make_veth, port_of, prepare,
-    put_into_service, wait_for_addresses,
+    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, far_end, introduce, make_veth,
+    port_of, prepare, put_into_service, wait_for_addresses,
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -96,10 +96,14 @@ impl Bridged<'_> {
 fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
     let Ends { bridge: found, host } = ends;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    // The agent works while both ends are configured. Nothing reaches the container or leaves it before all is done.
-    let (attached, is_complete) = site.attach(port_of(plan, &found.link, host), |node, sandbox| {
-        prepare(node, sandbox, plan, found, host, inner)
-    })?;
+    introduce(site.node, plan, host)?;
+    // One that was not born a port is made one first.
+    let far_end = host.master.and_then(|_| far_end(plan, host));
+    // The agent works while both ends are configured.
+    let (attached, is_complete) =
+        site.attach(port_of(plan, &found.link, host), far_end, |node, sandbox| {
+            prepare(node, sandbox, plan, found, host, inner)
+        })?;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;
     }
@@ -109,7 +113,7 @@ fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error>
         let asked = site.node.link(Selector::Index(bridge.index))?;
         bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
     }
-    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host)?;
+    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host, &attached)?;
     wait_for_addresses(site.sandbox, plan, inner)?;
     Ok(Served { bridge, host, attached })
 }

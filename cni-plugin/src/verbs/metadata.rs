@@ -9,7 +9,7 @@ use crate::config::Config;
 /// second.
 pub(super) fn of(config: &Config, mode: &str, limits: &Bandwidth, attached: &Reply) -> Map<String, Value> {
     let mut facts = Map::new();
-    let Reply::Attached(Attached { programs }) = attached else { return facts };
+    let Reply::Attached(Attached { programs, .. }) = attached else { return facts };
     if config.network.metadata {
         facts.insert("shunt.dev/mode".to_owned(), json!(mode));
         facts.insert("shunt.dev/programs".to_owned(), serde_json::to_value(programs).unwrap_or_default());

@@ -7,8 +7,8 @@ use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterfac
 use super::master::Master;
 use super::share;
 use crate::attach::{
-    AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, make_veth, silence,
-    wait_for_addresses,
+    AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, far_end, make_veth,
+    silence, wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -86,8 +86,9 @@ impl<P> Joined<P> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
         let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
         let port = port(plan, &self.trunk, self.joins, host, ips);
-        site.attach(port, |node, sandbox| configure(node, sandbox, plan, inner))?;
-        bring_up(site.node, site.sandbox, plan, host, Vec::new())?;
+        let (attached, ()) =
+            site.attach(port, far_end(plan, host), |node, sandbox| configure(node, sandbox, plan, inner))?;
+        bring_up(site.node, site.sandbox, plan, host, Vec::new(), &attached)?;
         wait_for_addresses(site.sandbox, plan, inner)?;
         let link = site.sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)

@@ -111,7 +111,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             }
             match books.refuse_attach {
                 Some(kind) => refusal(kind, "told to refuse"),
-                None => Reply::Attached(Attached { programs: Vec::new() }),
+                None => Reply::Attached(Attached { programs: Vec::new(), carriers: None }),
             }
         }
         Request::Detach { .. } if books.refuse_detach.is_some() => {
@@ -151,12 +151,12 @@ fn answer(books: &mut Books, request: Request) -> Reply {
         },
         Request::Update { port, .. } => {
             books.ports.insert(port.key.clone(), port);
-            Reply::Attached(Attached { programs: Vec::new() })
+            Reply::Attached(Attached { programs: Vec::new(), carriers: None })
         }
         Request::Map { key, mappings } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.mappings = mappings;
-                Reply::Attached(Attached { programs: Vec::new() })
+                Reply::Attached(Attached { programs: Vec::new(), carriers: None })
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
