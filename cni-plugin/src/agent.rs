@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shunt_agent_api::{Client, ClientError, socket_path, this_processor};
+use shunt_agent_api::{BridgePort, Client, ClientError, Request, socket_path, this_processor};
 
 use crate::config::Config;
 
@@ -25,12 +25,14 @@ pub(crate) struct Line {
     /// Where whoever opened it is at work.
     processor: Option<usize>,
     client: Option<Client>,
+    /// What the agent was told on this line of a port that will follow.
+    announced: Option<BridgePort>,
 }
 
 impl Line {
     /// Nobody is connected yet.
     pub(crate) fn open(config: &Config) -> Self {
-        Self { socket: socket(config), processor: this_processor(), client: None }
+        Self { socket: socket(config), processor: this_processor(), ..Self::default() }
     }
 
     /// Whether there is a socket at all: without one nothing need be begun.
@@ -53,15 +55,23 @@ impl Line {
         }
     }
 
-    /// The agent, for one last request; connects to it if that was not done yet. Whoever wants it once more is connected anew.
+    /// Tells the agent all of a port but its place, if it is connected. Where that fails, nothing is announced.
+    pub(crate) fn announce(&mut self, port: BridgePort) {
+        let sent = self.client.as_mut().map(|agent| agent.send(Request::Announce { port: port.clone() }));
+        self.announced = matches!(sent, Some(Ok(()))).then_some(port);
+    }
+
+    /// The agent, for one last request, and what was announced to it; connects to it if that was not done yet. Whoever wants it once more is
+    /// connected anew.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`].
-    pub(crate) fn hang_up(&mut self) -> Result<Client, ClientError> {
-        match self.client.take() {
-            Some(client) => Ok(client),
-            None => Client::connect_for(&self.socket, self.processor),
-        }
+    pub(crate) fn hang_up(&mut self) -> Result<(Client, Option<BridgePort>), ClientError> {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => Client::connect_for(&self.socket, self.processor)?,
+        };
+        Ok((client, self.announced.take()))
     }
 
     /// Connects anew: the agent keeps a connection on which nothing is said for a while only.
@@ -70,6 +80,7 @@ impl Line {
     /// [`ClientError::Unreachable`].
     pub(crate) fn redial(&mut self) -> Result<(), ClientError> {
         self.client = Some(Client::connect_for(&self.socket, self.processor)?);
+        self.announced = None;
         Ok(())
     }
 }

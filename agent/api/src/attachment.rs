@@ -27,7 +27,7 @@ impl fmt::Display for AttachmentKey {
 }
 
 /// A link in the agent's own network namespace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Interface {
     /// Its name.
     pub name: String,
@@ -78,6 +78,25 @@ pub struct BridgePort {
     /// The VLAN whose interface it is; none for a port of a bridge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<VlanInterface>,
+}
+
+/// What of a port is known only once its host's end is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// See [`BridgePort::bridge`].
+    pub bridge: Interface,
+    /// See [`BridgePort::host`].
+    pub host: Interface,
+    /// See [`BridgePort::mtu`].
+    pub mtu: u32,
+}
+
+impl BridgePort {
+    /// The same at another place.
+    #[must_use]
+    pub fn at(self, Place { bridge, host, mtu }: Place) -> Self {
+        Self { bridge, host, mtu, ..self }
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

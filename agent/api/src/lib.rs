@@ -22,7 +22,7 @@ mod service;
 mod vlan;
 
 pub use address::{processor_of, this_processor};
-pub use attachment::{AttachmentKey, BridgePort, Interface};
+pub use attachment::{AttachmentKey, BridgePort, Interface, Place};
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};

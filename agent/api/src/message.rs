@@ -10,10 +10,10 @@ use crate::frame::{self, FrameError};
 use crate::report::{
     AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
 };
-use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
+use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, Place, PortMapping};
 
 /// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A message with the version of the protocol that it is written in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +83,23 @@ pub enum Request {
         is_new: bool,
         /// Set the host's end up as well, once its programs are there. This is its other end, and has to be known for the answer to say
         /// whether packets get from one to the other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set_up: Option<FarEnd>,
+    },
+    /// The greater part of an attach, for the agent to have read it and be ready when the host's end is made; its place is left out. There is no
+    /// reply to it: [`Request::AttachAnnounced`] follows on this connection, soon.
+    Announce {
+        /// The port.
+        port: BridgePort,
+    },
+    /// [`Request::Attach`] of the port that was announced last on this connection.
+    AttachAnnounced {
+        /// Where it is.
+        place: Place,
+        /// See there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_new: bool,
+        /// See there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_up: Option<FarEnd>,
     },
@@ -176,6 +193,8 @@ impl Request {
     pub const fn is_read_only(&self) -> bool {
         match self {
             Self::Attach { .. }
+            | Self::Announce { .. }
+            | Self::AttachAnnounced { .. }
             | Self::Detach { .. }
             | Self::Update { .. }
             | Self::Collect { .. }

@@ -192,9 +192,7 @@ impl Agent {
         // For both at once, and until the answer was given.
         self.kernel.hasten();
         self.build_trunk(&attachment)?;
-        for hook in attachment.hooks() {
-            self.kernel.attach(&hook)?;
-        }
+        self.kernel.attach_all(&attachment.hooks())?;
         if !port.mappings.is_empty() {
             self.kernel.write_mappings(&attachment)?;
             self.watch_wires();

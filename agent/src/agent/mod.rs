@@ -215,11 +215,22 @@ impl Agent {
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),
             Request::Explain { from, packet } => self.explain(&from, &packet).map(Reply::Explained),
             Request::Audit => self.audit_all().map(Reply::Audited),
+            // The connection makes one request of the two.
+            Request::Announce { .. } | Request::AttachAnnounced { .. } => Err(Refusal::Malformed {
+                field: "verb",
+                value: "attach-announced".to_owned(),
+                reason: "it is half a request",
+            }),
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };
         self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
+    }
+
+    /// Makes ready for an attach that will follow in a moment.
+    pub fn expect(&mut self) {
+        self.kernel.hasten();
     }
 
     /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back, says what was done,

@@ -10,7 +10,7 @@ use aya::programs::tc::{SchedClassifierLink, SchedClassifierLinkId, TcAttachOpti
 use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use nix::libc;
 
-use super::hook::Hook;
+use super::hook::{Hook, Program};
 use super::pins::Pins;
 use crate::seams::{self, Seam};
 
@@ -73,14 +73,20 @@ fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
     Ok(())
 }
 
-/// Attaches the program behind what others have attached there, but in front of what is ours and runs behind it, and pins the
-/// link.
+/// Attaches the program behind what others have attached there, but in front of what is ours and runs behind it (`has_behind`: of which
+/// programs there may be a link), and pins the link.
 ///
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
-pub fn attach(program: &mut SchedClassifier, hook: &Hook, pins: &Pins) -> Result<(), TcxError> {
+pub fn attach(
+    program: &mut SchedClassifier,
+    hook: &Hook,
+    pins: &Pins,
+    has_behind: impl Fn(Program) -> bool,
+) -> Result<(), TcxError> {
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
-    let behind = hook.program.behind().iter().map(|next| pins.link(*next, hook.ifindex));
+    let behind = hook.program.behind().iter().filter(|next| has_behind(**next));
+    let behind = behind.map(|next| pins.link(*next, hook.ifindex));
     let next = behind.filter(|pin| pin.exists()).map(|pin| link(&pin)).next().transpose()?;
     let before = next.as_ref().map(LinkOrder::before_link).transpose()?;
     let has_next = before.is_some();

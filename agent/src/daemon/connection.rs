@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use shunt_agent_api::frame::{self, FrameError, MAX_REQUEST};
-use shunt_agent_api::{AgentError, Envelope, EnvelopeError, ErrorKind, Reply, Request, VERSION};
+use shunt_agent_api::{AgentError, BridgePort, Envelope, EnvelopeError, ErrorKind, Reply, Request, VERSION};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
@@ -50,6 +50,7 @@ pub(super) async fn serve(
         guest: Some(guest),
         has_readers,
         buffer: BytesMut::with_capacity(BUFFER),
+        announced: None,
     };
     let served = match place {
         Some(_) => client.converse(&core, stopping).await,
@@ -79,6 +80,8 @@ struct Client {
     /// Whether the socket is a group's, too: by the file's mode only its members get this far.
     has_readers: bool,
     buffer: BytesMut,
+    /// The greater part of a request of which the rest will follow.
+    announced: Option<BridgePort>,
 }
 
 impl Client {
@@ -118,8 +121,15 @@ impl Client {
                         drop(self.guest.take());
                         return subscription::serve(self.stream(), events, stopping).await;
                     }
+                    Ok((Request::Announce { port }, _)) => {
+                        self.announced = Some(port);
+                        core.expect();
+                    }
                     Ok((request, is_last)) => {
-                        core.serve(request, outbox.owe()).await;
+                        match self.whole(request) {
+                            Ok(request) => core.serve(request, outbox.owe()).await,
+                            Err(error) => self.say(&Reply::Error(error)).await?,
+                        }
                         if is_last {
                             return self.finish().await;
                         }
@@ -135,6 +145,16 @@ impl Client {
         }
     }
 
+    /// A request with what was announced of it.
+    fn whole(&mut self, request: Request) -> Result<Request, AgentError> {
+        let Request::AttachAnnounced { place, is_new, set_up } = request else { return Ok(request) };
+        let port = self.announced.take().ok_or_else(|| AgentError {
+            kind: ErrorKind::Malformed,
+            message: "nothing was announced on this connection".to_owned(),
+        })?;
+        Ok(Request::Attach { port: port.at(place), is_new, set_up })
+    }
+
     fn stream(&self) -> &Stream {
         self.outbox.stream()
     }
@@ -147,7 +167,8 @@ impl Client {
 
     /// The next message's bytes; none when the client has left.
     async fn hear(&mut self) -> Result<Option<Bytes>, ConnectionError> {
-        if self.buffer.is_empty() && timeout(IDLE, self.receive()).await?? == 0 {
+        let silence = if self.announced.is_some() { TRANSFER } else { IDLE };
+        if self.buffer.is_empty() && timeout(silence, self.receive()).await?? == 0 {
             return Ok(None);
         }
         timeout(TRANSFER, async {

@@ -31,6 +31,7 @@ pub enum CoreError {
 enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
     Serve(Box<Request>, Debt),
+    Expect,
     Follow(Vec<LinkEvent>),
     Tick,
     Settle,
@@ -106,6 +107,11 @@ impl Core {
         let _ended = self.jobs.send(Job::Remark(remark)).await;
     }
 
+    /// Lets the agent make ready for an attach that will follow, unless it has too much to do.
+    pub(super) fn expect(&self) {
+        let _busy = self.jobs.try_send(Job::Expect);
+    }
+
     /// Lets the agent look after what it has, unless it has too much to do.
     pub fn tick(&self) {
         let _busy = self.jobs.try_send(Job::Tick);
@@ -128,6 +134,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.blocking_recv() {
         match job {
             Job::Follow(events) => agent.follow(&events),
+            Job::Expect => agent.expect(),
             Job::Tick => agent.tick(),
             Job::Settle => agent.settle(),
             #[cfg(feature = "kubernetes")]

@@ -141,9 +141,21 @@ impl Kernel {
     /// The kernel refuses; then nothing new stays attached.
     pub fn attach(&mut self, hook: &Hook) -> Result<(), KernelError> {
         match self.way {
-            Way::Tcx => self.attach_link(hook),
+            Way::Tcx => self.attach_link(hook, |_| true),
             Way::Clsact => self.attach_filter(hook),
         }
+    }
+
+    /// Attaches all programs of an interface that has none of ours.
+    ///
+    /// # Errors
+    /// The kernel refuses one; then those before it stay attached.
+    pub fn attach_all(&mut self, hooks: &[Hook]) -> Result<(), KernelError> {
+        hooks.iter().try_for_each(|hook| match self.way {
+            // Whatever is pinned besides is not of this interface.
+            Way::Tcx => self.attach_link(hook, |next| hooks.iter().any(|other| other.program == next)),
+            Way::Clsact => self.attach_filter(hook),
+        })
     }
 
     /// Puts this agent's program in the place of the one that an earlier agent left attached, in either way, and
@@ -155,7 +167,9 @@ impl Kernel {
         let (is_link, is_filter) = (self.adopt_link(hook)?, self.adopt_filter(hook)?);
         match (self.way, is_link, is_filter) {
             (_, false, false) => return Ok(false),
-            (Way::Tcx, false, true) => self.attach_link(hook).and_then(|()| self.detach_filter(hook))?,
+            (Way::Tcx, false, true) => {
+                self.attach_link(hook, |_| true).and_then(|()| self.detach_filter(hook))?
+            }
             (Way::Tcx, true, true) => self.detach_filter(hook)?,
             (Way::Clsact, true, false) => self.attach_filter(hook).and_then(|()| self.detach_link(hook))?,
             (Way::Clsact, true, true) => self.detach_link(hook)?,
@@ -233,13 +247,13 @@ impl Kernel {
         self.pins.links().map_err(|source| KernelError::Pins { path: self.pins.root().to_path_buf(), source })
     }
 
-    fn attach_link(&mut self, hook: &Hook) -> Result<(), KernelError> {
+    fn attach_link(&mut self, hook: &Hook, has_behind: impl Fn(Program) -> bool) -> Result<(), KernelError> {
         let pin = self.pins.link(hook.program, hook.ifindex);
         let program = self.programs.get(hook.set, hook.program)?;
         let _expedited = self.grace_periods.expedite();
         let begun = Instant::now();
         loop {
-            match tcx::attach(program, hook, &self.pins) {
+            match tcx::attach(program, hook, &self.pins, &has_behind) {
                 // A link that could not be removed, or one that was here before us, under an ifindex that is used again. The kernel lets
                 // go of an unpinned link a grace period later, and takes no program twice meanwhile.
                 Err(error) if error.means_still_there() && begun.elapsed() < LINGERING => {

@@ -57,16 +57,16 @@ fn another_version_and_what_is_no_request_are_told_apart_and_the_connection_goes
     let mut stream = connect(&rig);
     let cases: [(&[u8], ErrorKind); 5] = [
         (br#"{"version":99,"body":{"verb":"something-new"}}"#, ErrorKind::Version),
-        (br#"{"version":1,"body":{"verb":"something-new"}}"#, ErrorKind::Malformed),
-        (br#"{"version":1,"body":{"verb":"attach"}}"#, ErrorKind::Malformed),
-        (br#"{"version":1,"#, ErrorKind::Malformed),
+        (br#"{"version":2,"body":{"verb":"something-new"}}"#, ErrorKind::Malformed),
+        (br#"{"version":2,"body":{"verb":"attach"}}"#, ErrorKind::Malformed),
+        (br#"{"version":2,"#, ErrorKind::Malformed),
         (b"", ErrorKind::Malformed),
     ];
     for (body, expected) in cases {
         stream.write_all(&framed(body)).unwrap();
         assert_eq!(kind(hear(&mut stream)), expected, "{}", String::from_utf8_lossy(body));
     }
-    stream.write_all(&framed(br#"{"version":1,"body":{"verb":"status"}}"#)).unwrap();
+    stream.write_all(&framed(br#"{"version":2,"body":{"verb":"status"}}"#)).unwrap();
     assert!(matches!(hear(&mut stream), Reply::Status(_)));
 }
 

@@ -26,7 +26,10 @@ pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
 pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions, vlan_gateway};
-pub(crate) use port::{bring_up, far_end, introduce, port_of, prepare, put_into_service, wait_for_addresses};
+pub(crate) use port::{
+    Introduction, bring_up, far_end, interface, place_of, port_of, prepare, put_into_service,
+    wait_for_addresses,
+};
 pub(crate) use procedure::{Joint, carry_out};
 pub(crate) use site::Site;
 pub(crate) use veth::{make_veth, silence};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
-use shunt_agent_api::{Attached, BridgePort, Carriers, FarEnd, Interface, Reply};
+use shunt_agent_api::{Attached, BridgePort, Carriers, FarEnd, Interface, Place, Reply};
 
 use super::bridge::{Found, is_complete};
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, settle, silence};
@@ -19,15 +19,16 @@ const HEARING: Duration = Duration::from_millis(50);
 /// How long an address may be tentative; the reference plugin waits as long.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The port as the agent is told of it.
-pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
+/// The port as the agent is told of it, but for its place.
+pub(crate) fn port_of(plan: &Plan) -> BridgePort {
+    let Place { bridge, host, mtu } = Place::default();
     BridgePort {
         key: plan.key.clone(),
-        bridge: Interface { name: bridge.name.clone(), index: bridge.index },
-        host: Interface { name: host.name.clone(), index: host.index },
+        bridge,
+        host,
         mac: plan.mac.to_string(),
         ips: plan.result.ips.iter().map(|ip| ip.address.address()).collect(),
-        mtu: host.mtu,
+        mtu,
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
         masquerade: plan.masquerade.clone(),
@@ -40,12 +41,36 @@ pub(crate) fn port_of(plan: &Plan, bridge: &Link, host: &Link) -> BridgePort {
     }
 }
 
-/// Tells a bridge of which the host's end was born a port about it, so that whoever sets it up, sets up one that is restricted as it should be.
-pub(crate) fn introduce(node: &mut Node, plan: &Plan, host: &Link) -> Result<(), Error> {
-    if host.master.is_some() {
-        node.netlink.ask_all(settle(host.index, settings(plan), Some(plan.mac)))?;
+/// The place of a port: what it is joined to, and its host's end.
+pub(crate) fn place_of(bridge: Interface, host: &Link) -> Place {
+    Place { bridge, host: interface(host), mtu: host.mtu }
+}
+
+/// A link as the agent is told of it.
+pub(crate) fn interface(link: &Link) -> Interface {
+    Interface { name: link.name.clone(), index: link.index }
+}
+
+/// What a bridge is told of which the host's end was born a port.
+#[derive(Debug)]
+pub(crate) struct Introduction(Vec<Request>);
+
+impl Introduction {
+    /// Of a port whose restrictions the bridge has to keep as well, the bridge hears before anybody sets it up; of others there is time.
+    pub(crate) fn begin(node: &mut Node, plan: &Plan, host: &Link) -> Result<Self, Error> {
+        let Some(_) = host.master else { return Ok(Self(Vec::new())) };
+        let introduction = Self(settle(host.index, settings(plan), Some(plan.mac)));
+        match settings(plan) == PortSettings::default() {
+            true => Ok(introduction),
+            false => introduction.finish(node).map(|()| Self(Vec::new())),
+        }
     }
-    Ok(())
+
+    /// Tells it what it was not told yet.
+    fn finish(self, node: &mut Node) -> Result<(), Error> {
+        node.netlink.ask_all(self.0)?;
+        Ok(())
+    }
 }
 
 /// The container's end, for the agent to set the host's up; none where the kernel has not said where that is, or the container's stays down.
@@ -53,7 +78,8 @@ pub(crate) fn far_end(plan: &Plan, host: &Link) -> Option<FarEnd> {
     plan.up.then_some(FarEnd { index: host.peer?, namespace: host.peer_namespace? })
 }
 
-/// Does what need not wait for the agent's answer: configures the container's end. Answers whether the bridge has all that it needs.
+/// Does what need not wait for the agent's answer: finishes the introduction, and configures the container's end. Answers whether the bridge
+/// has all that it needs.
 ///
 /// What keeps IPv6 off comes after a request: whoever writes a setting does not wait for the lock of all network configuration, but tries
 /// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits. The agent sets the host's end up when it is done, as a rule much
@@ -63,9 +89,10 @@ pub(crate) fn prepare(
     sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Found,
-    host: &Link,
+    (host, introduction): (&Link, Introduction),
     inner: u32,
 ) -> Result<bool, Error> {
+    introduction.finish(node)?;
     silence(host);
     configure(node, sandbox, plan, inner)?;
     Ok(bridge.serves && is_complete(node, bridge, &plan.bridge))

@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use shunt_agent_api::BridgePort;
 use shunt_beside::beside;
 
 use super::{Plan, Site, Step};
@@ -25,6 +26,9 @@ pub(crate) trait Joint: Sync {
 
     /// What will be done, with the addresses that the IPAM gave: none on a layer 2 network.
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error>;
+
+    /// What the agent is told of it, but for its place.
+    fn port(&self, plan: &Plan) -> BridgePort;
 
     /// Joins it for good.
     fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site<'_>) -> Result<AddResult, Error>;
@@ -63,7 +67,8 @@ fn one_by_one<J: Joint>(
     joint.join(&plan, &ends, site)
 }
 
-/// While the kernel makes the interface, the agent is called, and the IPAM in this process looks for an address, in its files. Where an agent
+/// While the kernel makes the interface, the agent is called, and told what it will have to do as soon as the IPAM in this process has found an
+/// address, in its files. Where an agent
 /// has ended and left its socket, the interface was made for nothing, and goes again.
 fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
     site.line.expect_agent()?;
@@ -71,7 +76,11 @@ fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Re
     let lease = || -> Result<_, Error> {
         line.agent()?;
         let addresses = ipam.add()?;
-        Ok(joint.plan(Some(addresses)))
+        let plan = joint.plan(Some(addresses));
+        if let Ok(plan) = &plan {
+            line.announce(joint.port(plan));
+        }
+        Ok(plan)
     };
     let (leased, made) = beside(lease, || joint.make(site));
     site.line = line;

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use nix::fcntl::Flock;
 use shunt_agent_api::{
-    AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, FarEnd, Reply, Request,
+    AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, FarEnd, Place, Reply, Request,
 };
 
 use super::{AttachError, Journal, Node, Sandbox};
@@ -50,21 +50,26 @@ impl<'a> Site<'a> {
         self.bridges = None;
     }
 
-    /// Has the agent take a port, and set its host's end up where `far_end` is said; does meanwhile what need not wait for its answer.
-    /// Answers what came of both.
+    /// Has the agent take a port at its place, and set its host's end up where `far_end` is said; does meanwhile what need not wait for its
+    /// answer. Answers what came of both.
     ///
     /// # Errors
     /// What the agent or `meanwhile` says, the agent's first.
     pub(crate) fn attach<T>(
         &mut self,
         port: BridgePort,
+        place: Place,
         far_end: Option<FarEnd>,
         meanwhile: impl FnOnce(&mut Node, &mut Sandbox) -> Result<T, Error>,
     ) -> Result<(Reply, T), Error> {
         // Nothing else is asked of it, unless something goes wrong.
-        let mut agent = self.line.hang_up()?;
+        let (mut agent, announced) = self.line.hang_up()?;
         self.journal.push_attached(&port.key);
-        agent.send_last(Request::Attach { port, is_new: self.is_new, set_up: far_end })?;
+        let (is_new, set_up) = (self.is_new, far_end);
+        agent.send_last(match announced.is_some_and(|announced| announced == port) {
+            true => Request::AttachAnnounced { place, is_new, set_up },
+            false => Request::Attach { port: port.at(place), is_new, set_up },
+        })?;
         let done = meanwhile(self.node, self.sandbox);
         let attached = agent.receive().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {

@@ -1,11 +1,11 @@
 //! A veth pair from the container to a port of the bridge, handed to the agent before it carries a packet.
 
-use shunt_agent_api::Reply;
+use shunt_agent_api::{BridgePort, Reply};
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Joint, Node, Plan, Site, complete, ensure_bridge, far_end, introduce, make_veth,
-    port_of, prepare, put_into_service, wait_for_addresses,
+    AttachError, Found, Introduction, Joint, Node, Plan, Site, complete, ensure_bridge, far_end, interface,
+    make_veth, place_of, port_of, prepare, put_into_service, wait_for_addresses,
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -65,6 +65,10 @@ impl Joint for Bridged<'_> {
         Ok(plan)
     }
 
+    fn port(&self, plan: &Plan) -> BridgePort {
+        port_of(plan)
+    }
+
     fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<AddResult, Error> {
         site.hold_bridges()?;
         if !ends.bridge.serves {
@@ -96,13 +100,13 @@ impl Bridged<'_> {
 fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
     let Ends { bridge: found, host } = ends;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    introduce(site.node, plan, host)?;
+    let introduction = Introduction::begin(site.node, plan, host)?;
     // One that was not born a port is made one first.
     let far_end = host.master.and_then(|_| far_end(plan, host));
     // The agent works while both ends are configured.
     let (attached, is_complete) =
-        site.attach(port_of(plan, &found.link, host), far_end, |node, sandbox| {
-            prepare(node, sandbox, plan, found, host, inner)
+        site.attach(port_of(plan), place_of(interface(&found.link), host), far_end, |node, sandbox| {
+            prepare(node, sandbox, plan, found, (host, introduction), inner)
         })?;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;

@@ -1,14 +1,12 @@
 //! A veth whose host end the agent joins to the master: it puts the VLAN's tag on and takes it off.
 
-use std::net::IpAddr;
-
-use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterface};
+use shunt_agent_api::{BridgePort, Interface, Place, Restrictions, Service, VlanInterface};
 
 use super::master::Master;
 use super::share;
 use crate::attach::{
     AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, far_end, make_veth,
-    silence, wait_for_addresses,
+    place_of, silence, wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -74,6 +72,10 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
         (self.plan)(addresses)
     }
 
+    fn port(&self, plan: &Plan) -> BridgePort {
+        port(plan, self.joins)
+    }
+
     fn join(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<AddResult, Error> {
         let inner = self.serve(plan, host, site)?;
         Ok(share::result(plan, &inner, self.previous.clone()))
@@ -84,10 +86,11 @@ impl<P> Joined<P> {
     /// Has the agent take the interface, and sets it up; answers the container's end.
     fn serve(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        let ips = plan.result.ips.iter().map(|ip| ip.address.address()).collect();
-        let port = port(plan, &self.trunk, self.joins, host, ips);
+        let place = place_of(self.trunk.clone(), host);
         let (attached, ()) =
-            site.attach(port, far_end(plan, host), |node, sandbox| configure(node, sandbox, plan, inner))?;
+            site.attach(port(plan, self.joins), place, far_end(plan, host), |node, sandbox| {
+                configure(node, sandbox, plan, inner)
+            })?;
         bring_up(site.node, site.sandbox, plan, host, Vec::new(), &attached)?;
         wait_for_addresses(site.sandbox, plan, inner)?;
         let link = site.sandbox.link(Selector::Index(inner))?;
@@ -95,21 +98,16 @@ impl<P> Joined<P> {
     }
 }
 
-/// The interface as the agent is told of it.
-pub(super) fn port(
-    plan: &Plan,
-    trunk: &Interface,
-    joins: VlanInterface,
-    host: &Link,
-    ips: Vec<IpAddr>,
-) -> BridgePort {
+/// The interface as the agent is told of it, but for its place.
+pub(super) fn port(plan: &Plan, joins: VlanInterface) -> BridgePort {
+    let Place { bridge, host, mtu } = Place::default();
     BridgePort {
         key: plan.key.clone(),
-        bridge: trunk.clone(),
-        host: Interface { name: host.name.clone(), index: host.index },
+        bridge,
+        host,
         mac: plan.mac.to_string(),
-        ips,
-        mtu: host.mtu,
+        ips: plan.result.ips.iter().map(|ip| ip.address.address()).collect(),
+        mtu,
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
         masquerade: Vec::new(),

@@ -10,8 +10,8 @@ use std::thread;
 use bytes::BytesMut;
 use serde_json::Value;
 use shunt_agent_api::{
-    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Collected, Detached,
-    Envelope, ErrorKind, Reply, Request, frame,
+    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Carriers, Collected,
+    Detached, Envelope, ErrorKind, Reply, Request, frame,
 };
 use shunt_lab::{Namespace, uninterrupted};
 
@@ -78,7 +78,7 @@ impl Drop for Bookkeeper {
 }
 
 fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
-    let mut buffer = BytesMut::new();
+    let (mut buffer, mut announced) = (BytesMut::new(), None);
     loop {
         let body = loop {
             if let Some(body) = frame::split(&mut buffer, frame::MAX_REQUEST).unwrap() {
@@ -92,26 +92,47 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
         };
         let envelope: Envelope<Value> = frame::decode(&body).unwrap();
         let verb = envelope.body["verb"].as_str().unwrap().to_owned();
-        let request: Request = serde_json::from_value(envelope.body).unwrap();
+        let request = match serde_json::from_value(envelope.body).unwrap() {
+            Request::Announce { port } => {
+                announced = Some(port);
+                continue;
+            }
+            Request::AttachAnnounced { place, is_new, set_up } => {
+                let port: BridgePort = announced.take().unwrap();
+                Request::Attach { port: port.at(place), is_new, set_up }
+            }
+            request => request,
+        };
         let reply = {
             let mut books = books.lock().unwrap();
             books.verbs.push(verb);
             answer(&mut books, request)
         };
         stream.write_all(&frame::encode(&Envelope::new(reply)).unwrap())?;
+        if envelope.is_last {
+            return Ok(());
+        }
     }
 }
 
 fn answer(books: &mut Books, request: Request) -> Reply {
     let refusal = |kind, message: &str| Reply::Error(AgentError { kind, message: message.to_owned() });
     match request {
-        Request::Attach { port, .. } => {
+        Request::Attach { port, set_up, .. } => {
+            let host = port.host.name.clone();
             if books.refuse_attach != Some(ErrorKind::Exists) {
                 books.ports.insert(port.key.clone(), port);
             }
             match books.refuse_attach {
                 Some(kind) => refusal(kind, "told to refuse"),
-                None => Reply::Attached(Attached { programs: Vec::new(), carriers: None }),
+                None => {
+                    // Their carriers come later.
+                    let carriers = set_up.map(|_| {
+                        shunt_lab::run("ip", &["link", "set", &host, "up"]).unwrap();
+                        Carriers::default()
+                    });
+                    Reply::Attached(Attached { programs: Vec::new(), carriers })
+                }
             }
         }
         Request::Detach { .. } if books.refuse_detach.is_some() => {
