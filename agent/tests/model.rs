@@ -68,7 +68,7 @@ fn whichever_call_of_a_change_an_agent_dies_over_the_next_one_leaves_nothing_und
     ];
     within(|world| {
         for (before, change) in &changes {
-            let calls = calls_of(world, before, change)?;
+            let calls = calls_of(world, before, change, Fault::Death)?;
             println!("{change:?} has {calls} calls");
             assert!(calls > 5, "{change:?} {calls}");
         }
@@ -77,19 +77,32 @@ fn whichever_call_of_a_change_an_agent_dies_over_the_next_one_leaves_nothing_und
     .unwrap();
 }
 
-/// How many calls there are to die over in a change, after each of which everything was as it should be.
-fn calls_of(world: &mut World, before: &[Verb], change: &Verb) -> Result<u32, String> {
+/// Of what the kernel refuses in the middle of an ADD nothing is left, and the plugin hears of it: the host's end being set up, too.
+#[test]
+fn whichever_call_of_an_add_is_refused_nothing_of_it_is_left() {
+    within(|world| {
+        for key in [0, RICH] {
+            let calls = calls_of(world, &[], &Verb::Add(key), Fault::Refused(Errno::EIO))?;
+            assert!(calls > 5, "{key} {calls}");
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// How many calls there are in a change to meet a fault at, after each of which everything was as it should be.
+fn calls_of(world: &mut World, before: &[Verb], change: &Verb, fault: Fault) -> Result<u32, String> {
     for after in 0..MOST {
         for verb in before {
             world.take(&Step::undisturbed(verb.clone()))?;
         }
-        let deaths = world.deaths;
-        let fault = Some(Plan { seam: None, after, fault: Fault::Death });
-        let when = |error| format!("{change:?}, dead after {after}: {error}");
-        world.take(&Step { verb: change.clone(), fault }).map_err(when)?;
+        let faults = world.faults;
+        let plan = Some(Plan { seam: None, after, fault });
+        let when = |error| format!("{change:?}, {fault:?} after {after}: {error}");
+        world.take(&Step { verb: change.clone(), fault: plan }).map_err(when)?;
         world.settle_started().map_err(when)?;
         world.clear().map_err(when)?;
-        if world.deaths == deaths {
+        if world.faults == faults {
             return Ok(after);
         }
     }

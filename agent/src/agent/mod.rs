@@ -228,7 +228,7 @@ impl Agent {
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
     }
 
-    /// Makes ready for an attach that will follow in a moment.
+    /// Makes ready for an attach that will follow in a moment. If none does, [`Agent::tick`] ends that.
     pub fn expect(&mut self) {
         self.kernel.hasten();
     }

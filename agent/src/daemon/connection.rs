@@ -167,8 +167,7 @@ impl Client {
 
     /// The next message's bytes; none when the client has left.
     async fn hear(&mut self) -> Result<Option<Bytes>, ConnectionError> {
-        let silence = if self.announced.is_some() { TRANSFER } else { IDLE };
-        if self.buffer.is_empty() && timeout(silence, self.receive()).await?? == 0 {
+        if self.buffer.is_empty() && timeout(IDLE, self.receive()).await?? == 0 {
             return Ok(None);
         }
         timeout(TRANSFER, async {

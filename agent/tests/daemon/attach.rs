@@ -1,7 +1,7 @@
 //! Attach, Detach, Check and Collect.
 
 use aya::programs::links::{FdLink, PinnedLink};
-use shunt_agent_api::{AttachmentKey, BridgePort, ErrorKind, ProgramMode, Reply, Request};
+use shunt_agent_api::{AttachmentKey, BridgePort, Carriers, ErrorKind, FarEnd, ProgramMode, Reply, Request};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};
@@ -23,6 +23,14 @@ fn what_is_attached_is_there_and_what_is_detached_is_gone() {
     }
 }
 
+/// Whether who asks for a link has the kernel look after its carrier (`linkwatch_sync_dev`, Linux 6.8).
+fn looks_at_once() -> bool {
+    let name = nix::sys::utsname::uname().unwrap();
+    let mut numbers =
+        name.release().to_str().unwrap().split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(8))
+}
+
 /// An agent that was killed leaves pins, and the kernel gives an interface's number away again.
 #[test]
 fn a_pin_of_another_link_makes_room_for_the_new_one() {
@@ -40,6 +48,34 @@ fn a_pin_of_another_link_makes_room_for_the_new_one() {
     rig.detach(&second);
     assert!(!pin(&second).exists());
     rig.check(&first).unwrap();
+}
+
+#[test]
+fn a_host_end_is_set_up_where_that_is_asked_for_and_the_answer_says_what_came_of_it() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    let far_end = rig.far_end(&port);
+    rig.ip(&["link", "set", &port.host.name, "down"]);
+    let ask = |rig: &Rig, is_new, set_up| match rig
+        .ask(Request::Attach { port: port.clone(), is_new, set_up })
+        .unwrap()
+    {
+        Reply::Attached(attached) => attached.carriers,
+        other => panic!("{other:?}"),
+    };
+    let is_up = |rig: &Rig| rig.ip(&["link", "show", "up", "dev", &port.host.name]).contains(&port.host.name);
+    assert_eq!(ask(&rig, true, None), None);
+    assert!(!is_up(&rig), "nobody has asked");
+    // Once more for the same port, as by one who has not heard the answer.
+    let carriers = ask(&rig, false, Some(far_end)).unwrap();
+    assert!(is_up(&rig));
+    // Older kernels look after them a moment later.
+    assert!(carriers == Carriers { host: true, container: true } || !looks_at_once(), "{carriers:?}");
+    rig.detach(&port);
+    rig.ip(&["link", "set", &port.host.name, "down"]);
+    let elsewhere = FarEnd { namespace: far_end.namespace + 1000, ..far_end };
+    let carriers = ask(&rig, true, Some(elsewhere)).unwrap();
+    assert!(is_up(&rig) && !carriers.container, "nothing is known of an end that is nowhere: {carriers:?}");
 }
 
 #[test]

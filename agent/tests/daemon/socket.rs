@@ -5,7 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply, frame};
+use shunt_agent_api::{
+    AgentError, AttachmentKey, BridgePort, Client, ClientError, Envelope, ErrorKind, Place, Reply, Request,
+    frame,
+};
 use shunt_lab::uninterrupted;
 
 use crate::rig::Rig;
@@ -100,4 +103,47 @@ fn two_hundred_clients_are_served_at_a_time() {
             });
         }
     });
+}
+
+#[test]
+fn what_was_announced_is_attached_where_its_place_is_said_and_once() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    let place = Place { bridge: port.bridge.clone(), host: port.host.clone(), mtu: port.mtu };
+    let mut client = Client::connect(&rig.socket()).unwrap();
+    let rest = Request::AttachAnnounced { place, is_new: false, set_up: None };
+    let refused = |client: &mut Client| {
+        matches!(
+            client.ask(rest.clone()),
+            Err(ClientError::Refused(AgentError { kind: ErrorKind::Malformed, .. })),
+        )
+    };
+    assert!(refused(&mut client), "nothing was announced");
+    let unplaced = port.clone().at(Place::default());
+    client.send(Request::Announce { port: unplaced }).unwrap();
+    assert!(matches!(client.ask(rest.clone()), Ok(Reply::Attached(_))));
+    rig.check(&port).unwrap();
+    assert!(refused(&mut client), "it is attached");
+    // The other half alone is nothing, and what is announced last counts.
+    client.send(Request::Announce { port: port.clone() }).unwrap();
+    let other = AttachmentKey { container: "another".to_owned(), ..port.key.clone() };
+    client.send(Request::Announce { port: BridgePort { key: other, ..port.clone() } }).unwrap();
+    assert!(matches!(client.ask(Request::Status), Ok(Reply::Status(status)) if status.attachments == 1));
+    let taken = client.ask(rest.clone());
+    assert!(
+        matches!(taken, Err(ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. }))),
+        "{taken:?}"
+    );
+}
+
+#[test]
+fn behind_the_reply_to_a_last_request_the_agent_ends_the_connection() {
+    let rig = Rig::start("auto");
+    let mut client = Client::connect(&rig.socket()).unwrap();
+    for _ in 0..3 {
+        assert!(matches!(client.ask(Request::Status), Ok(Reply::Status(_))));
+    }
+    client.send_last(Request::Status).unwrap();
+    assert!(matches!(client.receive(), Ok(Reply::Status(_))));
+    assert!(matches!(client.receive(), Err(ClientError::Silent { .. })), "there is nothing more");
 }

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
 use dataplane::abi::{Port, PortKey};
+use nix::net::if_::InterfaceFlags;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::netlink::monitor::LinkEvent;
 use shunt_agent::seams::{self, Fault};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
+    AttachmentKey, Bandwidth, BridgePort, FarEnd, Interface, PortMapping, Protocol, Rate, Reply, Request,
     Restrictions, Service,
 };
 use shunt_lab::{Lab, run};
@@ -78,7 +79,11 @@ impl World {
         }
         let mut outcome = Ok(());
         match &step.verb {
-            Verb::Add(_) => outcome = agent.attach(port.clone().ok_or("no port")?).map(drop),
+            Verb::Add(key) => {
+                let far_end = leaves_down(*key).then(|| far_end(*key));
+                outcome = agent.attach_as(port.clone().ok_or("no port")?, false, far_end).map(drop);
+                assert!(outcome.is_err() || is_up(*key), "{step:?}");
+            }
             Verb::Delete(key) => {
                 agent.detach(&name(*key), is_there(*key).then(|| interface(&host(*key))));
             }
@@ -275,6 +280,25 @@ fn host(key: u8) -> String {
     format!("veth{key}")
 }
 
+/// Whether the agent is to set the host's end up; the others' are up when it hears of them.
+fn leaves_down(key: u8) -> bool {
+    key == 0 || key == RICH
+}
+
+/// The other end of the container's pair. It is in the same namespace, which has no number there: the kernel tells nothing of it.
+fn far_end(key: u8) -> FarEnd {
+    FarEnd { index: nix::net::if_::if_nametoindex(peer(key).as_str()).unwrap(), namespace: 0 }
+}
+
+fn peer(key: u8) -> String {
+    format!("peer{key}")
+}
+
+fn is_up(key: u8) -> bool {
+    let mut links = nix::ifaddrs::getifaddrs().unwrap().filter(|link| link.interface_name == host(key));
+    links.any(|link| link.flags.contains(InterfaceFlags::IFF_UP))
+}
+
 fn is_there(key: u8) -> bool {
     nix::net::if_::if_nametoindex(host(key).as_str()).is_ok()
 }
@@ -304,9 +328,9 @@ fn remove(key: u8) {
 fn port(key: u8) -> BridgePort {
     let (host, mac) = (host(key), format!("02:00:00:00:00:{key:02x}"));
     if !is_there(key) {
-        ip(&["link", "add", &host, "type", "veth", "peer", "name", &format!("peer{key}"), "address", &mac]);
-        ip(&["link", "set", &host, "master", BRIDGE, "up"]);
-        ip(&["link", "set", &format!("peer{key}"), "up"]);
+        ip(&["link", "add", &host, "type", "veth", "peer", "name", &peer(key), "address", &mac]);
+        ip(&["link", "set", &host, "master", BRIDGE, if leaves_down(key) { "down" } else { "up" }]);
+        ip(&["link", "set", &peer(key), "up"]);
     }
     let plain = BridgePort {
         lease_dir: None,
