@@ -70,8 +70,10 @@ impl<T: DeserializeOwned> Envelope<T> {
 }
 
 /// What may be asked.
+///
+/// The verb comes first and what it is about by itself: so it is read as it comes, and need not be kept until it is known what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "verb", rename_all = "kebab-case")]
+#[serde(tag = "verb", content = "about", rename_all = "kebab-case")]
 pub enum Request {
     /// Put programs and map entries behind a port. Fails if the key is attached already with other facts.
     Attach {

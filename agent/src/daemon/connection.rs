@@ -123,7 +123,9 @@ impl Client {
                     }
                     Ok((Request::Announce { port }, _)) => {
                         self.announced = Some(port);
-                        core.expect();
+                        if self.buffer.is_empty() {
+                            core.expect();
+                        }
                     }
                     Ok((request, is_last)) => {
                         match self.whole(request) {
