@@ -168,7 +168,7 @@ impl Kernel {
         match (self.way, is_link, is_filter) {
             (_, false, false) => return Ok(false),
             (Way::Tcx, false, true) => {
-                self.attach_link(hook, |_| true).and_then(|()| self.detach_filter(hook))?
+                self.attach_link(hook, |_| true).and_then(|()| self.detach_filter(hook))?;
             }
             (Way::Tcx, true, true) => self.detach_filter(hook)?,
             (Way::Clsact, true, false) => self.attach_filter(hook).and_then(|()| self.detach_link(hook))?,

@@ -102,8 +102,12 @@ fn undo(
         },
         Step::Attached(key) => {
             match line.agent().and_then(|agent| agent.ask(Request::Detach { key, link: None })) {
-                // An agent that ended over this finishes at its next start, when it sees that the link is gone.
-                Ok(_) | Err(ClientError::Silent { .. } | ClientError::Unreachable { .. }) => Ok(()),
+                // An agent that ended over this finishes at its next start, when it sees that the link is gone. One of another
+                // version was not told either.
+                Ok(_)
+                | Err(
+                    ClientError::Silent { .. } | ClientError::Unreachable { .. } | ClientError::Version(_),
+                ) => Ok(()),
                 Err(error) => Err(error.into()),
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct Books {
     pub(crate) refuse_attach: Option<ErrorKind>,
     /// Refuses every Detach with this kind, and does nothing.
     pub(crate) refuse_detach: Option<ErrorKind>,
+    /// Speaks this version of the protocol, and no other.
+    pub(crate) speaks: Option<u32>,
     /// What is answered to Capacity.
     pub(crate) capacity: CapacityReport,
     /// Reasons not to be healthy.
@@ -92,6 +94,11 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
         };
         let envelope: Envelope<Value> = frame::decode(&body).unwrap();
         let verb = envelope.body["verb"].as_str().unwrap().to_owned();
+        if let Some(version) = books.lock().unwrap().speaks {
+            let body = refusal(ErrorKind::Version, "of another version");
+            stream.write_all(&frame::encode(&Envelope { version, ..Envelope::new(body) }).unwrap())?;
+            continue;
+        }
         let request = match serde_json::from_value(envelope.body).unwrap() {
             Request::Announce { port } => {
                 announced = Some(port);
@@ -115,8 +122,11 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
     }
 }
 
+fn refusal(kind: ErrorKind, message: &str) -> Reply {
+    Reply::Error(AgentError { kind, message: message.to_owned() })
+}
+
 fn answer(books: &mut Books, request: Request) -> Reply {
-    let refusal = |kind, message: &str| Reply::Error(AgentError { kind, message: message.to_owned() });
     match request {
         Request::Attach { port, set_up, .. } => {
             let host = port.host.name.clone();

@@ -165,6 +165,20 @@ fn del_takes_an_attachment_whose_configuration_was_broken_since() {
     runtime.call("DEL", "c1", &runtime.network("n1")).ok();
 }
 
+/// As between the two halves of an upgrade.
+#[test]
+fn an_agent_that_speaks_another_version_has_its_code_and_leaves_nothing() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    runtime.agent.with(|books| books.speaks = Some(shunt_agent_api::VERSION + 1));
+    let (code, text) = runtime.call("ADD", "c1", &runtime.network("n1")).error();
+    assert_eq!(code, 11, "{text}");
+    runtime.assert_nothing_new(&before);
+    runtime.call("DEL", "c1", &runtime.network("n1")).ok();
+    runtime.assert_nothing_new(&before);
+}
+
 #[test]
 fn del_does_without_an_agent_that_is_stopping_or_of_another_version() {
     for (kind, code) in [(ErrorKind::Unavailable, 0), (ErrorKind::Version, 0), (ErrorKind::State, 5)] {
