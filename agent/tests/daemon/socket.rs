@@ -95,9 +95,9 @@ fn two_hundred_clients_are_served_at_a_time() {
     std::thread::scope(|scope| {
         for _ in 0..200 {
             scope.spawn(|| {
-                let mut client = shunt_agent_api::Client::connect(&rig.socket()).unwrap();
+                let mut client = Client::connect(&rig.socket()).unwrap();
                 for _ in 0..3 {
-                    let reply = client.ask(shunt_agent_api::Request::Ports).unwrap();
+                    let reply = client.ask(Request::Ports).unwrap();
                     assert!(matches!(reply, Reply::Ports(ports) if ports.len() == 1));
                 }
             });
