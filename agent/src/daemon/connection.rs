@@ -58,7 +58,8 @@ pub(super) async fn serve(
             client.say(&refusal(ErrorKind::Unavailable, "too many connections, try again".to_owned())).await
         }
     };
-    // Not sooner: the kernel would have the agent's thread go on, on the processor that the client was just woken on.
+    // Not sooner: the kernel would have the agent's thread go on, on the processor that the client was just woken on. A client that has its last
+    // answer may be at work still, and is a guest until this is said.
     core.settle();
     if let Err(error) = served {
         tracing::debug!(%error, "a client was disconnected");
