@@ -1,12 +1,18 @@
 //! Taking the programs off the interfaces behind the agent's back, as `bpftool` or a mistaken script does.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::Value;
 use shunt_agent_api::ProgramMode;
 use shunt_lab::{Node, run};
 
+/// How often all links are listed, at most.
+const TRIES: u32 = 20;
+
 /// Detaches these programs of the node's agent, which it has reported; while it lives it attaches them again.
 pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
-    let links: Value = serde_json::from_str(&run("bpftool", &["--json", "link", "show"]).unwrap()).unwrap();
+    let links = links();
     for program in programs {
         match program.mode {
             ProgramMode::Tcx => detach_links(&links, program.id),
@@ -14,6 +20,19 @@ pub(crate) fn detach(node: &Node, programs: &[shunt_agent_api::ProgramReport]) {
             ProgramMode::Xdp | ProgramMode::Cgroup => unreachable!("no port has one of these"),
         }
     }
+}
+
+/// Every link of the machine. Other tests' come and go, and `bpftool` gives up where one goes while it looks at it.
+fn links() -> Value {
+    let list = || run("bpftool", &["--json", "link", "show"]);
+    let listed = (1..TRIES).find_map(|_| {
+        let listed = list().ok();
+        if listed.is_none() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        listed
+    });
+    serde_json::from_str(&listed.unwrap_or_else(|| list().unwrap())).unwrap()
 }
 
 /// Program ids may be shared by several links (one program on every port), which are detached by the first report of the
