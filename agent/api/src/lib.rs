@@ -1,7 +1,8 @@
 //! What anyone may say to the agent over its Unix socket, and how it is put on the wire.
 //!
 //! A message is a big-endian `u32` length followed by that many bytes of JSON ([`frame`]). A connection carries one
-//! request and one reply at a time, any number of times; after [`Request::Subscribe`] only events follow. Requests and replies travel in an [`Envelope`] that names
+//! request and one reply at a time, any number of times; after [`Request::Subscribe`] only events follow, and behind the reply to a last request
+//! nothing. An attach may come in two pieces ([`Request::Announce`]). Requests and replies travel in an [`Envelope`] that names
 //! the protocol's [`VERSION`], so that an old plugin and a new agent part with a clear error and not with a guess.
 
 #![forbid(unsafe_code)]

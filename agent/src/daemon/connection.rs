@@ -112,23 +112,24 @@ impl Client {
             };
             match request {
                 Ok(None) => return Ok(()),
-                Ok(Some(body)) => match read(&body).map(|Envelope { is_last, body, .. }| (body, is_last)) {
-                    Ok((request, _)) if !is_root && !request.is_read_only() => {
+                Ok(Some(body)) => match read(&body) {
+                    Ok(Envelope { body: request, .. }) if !is_root && !request.is_read_only() => {
                         let message = format!("user {user} may ask, and change nothing");
                         self.say(&refusal(ErrorKind::Forbidden, message)).await?;
                     }
-                    Ok((Request::Subscribe, _)) => {
+                    Ok(Envelope { body: Request::Subscribe, .. }) => {
                         let events = core.subscribe();
                         drop(self.guest.take());
                         return subscription::serve(self.stream(), events, stopping).await;
                     }
-                    Ok((Request::Announce { port }, _)) => {
+                    Ok(Envelope { body: Request::Announce { port }, .. }) => {
                         self.announced = Some(port);
+                        // Where the rest has come with it, it is too late to make ready.
                         if self.buffer.is_empty() {
                             core.expect();
                         }
                     }
-                    Ok((request, is_last)) => {
+                    Ok(Envelope { body: request, is_last, .. }) => {
                         match self.whole(request) {
                             Ok(request) => core.serve(request, outbox.owe()).await,
                             Err(error) => self.say(&Reply::Error(error)).await?,

@@ -1,7 +1,7 @@
 //! What is said to one client: by the agent's thread itself as far as the socket takes it at once, the rest by the connection's task.
 //!
-//! Nobody wakes that task for an answer that was taken whole, as nearly every one is: it would have the processor just when the
-//! client wants it.
+//! That task is not woken for an answer that was taken whole, as nearly every one is, unless it waits to end the connection behind it: it would
+//! have the processor just when the client wants it.
 
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -41,11 +41,16 @@ impl Stream {
     /// # Errors
     /// The kernel's.
     pub(super) async fn read(&self, buffer: &mut BytesMut) -> io::Result<usize> {
-        let mut piece = [0; PIECE];
         loop {
             let mut ready = self.0.readable().await?;
-            if let Ok(read) = ready.try_io(|stream| stream.get_ref().read(&mut piece)) {
-                return read.inspect(|read| buffer.extend_from_slice(&piece[..*read]));
+            let read = ready.try_io(|stream| {
+                let mut piece = [0; PIECE];
+                let read = stream.get_ref().read(&mut piece)?;
+                buffer.extend_from_slice(&piece[..read]);
+                Ok(read)
+            });
+            if let Ok(read) = read {
+                return read;
             }
         }
     }

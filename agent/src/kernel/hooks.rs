@@ -140,10 +140,7 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses; then nothing new stays attached.
     pub fn attach(&mut self, hook: &Hook) -> Result<(), KernelError> {
-        match self.way {
-            Way::Tcx => self.attach_link(hook, |_| true),
-            Way::Clsact => self.attach_filter(hook),
-        }
+        self.attach_before(hook, |_| true)
     }
 
     /// Attaches all programs of an interface that has none of ours.
@@ -151,11 +148,21 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses one; then those before it stay attached.
     pub fn attach_all(&mut self, hooks: &[Hook]) -> Result<(), KernelError> {
-        hooks.iter().try_for_each(|hook| match self.way {
-            // Whatever is pinned besides is not of this interface.
-            Way::Tcx => self.attach_link(hook, |next| hooks.iter().any(|other| other.program == next)),
+        // Whatever is pinned besides is not of this interface.
+        let is_ours = |next| hooks.iter().any(|other| other.program == next);
+        hooks.iter().try_for_each(|hook| self.attach_before(hook, is_ours))
+    }
+
+    /// Attaches a program in front of those of ours that run behind it, which may be there.
+    fn attach_before(
+        &mut self,
+        hook: &Hook,
+        has_behind: impl Fn(Program) -> bool,
+    ) -> Result<(), KernelError> {
+        match self.way {
+            Way::Tcx => self.attach_link(hook, has_behind),
             Way::Clsact => self.attach_filter(hook),
-        })
+        }
     }
 
     /// Puts this agent's program in the place of the one that an earlier agent left attached, in either way, and

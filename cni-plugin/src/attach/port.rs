@@ -67,7 +67,7 @@ impl Introduction {
     }
 
     /// Tells it what it was not told yet.
-    fn finish(self, node: &mut Node) -> Result<(), Error> {
+    pub(crate) fn finish(self, node: &mut Node) -> Result<(), Error> {
         node.netlink.ask_all(self.0)?;
         Ok(())
     }
@@ -78,21 +78,19 @@ pub(crate) fn far_end(plan: &Plan, host: &Link) -> Option<FarEnd> {
     plan.up.then_some(FarEnd { index: host.peer?, namespace: host.peer_namespace? })
 }
 
-/// Does what need not wait for the agent's answer: finishes the introduction, and configures the container's end. Answers whether the bridge
-/// has all that it needs.
+/// Does what need not wait for the agent's answer: configures the container's end. Answers whether the bridge has all that it needs.
 ///
 /// What keeps IPv6 off comes after a request: whoever writes a setting does not wait for the lock of all network configuration, but tries
-/// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits. The agent sets the host's end up when it is done, as a rule much
-/// later; if it should be sooner, what IPv6 has begun there ends with this.
+/// again and again (`restart_syscall`, net/ipv6/addrconf.c), on a processor that the agent may want, which has it. A request waits. The agent sets
+/// the host's end up when it is done, as a rule much later; if it should be sooner, what IPv6 has begun there ends with this.
 pub(crate) fn prepare(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     bridge: &Found,
-    (host, introduction): (&Link, Introduction),
+    host: &Link,
     inner: u32,
 ) -> Result<bool, Error> {
-    introduction.finish(node)?;
     silence(host);
     configure(node, sandbox, plan, inner)?;
     Ok(bridge.serves && is_complete(node, bridge, &plan.bridge))
@@ -134,8 +132,8 @@ pub(crate) fn put_into_service(
     Ok(link)
 }
 
-/// Makes `changes` and sets the host's end up, unless the agent has, and waits until packets get from one end to the other; answers it as it
-/// then is.
+/// Makes `changes` and sets the host's end up, unless the agent has, which is asked to only where there are none; and waits until packets get
+/// from one end to the other. Answers it as it then is.
 pub(crate) fn bring_up(
     node: &mut Node,
     sandbox: &mut Sandbox,

@@ -66,9 +66,10 @@ impl<'a> Site<'a> {
         let (mut agent, announced) = self.line.hang_up()?;
         self.journal.push_attached(&port.key);
         let (is_new, set_up) = (self.is_new, far_end);
-        agent.send_last(match announced.is_some_and(|announced| announced == port) {
-            true => Request::AttachAnnounced { place, is_new, set_up },
-            false => Request::Attach { port: port.at(place), is_new, set_up },
+        agent.send_last(if announced.as_ref() == Some(&port) {
+            Request::AttachAnnounced { place, is_new, set_up }
+        } else {
+            Request::Attach { port: port.at(place), is_new, set_up }
         })?;
         let done = meanwhile(self.node, self.sandbox);
         let attached = agent.receive().inspect_err(|error| {

@@ -106,7 +106,8 @@ fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error>
     // The agent works while both ends are configured.
     let (attached, is_complete) =
         site.attach(port_of(plan), place_of(interface(&found.link), host), far_end, |node, sandbox| {
-            prepare(node, sandbox, plan, found, (host, introduction), inner)
+            introduction.finish(node)?;
+            prepare(node, sandbox, plan, found, host, inner)
         })?;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;
