@@ -13,6 +13,8 @@ mod outbox;
 mod placement;
 mod stream;
 mod subscription;
+#[cfg(test)]
+mod test_runtime;
 
 use std::io;
 use std::time::Duration;

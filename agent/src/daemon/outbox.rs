@@ -143,11 +143,8 @@ mod tests {
     use bytes::BytesMut;
     use tokio::time::timeout;
 
+    use super::super::test_runtime::run;
     use super::*;
-
-    fn run<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-    }
 
     fn pair() -> (Arc<Outbox>, Stream) {
         let (ours, theirs) = UnixStream::pair().unwrap();

@@ -102,13 +102,10 @@ mod tests {
     use nix::libc::{EPOLLIN, EPOLLOUT};
     use tokio::time::timeout;
 
+    use super::super::test_runtime::run;
     use super::*;
 
     const MOMENT: Duration = Duration::from_millis(50);
-
-    fn run<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-    }
 
     fn pair() -> (Stream, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();

@@ -44,12 +44,12 @@ fn lagged(missed: u64) -> Event {
 mod tests {
     use std::os::unix::net::UnixStream;
 
+    use super::super::test_runtime::run;
     use super::*;
 
     #[test]
     fn a_listener_that_does_not_read_is_sent_away() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
+        run(async {
             let (ours, _theirs) = UnixStream::pair().unwrap();
             let ours = Stream::new(ours).unwrap();
             let (sender, events) = broadcast::channel(4096);

@@ -1,12 +1,12 @@
 //! A veth whose host end the agent joins to the master: it puts the VLAN's tag on and takes it off.
 
-use shunt_agent_api::{BridgePort, Interface, Place, Restrictions, Service, VlanInterface};
+use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterface};
 
 use super::master::Master;
 use super::share;
 use crate::attach::{
     AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, far_end, make_veth,
-    place_of, silence, wait_for_addresses,
+    place_of, port_of, silence, wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -100,22 +100,11 @@ impl<P> Joined<P> {
 
 /// The interface as the agent is told of it, but for its place.
 pub(super) fn port(plan: &Plan, joins: VlanInterface) -> BridgePort {
-    let Place { bridge, host, mtu } = Place::default();
     BridgePort {
-        key: plan.key.clone(),
-        bridge,
-        host,
-        mac: plan.mac.to_string(),
-        ips: plan.result.ips.iter().map(|ip| ip.address.address()).collect(),
-        mtu,
-        netns: Some(plan.netns.clone()),
-        peer_up: plan.up,
         masquerade: Vec::new(),
         restrictions: Restrictions::default(),
-        mappings: plan.mappings.clone(),
-        bandwidth: plan.limits.clone(),
         service: Service::default(),
-        lease_dir: plan.lease_dir.clone(),
         vlan: Some(joins),
+        ..port_of(plan)
     }
 }
