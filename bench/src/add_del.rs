@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
-use shunt_lab::{Container, Interrupt, Lab, Network, Node, Sandbox};
+use shunt_lab::{Binaries, Container, Interrupt, Lab, Network, Node, Sandbox};
 
 use crate::comparison::{Better, Comparison, Row};
 use crate::rounds::Rounds;
@@ -158,7 +158,8 @@ fn interleave(
     Ok([comparison("ADD", adds), comparison("DEL", dels)])
 }
 
-struct Side {
+/// A node with a container that stays, and one that comes and goes.
+pub(crate) struct Side {
     network: Network,
     container: Container,
     settled: Duration,
@@ -180,7 +181,13 @@ impl Side {
         Ok(Self { network, container, settled, _resident: resident, node })
     }
 
-    fn once(&self) -> Result<(Duration, Duration)> {
+    /// Our plugin and agent, of this build, with nothing but interfaces and addresses.
+    pub(crate) fn of_build(lab: &Lab, name: &str, binaries: &Binaries) -> Result<Self> {
+        Self::prepare(lab, Node::start_of(lab, name, binaries, &[])?, Setup::Plain, Maker::Shunt)
+    }
+
+    /// What an ADD took, and a DEL.
+    pub(crate) fn once(&self) -> Result<(Duration, Duration)> {
         // A link that is gone leaves the kernel work for a while, some of it under the lock that the next ADD wants.
         std::thread::sleep(self.settled);
         let added = self.network.add(self.node.namespace(), &self.container)?;

@@ -4,6 +4,7 @@
 
 mod add_del;
 mod bench;
+mod builds;
 mod change;
 mod comparison;
 mod contestant;
@@ -48,6 +49,8 @@ enum Verb {
     Bench(bench::Options),
     /// Measure how well limits are kept, beside the reference plugins
     Limits(limits::Options),
+    /// Measure ADD and DEL of several builds by turns: what a change made of them
+    Builds(builds::Options),
     /// Record which functions of the plugin a usual ADD and DEL run, for the linker to put them together
     HotText(hot_text::Options),
 }
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::run(&mut screen, &interrupt),
         Verb::Bench(options) => bench::run(&mut screen, &interrupt, &options),
         Verb::Limits(options) => limits::run(&mut screen, &interrupt, &options),
+        Verb::Builds(options) => builds::run(&mut screen, &interrupt, &options),
         Verb::HotText(options) => hot_text::run(&mut screen, &interrupt, &options),
     };
     match outcome {

@@ -37,7 +37,11 @@ impl Binaries {
         )
     }
 
-    fn in_directory(directory: &Path) -> Result<Self> {
+    /// Those in a directory.
+    ///
+    /// # Errors
+    /// When one of them is not there.
+    pub fn in_directory(directory: &Path) -> Result<Self> {
         for name in ["shunt", "shunt-agent"] {
             if !directory.join(name).is_file() {
                 bail!("there is no {name} in {}: run `cargo xtask build` first", directory.display());

@@ -45,7 +45,14 @@ impl Node {
     /// # Errors
     /// As [`Node::start`].
     pub fn start_with(lab: &Lab, name: &str, arguments: &[&str]) -> Result<Self> {
-        let binaries = Binaries::find()?;
+        Self::start_of(lab, name, &Binaries::find()?, arguments)
+    }
+
+    /// The same with these very programs.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_of(lab: &Lab, name: &str, binaries: &Binaries, arguments: &[&str]) -> Result<Self> {
         let mut node = Self::bare(lab, name)?;
         let directory = lab.directory(&format!("{name}-plugins"))?;
         node.plugins = Some(cni::link_plugin(directory, &binaries.plugin())?);

@@ -1,0 +1,134 @@
+//! `shunt-bench builds`: ADD and DEL of several builds by turns, for what a change made of them.
+//!
+//! The same program takes up to 4 % more or less time from one copy of its file to the next, by how the pages of that copy lie in the page cache,
+//! and a copy that has lain there for a while is not as it was. So a figure is the median of a series, each series begins with a fresh copy
+//! of every build, made in another order, and what counts is the median over the series. Naming a directory twice tells what is noise.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use shunt_lab::{Binaries, Interrupt, Lab};
+
+use crate::add_del::Side;
+use crate::comparison::{Better, Comparison, Row};
+use crate::ratio::median;
+use crate::rounds::Rounds;
+use crate::screen::Screen;
+use crate::table;
+
+/// Whose turns, and how many.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Directories with a `shunt` and a `shunt-agent` each; the others are compared with the first
+    #[arg(required = true, num_args = 2..)]
+    directories: Vec<PathBuf>,
+    /// Series, each with copies of its own
+    #[arg(long, default_value = "12")]
+    series: NonZeroUsize,
+    /// ADDs and DELs of each build in a series
+    #[arg(long, default_value = "60")]
+    rounds: NonZeroUsize,
+}
+
+/// What one build took in one series, in milliseconds.
+#[derive(Debug, Clone, Default)]
+struct Taken {
+    adds: Vec<f64>,
+    dels: Vec<f64>,
+}
+
+/// Runs all series and shows what came of them.
+pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
+    let rows: Vec<Row> = options.directories.iter().enumerate().map(row).collect();
+    let (mut adds, mut dels) = (rows.clone(), rows);
+    for series in 0..options.series.get() {
+        for (build, taken) in once(screen, interrupt, options, series)?.iter().enumerate() {
+            adds[build].figures.push(median(&taken.adds));
+            dels[build].figures.push(median(&taken.dels));
+        }
+    }
+    for (verb, rows) in [("ADD", adds), ("DEL", dels)] {
+        let comparison = Comparison {
+            name: verb.to_lowercase(),
+            title: format!("CNI {verb}"),
+            unit: "ms".to_owned(),
+            better: Better::Less,
+            setting: format!("medians of {} series of {}", options.series, options.rounds),
+            rows,
+        };
+        table::comparison(screen, &comparison.judged())?;
+    }
+    Ok(())
+}
+
+/// A build's row. A directory may be named twice, so its place is part of the name.
+fn row((place, directory): (usize, &PathBuf)) -> Row {
+    Row::new(&place.to_string(), &format!("{place} {}", directory.display()))
+}
+
+/// One series: fresh copies, each with a node of its own, and their rounds.
+fn once(screen: &mut Screen, interrupt: &Interrupt, options: &Options, series: usize) -> Result<Vec<Taken>> {
+    let lab = Lab::new()?;
+    let mut sides = Vec::new();
+    for build in order(options.directories.len(), series) {
+        let copy = lab.directory(&format!("build-{build}"))?;
+        copy_programs(&options.directories[build], &copy)?;
+        let side = Side::of_build(&lab, &format!("build-{build}-node"), &Binaries::in_directory(&copy)?)?;
+        sides.push((build, side));
+    }
+    let mut taken = vec![Taken::default(); sides.len()];
+    let rounds =
+        Rounds { title: "ADD and DEL", count: options.rounds.get(), warm_up: 1, contestants: sides.len() };
+    rounds.run(screen, interrupt, |turn| {
+        let (build, side) = &sides[turn.contestant];
+        let (add, del) = side.once()?;
+        if turn.counts {
+            taken[*build].adds.push(crate::add_del::milliseconds(add));
+            taken[*build].dels.push(crate::add_del::milliseconds(del));
+        }
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// In which order a series copies the builds: another one is first each time, and every second time they go backwards.
+fn order(builds: usize, series: usize) -> Vec<usize> {
+    let mut order: Vec<_> = (0..builds).map(|place| (place + series / 2) % builds).collect();
+    if series % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+fn copy_programs(from: &Path, to: &Path) -> Result<()> {
+    for name in ["shunt", "shunt-agent"] {
+        let (from, to) = (from.join(name), to.join(name));
+        fs::copy(&from, to).with_context(|| format!("copy {}", from.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_build_is_copied_in_every_place_equally_often() {
+        let orders: Vec<_> = (0..6).map(|series| order(3, series)).collect();
+        for build in 0..3 {
+            let places: Vec<_> =
+                orders.iter().map(|order| order.iter().position(|at| *at == build).unwrap()).collect();
+            assert!((0..3).all(|place| places.iter().filter(|at| **at == place).count() == 2), "{places:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_named_twice_has_two_rows() {
+        let same = PathBuf::from("/a");
+        let rows = [row((0, &same)), row((1, &same))];
+        assert!(rows[0].name != rows[1].name && rows.iter().all(|row| row.title.ends_with("/a")));
+    }
+}
