@@ -135,15 +135,10 @@ fn interleave(
     rounds: usize,
 ) -> Result<[Comparison; 2]> {
     let (mut adds, mut dels) = (rows.to_vec(), rows.to_vec());
-    let rounds = Rounds { title: "ADD and DEL", count: rounds, warm_up: 1, contestants: sides.len() };
-    rounds.run(screen, interrupt, |turn| {
-        let (add, del) = sides[turn.contestant].once()?;
-        if turn.counts {
-            adds[turn.contestant].figures.push(milliseconds(add));
-            dels[turn.contestant].figures.push(milliseconds(del));
-        }
-        Ok(())
-    })?;
+    for (side, taken) in take_turns(screen, interrupt, &sides, rounds)?.into_iter().enumerate() {
+        adds[side].figures = taken.adds;
+        dels[side].figures = taken.dels;
+    }
     let comparison = |verb: &str, rows| {
         Comparison {
             name: format!("{}{}", verb.to_lowercase(), setup.suffix()),
@@ -156,6 +151,33 @@ fn interleave(
         .judged()
     };
     Ok([comparison("ADD", adds), comparison("DEL", dels)])
+}
+
+/// What one side's ADDs and DELs took, in milliseconds, one of each a round.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Taken {
+    pub(crate) adds: Vec<f64>,
+    pub(crate) dels: Vec<f64>,
+}
+
+/// Lets each side add its container and delete it, round by round, after one round that does not count.
+pub(crate) fn take_turns(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    sides: &[Side],
+    rounds: usize,
+) -> Result<Vec<Taken>> {
+    let mut taken = vec![Taken::default(); sides.len()];
+    let rounds = Rounds { title: "ADD and DEL", count: rounds, warm_up: 1, contestants: sides.len() };
+    rounds.run(screen, interrupt, |turn| {
+        let (add, del) = sides[turn.contestant].once()?;
+        if turn.counts {
+            taken[turn.contestant].adds.push(milliseconds(add));
+            taken[turn.contestant].dels.push(milliseconds(del));
+        }
+        Ok(())
+    })?;
+    Ok(taken)
 }
 
 /// A node with a container that stays, and one that comes and goes.
@@ -186,8 +208,7 @@ impl Side {
         Self::prepare(lab, Node::start_of(lab, name, binaries, &[])?, Setup::Plain, Maker::Shunt)
     }
 
-    /// What an ADD took, and a DEL.
-    pub(crate) fn once(&self) -> Result<(Duration, Duration)> {
+    fn once(&self) -> Result<(Duration, Duration)> {
         // A link that is gone leaves the kernel work for a while, some of it under the lock that the next ADD wants.
         std::thread::sleep(self.settled);
         let added = self.network.add(self.node.namespace(), &self.container)?;

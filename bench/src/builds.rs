@@ -4,18 +4,16 @@
 //! and a copy that has lain there for a while is not as it was. So a figure is the median of a series, each series begins with a fresh copy
 //! of every build, made in another order, and what counts is the median over the series. Naming a directory twice tells what is noise.
 
-use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use shunt_lab::{Binaries, Interrupt, Lab};
 
-use crate::add_del::Side;
+use crate::add_del::{Side, Taken, take_turns};
 use crate::comparison::{Better, Comparison, Row};
 use crate::ratio::median;
-use crate::rounds::Rounds;
 use crate::screen::Screen;
 use crate::table;
 
@@ -33,19 +31,14 @@ pub(crate) struct Options {
     rounds: NonZeroUsize,
 }
 
-/// What one build took in one series, in milliseconds.
-#[derive(Debug, Clone, Default)]
-struct Taken {
-    adds: Vec<f64>,
-    dels: Vec<f64>,
-}
-
 /// Runs all series and shows what came of them.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
+    let builds = options.directories.iter().map(|directory| Binaries::in_directory(directory));
+    let builds = builds.collect::<Result<Vec<_>>>()?;
     let rows: Vec<Row> = options.directories.iter().enumerate().map(row).collect();
     let (mut adds, mut dels) = (rows.clone(), rows);
     for series in 0..options.series.get() {
-        for (build, taken) in once(screen, interrupt, options, series)?.iter().enumerate() {
+        for (build, taken) in once(screen, interrupt, &builds, series, options.rounds.get())? {
             adds[build].figures.push(median(&taken.adds));
             dels[build].figures.push(median(&taken.dels));
         }
@@ -69,29 +62,23 @@ fn row((place, directory): (usize, &PathBuf)) -> Row {
     Row::new(&place.to_string(), &format!("{place} {}", directory.display()))
 }
 
-/// One series: fresh copies, each with a node of its own, and their rounds.
-fn once(screen: &mut Screen, interrupt: &Interrupt, options: &Options, series: usize) -> Result<Vec<Taken>> {
+/// One series: fresh copies, each with a node of its own, and what they took, with the builds' places.
+fn once(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    builds: &[Binaries],
+    series: usize,
+    rounds: usize,
+) -> Result<Vec<(usize, Taken)>> {
     let lab = Lab::new()?;
+    let order = order(builds.len(), series);
     let mut sides = Vec::new();
-    for build in order(options.directories.len(), series) {
-        let copy = lab.directory(&format!("build-{build}"))?;
-        copy_programs(&options.directories[build], &copy)?;
-        let side = Side::of_build(&lab, &format!("build-{build}-node"), &Binaries::in_directory(&copy)?)?;
-        sides.push((build, side));
+    for build in &order {
+        let copy = builds[*build].copy_to(&lab.directory(&format!("build-{build}"))?)?;
+        sides.push(Side::of_build(&lab, &format!("build-{build}-node"), &copy)?);
     }
-    let mut taken = vec![Taken::default(); sides.len()];
-    let rounds =
-        Rounds { title: "ADD and DEL", count: options.rounds.get(), warm_up: 1, contestants: sides.len() };
-    rounds.run(screen, interrupt, |turn| {
-        let (build, side) = &sides[turn.contestant];
-        let (add, del) = side.once()?;
-        if turn.counts {
-            taken[*build].adds.push(crate::add_del::milliseconds(add));
-            taken[*build].dels.push(crate::add_del::milliseconds(del));
-        }
-        Ok(())
-    })?;
-    Ok(taken)
+    let taken = take_turns(screen, interrupt, &sides, rounds)?;
+    Ok(order.into_iter().zip(taken).collect())
 }
 
 /// In which order a series copies the builds: another one is first each time, and every second time they go backwards.
@@ -101,14 +88,6 @@ fn order(builds: usize, series: usize) -> Vec<usize> {
         order.reverse();
     }
     order
-}
-
-fn copy_programs(from: &Path, to: &Path) -> Result<()> {
-    for name in ["shunt", "shunt-agent"] {
-        let (from, to) = (from.join(name), to.join(name));
-        fs::copy(&from, to).with_context(|| format!("copy {}", from.display()))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -7,6 +7,10 @@ use anyhow::{Context, Result, bail};
 /// The environment variable that names the directory of `shunt` and `shunt-agent`.
 const DIRECTORY_ENV: &str = "SHUNT_BIN_DIR";
 
+/// What the programs are called in their directory.
+const PLUGIN: &str = "shunt";
+const AGENT: &str = "shunt-agent";
+
 /// Debian's directory of the reference plugins.
 pub(crate) const REFERENCE: &str = "/usr/lib/cni";
 
@@ -42,9 +46,9 @@ impl Binaries {
     /// # Errors
     /// When one of them is not there.
     pub fn in_directory(directory: &Path) -> Result<Self> {
-        for name in ["shunt", "shunt-agent"] {
-            if !directory.join(name).is_file() {
-                bail!("there is no {name} in {}: run `cargo xtask build` first", directory.display());
+        for program in [PLUGIN, AGENT].map(|name| directory.join(name)) {
+            if !program.is_file() {
+                bail!("there is no {}: run `cargo xtask build` first", program.display());
             }
         }
         // A link to a relative path would be relative to the link.
@@ -52,13 +56,25 @@ impl Binaries {
         Ok(Self { directory })
     }
 
+    /// Copies them into another directory.
+    ///
+    /// # Errors
+    /// When one of them cannot be read, or written there.
+    pub fn copy_to(&self, directory: &Path) -> Result<Self> {
+        for name in [PLUGIN, AGENT] {
+            let from = self.directory.join(name);
+            std::fs::copy(&from, directory.join(name)).with_context(|| format!("copy {}", from.display()))?;
+        }
+        Self::in_directory(directory)
+    }
+
     /// The CNI plugin.
     pub fn plugin(&self) -> PathBuf {
-        self.directory.join("shunt")
+        self.directory.join(PLUGIN)
     }
 
     /// The agent.
     pub fn agent(&self) -> PathBuf {
-        self.directory.join("shunt-agent")
+        self.directory.join(AGENT)
     }
 }
