@@ -139,18 +139,20 @@ fn interleave(
         adds[side].figures = taken.adds;
         dels[side].figures = taken.dels;
     }
-    let comparison = |verb: &str, rows| {
-        Comparison {
-            name: format!("{}{}", verb.to_lowercase(), setup.suffix()),
-            title: format!("CNI {verb}{}", setup.title()),
-            unit: "ms".to_owned(),
-            better: Better::Less,
-            setting: "exec to exit".to_owned(),
-            rows,
-        }
-        .judged()
+    Ok(compared(setup, "exec to exit", [adds, dels]))
+}
+
+/// What ADDs and DELs took, in milliseconds, as a person reads it.
+pub(crate) fn compared(setup: Setup, setting: &str, [adds, dels]: [Vec<Row>; 2]) -> [Comparison; 2] {
+    let comparison = |(verb, rows): (&str, _)| Comparison {
+        name: format!("{}{}", verb.to_lowercase(), setup.suffix()),
+        title: format!("CNI {verb}{}", setup.title()),
+        unit: "ms".to_owned(),
+        better: Better::Less,
+        setting: setting.to_owned(),
+        rows,
     };
-    Ok([comparison("ADD", adds), comparison("DEL", dels)])
+    [("ADD", adds), ("DEL", dels)].map(|verb| comparison(verb).judged())
 }
 
 /// What one side's ADDs and DELs took, in milliseconds, one of each a round.

@@ -11,8 +11,8 @@ use anyhow::Result;
 use clap::Args;
 use shunt_lab::{Binaries, Interrupt, Lab};
 
-use crate::add_del::{Side, Taken, take_turns};
-use crate::comparison::{Better, Comparison, Row};
+use crate::add_del::{Setup, Side, Taken, compared, take_turns};
+use crate::comparison::Row;
 use crate::ratio::median;
 use crate::screen::Screen;
 use crate::table;
@@ -43,18 +43,9 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
             dels[build].figures.push(median(&taken.dels));
         }
     }
-    for (verb, rows) in [("ADD", adds), ("DEL", dels)] {
-        let comparison = Comparison {
-            name: verb.to_lowercase(),
-            title: format!("CNI {verb}"),
-            unit: "ms".to_owned(),
-            better: Better::Less,
-            setting: format!("medians of {} series of {}", options.series, options.rounds),
-            rows,
-        };
-        table::comparison(screen, &comparison.judged())?;
-    }
-    Ok(())
+    let setting = format!("medians of {} series of {}", options.series, options.rounds);
+    let compared = compared(Setup::Plain, &setting, [adds, dels]);
+    compared.iter().try_for_each(|comparison| table::comparison(screen, comparison))
 }
 
 /// A build's row. A directory may be named twice, so its place is part of the name.

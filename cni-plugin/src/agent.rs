@@ -49,10 +49,8 @@ impl Line {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub(crate) fn agent(&mut self) -> Result<&mut Client, ClientError> {
-        match &mut self.client {
-            Some(client) => Ok(client),
-            none => Ok(none.insert(Client::connect_for(&self.socket, self.processor)?)),
-        }
+        let client = self.take()?;
+        Ok(self.client.insert(client))
     }
 
     /// Tells the agent all of a port but its place, if it is connected. Where that fails, nothing is announced.
@@ -67,11 +65,7 @@ impl Line {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub(crate) fn hang_up(&mut self) -> Result<(Client, Option<BridgePort>), ClientError> {
-        let client = match self.client.take() {
-            Some(client) => client,
-            None => Client::connect_for(&self.socket, self.processor)?,
-        };
-        Ok((client, self.announced.take()))
+        Ok((self.take()?, self.announced.take()))
     }
 
     /// Connects anew: the agent keeps a connection on which nothing is said for a while only.
@@ -79,8 +73,12 @@ impl Line {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub(crate) fn redial(&mut self) -> Result<(), ClientError> {
-        self.client = Some(Client::connect_for(&self.socket, self.processor)?);
-        self.announced = None;
-        Ok(())
+        (self.client, self.announced) = (None, None);
+        self.agent().map(drop)
+    }
+
+    /// The connection, new if there is none.
+    fn take(&mut self) -> Result<Client, ClientError> {
+        self.client.take().map_or_else(|| Client::connect_for(&self.socket, self.processor), Ok)
     }
 }
