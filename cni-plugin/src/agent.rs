@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use shunt_agent_api::{BridgePort, Client, ClientError, Request, socket_path, this_processor};
+use shunt_agent_api::{
+    BridgePort, Client, ClientError, Request, is_listened_to, socket_path, this_processor,
+};
 
 use crate::config::Config;
 
@@ -35,13 +37,13 @@ impl Line {
         Self { socket: socket(config), processor: this_processor(), ..Self::default() }
     }
 
-    /// Whether there is a socket at all: without one nothing need be begun.
+    /// Whether there is an agent at all: without one nothing need be begun. It does not hear of the question, and goes on sleeping.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub(crate) fn expect_agent(&self) -> Result<(), ClientError> {
-        let there = std::fs::metadata(&self.socket).map(drop);
-        there.map_err(|source| ClientError::Unreachable { path: self.socket.clone(), source })
+        let listens = is_listened_to(&self.socket);
+        listens.map_err(|source| ClientError::Unreachable { path: self.socket.clone(), source })
     }
 
     /// The agent; connects to it if that was not done yet.

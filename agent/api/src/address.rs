@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nix::errno::Errno;
 use nix::sched::sched_getcpu;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, connect, socket};
 
@@ -36,6 +37,20 @@ pub(crate) fn connect_from(path: &Path, processor: Option<usize>) -> io::Result<
     }
     connect(socket.as_raw_fd(), &listener)?;
     Ok(socket.into())
+}
+
+/// Whether somebody listens at `path`, who does not hear of the question: it comes from a socket of another kind, which the kernel does not let
+/// through to a listener (`EPROTOTYPE`), and for which it finds nobody where the listener has ended (`unix_find_bsd`, net/unix/af_unix.c).
+///
+/// # Errors
+/// As to connect there: `ECONNREFUSED` where nobody listens any more, `ENOENT` where nobody ever did.
+pub fn is_listened_to(path: &Path) -> io::Result<()> {
+    let listener = UnixAddr::new(path)?;
+    let question = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    match connect(question.as_raw_fd(), &listener) {
+        Err(Errno::EPROTOTYPE) => Ok(()),
+        other => Ok(other?),
+    }
 }
 
 fn name(processor: usize) -> String {
@@ -73,6 +88,23 @@ mod tests {
         let _clients = [(); 2].map(|()| connect_from(&path, this_processor()).unwrap());
         let seen = [(); 2].map(|()| processor_of(&listener.accept().unwrap().1));
         assert_eq!(seen, [Some(only); 2]);
+    }
+
+    #[test]
+    fn a_listener_is_told_from_what_it_leaves_behind_and_hears_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let kind = || is_listened_to(&path).unwrap_err().kind();
+        assert_eq!(kind(), io::ErrorKind::NotFound);
+        let listener = UnixListener::bind(&path).unwrap();
+        is_listened_to(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(listener);
+        assert_eq!(kind(), io::ErrorKind::ConnectionRefused);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(kind(), io::ErrorKind::ConnectionRefused, "it is no socket at all");
     }
 
     #[test]

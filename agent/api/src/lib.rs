@@ -22,7 +22,7 @@ mod restriction;
 mod service;
 mod vlan;
 
-pub use address::{processor_of, this_processor};
+pub use address::{is_listened_to, processor_of, this_processor};
 pub use attachment::{AttachmentKey, BridgePort, Interface, Place};
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};

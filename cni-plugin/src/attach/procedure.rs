@@ -68,7 +68,7 @@ fn one_by_one<J: Joint>(
 }
 
 /// While the kernel makes the interface, the agent is called, and told what it will have to do as soon as the IPAM in this process has found an
-/// address, in its files. Where an agent has ended and left its socket, the interface was made for nothing, and goes again.
+/// address, in its files. That somebody listens where the agent should was seen before anything is begun.
 fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
     site.line.expect_agent()?;
     let mut line = take(&mut site.line);
