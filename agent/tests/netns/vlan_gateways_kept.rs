@@ -19,19 +19,19 @@ fn what_is_taken_from_a_gateway_comes_back() {
     let stage = two_vlans();
     stage.node.settle().unwrap();
     let mac = gateway_mac(&stage, 10);
-    let damages: [(&str, &[&str]); 6] = [
-        ("the pair", &["link", "del", "cni0.10"]),
-        ("an address of IPv4", &["address", "del", "10.77.0.1/24", "dev", "cni0.10"]),
-        ("an address of IPv6", &["address", "del", "fd77::1/64", "dev", "cni0.10"]),
-        ("its name", &["link", "set", "dev", "cni0.10", "down", "name", "mine"]),
-        ("its MAC address", &["link", "set", "dev", "cni0.10", "address", "02:00:00:00:00:99"]),
-        ("its place in the bridge", &["link", "set", "dev", "PORT", "nomaster"]),
+    let damages = [
+        ("the pair", "ip link del cni0.10"),
+        ("an address of IPv4", "ip address del 10.77.0.1/24 dev cni0.10"),
+        ("an address of IPv6", "ip address del fd77::1/64 dev cni0.10"),
+        // One that is up keeps its name before Linux 6.2; in one breath, as the agent puts it up again.
+        ("its name", "printf 'link set cni0.10 down\\nlink set cni0.10 name mine\\n' | ip -batch -"),
+        ("its MAC address", "ip link set dev cni0.10 address 02:00:00:00:00:99"),
+        ("its place in the bridge", "ip link set dev PORT nomaster"),
     ];
     for (what, damage) in damages {
-        let port = bridged_end(&stage);
-        let damage: Vec<_> = damage.iter().map(|word| if *word == "PORT" { &port } else { *word }).collect();
+        let damage = damage.replace("PORT", &bridged_end(&stage));
         let before = stage.node.agent().status().unwrap().repairs;
-        ip(&stage, &damage);
+        stage.node.namespace().command("sh", &["-c", &damage]).unwrap();
         await_repair(&stage, before, what);
         stage.node.settle().unwrap();
         assert_talks_to_node(&stage, &stage.sandboxes[0], GATEWAY);

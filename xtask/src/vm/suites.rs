@@ -57,6 +57,14 @@ const SUITES: [Kind; 6] = [
             "pinged::",
             "agent_restart::",
             "bridged_host_ports::",
+            "answered::",
+            "apart::",
+            "duplicates::",
+            "small_links::",
+            "spoofed::",
+            "relocated::",
+            "vlan_gateways::",
+            "vlan_gateways_kept::",
         ],
         left_out: &[
             ("admission::", USER_SPACE),
@@ -90,14 +98,6 @@ const SUITES: [Kind; 6] = [
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
             ("masqueraded::", LONG),
-            ("answered::", UNTRIED),
-            ("apart::", UNTRIED),
-            ("duplicates::", UNTRIED),
-            ("small_links::", UNTRIED),
-            ("spoofed::", UNTRIED),
-            ("relocated::", UNTRIED),
-            ("vlan_gateways::", UNTRIED),
-            ("vlan_gateways_kept::", UNTRIED),
         ],
         quick: Some(&["ladder::"]),
     },
@@ -113,7 +113,6 @@ const SUITES: [Kind; 6] = [
 const RATES: &str = "rates: not tried on an emulated processor";
 const RESTARTS: &str = "a minute for an agent that starts again; others are run";
 const LONG: &str = "half a minute of verifying each; one of the kind is run";
-const UNTRIED: &str = "new: not tried there yet";
 
 /// A test binary, and the package's folder in which cargo would start it.
 pub(super) struct Suite {
