@@ -43,13 +43,15 @@ pub(crate) fn connect_from(path: &Path, processor: Option<usize>) -> io::Result<
 /// through to a listener (`EPROTOTYPE`), and for which it finds nobody where the listener has ended (`unix_find_bsd`, net/unix/af_unix.c).
 ///
 /// # Errors
-/// As to connect there: `ECONNREFUSED` where nobody listens any more, `ENOENT` where nobody ever did.
+/// As to connect there: `ECONNREFUSED` where nobody listens any more, `ENOENT` where nobody ever did, `EPROTOTYPE` where a socket for datagrams is.
 pub fn is_listened_to(path: &Path) -> io::Result<()> {
     let listener = UnixAddr::new(path)?;
     let question = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     match connect(question.as_raw_fd(), &listener) {
         Err(Errno::EPROTOTYPE) => Ok(()),
-        other => Ok(other?),
+        Err(errno) => Err(errno.into()),
+        // To whoever is of this kind no client gets through.
+        Ok(()) => Err(Errno::EPROTOTYPE.into()),
     }
 }
 
@@ -67,7 +69,7 @@ pub fn processor_of(client: &SocketAddr) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::{UnixDatagram, UnixListener};
 
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::unistd::Pid;
@@ -105,6 +107,9 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "").unwrap();
         assert_eq!(kind(), io::ErrorKind::ConnectionRefused, "it is no socket at all");
+        std::fs::remove_file(&path).unwrap();
+        let _datagrams = UnixDatagram::bind(&path).unwrap();
+        assert_eq!(is_listened_to(&path).unwrap_err().raw_os_error(), Some(Errno::EPROTOTYPE as i32));
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::os::unix::net::{UnixListener, UnixStream as Probe};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{Shutdown, shutdown};
 use nix::unistd::Group;
+use shunt_agent_api::is_listened_to;
 
 /// Why the agent cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +92,7 @@ impl Listener {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(source) => Err(ListenerError::Io { path: path.to_path_buf(), source }),
             Ok(found) if !found.file_type().is_socket() => Err(ListenerError::Foreign(path.to_path_buf())),
-            Ok(_) if Probe::connect(path).is_ok() => Err(ListenerError::Taken(path.to_path_buf())),
+            Ok(_) if is_listened_to(path).is_ok() => Err(ListenerError::Taken(path.to_path_buf())),
             Ok(_) => Ok(true),
         }
     }

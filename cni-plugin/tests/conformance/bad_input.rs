@@ -197,16 +197,25 @@ fn an_attachment_that_exists_elsewhere_survives_a_second_add() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_named_and_nothing_left_behind() {
+fn an_agent_that_is_not_there_is_named_and_nothing_begun() {
     let runtime = Runtime::new();
     let container = runtime.container("c1");
     let before = runtime.inventory();
+    // The kernel numbers a namespace's links one after the other.
+    let next_index = || {
+        let make = "ip link add probe type bridge && ip -o link show probe && ip link delete probe";
+        let shown = runtime.node.command("sh", &["-c", make]).unwrap();
+        shown.split(':').next().unwrap().parse::<u32>().unwrap()
+    };
     let left = runtime.lab.root().join("left.sock");
     drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
-    for socket in [std::path::Path::new("/nonexistent/agent.sock"), &left] {
+    let sockets = [(std::path::Path::new("/nonexistent/agent.sock"), "No such file"), (&left, "refused")];
+    for (socket, why) in sockets {
         let network = with(runtime.network("n1"), "agentSocket", json!(socket));
+        let index = next_index();
         let (code, text) = runtime.call("ADD", "c1", &network).error();
-        assert!(code == 11 && text.contains("cannot be reached"), "{code} {text}");
+        assert!(code == 11 && text.contains("cannot be reached") && text.contains(why), "{code} {text}");
+        assert_eq!(next_index(), index + 1, "a link was made, and is gone again");
         runtime.assert_nothing_new(&before);
         assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
     }

@@ -1,7 +1,5 @@
 //! "Doomed delete": DEL succeeds whatever became of the ADD, the agent, the namespace or the configuration.
 
-use std::os::unix::net::UnixListener;
-
 use serde_json::{Value, json};
 use shunt_agent_api::ErrorKind;
 
@@ -165,31 +163,6 @@ fn del_takes_an_attachment_whose_configuration_was_broken_since() {
     network["ipam"]["type"] = json!("no-such-ipam");
     assert_eq!(runtime.call("DEL", "c1", &network).error().0, 7);
     runtime.call("DEL", "c1", &runtime.network("n1")).ok();
-}
-
-/// An agent that was killed leaves its socket.
-#[test]
-fn an_add_whose_agent_was_killed_begins_nothing() {
-    let runtime = Runtime::new();
-    let _container = runtime.container("c1");
-    let mut network = runtime.network("n1");
-    runtime.call("INIT", "c1", &network).ok();
-    let before = runtime.inventory();
-    // The kernel numbers a namespace's links one after the other.
-    let next_index = || {
-        let make = "ip link add probe type bridge && ip -o link show probe && ip link delete probe";
-        let shown = runtime.node.command("sh", &["-c", make]).unwrap();
-        shown.split(':').next().unwrap().parse::<u32>().unwrap()
-    };
-    let socket = runtime.agent.socket().with_file_name("killed.sock");
-    drop(UnixListener::bind(&socket).unwrap());
-    network["agentSocket"] = json!(socket);
-    let index = next_index();
-    let (code, text) = runtime.call("ADD", "c1", &network).error();
-    assert!(code == 11 && text.contains("refused"), "{code} {text}");
-    assert_eq!(next_index(), index + 1, "a link was made, and is gone again");
-    std::fs::remove_file(socket).unwrap();
-    runtime.assert_nothing_new(&before);
 }
 
 /// As between the two halves of an upgrade.
