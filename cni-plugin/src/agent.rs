@@ -1,6 +1,8 @@
 //! The way to the agent.
 
+use std::io::{Error, ErrorKind};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use shunt_agent_api::{
     BridgePort, Client, ClientError, Request, is_listened_to, socket_path, this_processor,
@@ -20,10 +22,37 @@ fn socket(config: &Config) -> PathBuf {
     socket_path(config.network.agent_socket.as_deref())
 }
 
+/// Whether there is an agent at all: without one nothing need be begun.
+#[derive(Debug, Default)]
+pub(crate) struct Presence {
+    socket: PathBuf,
+    /// What the kernel has said to whoever asked first.
+    known: OnceLock<Result<(), Option<i32>>>,
+}
+
+impl Presence {
+    /// Asks, unless that was done. The agent does not hear of the question, and goes on sleeping.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub(crate) fn expect(&self) -> Result<(), ClientError> {
+        let ask = || is_listened_to(&self.socket).map_err(|error| error.raw_os_error());
+        let source = |errno: Option<i32>| errno.map_or(ErrorKind::Other.into(), Error::from_raw_os_error);
+        let unreachable =
+            |errno| ClientError::Unreachable { path: self.socket.clone(), source: source(errno) };
+        let known = self.known.get().copied().unwrap_or_else(|| {
+            let answer = ask();
+            let _others_ask_the_same = self.known.set(answer);
+            answer
+        });
+        known.map_err(unreachable)
+    }
+}
+
 /// A line to the agent for one that is at work, whichever thread connects it.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    socket: PathBuf,
+    presence: Arc<Presence>,
     /// Where whoever opened it is at work.
     processor: Option<usize>,
     client: Option<Client>,
@@ -34,16 +63,13 @@ pub(crate) struct Line {
 impl Line {
     /// Nobody is connected yet.
     pub(crate) fn open(config: &Config) -> Self {
-        Self { socket: socket(config), processor: this_processor(), ..Self::default() }
+        let presence = Presence { socket: socket(config), known: OnceLock::new() };
+        Self { presence: Arc::new(presence), processor: this_processor(), ..Self::default() }
     }
 
-    /// Whether there is an agent at all: without one nothing need be begun. It does not hear of the question, and goes on sleeping.
-    ///
-    /// # Errors
-    /// [`ClientError::Unreachable`].
-    pub(crate) fn expect_agent(&self) -> Result<(), ClientError> {
-        let listens = is_listened_to(&self.socket);
-        listens.map_err(|source| ClientError::Unreachable { path: self.socket.clone(), source })
+    /// Whether there is an agent, for this thread and others to ask.
+    pub(crate) fn presence(&self) -> Arc<Presence> {
+        Arc::clone(&self.presence)
     }
 
     /// The agent; connects to it if that was not done yet.
@@ -81,6 +107,12 @@ impl Line {
 
     /// The connection, new if there is none.
     fn take(&mut self) -> Result<Client, ClientError> {
-        self.client.take().map_or_else(|| Client::connect_for(&self.socket, self.processor), Ok)
+        if let Some(client) = self.client.take() {
+            return Ok(client);
+        }
+        let client = Client::connect_for(&self.presence.socket, self.processor)?;
+        // Nobody need ask any more.
+        let _known_already = self.presence.known.set(Ok(()));
+        Ok(client)
     }
 }

@@ -1,11 +1,13 @@
 //! A blocking client, for the plugin and for the agent's own query verbs.
 
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use nix::sys::socket::{MsgFlags, recv};
 
 use crate::address::{connect_from, this_processor};
 use crate::frame::{self, FrameError};
@@ -150,6 +152,12 @@ impl Client {
         }
     }
 
+    /// Whether the agent has said something that was not received yet, or has ended the connection.
+    pub fn has_answered(&self) -> bool {
+        let now = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        !self.buffer.is_empty() || recv(self.stream.as_raw_fd(), &mut [0], now).is_ok()
+    }
+
     /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
     /// nothing happens.
     ///
@@ -162,5 +170,12 @@ impl Client {
 
     fn silent(&self, source: io::Error) -> ClientError {
         ClientError::Silent { path: self.path.clone(), source }
+    }
+}
+
+/// Readable when the agent has said something or has ended the connection; what was [received](Client::receive) counts no more.
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }

@@ -31,8 +31,8 @@ pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
 pub use mapping::{PortMapping, Protocol};
 pub use message::{
-    AgentError, Attached, Carriers, Collected, Detached, Envelope, EnvelopeError, ErrorKind, FarEnd, Reply,
-    Request, VERSION,
+    AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, FarEnd, Reply, Request,
+    VERSION,
 };
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,

@@ -83,8 +83,8 @@ pub enum Request {
         /// its word, and looks within a second whether others have put something onto it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_new: bool,
-        /// Set the host's end up as well, once its programs are there. This is its other end, and has to be known for the answer to say
-        /// whether packets get from one to the other.
+        /// Set the host's end up as well, once its programs are there: behind the answer, and before the agent ends the connection or answers
+        /// anything else. This is its other end, by which the kernel tells whoever listens there that packets get through.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_up: Option<FarEnd>,
     },
@@ -264,9 +264,6 @@ pub enum Reply {
 pub struct Attached {
     /// The programs on the port's host end and on its bridge.
     pub programs: Vec<ProgramReport>,
-    /// What came of it, if the host's end was to be set up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub carriers: Option<Carriers>,
 }
 
 /// The other end of a veth pair, as the namespace of the one end knows it.
@@ -276,15 +273,6 @@ pub struct FarEnd {
     pub index: u32,
     /// That namespace's number in this one (`IFLA_LINK_NETNSID`).
     pub namespace: i32,
-}
-
-/// Which ends of a pair can carry packets (RFC 2863, `ifOperStatus` up). One that cannot yet may do so a moment later.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carriers {
-    /// The host's.
-    pub host: bool,
-    /// The container's; not where the kernel does not tell.
-    pub container: bool,
 }
 
 /// What was forgotten.

@@ -1,7 +1,7 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{Attached, Bandwidth, BridgePort, Carriers, EventKind, FarEnd, Interface};
+use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, FarEnd, Interface};
 
 use super::change::Change;
 use super::leases::admit_leases;
@@ -54,8 +54,8 @@ impl Agent {
         let host = find(self, &port.host)?;
         let bridge = self.known_bridge(&port)?;
         if self.is_attached_already(&port)? {
-            let carriers = self.set_up(&host, set_up)?;
-            return Ok(Attached { carriers, ..self.programs_of(&port) });
+            self.promise(&host, set_up);
+            return Ok(self.programs_of(&port));
         }
         self.refuse_what_is_taken(&port, mac)?;
         self.refuse_taken_ports(&port)?;
@@ -68,23 +68,31 @@ impl Agent {
             self.build(&port, mac, &host, bridge)?;
             self.set_rules().map_err(Refusal::from)
         });
-        // Not before everything is in force.
-        let built = built.and_then(|()| self.set_up(&host, set_up));
         if built.is_err() {
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
             }
             self.store.remove(&port.key)?;
         }
-        let carriers = built?;
+        built?;
+        self.promise(&host, set_up);
         self.tell_shadowed(&port);
         self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
-        Ok(Attached { carriers, ..self.programs_of(&port) })
+        Ok(self.programs_of(&port))
     }
 
-    /// Sets a host's end up, if that was asked for.
-    fn set_up(&mut self, host: &Link, far_end: Option<FarEnd>) -> Result<Option<Carriers>, Refusal> {
-        Ok(far_end.map(|far_end| self.kernel.set_up(host.index, far_end)).transpose()?)
+    /// Has [`Agent::keep_promise`] set a host's end up, if that was asked for.
+    fn promise(&mut self, host: &Link, far_end: Option<FarEnd>) {
+        self.promised = far_end.map(|far_end| (host.clone(), far_end));
+    }
+
+    /// Sets up what the last answer has promised to. Whoever asked for that has heard by now that everything is in force, and hears from the kernel
+    /// what comes of this.
+    pub fn keep_promise(&mut self) {
+        let Some((host, far_end)) = self.promised.take() else { return };
+        if let Err(error) = self.kernel.set_up(host.index, far_end) {
+            tracing::warn!(link = host.name, %error, "a host's end is left to be set up by who asked for that");
+        }
     }
 
     /// The link that an interface names.
@@ -231,7 +239,7 @@ impl Agent {
         let trunk = Trunk::of(port).map(|trunk| trunk.hook());
         let hooks = self.registry.get(&port.key).map(Attachment::hooks).into_iter().flatten();
         let hooks = hooks.chain(bridge.filter(|_| port.vlan.is_none())).chain(trunk);
-        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect(), carriers: None }
+        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }
     }
 }
 

@@ -51,7 +51,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use std::path::PathBuf;
 
-use shunt_agent_api::{PoolReport, Reply, Request};
+use shunt_agent_api::{FarEnd, PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use flows::Sweeping;
@@ -71,6 +71,7 @@ use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
+use crate::netlink::link::Link;
 use crate::nft::Rules;
 use crate::registry::Registry;
 use crate::state::{Loaded, Relocation, Store, StoreError};
@@ -105,6 +106,8 @@ pub struct Agent {
     reaping: HashMap<u32, Expedited>,
     /// What was made since [`Agent::settle`], for the log.
     unsaid: Vec<Made>,
+    /// A host's end that is to be set up behind the answer, and its other end.
+    promised: Option<(Link, FarEnd)>,
     /// Host ends on which others' filters and queues were not looked for, until their links come up.
     unseen: Vec<u32>,
     /// Other people's ports of our bridges, each with its bridge.
@@ -165,6 +168,7 @@ impl Agent {
             aside: Vec::new(),
             reaping: HashMap::new(),
             unsaid: Vec::new(),
+            promised: None,
             unseen: Vec::new(),
             strangers: BTreeMap::new(),
             rules: None,

@@ -142,9 +142,13 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
             Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));
+                agent.keep_promise();
                 agent.settle();
             }
-            Job::Serve(request, debt) => debt.pay(&agent.answer(*request)),
+            Job::Serve(request, debt) => {
+                let _not_ended_yet = debt.pay(&agent.answer(*request));
+                agent.keep_promise();
+            }
         }
     }
     agent.settle();

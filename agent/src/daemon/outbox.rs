@@ -82,11 +82,15 @@ impl Outbox {
             wire.split_off(taken)
         });
         let mut state = self.state();
-        state.owes = false;
         match said {
             Ok(rest) => state.rest = rest,
             Err(error) => state.failed = Some(error),
         }
+    }
+
+    fn forget_debt(&self) {
+        let mut state = self.state();
+        state.owes = false;
         let is_left = state.is_left();
         drop(state);
         if is_left {
@@ -112,12 +116,16 @@ pub(super) struct Debt {
     outbox: Option<Arc<Outbox>>,
 }
 
+/// An answer that was given, as far as the client took it: while this lives, more is done for that client, and nobody goes on.
+#[derive(Debug)]
+pub(super) struct Paid {
+    outbox: Option<Arc<Outbox>>,
+}
+
 impl Debt {
     /// Answers.
-    pub(super) fn pay(mut self, reply: &Reply) {
-        if let Some(outbox) = self.outbox.take() {
-            outbox.answer(reply);
-        }
+    pub(super) fn pay(mut self, reply: &Reply) -> Paid {
+        Paid { outbox: self.outbox.take().inspect(|outbox| outbox.answer(reply)) }
     }
 }
 
@@ -126,6 +134,15 @@ impl Drop for Debt {
     fn drop(&mut self) {
         if let Some(outbox) = self.outbox.take() {
             outbox.answer(&unavailable());
+            outbox.forget_debt();
+        }
+    }
+}
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        if let Some(outbox) = self.outbox.take() {
+            outbox.forget_debt();
         }
     }
 }
@@ -159,12 +176,25 @@ mod tests {
             let (outbox, theirs) = pair();
             let debt = outbox.owe();
             assert!(timeout(MOMENT, outbox.rest()).await.is_err(), "it is owed");
-            debt.pay(&Reply::Checked);
+            drop(debt.pay(&Reply::Checked));
             assert!(timeout(MOMENT, outbox.is_left()).await.is_err());
             assert!(outbox.rest().await.unwrap().is_empty());
             let mut heard = BytesMut::new();
             theirs.read(&mut heard).await.unwrap();
             assert_eq!(heard, encode(&Reply::Checked).unwrap());
+        });
+    }
+
+    #[test]
+    fn nobody_goes_on_before_what_was_promised_is_done() {
+        run(async {
+            let (outbox, theirs) = pair();
+            let paid = outbox.owe().pay(&Reply::Checked);
+            let mut heard = BytesMut::new();
+            theirs.read(&mut heard).await.unwrap();
+            assert!(!heard.is_empty() && timeout(MOMENT, outbox.rest()).await.is_err());
+            drop(paid);
+            assert!(outbox.rest().await.unwrap().is_empty());
         });
     }
 
@@ -175,7 +205,7 @@ mod tests {
             let large = Reply::Error(AgentError { kind: ErrorKind::Malformed, message: "x".repeat(4 << 20) });
             let debt = outbox.owe();
             let waiting = async { timeout(MOMENT, outbox.is_left()).await };
-            let paying = async { debt.pay(&large) };
+            let paying = async { drop(debt.pay(&large)) };
             let (waited, ()) = tokio::join!(waiting, paying);
             waited.unwrap();
             let rest = outbox.rest().await.unwrap();
@@ -191,7 +221,7 @@ mod tests {
             let (outbox, _theirs) = pair();
             for ends in [false, true] {
                 let debt = outbox.owe();
-                let giving = async { if ends { drop(debt) } else { debt.pay(&Reply::Checked) } };
+                let giving = async { if ends { drop(debt) } else { drop(debt.pay(&Reply::Checked)) } };
                 let (rest, ()) = tokio::join!(timeout(MOMENT, outbox.rest()), giving);
                 assert!(rest.unwrap().unwrap().is_empty());
             }

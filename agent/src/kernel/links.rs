@@ -1,6 +1,6 @@
 //! What links there are.
 
-use shunt_agent_api::{Carriers, FarEnd};
+use shunt_agent_api::FarEnd;
 
 use super::{Kernel, KernelError};
 use crate::netlink::link::{self, Kind, Link};
@@ -34,7 +34,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn set_up(&mut self, index: u32, far_end: FarEnd) -> Result<Carriers, KernelError> {
+    pub fn set_up(&mut self, index: u32, far_end: FarEnd) -> Result<(), KernelError> {
         Ok(link::set_up(&mut self.route, index, far_end)?)
     }
 

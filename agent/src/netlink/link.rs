@@ -6,7 +6,7 @@ use dataplane::address::Mac;
 use nix::libc;
 use rustix::io::Errno;
 use rustix::net::netdevice::index_to_name_inlined;
-use shunt_agent_api::{Carriers, FarEnd};
+use shunt_agent_api::FarEnd;
 
 use super::attribute::attribute;
 use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};
@@ -176,11 +176,11 @@ pub fn is_named(socket: &RequestSocket, index: u32, name: &str) -> Result<bool, 
 }
 
 /// Sets the link with this index up. Whoever asks for it and its other end in the same breath has the kernel look after their carriers at once
-/// (`linkwatch_sync_dev`, Linux 6.8), and is there before the container announces itself, when the kernel does not listen for a while.
+/// (`linkwatch_sync_dev`, Linux 6.8), the other end's last, and tell both namespaces of them.
 ///
 /// # Errors
 /// Netlink's.
-pub fn set_up(socket: &mut RequestSocket, index: u32, far_end: FarEnd) -> Result<Carriers, NetlinkError> {
+pub fn set_up(socket: &mut RequestSocket, index: u32, far_end: FarEnd) -> Result<(), NetlinkError> {
     let mut up = [0; IFINFOMSG];
     up[4..8].copy_from_slice(&index.to_ne_bytes());
     for flags in [8..12, 12..16] {
@@ -193,13 +193,8 @@ pub fn set_up(socket: &mut RequestSocket, index: u32, far_end: FarEnd) -> Result
         (libc::RTM_GETLINK, &request(index)[..]),
         (libc::RTM_GETLINK, &far_end[..]),
     ];
-    let mut operational = [false; 3];
-    let [set, asked, _older_kernels_refuse] = socket.get_in_one_piece(questions, |place, payload| {
-        operational[place] |= parse(payload).is_some_and(|link| link.operational);
-    })?;
-    set.and(asked)?;
-    let [_, host, container] = operational;
-    Ok(Carriers { host, container })
+    let [set, asked, _may_be_nowhere] = socket.get_in_one_piece(questions, |_, _| {})?;
+    set.and(asked)
 }
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link

@@ -1,7 +1,9 @@
 //! Attach, Detach, Check and Collect.
 
 use aya::programs::links::{FdLink, PinnedLink};
-use shunt_agent_api::{AttachmentKey, BridgePort, Carriers, ErrorKind, FarEnd, ProgramMode, Reply, Request};
+use shunt_agent_api::{
+    AttachmentKey, BridgePort, Client, ClientError, ErrorKind, FarEnd, ProgramMode, Reply, Request,
+};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};
@@ -51,31 +53,43 @@ fn a_pin_of_another_link_makes_room_for_the_new_one() {
 }
 
 #[test]
-fn a_host_end_is_set_up_where_that_is_asked_for_and_the_answer_says_what_came_of_it() {
+fn a_host_end_is_set_up_behind_the_answer_where_that_is_asked_for() {
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
     let far_end = rig.far_end(&port);
     rig.ip(&["link", "set", &port.host.name, "down"]);
-    let ask = |rig: &Rig, is_new, set_up| match rig
-        .ask(Request::Attach { port: port.clone(), is_new, set_up })
-        .unwrap()
-    {
-        Reply::Attached(attached) => attached.carriers,
-        other => panic!("{other:?}"),
-    };
-    let is_up = |rig: &Rig| rig.ip(&["link", "show", "up", "dev", &port.host.name]).contains(&port.host.name);
-    assert_eq!(ask(&rig, true, None), None);
+    let shown = |rig: &Rig, state| rig.ip(&["link", "show", state, "dev", &port.host.name]);
+    let is_up = |rig: &Rig| shown(rig, "up").contains(&port.host.name);
+    let request = |is_new, set_up| Request::Attach { port: port.clone(), is_new, set_up };
+    rig.ask(request(true, None)).unwrap();
+    rig.status();
     assert!(!is_up(&rig), "nobody has asked");
     // Once more for the same port, as by one who has not heard the answer.
-    let carriers = ask(&rig, false, Some(far_end)).unwrap();
-    assert!(is_up(&rig));
-    // Older kernels look after them a moment later.
-    assert!(carriers == Carriers { host: true, container: true } || !looks_at_once(), "{carriers:?}");
+    rig.ask(request(false, Some(far_end))).unwrap();
+    rig.status();
+    assert!(is_up(&rig), "it comes before the next answer");
+    // Older kernels look after the carrier a moment later.
+    assert!(shown(&rig, "up").contains("state UP") || !looks_at_once(), "{}", shown(&rig, "up"));
     rig.detach(&port);
     rig.ip(&["link", "set", &port.host.name, "down"]);
     let elsewhere = FarEnd { namespace: far_end.namespace + 1000, ..far_end };
-    let carriers = ask(&rig, true, Some(elsewhere)).unwrap();
-    assert!(is_up(&rig) && !carriers.container, "nothing is known of an end that is nowhere: {carriers:?}");
+    rig.ask(request(true, Some(elsewhere))).unwrap();
+    rig.status();
+    assert!(is_up(&rig), "an end that is nowhere is not asked for");
+}
+
+#[test]
+fn whoever_has_its_last_answer_sees_the_connection_end_when_the_host_end_is_set_up() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    let far_end = rig.far_end(&port);
+    rig.ip(&["link", "set", &port.host.name, "down"]);
+    let mut client = Client::connect(&rig.socket()).unwrap();
+    client.send_last(Request::Attach { port: port.clone(), is_new: true, set_up: Some(far_end) }).unwrap();
+    let Reply::Attached(_) = client.receive().unwrap() else { panic!("not attached") };
+    let Err(ClientError::Silent { .. }) = client.receive() else { panic!("it says more") };
+    assert!(client.has_answered(), "that it has ended is all that there will be");
+    assert!(rig.ip(&["link", "show", "up", "dev", &port.host.name]).contains(&port.host.name));
 }
 
 #[test]

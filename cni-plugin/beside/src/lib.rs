@@ -16,12 +16,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use borrowing_thread::BorrowingThread;
 use processors::Processors;
 
-/// Does both, and answers what came of each: `aside` on another processor if one has time for it, `here` on this thread.
+/// Does both, and answers what came of each: `aside` on another processor if one has time for it, `here` on this thread. `aside` may wait for
+/// what `here` does, and not the other way around: where no other processor has time, it is done behind it.
 ///
 /// # Panics
 /// Where one of them does.
 pub fn beside<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
-    let Some(others) = Processors::others() else { return (aside(), here()) };
+    let Some(others) = Processors::others() else {
+        let done = here();
+        return (aside(), done);
+    };
     let (work, answer) = (Mutex::new(Some(aside)), Mutex::new(None));
     let begin = || {
         let begun = locked(&work).take();
@@ -66,6 +70,7 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
@@ -123,6 +128,20 @@ mod tests {
         });
         let (aside, here) = only.join().unwrap();
         assert_eq!(aside, here);
+    }
+
+    #[test]
+    fn what_is_done_aside_may_wait_for_what_is_done_here() {
+        let both = || {
+            let found = OnceLock::new();
+            beside(|| *found.wait(), || found.set(7).is_ok())
+        };
+        assert_eq!(both(), (7, true));
+        let only = thread::spawn(move || {
+            pin(cpus().unwrap()[0]).unwrap();
+            both()
+        });
+        assert_eq!(only.join().unwrap(), (7, true));
     }
 
     /// Has this thread precede all that are not of its kind; false where the control group gets no such time.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
-use shunt_agent_api::{Client, Reply, Request};
+use shunt_agent_api::{Client, ClientError, Reply, Request};
 
 use super::alias::BRIDGE;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
@@ -36,13 +36,16 @@ pub(crate) struct Found {
     pub(crate) serves: bool,
 }
 
-/// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s.
+/// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s. Looks first; `may_begin` is asked before anything is changed.
 pub(crate) fn ensure_bridge(
     node: &mut Node,
     plan: &BridgePlan,
+    may_begin: impl FnOnce() -> Result<(), ClientError>,
     journal: &mut Journal,
 ) -> Result<Found, Error> {
-    let (bridge, new) = find_or_make(node, plan)?;
+    let found = node.link(Selector::Name(&plan.name))?;
+    may_begin()?;
+    let (bridge, new) = take_or_make(node, plan, found)?;
     journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
     match &plan.heir_of {
         Some(uplink) => hear_routers_like(node, &bridge, uplink)?,
@@ -104,8 +107,8 @@ pub(crate) fn complete(
     forward(node, &plan.gateways)
 }
 
-fn find_or_make(node: &mut Node, plan: &BridgePlan) -> Result<(Link, bool), Error> {
-    if let Some(link) = node.link(Selector::Name(&plan.name))? {
+fn take_or_make(node: &mut Node, plan: &BridgePlan, found: Option<Link>) -> Result<(Link, bool), Error> {
+    if let Some(link) = found {
         return if link.kind.as_deref() == Some("bridge") {
             Ok((link, false))
         } else {

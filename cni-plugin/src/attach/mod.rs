@@ -16,6 +16,7 @@ mod port;
 mod procedure;
 mod site;
 mod veth;
+mod way;
 
 pub(crate) use adopt::Adopted;
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
-use shunt_agent_api::{Attached, BridgePort, Carriers, FarEnd, Interface, Place, Reply};
+use shunt_agent_api::{BridgePort, FarEnd, Interface, Place};
 
 use super::bridge::{Found, is_complete};
 use super::{AttachError, Node, Plan, PortSettings, Sandbox, configure, enrol, settle, silence};
@@ -15,7 +15,7 @@ use crate::netlink::{Answer, InterfaceAddress, Link, LinkWatch, NetlinkError, Re
 /// How long a port may take to forward; the reference plugin waits as long.
 const PORT_PATIENCE: Duration = Duration::from_millis(2550);
 /// How long the kernel's word is waited for before it is asked; it comes within a millisecond.
-const HEARING: Duration = Duration::from_millis(50);
+pub(super) const HEARING: Duration = Duration::from_millis(50);
 /// How long an address may be tentative; the reference plugin waits as long.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -73,9 +73,12 @@ impl Introduction {
     }
 }
 
-/// The container's end, for the agent to set the host's up; none where the kernel has not said where that is, or the container's stays down.
+/// The container's end, for the agent to set the host's up; none where the kernel has not said where that is, or the container's stays down. Nor where
+/// both have the same number, each in its namespace: the kernel takes such a one for a device of its own and looks after it at its leisure
+/// (`linkwatch_urgent_event`, net/core/link_watch.c), so that what it says of the one end means nothing for the other.
 pub(crate) fn far_end(plan: &Plan, host: &Link) -> Option<FarEnd> {
-    plan.up.then_some(FarEnd { index: host.peer?, namespace: host.peer_namespace? })
+    let index = host.peer.filter(|index| plan.up && *index != host.index)?;
+    Some(FarEnd { index, namespace: host.peer_namespace? })
 }
 
 /// Does what need not wait for the agent's answer: configures the container's end. Answers whether the bridge has all that it needs.
@@ -109,7 +112,7 @@ pub(super) fn refused(plan: &Plan, error: NetlinkError) -> Error {
     }
 }
 
-/// Makes the host's end a port of the bridge, unless it was made one, sets it up, unless the agent has, and waits until packets go through to
+/// Makes the host's end a port of the bridge, unless it was made one, sets it up, unless it `works`, and waits until packets go through to
 /// the container and back; answers it as it then is.
 pub(crate) fn put_into_service(
     node: &mut Node,
@@ -117,13 +120,13 @@ pub(crate) fn put_into_service(
     plan: &Plan,
     bridge: &Link,
     host: &Link,
-    attached: &Reply,
+    works: bool,
 ) -> Result<Link, Error> {
     let changes = match host.master {
         Some(_) => Vec::new(),
         None => enrol(host.index, bridge.index, settings(plan), Some(plan.mac)),
     };
-    let link = bring_up(node, sandbox, plan, host, changes, attached)?;
+    let link = bring_up(node, sandbox, plan, host, changes, works)?;
     if plan.up && !bridge.operational {
         // A bridge comes alive with its first port, and until then what the node sends by it is lost. One that is not alive
         // after that waits for its spanning tree, which no ADD can.
@@ -132,23 +135,20 @@ pub(crate) fn put_into_service(
     Ok(link)
 }
 
-/// Makes `changes` and sets the host's end up, unless the agent has, which is asked to only where there are none; and waits until packets get
-/// from one end to the other. Answers it as it then is.
+/// Makes `changes` and sets the host's end up, unless it `works`: the agent is asked to set it up only where there are none. Waits until packets get
+/// from one end to the other; answers it as it then is.
 pub(crate) fn bring_up(
     node: &mut Node,
     sandbox: &mut Sandbox,
     plan: &Plan,
     host: &Link,
     changes: Vec<Request>,
-    attached: &Reply,
+    works: bool,
 ) -> Result<Link, Error> {
-    let (link, peer_works) = match attached {
-        Reply::Attached(Attached { carriers: Some(carriers), .. }) => {
-            let Carriers { host: operational, container } = *carriers;
-            (Link { up: true, operational, ..host.clone() }, container)
-        }
-        _ => set_up(node, plan, host, changes)?,
-    };
+    if works {
+        return Ok(Link { up: true, operational: true, ..host.clone() });
+    }
+    let (link, peer_works) = set_up(node, plan, host, changes)?;
     if !plan.up {
         // Without a container end that is up there is no carrier to wait for.
         return Ok(link);
@@ -226,7 +226,7 @@ fn operational(
 ) -> Result<Option<Link>, Error> {
     let watch = listen()?;
     let is_so = |link: &Link| link.operational;
-    if let Some(link) = ask()?.filter(is_so).or_else(|| watch.until_operational(index, HEARING)) {
+    if let Some(link) = ask()?.filter(is_so).or_else(|| watch.until_operational(index, HEARING, None)) {
         return Ok(Some(link));
     }
     poll(PORT_PATIENCE, || Ok(ask()?.filter(is_so)))

@@ -1,11 +1,11 @@
 //! The order of things in an ADD, whatever the interface is joined to: a bridge, or a VLAN.
 
-use std::mem::take;
-
 use shunt_agent_api::BridgePort;
 use shunt_beside::beside;
 
+use super::way::Way;
 use super::{Plan, Site, Step};
+use crate::agent::Line;
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::result::AddResult;
@@ -15,14 +15,14 @@ pub(crate) trait Joint: Sync {
     /// What was made to be joined.
     type Ends;
 
-    /// Makes the interface. Nothing gets through it yet.
-    fn make(&self, site: &mut Site<'_>) -> Result<Self::Ends, Error>;
+    /// Makes the interface, if there is an agent. Nothing gets through it yet.
+    fn make(&self, site: &mut Site) -> Result<Self::Ends, Error>;
 
     /// Joins it without addresses, for the first time or once more.
-    fn try_out(&self, ends: &Self::Ends, site: &mut Site<'_>) -> Result<(), Error>;
+    fn try_out(&self, ends: &Self::Ends, site: &mut Site) -> Result<(), Error>;
 
     /// Takes it out of service, to be joined with addresses.
-    fn set_aside(&self, ends: &mut Self::Ends, site: &mut Site<'_>) -> Result<(), Error>;
+    fn set_aside(&self, ends: &mut Self::Ends, site: &mut Site) -> Result<(), Error>;
 
     /// What will be done, with the addresses that the IPAM gave: none on a layer 2 network.
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error>;
@@ -31,21 +31,28 @@ pub(crate) trait Joint: Sync {
     fn port(&self, plan: &Plan) -> BridgePort;
 
     /// Joins it for good.
-    fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site<'_>) -> Result<AddResult, Error>;
+    fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site) -> Result<AddResult, Error>;
 }
 
-/// Makes the interface and joins it, or leaves nothing behind. `given` are addresses that are known already.
+/// Makes the interface where `enter` leads to and joins it, or leaves nothing behind. `given` are addresses that are known already.
+///
+/// # Errors
+/// What `enter` says, before anything is begun; what any step says, with what could not be taken back.
 pub(crate) fn carry_out<J: Joint>(
     joint: &J,
     ipam: &Ipam<'_>,
     given: Option<AddResult>,
-    mut site: Site<'_>,
+    line: Line,
+    enter: impl FnOnce() -> Result<Site, Error>,
 ) -> Result<AddResult, Error> {
-    let place = &mut site;
+    if given.is_none() && !ipam.needs_interface() && ipam.is_built_in() {
+        return side_by_side(joint, ipam, line, enter);
+    }
+    let mut site = enter()?;
+    site.line = line;
     let made = match given {
-        None if ipam.needs_interface() => by_interface(joint, ipam, place),
-        None if ipam.is_built_in() => side_by_side(joint, ipam, place),
-        given => one_by_one(joint, ipam, given, place),
+        None if ipam.needs_interface() => by_interface(joint, ipam, &mut site),
+        given => one_by_one(joint, ipam, given, &mut site),
     };
     made.map_err(|error| error.after_undo(site.undo(ipam)))
 }
@@ -55,7 +62,7 @@ fn one_by_one<J: Joint>(
     joint: &J,
     ipam: &Ipam<'_>,
     given: Option<AddResult>,
-    site: &mut Site<'_>,
+    site: &mut Site,
 ) -> Result<AddResult, Error> {
     site.line.agent()?;
     let addresses = match given {
@@ -67,32 +74,54 @@ fn one_by_one<J: Joint>(
     joint.join(&plan, &ends, site)
 }
 
-/// While the kernel makes the interface, the agent is called, and told what it will have to do as soon as the IPAM in this process has found an
-/// address, in its files. That somebody listens where the agent should was seen before anything is begun.
-fn side_by_side<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
-    site.line.expect_agent()?;
-    let mut line = take(&mut site.line);
+/// While the namespaces are entered and the kernel makes the interface, the agent is called, and told what it will have to do as soon as the IPAM in
+/// this process has found an address, in its files. It is not asked for one before it is known that there is nothing in the interface's way, nor is
+/// anything made before it is seen that somebody listens where the agent should.
+fn side_by_side<J: Joint>(
+    joint: &J,
+    ipam: &Ipam<'_>,
+    mut line: Line,
+    enter: impl FnOnce() -> Result<Site, Error>,
+) -> Result<AddResult, Error> {
+    let (presence, way) = (line.presence(), Way::default());
     let lease = || -> Result<_, Error> {
+        presence.expect()?;
         line.agent()?;
+        if !way.is_free() {
+            return Ok(None);
+        }
         let addresses = ipam.add()?;
         let plan = joint.plan(Some(addresses));
         if let Ok(plan) = &plan {
             line.announce(joint.port(plan));
         }
-        Ok(plan)
+        Ok(Some(plan))
     };
-    let (leased, made) = beside(lease, || joint.make(site));
+    let make = || -> Result<_, Error> {
+        let entering = way.explore();
+        let mut site = enter()?;
+        entering.finds_it_free();
+        let made = joint.make(&mut site);
+        Ok((site, made))
+    };
+    let (leased, begun) = beside(lease, make);
+    let (mut site, made) = begun?;
     site.line = line;
-    if leased.is_ok() {
-        // Given back last, when the container has them no more.
-        site.journal.push_first(Step::Addresses);
-    }
-    joint.join(&leased??, &made?, site)
+    let joined = match leased {
+        Ok(Some(plan)) => {
+            // Given back last, when the container has them no more.
+            site.journal.push_first(Step::Addresses);
+            plan.and_then(|plan| joint.join(&plan, &made?, &mut site))
+        }
+        Ok(None) => unreachable!("the namespaces were entered, and it was seen that the way is free"),
+        Err(error) => Err(error),
+    };
+    joined.map_err(|error| error.after_undo(site.undo(ipam)))
 }
 
 /// The IPAM has to find an interface that works, as a DHCP client does, so there is one without addresses first. Restrictions hold
 /// already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
-fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site) -> Result<AddResult, Error> {
     site.line.agent()?;
     let mut ends = joint.make(site)?;
     joint.try_out(&ends, site)?;
@@ -108,7 +137,7 @@ fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site<'_>) -> Re
     })
 }
 
-fn ask(ipam: &Ipam<'_>, site: &mut Site<'_>) -> Result<AddResult, Error> {
+fn ask(ipam: &Ipam<'_>, site: &mut Site) -> Result<AddResult, Error> {
     // A plugin that failed may hold addresses nevertheless.
     site.journal.push(Step::Addresses);
     Ok(ipam.add()?)

@@ -4,7 +4,7 @@
 //! come up announces its IPv6 addresses (`addrconf_dad_work`, net/ipv6/addrconf.c), and on a bridge of 500 ports each
 //! announcement is copied 500 times meanwhile: 4 ms. What it tells everybody before that needs no lock to be heard.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::NetlinkBuffer;
@@ -42,8 +42,13 @@ impl LinkWatch {
     }
 
     /// The link as the kernel tells of it once it can carry packets (RFC 2863, `ifOperStatus` up); none when nothing of the
-    /// kind was heard within `patience`, or notifications were lost. Then the kernel has to be asked.
-    pub(crate) fn until_operational(&self, index: u32, patience: Duration) -> Option<Link> {
+    /// kind was heard within `patience` or until there is something to be read of `other`, or notifications were lost. Then the kernel has to be asked.
+    pub(crate) fn until_operational(
+        &self,
+        index: u32,
+        patience: Duration,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Option<Link> {
         let deadline = Instant::now() + patience;
         let mut buffer = Vec::with_capacity(DATAGRAM);
         loop {
@@ -56,18 +61,21 @@ impl LinkWatch {
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => self.wait(deadline)?,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => self.wait(deadline, other)?,
                 // ENOBUFS: more happened than the socket holds.
                 Err(_) => return None,
             }
         }
     }
 
-    /// Sleeps until there is something to hear; none when the time is over.
-    fn wait(&self, deadline: Instant) -> Option<()> {
+    /// Sleeps until there is something to hear; none when the time is over, or there is something of `other` instead.
+    fn wait(&self, deadline: Instant, other: Option<BorrowedFd<'_>>) -> Option<()> {
         let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
         let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], left) {
+        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut sources = [readable(self.0.as_fd()), readable(other.unwrap_or(self.0.as_fd()))];
+        match poll(&mut sources, left) {
+            Ok(_) if sources[0].any() == Some(false) && sources[1].any() == Some(true) => None,
             Ok(_) | Err(Errno::EINTR) => Some(()),
             Err(_) => None,
         }

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::add_adopted::adopt;
 use super::add_bridged::Bridged;
 use super::add_update::Update;
-use crate::attach::{Adopted, AttachError, Node, Plan, Site, carry_out};
-use crate::config::{Config, ConfigError, Personality};
+use crate::agent::Line;
+use crate::attach::{Adopted, AttachError, Node, Plan, Sandbox, Site, carry_out};
+use crate::config::{Bridge, Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
@@ -18,32 +19,62 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let bridge = config.bridge()?;
     let mac = requested_mac(config, call)?;
     let ipam = Ipam::of(config, call)?;
-    let mut node = Node::open()?;
-    let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
-    let previous = previous(config)?;
-    let existing = sandbox.unlikely_link(&call.ifname)?;
+    let previous = match previous(config) {
+        Ok(previous) => previous,
+        // Whose namespace it is comes first.
+        Err(error) => return Err(enter(call).err().unwrap_or(error)),
+    };
     if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
+        let (mut node, mut sandbox) = enter(call)?;
         return adopt(config, &bridge, call, &mut node, &mut sandbox, previous.unwrap_or_default());
     }
-    if let Some(existing) = existing {
+    let line = Line::open(config);
+    let presence = line.presence();
+    let mut existing = None;
+    let look = || -> Result<Site, Error> {
+        let (node, mut sandbox) = enter(call)?;
+        let Some(link) = sandbox.unlikely_link(&call.ifname)? else {
+            return Ok(Site::new(node, sandbox, presence));
+        };
+        existing = Some((node, sandbox, link));
+        Err(AttachError::InterfaceExists(call.ifname.clone()).into())
+    };
+    let made = match intent(config, call, &bridge, mac, &ipam, previous.as_ref()) {
+        Ok((joint, given)) => carry_out(&joint, &ipam, given, line, look),
+        Err(error) => look().and(Err(error)),
+    };
+    if let Some((mut node, mut sandbox, link)) = existing {
         let requested = built_in::requested(config, call)?;
-        return Update { config, call, bridge: &bridge, mac, requested }.run(
-            &mut node,
-            &mut sandbox,
-            &existing,
-        );
+        let update = Update { config, call, bridge: &bridge, mac, requested };
+        return update.run(&mut node, &mut sandbox, &link);
     }
-    if ipam.exists() && previous.as_ref().is_some_and(|previous| !previous.ips.is_empty()) {
+    Ok(merge(previous.unwrap_or_default(), made?))
+}
+
+/// Opens the node's namespace and the container's.
+fn enter(call: &Call) -> Result<(Node, Sandbox), Error> {
+    let node = Node::open()?;
+    let sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
+    Ok((node, sandbox))
+}
+
+/// What is to be made, and with which addresses if an earlier plugin has given them.
+fn intent<'a>(
+    config: &'a Config,
+    call: &Call,
+    bridge: &'a Bridge,
+    mac: Option<Mac>,
+    ipam: &Ipam<'_>,
+    previous: Option<&AddResult>,
+) -> Result<(Bridged<'a>, Option<AddResult>), Error> {
+    let given = previous.filter(|previous| !previous.ips.is_empty());
+    if ipam.exists() && given.is_some() {
         let why = "cannot be set where prevResult has addresses already".to_owned();
         return Err(ConfigError::Invalid { key: "ipam", why }.into());
     }
-    let mac = mac.unwrap_or_else(Mac::random);
-    let outline = Plan::new(config, call, &bridge, mac)?;
-    let given = previous.as_ref().filter(|previous| !previous.ips.is_empty());
+    let outline = Plan::new(config, call, bridge, mac.unwrap_or_else(Mac::random))?;
     let given = given.map(|previous| AddResult { interfaces: Vec::new(), ..previous.clone() });
-    let site = Site::new(config, &mut node, &mut sandbox);
-    let made = carry_out(&Bridged { config, bridge: &bridge, outline }, &ipam, given, site)?;
-    Ok(merge(previous.unwrap_or_default(), made))
+    Ok((Bridged { config, bridge, outline }, given))
 }
 
 /// The earlier plugins' result. The reference bridge plugin pays no attention to it.

@@ -39,21 +39,23 @@ struct Served {
 impl Joint for Bridged<'_> {
     type Ends = Ends;
 
-    fn make(&self, site: &mut Site<'_>) -> Result<Ends, Error> {
+    fn make(&self, site: &mut Site) -> Result<Ends, Error> {
         site.hold_bridges()?;
-        let bridge = ensure_bridge(site.node, &self.outline.bridge, &mut site.journal)?;
+        let presence = site.presence();
+        let may_begin = || presence.expect();
+        let bridge = ensure_bridge(&mut site.node, &self.outline.bridge, may_begin, &mut site.journal)?;
         // A bridge that serves others already most likely lacks nothing.
         let master = bridge.serves.then_some(bridge.link.index);
-        let host = make_veth(site.node, site.sandbox, &self.outline, master, &mut site.journal)?;
+        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, master, &mut site.journal)?;
         Ok(Ends { bridge, host })
     }
 
-    fn try_out(&self, ends: &Ends, site: &mut Site<'_>) -> Result<(), Error> {
+    fn try_out(&self, ends: &Ends, site: &mut Site) -> Result<(), Error> {
         site.hold_bridges()?;
         serve(&self.outline, ends, site).map(drop)
     }
 
-    fn set_aside(&self, ends: &mut Ends, site: &mut Site<'_>) -> Result<(), Error> {
+    fn set_aside(&self, ends: &mut Ends, site: &mut Site) -> Result<(), Error> {
         // Bridges were let go meanwhile: it may be on this one no more.
         ends.host.master = None;
         site.set_aside(&self.outline.key, &ends.host)
@@ -69,14 +71,14 @@ impl Joint for Bridged<'_> {
         port_of(plan)
     }
 
-    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site) -> Result<AddResult, Error> {
         site.hold_bridges()?;
         if !ends.bridge.serves {
             complete_bridge(plan, &ends.bridge, site)?;
         }
         let served = serve(plan, ends, site)?;
         let mut result = self.result(plan, &served);
-        result.interfaces.extend(gateway(site.node, plan)?);
+        result.interfaces.extend(gateway(&mut site.node, plan)?);
         Ok(result)
     }
 }
@@ -97,18 +99,19 @@ impl Bridged<'_> {
 }
 
 /// Has the agent take the port, and puts it into service.
-fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error> {
+fn serve(plan: &Plan, ends: &Ends, site: &mut Site) -> Result<Served, Error> {
     let Ends { bridge: found, host } = ends;
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    let introduction = Introduction::begin(site.node, plan, host)?;
+    let introduction = Introduction::begin(&mut site.node, plan, host)?;
     // One that was not born a port is made one first.
     let far_end = host.master.and_then(|_| far_end(plan, host));
     // The agent works while both ends are configured.
-    let (attached, is_complete) =
-        site.attach(port_of(plan), place_of(interface(&found.link), host), far_end, |node, sandbox| {
-            introduction.finish(node)?;
-            prepare(node, sandbox, plan, found, host, inner)
-        })?;
+    let place = place_of(interface(&found.link), host);
+    let taken = site.attach(port_of(plan), place, far_end, |node, sandbox| {
+        introduction.finish(node)?;
+        prepare(node, sandbox, plan, found, host, inner)
+    })?;
+    let is_complete = taken.done;
     if found.serves && !is_complete {
         complete_bridge(plan, found, site)?;
     }
@@ -118,13 +121,13 @@ fn serve(plan: &Plan, ends: &Ends, site: &mut Site<'_>) -> Result<Served, Error>
         let asked = site.node.link(Selector::Index(bridge.index))?;
         bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
     }
-    let host = put_into_service(site.node, site.sandbox, plan, &bridge, host, &attached)?;
-    wait_for_addresses(site.sandbox, plan, inner)?;
-    Ok(Served { bridge, host, attached })
+    let host = put_into_service(&mut site.node, &mut site.sandbox, plan, &bridge, host, taken.works)?;
+    wait_for_addresses(&mut site.sandbox, plan, inner)?;
+    Ok(Served { bridge, host, attached: taken.reply })
 }
 
-fn complete_bridge(plan: &Plan, found: &Found, site: &mut Site<'_>) -> Result<(), Error> {
-    complete(site.node, found, &plan.bridge, site.line.agent()?, &mut site.journal)
+fn complete_bridge(plan: &Plan, found: &Found, site: &mut Site) -> Result<(), Error> {
+    complete(&mut site.node, found, &plan.bridge, site.line.agent()?, &mut site.journal)
 }
 
 /// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.

@@ -32,7 +32,7 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
             }
         }
     }
-    joined::add(config, vlan, &master, call, &mut node, &mut sandbox, previous)
+    joined::add(config, vlan, &master, call, node, sandbox, previous)
 }
 
 /// Whether a device of the kernel's is to be tried. The agent knows nothing of one: it has no place for limits, and its

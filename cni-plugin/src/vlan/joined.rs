@@ -4,6 +4,7 @@ use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterfac
 
 use super::master::Master;
 use super::share;
+use crate::agent::Line;
 use crate::attach::{
     AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, far_end, make_veth,
     place_of, port_of, silence, wait_for_addresses,
@@ -22,16 +23,18 @@ pub(super) fn add(
     vlan: &Vlan,
     master: &Master,
     call: &Call,
-    node: &mut Node,
-    sandbox: &mut Sandbox,
+    mut node: Node,
+    sandbox: Sandbox,
     previous: AddResult,
 ) -> Result<AddResult, Error> {
-    let (trunk, joins) = master.trunk(vlan, node)?;
+    let (trunk, joins) = master.trunk(vlan, &mut node)?;
     let address = address(master);
     let ipam = Ipam::of(config, call)?;
     let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
     let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
-    carry_out(&joined, &ipam, None, Site::new(config, node, sandbox))
+    let line = Line::open(config);
+    let site = Site::new(node, sandbox, line.presence());
+    carry_out(&joined, &ipam, None, line, || Ok(site))
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -54,17 +57,18 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
     /// The host's end of the pair.
     type Ends = Link;
 
-    fn make(&self, site: &mut Site<'_>) -> Result<Link, Error> {
-        let host = make_veth(site.node, site.sandbox, &self.outline, None, &mut site.journal)?;
+    fn make(&self, site: &mut Site) -> Result<Link, Error> {
+        site.presence().expect()?;
+        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, None, &mut site.journal)?;
         silence(&host);
         Ok(host)
     }
 
-    fn try_out(&self, host: &Link, site: &mut Site<'_>) -> Result<(), Error> {
+    fn try_out(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
         self.serve(&self.outline, host, site).map(drop)
     }
 
-    fn set_aside(&self, host: &mut Link, site: &mut Site<'_>) -> Result<(), Error> {
+    fn set_aside(&self, host: &mut Link, site: &mut Site) -> Result<(), Error> {
         site.set_aside(&self.outline.key, host)
     }
 
@@ -76,7 +80,7 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
         port(plan, self.joins)
     }
 
-    fn join(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<AddResult, Error> {
+    fn join(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<AddResult, Error> {
         let inner = self.serve(plan, host, site)?;
         Ok(share::result(plan, &inner, self.previous.clone()))
     }
@@ -84,15 +88,14 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
 
 impl<P> Joined<P> {
     /// Has the agent take the interface, and sets it up; answers the container's end.
-    fn serve(&self, plan: &Plan, host: &Link, site: &mut Site<'_>) -> Result<Link, Error> {
+    fn serve(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
         let place = place_of(self.trunk.clone(), host);
-        let (attached, ()) =
-            site.attach(port(plan, self.joins), place, far_end(plan, host), |node, sandbox| {
-                configure(node, sandbox, plan, inner)
-            })?;
-        bring_up(site.node, site.sandbox, plan, host, Vec::new(), &attached)?;
-        wait_for_addresses(site.sandbox, plan, inner)?;
+        let taken = site.attach(port(plan, self.joins), place, far_end(plan, host), |node, sandbox| {
+            configure(node, sandbox, plan, inner)
+        })?;
+        bring_up(&mut site.node, &mut site.sandbox, plan, host, Vec::new(), taken.works)?;
+        wait_for_addresses(&mut site.sandbox, plan, inner)?;
         let link = site.sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
     }

@@ -221,6 +221,25 @@ fn an_agent_that_is_not_there_is_named_and_nothing_begun() {
     }
 }
 
+/// The IPAM is asked beside the rest of an ADD, but not before it is seen whose namespace it is, and that the name is free.
+#[test]
+fn no_address_is_taken_for_an_add_that_cannot_begin() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    container.command("ip", &["link", "add", "eth0", "type", "bridge"]).unwrap();
+    let mut own = runtime.environment("ADD", "c1");
+    own[2].1 = runtime.node.path().to_str().unwrap().to_owned();
+    let network = runtime.network("n1").to_string();
+    for (environment, why) in [(runtime.environment("ADD", "c1"), "eth0"), (own, "should not be the same")] {
+        let (_, text) = runtime.call_with(&environment, network.as_bytes()).error();
+        assert!(text.contains(why), "{text}");
+        assert!(!runtime.leases().join("n1").exists(), "{why}");
+    }
+    let mut attached = Vec::new();
+    runtime.agent.with(|books| attached.clone_from(&books.verbs));
+    assert_eq!(attached, Vec::<String>::new());
+}
+
 #[test]
 fn an_agent_that_dies_over_an_attach_means_try_again_later() {
     let runtime = Runtime::new();

@@ -6,14 +6,31 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use serde_json::Value;
 use shunt_agent_api::{
-    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Carriers, Collected,
-    Detached, Envelope, ErrorKind, Reply, Request, frame,
+    AgentError, AgentStatus, Attached, AttachmentKey, BridgePort, CapacityReport, Collected, Detached,
+    Envelope, ErrorKind, Reply, Request, frame,
 };
 use shunt_lab::{Namespace, uninterrupted};
+
+/// When the agent sets a host's end up that it was asked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SetsUp {
+    /// Behind its answer, as the real one does.
+    #[default]
+    Behind,
+    /// Before its answer.
+    Before,
+    /// So long behind it that nobody waits for it.
+    Late,
+    /// Not at all: it ends behind its answer.
+    Never,
+    /// Not at all, and it does not end the connection either.
+    Hangs,
+}
 
 /// What the agent has heard, and how it is to behave.
 #[derive(Debug, Default)]
@@ -26,6 +43,8 @@ pub(crate) struct Books {
     pub(crate) refuse_attach: Option<ErrorKind>,
     /// Refuses every Detach with this kind, and does nothing.
     pub(crate) refuse_detach: Option<ErrorKind>,
+    /// When host ends are set up.
+    pub(crate) sets_up: SetsUp,
     /// Speaks this version of the protocol, and no other.
     pub(crate) speaks: Option<u32>,
     /// What is answered to Capacity.
@@ -110,12 +129,28 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
             }
             request => request,
         };
+        let (mut host, sets_up) = (None, books.lock().unwrap().sets_up);
+        if let Request::Attach { port, set_up: Some(_), .. } = &request {
+            host = Some(port.host.name.clone());
+        }
+        let mut set_up = || host.take().map(|host| shunt_lab::run("ip", &["link", "set", &host, "up"]));
+        if sets_up == SetsUp::Before {
+            set_up();
+        }
         let reply = {
             let mut books = books.lock().unwrap();
             books.verbs.push(verb);
             answer(&mut books, request)
         };
         stream.write_all(&frame::encode(&Envelope::new(reply)).unwrap())?;
+        match sets_up {
+            SetsUp::Behind | SetsUp::Before => drop(set_up()),
+            SetsUp::Late | SetsUp::Hangs => thread::sleep(Duration::from_millis(500)),
+            SetsUp::Never => {}
+        }
+        if sets_up == SetsUp::Late {
+            set_up();
+        }
         if envelope.is_last {
             return Ok(());
         }
@@ -128,21 +163,13 @@ fn refusal(kind: ErrorKind, message: &str) -> Reply {
 
 fn answer(books: &mut Books, request: Request) -> Reply {
     match request {
-        Request::Attach { port, set_up, .. } => {
-            let host = port.host.name.clone();
+        Request::Attach { port, .. } => {
             if books.refuse_attach != Some(ErrorKind::Exists) {
                 books.ports.insert(port.key.clone(), port);
             }
             match books.refuse_attach {
                 Some(kind) => refusal(kind, "told to refuse"),
-                None => {
-                    // Their carriers come later.
-                    let carriers = set_up.map(|_| {
-                        shunt_lab::run("ip", &["link", "set", &host, "up"]).unwrap();
-                        Carriers::default()
-                    });
-                    Reply::Attached(Attached { programs: Vec::new(), carriers })
-                }
+                None => Reply::Attached(Attached { programs: Vec::new() }),
             }
         }
         Request::Detach { .. } if books.refuse_detach.is_some() => {
@@ -182,12 +209,12 @@ fn answer(books: &mut Books, request: Request) -> Reply {
         },
         Request::Update { port, .. } => {
             books.ports.insert(port.key.clone(), port);
-            Reply::Attached(Attached { programs: Vec::new(), carriers: None })
+            Reply::Attached(Attached { programs: Vec::new() })
         }
         Request::Map { key, mappings } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.mappings = mappings;
-                Reply::Attached(Attached { programs: Vec::new(), carriers: None })
+                Reply::Attached(Attached { programs: Vec::new() })
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },

@@ -22,6 +22,7 @@ mod matrix;
 mod mutated;
 mod restrictions;
 mod runtime;
+mod set_up;
 mod skeleton;
 mod status;
 mod streams;
