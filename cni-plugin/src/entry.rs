@@ -4,13 +4,11 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::Value;
-
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocol::{Call, CallError, Verb, Version};
 use crate::verbs;
+use crate::words::pretty;
 
 /// The longest configuration that is read, in bytes; a GC list of tens of thousands of attachments fits.
 const MAX_CONFIG: u64 = 16 << 20;
@@ -31,7 +29,7 @@ pub fn run(program: &Path, environment: impl Fn(&str) -> Option<OsString>, stdin
     let mut version = Version::NEWEST;
     match answer(program, environment, stdin, &mut version) {
         Ok(None) => Reply::Done(String::new()),
-        Ok(Some(value)) => Reply::Done(pretty(&value)),
+        Ok(Some(text)) => Reply::Done(text),
         Err(Error::Call(CallError::NoCommand)) => Reply::About,
         Err(error) => Reply::Failed(pretty(&error.failure(version))),
     }
@@ -42,7 +40,7 @@ fn answer(
     environment: impl Fn(&str) -> Option<OsString>,
     stdin: impl Read,
     version: &mut Version,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<String>, Error> {
     let call = Call::read(environment)?;
     if call.verb == Verb::Version {
         return Ok(Some(verbs::version()));
@@ -54,16 +52,4 @@ fn answer(
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let config = Config::read(raw, value, &name, call.verb)?;
     verbs::run(&config, &call)
-}
-
-/// JSON as Go's plugins indent it.
-fn pretty(value: &impl Serialize) -> String {
-    let mut text = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
-    if value.serialize(&mut serializer).is_err() {
-        return String::new();
-    }
-    text.push(b'\n');
-    String::from_utf8_lossy(&text).into_owned()
 }

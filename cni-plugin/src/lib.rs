@@ -24,6 +24,7 @@ pub mod result;
 mod sysctl;
 mod verbs;
 mod vlan;
+mod words;
 
 pub use about::ABOUT;
 pub use entry::{Reply, run};

@@ -31,6 +31,6 @@ pub(crate) use port::{
     Introduction, bring_up, far_end, interface, place_of, port_of, prepare, put_into_service,
     wait_for_addresses,
 };
-pub(crate) use procedure::{Joint, carry_out};
+pub(crate) use procedure::{Joint, Say, carry_out};
 pub(crate) use site::Site;
 pub(crate) use veth::{make_veth, silence};

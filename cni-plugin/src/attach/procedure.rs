@@ -10,6 +10,9 @@ use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::result::AddResult;
 
+/// Puts a result into the words that are printed.
+pub(crate) type Say<'a> = dyn Fn(AddResult) -> Result<String, Error> + 'a;
+
 /// How an interface is made, and joined to what it belongs to.
 pub(crate) trait Joint: Sync {
     /// What was made to be joined.
@@ -30,8 +33,8 @@ pub(crate) trait Joint: Sync {
     /// What the agent is told of it, but for its place.
     fn port(&self, plan: &Plan) -> BridgePort;
 
-    /// Joins it for good.
-    fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site) -> Result<AddResult, Error>;
+    /// Joins it for good, and answers the result as `say` says it.
+    fn join(&self, plan: &Plan, ends: &Self::Ends, site: &mut Site, say: &Say<'_>) -> Result<String, Error>;
 }
 
 /// Makes the interface where `enter` leads to and joins it, or leaves nothing behind. `given` are addresses that are known already.
@@ -44,15 +47,16 @@ pub(crate) fn carry_out<J: Joint>(
     given: Option<AddResult>,
     line: Line,
     enter: impl FnOnce() -> Result<Site, Error>,
-) -> Result<AddResult, Error> {
+    say: &Say<'_>,
+) -> Result<String, Error> {
     if given.is_none() && !ipam.needs_interface() && ipam.is_built_in() {
-        return side_by_side(joint, ipam, line, enter);
+        return side_by_side(joint, ipam, line, enter, say);
     }
     let mut site = enter()?;
     site.line = line;
     let made = match given {
-        None if ipam.needs_interface() => by_interface(joint, ipam, &mut site),
-        given => one_by_one(joint, ipam, given, &mut site),
+        None if ipam.needs_interface() => by_interface(joint, ipam, &mut site, say),
+        given => one_by_one(joint, ipam, given, &mut site, say),
     };
     made.map_err(|error| error.after_undo(site.undo(ipam)))
 }
@@ -63,7 +67,8 @@ fn one_by_one<J: Joint>(
     ipam: &Ipam<'_>,
     given: Option<AddResult>,
     site: &mut Site,
-) -> Result<AddResult, Error> {
+    say: &Say<'_>,
+) -> Result<String, Error> {
     site.line.agent()?;
     let addresses = match given {
         None if ipam.exists() => Some(ask(ipam, site)?),
@@ -71,7 +76,7 @@ fn one_by_one<J: Joint>(
     };
     let plan = joint.plan(addresses)?;
     let ends = joint.make(site)?;
-    joint.join(&plan, &ends, site)
+    joint.join(&plan, &ends, site, say)
 }
 
 /// While the namespaces are entered and the kernel makes the interface, the agent is called, and told what it will have to do as soon as the IPAM in
@@ -82,7 +87,8 @@ fn side_by_side<J: Joint>(
     ipam: &Ipam<'_>,
     mut line: Line,
     enter: impl FnOnce() -> Result<Site, Error>,
-) -> Result<AddResult, Error> {
+    say: &Say<'_>,
+) -> Result<String, Error> {
     let (presence, way) = (line.presence(), Way::default());
     let lease = || -> Result<_, Error> {
         presence.expect()?;
@@ -111,7 +117,7 @@ fn side_by_side<J: Joint>(
         Ok(Some(plan)) => {
             // Given back last, when the container has them no more.
             site.journal.push_first(Step::Addresses);
-            plan.and_then(|plan| joint.join(&plan, &made?, &mut site))
+            plan.and_then(|plan| joint.join(&plan, &made?, &mut site, say))
         }
         Ok(None) => unreachable!("the namespaces were entered, and it was seen that the way is free"),
         Err(error) => Err(error),
@@ -121,7 +127,12 @@ fn side_by_side<J: Joint>(
 
 /// The IPAM has to find an interface that works, as a DHCP client does, so there is one without addresses first. Restrictions hold
 /// already: whoever has no address may ask for one. With the addresses it is attached once more, and its link is down meanwhile.
-fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site) -> Result<AddResult, Error> {
+fn by_interface<J: Joint>(
+    joint: &J,
+    ipam: &Ipam<'_>,
+    site: &mut Site,
+    say: &Say<'_>,
+) -> Result<String, Error> {
     site.line.agent()?;
     let mut ends = joint.make(site)?;
     joint.try_out(&ends, site)?;
@@ -130,7 +141,7 @@ fn by_interface<J: Joint>(joint: &J, ipam: &Ipam<'_>, site: &mut Site) -> Result
     // A DHCP server may have been waited for longer than the agent keeps a silent connection.
     site.line.redial()?;
     let plan = joint.plan(Some(addresses?))?;
-    let joined = joint.set_aside(&mut ends, site).and_then(|()| joint.join(&plan, &ends, site));
+    let joined = joint.set_aside(&mut ends, site).and_then(|()| joint.join(&plan, &ends, site, say));
     joined.inspect_err(|_| {
         // By it the addresses are given back.
         let _ = joint.try_out(&ends, site);

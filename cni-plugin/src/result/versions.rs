@@ -10,6 +10,7 @@ use super::{AddResult, Dns, Ip, Route};
 use crate::prefix::Prefix;
 use crate::protocol::Version;
 use crate::result::lenient;
+use crate::words::pretty;
 
 /// A result cannot be read, or not be said in the version asked for.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,14 @@ impl AddResult {
         }
         object.insert("dns".to_owned(), serde_json::to_value(&self.dns)?);
         Ok(Value::Object(object))
+    }
+
+    /// The same as it is printed.
+    ///
+    /// # Errors
+    /// Those of [`to_json`](Self::to_json).
+    pub(crate) fn in_words(&self, version: Version) -> Result<String, ResultError> {
+        Ok(pretty(&self.to_json(version)?))
     }
 
     /// Reads a result, whose keys are already in the specification's case; `assumed` is its version if it names none.

@@ -14,8 +14,8 @@ use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
-/// Attaches the container, or leaves nothing behind.
-pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
+/// Attaches the container, or leaves nothing behind; answers the result in words.
+pub(crate) fn add(config: &Config, call: &Call) -> Result<String, Error> {
     let bridge = config.bridge()?;
     let mac = requested_mac(config, call)?;
     let ipam = Ipam::of(config, call)?;
@@ -26,7 +26,8 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     };
     if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
         let (mut node, mut sandbox) = enter(call)?;
-        return adopt(config, &bridge, call, &mut node, &mut sandbox, previous.unwrap_or_default());
+        let result = adopt(config, &bridge, call, &mut node, &mut sandbox, previous.unwrap_or_default())?;
+        return Ok(result.in_words(config.version)?);
     }
     let line = Line::open(config);
     let presence = line.presence();
@@ -39,16 +40,17 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
         existing = Some((node, sandbox, link));
         Err(AttachError::InterfaceExists(call.ifname.clone()).into())
     };
+    let say = |made| Ok(merge(previous.clone().unwrap_or_default(), made).in_words(config.version)?);
     let made = match intent(config, call, &bridge, mac, &ipam, previous.as_ref()) {
-        Ok((joint, given)) => carry_out(&joint, &ipam, given, line, look),
+        Ok((joint, given)) => carry_out(&joint, &ipam, given, line, look, &say),
         Err(error) => look().and(Err(error)),
     };
     if let Some((mut node, mut sandbox, link)) = existing {
         let requested = built_in::requested(config, call)?;
         let update = Update { config, call, bridge: &bridge, mac, requested };
-        return update.run(&mut node, &mut sandbox, &link);
+        return Ok(update.run(&mut node, &mut sandbox, &link)?.in_words(config.version)?);
     }
-    Ok(merge(previous.unwrap_or_default(), made?))
+    made
 }
 
 /// Opens the node's namespace and the container's.

@@ -4,8 +4,8 @@ use shunt_agent_api::{BridgePort, Reply};
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Introduction, Joint, Node, Plan, Site, complete, ensure_bridge, far_end, interface,
-    make_veth, place_of, port_of, prepare, put_into_service, wait_for_addresses,
+    AttachError, BridgePlan, Found, Introduction, Joint, Node, Plan, Say, Site, complete, ensure_bridge,
+    far_end, interface, make_veth, place_of, port_of, prepare, put_into_service, wait_for_addresses,
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -28,12 +28,14 @@ pub(super) struct Ends {
     host: Link,
 }
 
-/// Both as they are in the end, and what the agent said.
+/// Both as they are in the end, and what came of it.
 #[derive(Debug)]
 struct Served {
     bridge: Link,
     host: Link,
     attached: Reply,
+    /// The result as it is printed, if it was known before the agent had answered.
+    said: Option<String>,
 }
 
 impl Joint for Bridged<'_> {
@@ -52,7 +54,7 @@ impl Joint for Bridged<'_> {
 
     fn try_out(&self, ends: &Ends, site: &mut Site) -> Result<(), Error> {
         site.hold_bridges()?;
-        serve(&self.outline, ends, site).map(drop)
+        self.serve(&self.outline, ends, site, None).map(drop)
     }
 
     fn set_aside(&self, ends: &mut Ends, site: &mut Site) -> Result<(), Error> {
@@ -71,59 +73,78 @@ impl Joint for Bridged<'_> {
         port_of(plan)
     }
 
-    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site) -> Result<AddResult, Error> {
+    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site, say: &Say<'_>) -> Result<String, Error> {
         site.hold_bridges()?;
         if !ends.bridge.serves {
             complete_bridge(plan, &ends.bridge, site)?;
         }
-        let served = serve(plan, ends, site)?;
-        let mut result = self.result(plan, &served);
+        let Served { bridge, host, attached, said } = self.serve(plan, ends, site, Some(say))?;
+        if let Some(said) = said {
+            return Ok(said);
+        }
+        let mut result = self.result(plan, &bridge, &host, Some(&attached));
         result.interfaces.extend(gateway(&mut site.node, plan)?);
-        Ok(result)
+        say(result)
     }
 }
 
 impl Bridged<'_> {
-    fn result(&self, plan: &Plan, served: &Served) -> AddResult {
+    /// Has the agent take the port, and puts it into service. A result that depends on nothing the agent does is put into words meanwhile.
+    fn serve(
+        &self,
+        plan: &Plan,
+        ends: &Ends,
+        site: &mut Site,
+        say: Option<&Say<'_>>,
+    ) -> Result<Served, Error> {
+        let Ends { bridge: found, host } = ends;
+        let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+        let introduction = Introduction::begin(&mut site.node, plan, host)?;
+        // One that was not born a port is made one first.
+        let far_end = host.master.and_then(|_| far_end(plan, host));
+        // The agent works while both ends are configured.
+        let place = place_of(interface(&found.link), host);
+        let taken = site.attach(port_of(plan), place, far_end, |node, sandbox| {
+            introduction.finish(node)?;
+            let is_complete = prepare(node, sandbox, plan, found, host, inner)?;
+            let say = say.filter(|_| !self.shows_what_the_agent_does(plan));
+            let said = say.map(|say| say(self.result(plan, &found.link, host, None))).transpose()?;
+            Ok((is_complete, said))
+        })?;
+        let (is_complete, said) = taken.done;
+        if found.serves && !is_complete {
+            complete_bridge(plan, found, site)?;
+        }
+        let mut bridge = found.link.clone();
+        if plan.bridge.heir_of.is_some() {
+            // It may have the uplink's address by now.
+            let asked = site.node.link(Selector::Index(bridge.index))?;
+            bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
+        }
+        let host = put_into_service(&mut site.node, &mut site.sandbox, plan, &bridge, host, taken.works)?;
+        wait_for_addresses(&mut site.sandbox, plan, inner)?;
+        Ok(Served { bridge, host, attached: taken.reply, said })
+    }
+
+    /// Whether the result is another one by what the agent does: it says so itself, moves an uplink's address to the bridge, or makes a gateway.
+    fn shows_what_the_agent_does(&self, plan: &Plan) -> bool {
+        let BridgePlan { heir_of, vlan_gateway, .. } = &plan.bridge;
+        self.config.network.metadata || heir_of.is_some() || vlan_gateway.is_some()
+    }
+
+    fn result(&self, plan: &Plan, bridge: &Link, host: &Link, attached: Option<&Reply>) -> AddResult {
+        let facts = attached.map(|attached| metadata::of(self.config, "bridge", &plan.limits, attached));
         let container = Interface {
             name: plan.key.ifname.clone(),
             mac: plan.mac.to_string(),
-            mtu: Some(served.host.mtu),
+            mtu: Some(host.mtu),
             sandbox: plan.netns.clone(),
-            metadata: metadata::of(self.config, "bridge", &plan.limits, &served.attached),
+            metadata: facts.unwrap_or_default(),
             ..Interface::default()
         };
-        let interfaces = vec![on_node(&served.bridge), on_node(&served.host), container];
+        let interfaces = vec![on_node(bridge), on_node(host), container];
         AddResult { interfaces, ..plan.result.clone() }
     }
-}
-
-/// Has the agent take the port, and puts it into service.
-fn serve(plan: &Plan, ends: &Ends, site: &mut Site) -> Result<Served, Error> {
-    let Ends { bridge: found, host } = ends;
-    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    let introduction = Introduction::begin(&mut site.node, plan, host)?;
-    // One that was not born a port is made one first.
-    let far_end = host.master.and_then(|_| far_end(plan, host));
-    // The agent works while both ends are configured.
-    let place = place_of(interface(&found.link), host);
-    let taken = site.attach(port_of(plan), place, far_end, |node, sandbox| {
-        introduction.finish(node)?;
-        prepare(node, sandbox, plan, found, host, inner)
-    })?;
-    let is_complete = taken.done;
-    if found.serves && !is_complete {
-        complete_bridge(plan, found, site)?;
-    }
-    let mut bridge = found.link.clone();
-    if plan.bridge.heir_of.is_some() {
-        // It may have the uplink's address by now.
-        let asked = site.node.link(Selector::Index(bridge.index))?;
-        bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
-    }
-    let host = put_into_service(&mut site.node, &mut site.sandbox, plan, &bridge, host, taken.works)?;
-    wait_for_addresses(&mut site.sandbox, plan, inner)?;
-    Ok(Served { bridge, host, attached: taken.reply })
 }
 
 fn complete_bridge(plan: &Plan, found: &Found, site: &mut Site) -> Result<(), Error> {

@@ -1,14 +1,12 @@
 //! Plugins that are only ever behind another one: `portmap`, `bandwidth`; and `vlan`, which is not built at all.
 
-use serde_json::Value;
-
 use super::{gc, limit, map, status};
 use crate::config::{Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb};
 
 /// Passes an attachment through that asks for nothing; says plainly that the rest is not built.
-pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
         Verb::Del if config.personality == Personality::Portmap => {
             map::del(config, call);
@@ -30,7 +28,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
                 Personality::Portmap => map::add(config, call, &previous)?,
                 _ => {}
             }
-            Ok(Some(previous.to_json(config.version)?))
+            Ok(Some(previous.in_words(config.version)?))
         }
         Verb::Check => {
             let missing = ConfigError::NoPrevResult("CHECK compares with the result of the ADD");

@@ -1,16 +1,14 @@
 //! `shunt-ipam` as a program of its own: under another main plugin, or first in a chain.
 
-use serde_json::Value;
-
 use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::built_in;
 use crate::protocol::{Call, Verb};
 
 /// Does the IPAM's part of a verb.
-pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
-        Verb::Add => return Ok(Some(built_in::add(config, call)?.to_json(config.version)?)),
+        Verb::Add => return Ok(Some(built_in::add(config, call)?.in_words(config.version)?)),
         Verb::Del => built_in::del(config, call)?,
         Verb::Check => built_in::check(config, call)?,
         Verb::Gc => {

@@ -19,7 +19,7 @@ mod metadata;
 mod status;
 mod validate;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub(crate) use capacity::CapacityError;
 pub(crate) use check::CheckError;
@@ -31,9 +31,10 @@ use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::protocol::{Call, Verb, Version};
 use crate::vlan;
+use crate::words::pretty;
 
 /// Does what was asked; answers what is to be printed, if anything.
-pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     if config.version < call.verb.since() {
         return Err(Error::VerbTooNew { verb: call.verb, version: config.version });
     }
@@ -42,7 +43,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
     }
     // What the node has is the same whatever the plugin stands in for.
     if call.verb == Verb::Capacity {
-        return capacity::capacity(config).map(Some);
+        return Ok(Some(pretty(&capacity::capacity(config)?)));
     }
     match config.personality {
         _ if config.is_vlan() => vlan::run(config, call),
@@ -52,9 +53,9 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> 
     }
 }
 
-fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+fn port(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
-        Verb::Add => Ok(Some(add::add(config, call)?.to_json(config.version)?)),
+        Verb::Add => add::add(config, call).map(Some),
         Verb::Del => del(config, call).map(|()| None),
         Verb::Check => check::check(config, call).map(|()| None),
         Verb::Gc => gc(config, call).map(|()| None),
@@ -67,7 +68,7 @@ fn port(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
 }
 
 /// The answer to VERSION.
-pub(crate) fn version() -> Value {
+pub(crate) fn version() -> String {
     let supported: Vec<&str> = Version::ALL.iter().map(|version| version.as_str()).collect();
-    json!({ "cniVersion": Version::NEWEST.as_str(), "supportedVersions": supported })
+    pretty(&json!({ "cniVersion": Version::NEWEST.as_str(), "supportedVersions": supported }))
 }

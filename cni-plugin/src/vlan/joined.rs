@@ -6,7 +6,7 @@ use super::master::Master;
 use super::share;
 use crate::agent::Line;
 use crate::attach::{
-    AttachError, Joint, Node, Plan, Sandbox, Site, bring_up, carry_out, configure, far_end, make_veth,
+    AttachError, Joint, Node, Plan, Sandbox, Say, Site, bring_up, carry_out, configure, far_end, make_veth,
     place_of, port_of, silence, wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
@@ -26,7 +26,7 @@ pub(super) fn add(
     mut node: Node,
     sandbox: Sandbox,
     previous: AddResult,
-) -> Result<AddResult, Error> {
+) -> Result<String, Error> {
     let (trunk, joins) = master.trunk(vlan, &mut node)?;
     let address = address(master);
     let ipam = Ipam::of(config, call)?;
@@ -34,7 +34,8 @@ pub(super) fn add(
     let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
     let line = Line::open(config);
     let site = Site::new(node, sandbox, line.presence());
-    carry_out(&joined, &ipam, None, line, || Ok(site))
+    let say = |made: AddResult| Ok(made.in_words(config.version)?);
+    carry_out(&joined, &ipam, None, line, || Ok(site), &say)
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -80,9 +81,9 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P>
         port(plan, self.joins)
     }
 
-    fn join(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<AddResult, Error> {
+    fn join(&self, plan: &Plan, host: &Link, site: &mut Site, say: &Say<'_>) -> Result<String, Error> {
         let inner = self.serve(plan, host, site)?;
-        Ok(share::result(plan, &inner, self.previous.clone()))
+        say(share::result(plan, &inner, self.previous.clone()))
     }
 }
 

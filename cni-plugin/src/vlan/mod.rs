@@ -13,20 +13,18 @@ mod joined;
 mod master;
 mod share;
 
-use serde_json::Value;
-
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocol::{Call, Verb};
 use crate::verbs;
 
 /// Does what was asked; answers what is to be printed, if anything.
-pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<Value>, Error> {
+pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     let own = || config.vlan().map(|vlan| (own_call(call, vlan.interface(&call.ifname)), vlan));
     match call.verb {
         Verb::Add => {
             let (own, vlan) = own()?;
-            Ok(Some(add::add(config, &vlan, &own, &call.ifname)?.to_json(config.version)?))
+            add::add(config, &vlan, &own, &call.ifname).map(Some)
         }
         Verb::Check | Verb::Finalize => {
             let (own, vlan) = own()?;
