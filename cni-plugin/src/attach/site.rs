@@ -70,6 +70,11 @@ impl Site {
         Self { node, sandbox, line, journal, presence, bridges: None, is_new: true }
     }
 
+    /// Whether there is an agent.
+    pub(crate) fn presence(&self) -> Arc<Presence> {
+        Arc::clone(&self.presence)
+    }
+
     /// Holds off those who would take down an idle bridge, until this is [let go](Self::let_go), done or undone.
     ///
     /// # Errors
@@ -79,11 +84,6 @@ impl Site {
             self.bridges = Some(self.node.lock_shared()?);
         }
         Ok(())
-    }
-
-    /// Whether there is an agent.
-    pub(crate) fn presence(&self) -> Arc<Presence> {
-        Arc::clone(&self.presence)
     }
 
     /// Holds them off no more.
