@@ -235,9 +235,7 @@ fn no_address_is_taken_for_an_add_that_cannot_begin() {
         assert!(text.contains(why), "{text}");
         assert!(!runtime.leases().join("n1").exists(), "{why}");
     }
-    let mut attached = Vec::new();
-    runtime.agent.with(|books| attached.clone_from(&books.verbs));
-    assert_eq!(attached, Vec::<String>::new());
+    assert_eq!(runtime.agent.with(|books| books.verbs.clone()), Vec::<String>::new());
 }
 
 #[test]

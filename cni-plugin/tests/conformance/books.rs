@@ -129,27 +129,31 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
             }
             request => request,
         };
-        let (mut host, sets_up) = (None, books.lock().unwrap().sets_up);
-        if let Request::Attach { port, set_up: Some(_), .. } = &request {
-            host = Some(port.host.name.clone());
-        }
-        let mut set_up = || host.take().map(|host| shunt_lab::run("ip", &["link", "set", &host, "up"]));
+        let sets_up = books.lock().unwrap().sets_up;
+        let host = match &request {
+            Request::Attach { port, set_up: Some(_), .. } => Some(port.host.name.clone()),
+            _ => None,
+        };
+        let set_up =
+            || host.iter().try_for_each(|host| shunt_lab::run("ip", &["link", "set", host, "up"]).map(drop));
         if sets_up == SetsUp::Before {
-            set_up();
+            set_up().unwrap();
         }
         let reply = {
             let mut books = books.lock().unwrap();
             books.verbs.push(verb);
             answer(&mut books, request)
         };
+        let is_attached = matches!(reply, Reply::Attached(_));
         stream.write_all(&frame::encode(&Envelope::new(reply)).unwrap())?;
         match sets_up {
-            SetsUp::Behind | SetsUp::Before => drop(set_up()),
+            SetsUp::Behind if is_attached => set_up().unwrap(),
             SetsUp::Late | SetsUp::Hangs => thread::sleep(Duration::from_millis(500)),
-            SetsUp::Never => {}
+            SetsUp::Behind | SetsUp::Before | SetsUp::Never => {}
         }
         if sets_up == SetsUp::Late {
-            set_up();
+            // The container may have gone.
+            drop(set_up());
         }
         if envelope.is_last {
             return Ok(());
