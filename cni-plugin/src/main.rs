@@ -7,6 +7,7 @@ use std::io::{Write, stderr, stdin, stdout};
 use std::path::Path;
 
 use shunt::Reply;
+use shunt_copies as _;
 use shunt_heap::Heap;
 
 #[global_allocator]

@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use nix::sys::socket::{MsgFlags, recv};
+use serde::Deserialize;
 
 use crate::address::{connect_from, this_processor};
 use crate::frame::{self, FrameError};
@@ -134,21 +135,34 @@ impl Client {
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
-        let body = loop {
+        Unread(self.reply()?).read()
+    }
+
+    /// The same of a reply that nobody may want to read: whether it is a refusal is seen all the same.
+    ///
+    /// # Errors
+    /// Every kind of [`ClientError`] but `Unreachable`.
+    pub fn receive_attached(&mut self) -> Result<Unread, ClientError> {
+        let unread = Unread(self.reply()?);
+        if !unread.is_attached() {
+            unread.read()?;
+        }
+        Ok(unread)
+    }
+
+    /// One message's JSON.
+    fn reply(&mut self) -> Result<Bytes, ClientError> {
+        loop {
             if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
-                break body;
+                return Ok(body);
             }
-            let mut piece = [0; 8192];
+            let mut piece = [0; 1024];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
                 Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.silent(error)),
             }
-        };
-        match Envelope::open(&body)?.body {
-            Reply::Error(error) => Err(error.into()),
-            reply => Ok(reply),
         }
     }
 
@@ -173,9 +187,71 @@ impl Client {
     }
 }
 
+/// A reply as it came.
+#[derive(Clone, Debug)]
+pub struct Unread(Bytes);
+
+impl Unread {
+    /// Reads it; a refusal is an error.
+    ///
+    /// # Errors
+    /// The agent refused, or this is no reply.
+    pub fn read(&self) -> Result<Reply, ClientError> {
+        match Envelope::open(&self.0)?.body {
+            Reply::Error(error) => Err(error.into()),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Whether this is [`Reply::Attached`], of which no more is read. What would read any reply takes a page of the stack for each kind that there is.
+    fn is_attached(&self) -> bool {
+        matches!(frame::decode(&self.0), Ok(Envelope { version: VERSION, body: Attached { .. }, .. }))
+    }
+}
+
+/// [`Reply::Attached`] without what it is about.
+#[derive(Deserialize)]
+struct Attached {
+    #[expect(dead_code, reason = "there is but one")]
+    reply: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Attached,
+}
+
 /// Readable when the agent has said something or has ended the connection; what was [received](Client::receive) counts no more.
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attached, ErrorKind};
+
+    /// A reply as it comes, behind its length.
+    fn sent(reply: Envelope<Reply>) -> Unread {
+        Unread(frame::encode(&reply).unwrap().slice(4..))
+    }
+
+    #[test]
+    fn what_was_attached_is_told_from_all_else_without_being_read() {
+        let attached = Reply::Attached(Attached { programs: Vec::new() });
+        let unread = sent(Envelope::new(attached.clone()));
+        assert!(unread.is_attached());
+        assert_eq!(unread.read().unwrap(), attached);
+        let error = AgentError { kind: ErrorKind::Exists, message: "there is one".to_owned() };
+        let refused = sent(Envelope::new(Reply::Error(error.clone())));
+        assert!(!refused.is_attached());
+        assert!(matches!(refused.read(), Err(ClientError::Refused(said)) if said == error));
+        assert!(!sent(Envelope::new(Reply::Checked)).is_attached());
+        let newer = sent(Envelope { version: VERSION + 1, is_last: false, body: attached });
+        assert!(!newer.is_attached());
+        assert!(matches!(newer.read(), Err(ClientError::Version(version)) if version == VERSION + 1));
     }
 }

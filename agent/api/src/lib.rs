@@ -26,7 +26,7 @@ pub use address::{is_listened_to, processor_of, this_processor};
 pub use attachment::{AttachmentKey, BridgePort, Interface, Place};
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
-pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, Unread, socket_path};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
 pub use mapping::{PortMapping, Protocol};

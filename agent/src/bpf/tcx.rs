@@ -1,14 +1,18 @@
 //! Programs on tcx links, each pinned so that it outlives the agent (Linux 6.6).
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use aya::pin::PinError;
-use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
-use aya::programs::tc::{SchedClassifierLink, SchedClassifierLinkId, TcAttachOptions};
+use aya::programs::links::{FdLink, LinkError, PinnedLink};
+use aya::programs::tc::{SchedClassifierLink, TcAttachType};
 use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
 use nix::libc;
+use shunt_tcx::Direction;
 
 use super::hook::{Hook, Program};
 use super::pins::Pins;
@@ -23,32 +27,47 @@ pub enum TcxError {
     /// The kernel refused the link.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The kernel made no link.
+    #[error("the link cannot be made: {0}")]
+    Attach(io::Error),
     /// The link could not be pinned; it has been detached again.
     #[error("the link cannot be pinned: {0}")]
-    Pin(#[from] PinError),
+    Pin(io::Error),
     /// A pin could not be removed.
     #[error("the pin cannot be removed: {0}")]
     Unpin(io::Error),
 }
 
+impl From<PinError> for TcxError {
+    fn from(error: PinError) -> Self {
+        Self::Pin(match error {
+            PinError::SyscallError(refused) => refused.io_error,
+            other => io::Error::other(other),
+        })
+    }
+}
+
 impl TcxError {
     /// Whether the interface has the program already, or its link's name is taken (`EEXIST`).
     pub fn means_still_there(&self) -> bool {
-        matches!(self,
-            Self::Program(ProgramError::SyscallError(error)) | Self::Pin(PinError::SyscallError(error))
-                if error.io_error.raw_os_error() == Some(libc::EEXIST))
+        self.errno() == Some(libc::EEXIST)
     }
 
     /// Whether there is no link, it has lost its device (`ENOLINK`), or something else is pinned under its name.
     fn means_dead(&self) -> bool {
-        let errno = match self {
+        matches!(self.errno(), Some(libc::ENOENT | libc::ENOLINK))
+    }
+
+    /// What the kernel said.
+    fn errno(&self) -> Option<i32> {
+        match self {
             Self::Program(ProgramError::SyscallError(error)) | Self::Link(LinkError::SyscallError(error)) => {
                 error.io_error.raw_os_error()
             }
             Self::Link(LinkError::InvalidLink) => Some(libc::ENOLINK),
-            _ => None,
-        };
-        matches!(errno, Some(libc::ENOENT | libc::ENOLINK))
+            Self::Attach(error) | Self::Pin(error) | Self::Unpin(error) => error.raw_os_error(),
+            Self::Program(_) | Self::Link(_) => None,
+        }
     }
 }
 
@@ -67,7 +86,8 @@ pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError
 }
 
 fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
-    let id = program.attach_to_link(link(pin)?)?;
+    let link = SchedClassifierLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))?;
+    let id = program.attach_to_link(link)?;
     // The pin holds the link.
     drop(program.take_link(id)?);
     Ok(())
@@ -87,31 +107,31 @@ pub fn attach(
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     let behind = hook.program.behind().iter().filter(|next| has_behind(**next));
     let behind = behind.map(|next| pins.link(*next, hook.ifindex));
-    let next = behind.filter(|pin| pin.exists()).map(|pin| link(&pin)).next().transpose()?;
-    let before = next.as_ref().map(LinkOrder::before_link).transpose()?;
-    let has_next = before.is_some();
-    let id = match attach_at(program, hook, before.unwrap_or_else(LinkOrder::last)) {
+    let next = behind.filter(|pin| pin.exists()).map(|pin| shunt_tcx::pinned(&named(&pin)?)).next();
+    let next = next.transpose().map_err(TcxError::Attach)?;
+    let program = program.fd()?.as_fd();
+    let made = match attach_at(program, hook, next.as_ref()) {
         // It is there no more: an interface that had this number before.
-        Err(error) if has_next && error.means_dead() => attach_at(program, hook, LinkOrder::last())?,
+        Err(error) if next.is_some() && error.means_dead() => attach_at(program, hook, None)?,
         attached => attached?,
     };
-    let link = FdLink::try_from(program.take_link(id)?)?;
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
-    link.pin(pins.link(hook.program, hook.ifindex))?;
-    Ok(())
+    let pin = named(&pins.link(hook.program, hook.ifindex));
+    pin.and_then(|pin| shunt_tcx::pin(made.as_fd(), &pin)).map_err(TcxError::Pin)
 }
 
-fn attach_at(
-    program: &mut SchedClassifier,
-    hook: &Hook,
-    order: LinkOrder,
-) -> Result<SchedClassifierLinkId, TcxError> {
-    let options = TcAttachOptions::TcxOrder(order);
-    Ok(program.attach_with_options(&hook.ifname, hook.program.direction(), options)?)
+fn attach_at(program: BorrowedFd<'_>, hook: &Hook, before: Option<&OwnedFd>) -> Result<OwnedFd, TcxError> {
+    let direction = match hook.program.direction() {
+        TcAttachType::Ingress => Direction::Ingress,
+        TcAttachType::Egress | TcAttachType::Custom(_) => Direction::Egress,
+    };
+    let before = before.map(OwnedFd::as_fd);
+    shunt_tcx::attach(program, hook.ifindex, direction, before).map_err(TcxError::Attach)
 }
 
-fn link(pin: &Path) -> Result<SchedClassifierLink, LinkError> {
-    SchedClassifierLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))
+/// A path as the kernel is told it.
+fn named(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
 /// Removes the pin, and with it the link. It may be gone already.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use nix::fcntl::Flock;
 use shunt_agent_api::{
-    AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, FarEnd, Place, Reply, Request,
+    AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, FarEnd, Place, Request, Unread,
 };
+use shunt_slice::Slice;
 
 use super::port::HEARING;
 use super::{AttachError, Journal, Node, Sandbox};
@@ -38,8 +39,8 @@ pub(crate) struct Site {
 /// What came of an attach.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
-    /// The agent's answer.
-    pub(crate) reply: Reply,
+    /// The agent's answer, which is no refusal.
+    pub(crate) reply: Unread,
     /// What was done meanwhile.
     pub(crate) done: T,
     /// Whether the agent has set the host's end up and packets get from one end to the other, by the kernel's word.
@@ -115,7 +116,7 @@ impl Site {
         let done = meanwhile(&mut self.node, &mut self.sandbox);
         let arrival = far_end.filter(|_| done.is_ok()).and_then(|far_end| self.expect(&agent, far_end));
         let heard = arrival.as_ref().is_some_and(|arrival| arrival.is_heard_within(AT_FIRST));
-        let reply = agent.receive().inspect_err(|error| {
+        let reply = agent.receive_attached().inspect_err(|error| {
             if matches!(error, ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) {
                 // What is attached under this key is not this ADD's to detach.
                 self.journal.withdraw_attached();
@@ -128,6 +129,9 @@ impl Site {
     /// Listens for the container's end to work, unless the agent may have set it up already.
     fn expect(&self, agent: &Client, far_end: FarEnd) -> Option<Arrival> {
         let watch = self.sandbox.watch(&self.node).ok()?;
+        // The kernel's worker that will have the word goes on with what IPv6 has to do for the container (`addrconf_dad_work`), on this
+        // processor as a rule, and who wakes up would wait for that.
+        Slice::Short.take();
         (!agent.has_answered()).then_some(Arrival { watch, index: far_end.index })
     }
 

@@ -33,9 +33,15 @@ pub(super) struct Ends {
 struct Served {
     bridge: Link,
     host: Link,
-    attached: Reply,
-    /// The result as it is printed, if it was known before the agent had answered.
-    said: Option<String>,
+    said: Said,
+}
+
+/// The result, if it was known before the agent had answered, or what that has answered.
+#[derive(Debug)]
+enum Said {
+    /// As it is printed.
+    Before(String),
+    Not(Reply),
 }
 
 impl Joint for Bridged<'_> {
@@ -78,10 +84,11 @@ impl Joint for Bridged<'_> {
         if !ends.bridge.serves {
             complete_bridge(plan, &ends.bridge, site)?;
         }
-        let Served { bridge, host, attached, said } = self.serve(plan, ends, site, Some(say))?;
-        if let Some(said) = said {
-            return Ok(said);
-        }
+        let Served { bridge, host, said } = self.serve(plan, ends, site, Some(say))?;
+        let attached = match said {
+            Said::Before(result) => return Ok(result),
+            Said::Not(attached) => attached,
+        };
         let mut result = self.result(plan, &bridge, &host, Some(&attached));
         result.interfaces.extend(gateway(&mut site.node, plan)?);
         say(result)
@@ -123,7 +130,11 @@ impl Bridged<'_> {
         }
         let host = put_into_service(&mut site.node, &mut site.sandbox, plan, &bridge, host, taken.works)?;
         wait_for_addresses(&mut site.sandbox, plan, inner)?;
-        Ok(Served { bridge, host, attached: taken.reply, said })
+        let said = match said {
+            Some(result) => Said::Before(result),
+            None => Said::Not(taken.reply.read()?),
+        };
+        Ok(Served { bridge, host, said })
     }
 
     /// Whether the result is another one by what the agent does: it says so itself, moves an uplink's address to the bridge, or makes a gateway.
