@@ -4,9 +4,8 @@ use std::io::{Error, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use shunt_agent_api::{
-    BridgePort, Client, ClientError, Request, is_listened_to, socket_path, this_processor,
-};
+use shunt_agent_api::{BridgePort, Client, ClientError, Request, is_listened_to, socket_path};
+use shunt_beside::this_processor;
 
 use crate::config::Config;
 

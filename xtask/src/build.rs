@@ -64,7 +64,10 @@ fn plugin() -> Result<()> {
         cargo.args(["--config", &format!("target.{target}.{mangling}")]);
         // At a fixed address, as the reference plugins are: one that can be anywhere writes its own addresses into a dozen pages
         // before `main`, each of which is a copy of its own.
-        process::run(cargo.args(["--target", &target, "--", "-Crelocation-model=static"]))?;
+        //
+        // And in two pieces, one to be executed and read and one to be written to: each piece is a mapping to be made, and taken away again (12 us for two).
+        let two_pieces = "-Clink-arg=-Wl,-z,noseparate-code";
+        process::run(cargo.args(["--target", &target, "--", "-Crelocation-model=static", two_pieces]))?;
         let built = workspace::target().join(target).join("release").join(PLUGIN);
         return place(&built, &workspace::release_binary(PLUGIN));
     }

@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use borrowing_thread::BorrowingThread;
 use processors::Processors;
+pub use processors::this_processor;
 
 /// Does both, and answers what came of each: `aside` on another processor if one has time for it, `here` on this thread. `aside` may wait for
 /// what `here` does, and not the other way around: where no other processor has time, it is done behind it.
