@@ -111,10 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn each_pattern_is_there_once_and_the_c_library_before_it() {
+    fn each_pattern_is_there_once_behind_the_c_library_and_the_second_threads_beginning() {
         let text = write(["memcpy", "_RNvCs1_1a1b", "_RNvCs2_1a1b.3"].into_iter());
         let lines: Vec<_> = text.lines().filter(|line| line.starts_with("    *")).map(str::trim).collect();
-        let [_, _, _, first, second] = lines[..] else { panic!("{text}") };
+        let [_, _, _, thread, first, second] = lines[..] else { panic!("{text}") };
+        assert!(thread.ends_with("borrowing_thread3run*)"));
         assert_eq!(first, "*(.text.memcpy .text.memcpy.* .text.unlikely.memcpy .text.unlikely.memcpy.*)");
         assert!(second.starts_with("*(.text._RNvCs*_1a1b .text._RNvCs*_1a1b.* "));
         assert!(text.trim_end().ends_with("INSERT BEFORE .text;"));
