@@ -14,7 +14,7 @@ use crate::config::Config;
 /// # Errors
 /// [`ClientError::Unreachable`].
 pub(crate) fn connect(config: &Config) -> Result<Client, ClientError> {
-    Client::connect(&socket(config))
+    Client::connect_for(&socket(config), this_processor())
 }
 
 fn socket(config: &Config) -> PathBuf {

@@ -1,6 +1,6 @@
 //! How the plugin copies memory: `memcpy` and `memmove`, in place of musl's.
 //!
-//! musl copies with `rep movsq` whatever the length, and byte by byte up to there: 30 to 60 cycles for the processor to begin with. An ADD copies a thousand
+//! musl copies with `rep movsq` whatever the length, and byte by byte until that is aligned: 30 to 60 cycles for the processor to begin with. An ADD copies a thousand
 //! times, 24 bytes as a rule. Here that is two loads and two stores, which may overlap.
 //!
 //! This is a crate of its own because it takes `unsafe`, which the plugin forbids itself; and because what it says must not be taken for a
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) ->
     unsafe { copy_overlapping(to, from, length) }
 }
 
-/// Copies front to back, so that `to` may lie before what it overlaps with; less than [`SHORT`] bytes all at once, so that it may lie behind as well.
+/// Copies front to back, so that `to` may lie before what it overlaps with; up to [`SHORT`] bytes all at once, so that it may lie behind as well.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
     // SAFETY: the caller vouches for that many bytes at both, of which each case copies some from the front and some from the back; all that is

@@ -13,31 +13,16 @@ use nix::libc::{
     syscall,
 };
 
-/// How long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slice {
-    /// For a moment: somebody waits for this thread, which has almost nothing to do.
-    Short,
-    /// As everybody.
-    Usual,
-}
+/// In nanoseconds (`sched_runtime`, sched_setattr(2)); the kernel takes 0.1 to 100 ms.
+const SHORT: u64 = 200_000;
 
-impl Slice {
-    /// In nanoseconds (`sched_runtime`, sched_setattr(2)); 0 is what the kernel gives by itself. It takes 0.1 to 100 ms.
-    fn nanoseconds(self) -> u64 {
-        match self {
-            Self::Short => 200_000,
-            Self::Usual => 0,
-        }
-    }
-
-    /// Says so of this thread. Where it has a policy that knows no slices, or the kernel refuses, all is as it was.
-    pub fn take(self) {
-        let Some(mut attributes) = attributes() else { return };
-        if [SCHED_OTHER, SCHED_BATCH].contains(&attributes.sched_policy.cast_signed()) {
-            attributes.sched_runtime = self.nanoseconds();
-            set(&attributes);
-        }
+/// Says of this thread that it wants a processor for a moment: somebody waits for it, and it has almost nothing to do. Where it has a policy that
+/// knows no slices, or the kernel refuses, all is as it was.
+pub fn take_short() {
+    let Some(mut attributes) = attributes() else { return };
+    if [SCHED_OTHER, SCHED_BATCH].contains(&attributes.sched_policy.cast_signed()) {
+        attributes.sched_runtime = SHORT;
+        set(&attributes);
     }
 }
 
@@ -90,11 +75,9 @@ mod tests {
         let runtime = || attributes().unwrap().sched_runtime;
         let usual = runtime();
         thread::spawn(move || {
-            for (slice, nanoseconds) in [(Slice::Short, 200_000), (Slice::Usual, usual)] {
-                slice.take();
-                assert_eq!(runtime(), nanoseconds, "{slice:?}");
-            }
-            Slice::Short.take();
+            assert_ne!(usual, 200_000);
+            take_short();
+            assert_eq!(runtime(), 200_000);
         })
         .join()
         .unwrap();
@@ -108,13 +91,13 @@ mod tests {
             before.sched_policy = SCHED_BATCH.cast_unsigned();
             before.sched_nice = 7;
             set(&before);
-            Slice::Short.take();
+            take_short();
             let after = attributes().unwrap();
             assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, 7));
             before.sched_policy = SCHED_IDLE.cast_unsigned();
             set(&before);
             let idle = attributes().unwrap();
-            Slice::Short.take();
+            take_short();
             let after = attributes().unwrap();
             assert_eq!((after.sched_policy, after.sched_runtime), (idle.sched_policy, idle.sched_runtime));
         })

@@ -9,7 +9,7 @@ use nix::fcntl::Flock;
 use shunt_agent_api::{
     AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, FarEnd, Place, Request, Unread,
 };
-use shunt_slice::Slice;
+use shunt_slice::take_short;
 
 use super::port::HEARING;
 use super::{AttachError, Journal, Node, Sandbox};
@@ -131,7 +131,7 @@ impl Site {
         let watch = self.sandbox.watch(&self.node).ok()?;
         // The kernel's worker that will have the word goes on with what IPv6 has to do for the container (`addrconf_dad_work`), on this
         // processor as a rule, and who wakes up would wait for that.
-        Slice::Short.take();
+        take_short();
         (!agent.has_answered()).then_some(Arrival { watch, index: far_end.index })
     }
 
