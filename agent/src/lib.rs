@@ -1,6 +1,6 @@
 //! The shunt node agent: loads, pins and attaches the programs, and owns their maps.
 //!
-//! From the outside in: [`daemon`] serves the socket and hears netlink, [`Agent`] does what is asked of it, [`state`]
+//! From the outside in: [`server`] serves the socket and hears netlink, [`Agent`] does what is asked of it, [`state`]
 //! remembers it on disk, [`kernel`] puts it into the kernel by way of [`bpf`] and [`netlink`].
 
 #![forbid(unsafe_code)]
@@ -9,7 +9,6 @@ mod agent;
 pub mod bpf;
 pub mod capacity;
 pub mod config;
-pub mod daemon;
 pub mod explain;
 pub mod flows;
 pub mod kernel;
@@ -22,6 +21,7 @@ pub mod nft;
 pub mod privileges;
 pub mod registry;
 pub mod seams;
+pub mod server;
 pub mod shape;
 pub mod state;
 pub mod subnets;

@@ -47,8 +47,6 @@ mod leases;
 mod log;
 #[path = "daemon/metrics.rs"]
 mod metrics;
-#[path = "daemon/placement.rs"]
-mod placement;
 #[path = "daemon/privileges.rs"]
 mod privileges;
 #[cfg(feature = "kubernetes")]

@@ -12,7 +12,6 @@ mod crowd;
 mod demo;
 mod header;
 mod host_port;
-mod hot_text;
 mod limits;
 mod memory;
 mod outside;
@@ -51,8 +50,6 @@ enum Verb {
     Limits(limits::Options),
     /// Measure ADD and DEL of several builds by turns: what a change made of them
     Builds(builds::Options),
-    /// Record which functions of the plugin a usual ADD and DEL run, for the linker to put them together
-    HotText(hot_text::Options),
 }
 
 /// What a shell expects of a program that SIGINT ended.
@@ -70,7 +67,6 @@ fn main() -> ExitCode {
         Verb::Bench(options) => bench::run(&mut screen, &interrupt, &options),
         Verb::Limits(options) => limits::run(&mut screen, &interrupt, &options),
         Verb::Builds(options) => builds::run(&mut screen, &interrupt, &options),
-        Verb::HotText(options) => hot_text::run(&mut screen, &interrupt, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

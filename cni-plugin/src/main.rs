@@ -1,32 +1,28 @@
 //! The executable; everything is in the library.
 
-#![no_main]
-
-use std::ffi::{OsString, c_int};
 use std::io::{Write, stderr, stdin, stdout};
-use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
+use dlmalloc::GlobalDlmalloc;
 use shunt::Reply;
-use shunt_copies as _;
-use shunt_heap::Heap;
 
+/// The C library's allocator that the plugin is linked with (musl) gives memory back to the kernel at every free.
 #[global_allocator]
-static HEAP: Heap = Heap::new();
+static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
-shunt_start::begin_with!(call);
-
-/// Answers one call, made by this name, and says how the process is to end.
-fn call(program: OsString) -> c_int {
-    let (written, code) = match shunt::run(Path::new(&program), |name| std::env::var_os(name), stdin().lock())
-    {
-        Reply::Done(text) => (answer(&text), 0),
-        Reply::Failed(text) => (answer(&text), 1),
-        Reply::About => (stderr().write_all(shunt::ABOUT.as_bytes()), 0),
+fn main() -> ExitCode {
+    // A runtime that gives no name calls the plugin by none of its names.
+    let program = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    let (written, code) = match shunt::run(&program, |name| std::env::var_os(name), stdin().lock()) {
+        Reply::Done(text) => (print(&text), ExitCode::SUCCESS),
+        Reply::Failed(text) => (print(&text), ExitCode::FAILURE),
+        Reply::About => (stderr().write_all(shunt::ABOUT.as_bytes()), ExitCode::SUCCESS),
     };
-    if written.is_ok() { code } else { 1 }
+    if written.is_ok() { code } else { ExitCode::FAILURE }
 }
 
-fn answer(text: &str) -> std::io::Result<()> {
+fn print(text: &str) -> std::io::Result<()> {
     let mut stdout = stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()

@@ -58,16 +58,7 @@ fn plugin() -> Result<()> {
         for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
             cargo.args(["--config", &format!("profile.release.{setting}")]);
         }
-        // Names that say all that there is to be said of a function, so that `hot-text.ld` means one and no other; the older ones end in
-        // a hash, which changes with each compiler.
-        let mangling = "rustflags=['-Csymbol-mangling-version=v0']";
-        cargo.args(["--config", &format!("target.{target}.{mangling}")]);
-        // At a fixed address, as the reference plugins are: one that can be anywhere writes its own addresses into a dozen pages
-        // before `main`, each of which is a copy of its own.
-        //
-        // And in two pieces, one to be executed and read and one to be written to: each piece is a mapping to be made, and taken away again (12 us for two).
-        let two_pieces = "-Clink-arg=-Wl,-z,noseparate-code";
-        process::run(cargo.args(["--target", &target, "--", "-Crelocation-model=static", two_pieces]))?;
+        process::run(cargo.args(["--target", &target]))?;
         let built = workspace::target().join(target).join("release").join(PLUGIN);
         return place(&built, &workspace::release_binary(PLUGIN));
     }

@@ -8,7 +8,6 @@ mod bench;
 mod build;
 mod ci;
 mod fuzz;
-mod hot_text;
 mod install;
 mod lint;
 mod mutants;
@@ -45,8 +44,6 @@ enum Verb {
     Vm(vm::Arguments),
     /// Measure against the kernel bridge and a bare wire (arguments go to `shunt-bench bench`)
     Bench(bench::Arguments),
-    /// Record which of the plugin's functions a usual ADD and DEL run, so that the linker puts them together
-    HotText,
     /// Copy the plugin and the agent to where a container runtime looks for them
     Install(install::Arguments),
     /// Check formatting, clippy, licences and the house rules
@@ -81,7 +78,6 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Test(arguments) => test::run(&arguments),
         Verb::Vm(arguments) => vm::run(&arguments),
         Verb::Bench(arguments) => bench::run("bench", &arguments),
-        Verb::HotText => hot_text::run(),
         Verb::Install(arguments) => install::run(&arguments),
         Verb::Lint => lint::run(),
         Verb::Mutants(arguments) => mutants::run(&arguments),

@@ -80,25 +80,6 @@ pub struct BridgePort {
     pub vlan: Option<VlanInterface>,
 }
 
-/// What of a port is known only once its host's end is there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// See [`BridgePort::bridge`].
-    pub bridge: Interface,
-    /// See [`BridgePort::host`].
-    pub host: Interface,
-    /// See [`BridgePort::mtu`].
-    pub mtu: u32,
-}
-
-impl BridgePort {
-    /// The same at another place.
-    #[must_use]
-    pub fn at(self, Place { bridge, host, mtu }: Place) -> Self {
-        Self { bridge, host, mtu, ..self }
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,16 +1,12 @@
 //! A blocking client, for the plugin and for the agent's own query verbs.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use nix::sys::socket::{MsgFlags, recv};
-use serde::Deserialize;
+use bytes::BytesMut;
 
-use crate::address::{connect_from, this_processor};
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
@@ -85,19 +81,20 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        Self::connect_for(path, this_processor())
-    }
-
-    /// Connects on behalf of whoever is at work on a [processor](this_processor): the agent keeps off it.
-    ///
-    /// # Errors
-    /// [`ClientError::Unreachable`].
-    pub fn connect_for(path: &Path, processor: Option<usize>) -> Result<Self, ClientError> {
         let unreachable = |source| ClientError::Unreachable { path: path.to_path_buf(), source };
-        let stream = connect_from(path, processor).map_err(unreachable)?;
+        let stream = UnixStream::connect(path).map_err(unreachable)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(unreachable)?;
         Ok(Self { path: path.to_path_buf(), stream, buffer: BytesMut::new() })
+    }
+
+    /// Connects anew to the same socket: the agent ends a connection that stays silent for a minute.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub fn reconnect(&mut self) -> Result<(), ClientError> {
+        *self = Self::connect(&self.path)?;
+        Ok(())
     }
 
     /// Sends a request and waits for its reply; a refusal is an error.
@@ -109,24 +106,12 @@ impl Client {
         self.receive()
     }
 
-    /// Sends a request without waiting, so that the caller can work while the agent does.
+    /// Sends a request without waiting for the reply.
     ///
     /// # Errors
     /// [`ClientError::Silent`] when the connection is broken.
     pub fn send(&mut self, request: Request) -> Result<(), ClientError> {
-        self.put(&Envelope::new(request))
-    }
-
-    /// The same, and says that nothing will follow: the agent ends the connection behind its reply.
-    ///
-    /// # Errors
-    /// [`ClientError::Silent`] when the connection is broken.
-    pub fn send_last(&mut self, request: Request) -> Result<(), ClientError> {
-        self.put(&Envelope::last(request))
-    }
-
-    fn put(&mut self, request: &Envelope<Request>) -> Result<(), ClientError> {
-        let wire = frame::encode(request)?;
+        let wire = frame::encode(&Envelope::new(request))?;
         self.stream.write_all(&wire).map_err(|source| self.silent(source))
     }
 
@@ -135,26 +120,12 @@ impl Client {
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
-        Unread(self.reply()?).read()
-    }
-
-    /// The same of a reply that nobody may want to read: whether it is a refusal is seen all the same.
-    ///
-    /// # Errors
-    /// Every kind of [`ClientError`] but `Unreachable`.
-    pub fn receive_attached(&mut self) -> Result<Unread, ClientError> {
-        let unread = Unread(self.reply()?);
-        if !unread.is_attached() {
-            unread.read()?;
-        }
-        Ok(unread)
-    }
-
-    /// One message's JSON.
-    fn reply(&mut self) -> Result<Bytes, ClientError> {
         loop {
             if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
-                return Ok(body);
+                return match Envelope::open(&body)?.body {
+                    Reply::Error(error) => Err(error.into()),
+                    reply => Ok(reply),
+                };
             }
             let mut piece = [0; 1024];
             match self.stream.read(&mut piece) {
@@ -164,12 +135,6 @@ impl Client {
                 Err(error) => return Err(self.silent(error)),
             }
         }
-    }
-
-    /// Whether the agent has said something that was not received yet, or has ended the connection.
-    pub fn has_answered(&self) -> bool {
-        let now = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        !self.buffer.is_empty() || recv(self.stream.as_raw_fd(), &mut [0], now).is_ok()
     }
 
     /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
@@ -184,74 +149,5 @@ impl Client {
 
     fn silent(&self, source: io::Error) -> ClientError {
         ClientError::Silent { path: self.path.clone(), source }
-    }
-}
-
-/// A reply as it came.
-#[derive(Clone, Debug)]
-pub struct Unread(Bytes);
-
-impl Unread {
-    /// Reads it; a refusal is an error.
-    ///
-    /// # Errors
-    /// The agent refused, or this is no reply.
-    pub fn read(&self) -> Result<Reply, ClientError> {
-        match Envelope::open(&self.0)?.body {
-            Reply::Error(error) => Err(error.into()),
-            reply => Ok(reply),
-        }
-    }
-
-    /// Whether this is [`Reply::Attached`], of which no more is read. What would read any reply takes a page of the stack for each kind that there is.
-    fn is_attached(&self) -> bool {
-        matches!(frame::decode(&self.0), Ok(Envelope { version: VERSION, body: Attached { .. }, .. }))
-    }
-}
-
-/// [`Reply::Attached`] without what it is about.
-#[derive(Deserialize)]
-struct Attached {
-    #[expect(dead_code, reason = "there is but one")]
-    reply: Kind,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Attached,
-}
-
-/// Readable when the agent has said something or has ended the connection; what was [received](Client::receive) counts no more.
-impl AsFd for Client {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Attached, ErrorKind};
-
-    /// A reply as it comes, behind its length.
-    fn sent(reply: Envelope<Reply>) -> Unread {
-        Unread(frame::encode(&reply).unwrap().slice(4..))
-    }
-
-    #[test]
-    fn what_was_attached_is_told_from_all_else_without_being_read() {
-        let attached = Reply::Attached(Attached { programs: Vec::new() });
-        let unread = sent(Envelope::new(attached.clone()));
-        assert!(unread.is_attached());
-        assert_eq!(unread.read().unwrap(), attached);
-        let error = AgentError { kind: ErrorKind::Exists, message: "there is one".to_owned() };
-        let refused = sent(Envelope::new(Reply::Error(error.clone())));
-        assert!(!refused.is_attached());
-        assert!(matches!(refused.read(), Err(ClientError::Refused(said)) if said == error));
-        assert!(!sent(Envelope::new(Reply::Checked)).is_attached());
-        let newer = sent(Envelope { version: VERSION + 1, is_last: false, body: attached });
-        assert!(!newer.is_attached());
-        assert!(matches!(newer.read(), Err(ClientError::Version(version)) if version == VERSION + 1));
     }
 }

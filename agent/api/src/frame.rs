@@ -34,14 +34,23 @@ pub enum FrameError {
 /// # Errors
 /// [`FrameError::TooLong`] above [`MAX_MESSAGE`].
 pub fn encode<T: Serialize>(message: &T) -> Result<Bytes, FrameError> {
-    let body = serde_json::to_vec(message)?;
-    if body.len() > MAX_MESSAGE {
-        return Err(FrameError::TooLong { length: body.len(), limit: MAX_MESSAGE });
-    }
+    let body = json(message)?;
     let mut out = BytesMut::with_capacity(LENGTH_BYTES + body.len());
     out.put_u32(u32::try_from(body.len()).unwrap_or(u32::MAX));
     out.put_slice(&body);
     Ok(out.freeze())
+}
+
+/// One message's JSON, which its length goes before.
+///
+/// # Errors
+/// [`FrameError::TooLong`] above [`MAX_MESSAGE`].
+pub fn json<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
+    let body = serde_json::to_vec(message)?;
+    match body.len() {
+        length if length > MAX_MESSAGE => Err(FrameError::TooLong { length, limit: MAX_MESSAGE }),
+        _ => Ok(body),
+    }
 }
 
 /// Takes one whole message's bytes off the front of `buffer`; none while it has not all arrived.

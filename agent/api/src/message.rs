@@ -10,20 +10,20 @@ use crate::frame::{self, FrameError};
 use crate::report::{
     AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
 };
-use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, Place, PortMapping};
+use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
-/// The protocol's version. An agent answers a request of another version with [`ErrorKind::Version`].
-pub const VERSION: u32 = 2;
+/// The protocol's version. The agent also serves [`PREVIOUS_VERSION`], so that plugin and agent may be of two releases; it refuses
+/// every other version with [`ErrorKind::Version`].
+pub const VERSION: u32 = 3;
+
+/// The version that the previous release spoke.
+pub const PREVIOUS_VERSION: u32 = 2;
 
 /// A message with the version of the protocol that it is written in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope<T> {
     /// See [`VERSION`].
     pub version: u32,
-    /// The asker has no other request: once it has answered, the agent ends the connection. Whoever ends one wakes the other side up, on
-    /// another processor, and an asker has better things to do.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_last: bool,
     /// The request or reply.
     pub body: T,
 }
@@ -31,12 +31,7 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
-        Self { version: VERSION, is_last: false, body }
-    }
-
-    /// The same, and nothing follows it.
-    pub fn last(body: T) -> Self {
-        Self { is_last: true, ..Self::new(body) }
+        Self { version: VERSION, body }
     }
 }
 
@@ -61,11 +56,11 @@ impl<T: DeserializeOwned> Envelope<T> {
         if let Ok(envelope @ Self { version: VERSION, .. }) = frame::decode(json) {
             return Ok(envelope);
         }
-        let Envelope::<serde_json::Value> { version, is_last, body } = frame::decode(json)?;
+        let Envelope::<serde_json::Value> { version, body } = frame::decode(json)?;
         if version != VERSION {
             return Err(EnvelopeError::Version(version));
         }
-        Ok(Self { version, is_last, body: serde_json::from_value(body).map_err(FrameError::Json)? })
+        Ok(Self { version, body: serde_json::from_value(body).map_err(FrameError::Json)? })
     }
 }
 
@@ -75,35 +70,14 @@ impl<T: DeserializeOwned> Envelope<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", content = "about", rename_all = "kebab-case")]
 pub enum Request {
-    /// Put programs and map entries behind a port. Fails if the key is attached already with other facts.
+    /// Put programs and map entries behind a port. Fails if the key is attached already with other facts. The reply means done.
     Attach {
         /// The port.
         port: BridgePort,
-        /// The asker has just made the host's end, which is down since: there is nothing to be known of it but its name. The agent takes
-        /// its word, and looks within a second whether others have put something onto it.
+        /// Also set the host's end up, once its programs are in force. Where `port.peer_up` says that the container's end is up, the reply
+        /// means that both ends are operational.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_new: bool,
-        /// Set the host's end up as well, once its programs are there: behind the answer, and before the agent ends the connection or answers
-        /// anything else. This is its other end, by which the kernel tells whoever listens there that packets get through.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        set_up: Option<FarEnd>,
-    },
-    /// The greater part of an attach, for the agent to have read it and be ready when the host's end is made; its place is left out. There is no
-    /// reply to it: [`Request::AttachAnnounced`] follows on this connection, soon.
-    Announce {
-        /// The port.
-        port: BridgePort,
-    },
-    /// [`Request::Attach`] of the port that was announced last on this connection.
-    AttachAnnounced {
-        /// Where it is.
-        place: Place,
-        /// See there.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_new: bool,
-        /// See there.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        set_up: Option<FarEnd>,
+        set_up: bool,
     },
     /// Forget an attachment. Succeeds when there is none.
     Detach {
@@ -195,8 +169,6 @@ impl Request {
     pub const fn is_read_only(&self) -> bool {
         match self {
             Self::Attach { .. }
-            | Self::Announce { .. }
-            | Self::AttachAnnounced { .. }
             | Self::Detach { .. }
             | Self::Update { .. }
             | Self::Collect { .. }
@@ -264,15 +236,6 @@ pub enum Reply {
 pub struct Attached {
     /// The programs on the port's host end and on its bridge.
     pub programs: Vec<ProgramReport>,
-}
-
-/// The other end of a veth pair, as the namespace of the one end knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarEnd {
-    /// Its ifindex, in its own namespace (`IFLA_LINK`).
-    pub index: u32,
-    /// That namespace's number in this one (`IFLA_LINK_NETNSID`).
-    pub namespace: i32,
 }
 
 /// What was forgotten.

@@ -1,7 +1,7 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
 use dataplane::address::Mac;
-use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, FarEnd, Interface};
+use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, Interface};
 
 use super::change::Change;
 use super::leases::admit_leases;
@@ -11,50 +11,36 @@ use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
 
-/// How the link that an interface names is found.
-type Find = fn(&mut Agent, &Interface) -> Result<Link, Refusal>;
-
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
     pub fn attach(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        self.attach_as(port, false, None)
+        self.attach_as(port, false)
     }
 
-    /// The same for a port whose host end was just made, maybe, and is to be set up besides, maybe.
+    /// The same, and where `set_up` asks for that, sets the host's end up once the programs are in force.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
-    pub fn attach_as(
-        &mut self,
-        port: BridgePort,
-        is_new: bool,
-        set_up: Option<FarEnd>,
-    ) -> Result<Attached, Refusal> {
+    pub fn attach_as(&mut self, port: BridgePort, set_up: bool) -> Result<Attached, Refusal> {
         let (change, key) = (Change::begin("attach"), port.key.clone());
         let place = format!("{} on {}", port.host.name, port.bridge.name);
-        let find = if is_new { Self::find_new } else { Self::find };
-        let attached = self.attach_unlogged(port, find, set_up);
+        let attached = self.attach_unlogged(port, set_up);
         match &attached {
-            Ok(_) => self.unsaid.push(change.done(&key, place)),
+            Ok(_) => change.made(&key, place),
             Err(refusal) => change.refused(&key, refusal),
         }
         attached
     }
 
-    fn attach_unlogged(
-        &mut self,
-        mut port: BridgePort,
-        find: Find,
-        set_up: Option<FarEnd>,
-    ) -> Result<Attached, Refusal> {
+    fn attach_unlogged(&mut self, mut port: BridgePort, set_up: bool) -> Result<Attached, Refusal> {
         let mac = admit::port(&port)?;
-        let host = find(self, &port.host)?;
+        let host = self.find(&port.host)?;
         let bridge = self.known_bridge(&port)?;
         if self.is_attached_already(&port)? {
-            self.promise(&host, set_up);
+            self.set_up(&port, &host, set_up)?;
             return Ok(self.programs_of(&port));
         }
         self.refuse_what_is_taken(&port, mac)?;
@@ -68,6 +54,7 @@ impl Agent {
             self.build(&port, mac, &host, bridge)?;
             self.set_rules().map_err(Refusal::from)
         });
+        let built = built.and_then(|()| self.set_up(&port, &host, set_up));
         if built.is_err() {
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
@@ -75,23 +62,17 @@ impl Agent {
             self.store.remove(&port.key)?;
         }
         built?;
-        self.promise(&host, set_up);
         self.tell_shadowed(&port);
         self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
         Ok(self.programs_of(&port))
     }
 
-    /// Has [`Agent::keep_promise`] set a host's end up, if that was asked for.
-    fn promise(&mut self, host: &Link, far_end: Option<FarEnd>) {
-        self.promised = far_end.map(|far_end| (host.clone(), far_end));
-    }
-
-    /// Sets up what the last answer has promised to. Whoever asked for that has heard by now that everything is in force, and hears from the kernel
-    /// what comes of this.
-    pub fn keep_promise(&mut self) {
-        let Some((host, far_end)) = self.promised.take() else { return };
-        if let Err(error) = self.kernel.set_up(host.index, far_end) {
-            tracing::warn!(link = host.name, %error, "a host's end is left to be set up by who asked for that");
+    /// Sets a host's end up where that is asked for. Where the container's end is up, waits until both are operational: what is sent
+    /// before is lost.
+    fn set_up(&mut self, port: &BridgePort, host: &Link, is_asked: bool) -> Result<(), Refusal> {
+        match is_asked {
+            true => Ok(self.kernel.set_up(host, port.peer_up)?),
+            false => Ok(()),
         }
     }
 
@@ -101,15 +82,6 @@ impl Agent {
             .link(interface.index)?
             .filter(|link| link.name == interface.name)
             .ok_or_else(|| Refusal::NoLink(interface.clone()))
-    }
-
-    /// The same of a link that was just made and is down: nothing else is to be known of it. The kernel says so without the lock of
-    /// all network configuration, for which whoever has made it may be waiting as well.
-    fn find_new(&mut self, interface: &Interface) -> Result<Link, Refusal> {
-        match self.kernel.is_named(interface.index, &interface.name)? {
-            true => Ok(Link { index: interface.index, ..Link::named(&interface.name) }),
-            false => Err(Refusal::NoLink(interface.clone())),
-        }
     }
 
     /// The bridge that a port is to be on. One that is served already was asked for, and who watches it tells of its changes.
@@ -197,7 +169,6 @@ impl Agent {
             self.look_for_bystanders();
         }
         self.kernel.write_port(&attachment, Asks::Fast)?;
-        // For both at once, and until the answer was given.
         self.kernel.hasten();
         self.build_trunk(&attachment)?;
         self.kernel.attach_all(&attachment.hooks())?;

@@ -22,12 +22,7 @@ impl Change {
 
     /// It is made.
     pub(super) fn made(self, key: &AttachmentKey, detail: impl Display) {
-        self.done(key, detail).say();
-    }
-
-    /// It is made, and that can be said later.
-    pub(super) fn done(self, key: &AttachmentKey, detail: impl Display) -> Made {
-        Made { what: self.what, key: key.clone(), took_ms: self.took(), detail: detail.to_string() }
+        tracing::info!(%key, result = "ok", took_ms = self.took(), %detail, "{}", self.what);
     }
 
     /// It is not made, and everything is as before.
@@ -38,22 +33,5 @@ impl Change {
     /// Milliseconds, to the microsecond.
     fn took(&self) -> f64 {
         (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3
-    }
-}
-
-/// A change that was made, and not yet said.
-#[derive(Debug)]
-pub(super) struct Made {
-    what: &'static str,
-    key: AttachmentKey,
-    took_ms: f64,
-    detail: String,
-}
-
-impl Made {
-    /// Says so.
-    pub(super) fn say(self) {
-        let Self { what, key, took_ms, detail } = self;
-        tracing::info!(%key, result = "ok", took_ms, %detail, "{what}");
     }
 }

@@ -48,10 +48,9 @@ mod vlan_gateway;
 mod vlan_gateway_care;
 
 use std::collections::{BTreeMap, HashMap};
-use std::mem::take;
 use std::path::PathBuf;
 
-use shunt_agent_api::{FarEnd, PoolReport, Reply, Request};
+use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use flows::Sweeping;
@@ -60,7 +59,6 @@ use outlets::Outlets;
 use outside::Outside;
 pub use refusal::Refusal;
 
-use self::change::Made;
 use self::healing::Healing;
 use self::learned::Learning;
 use self::leases::Leases;
@@ -71,7 +69,6 @@ use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
 use crate::kernel::{Kernel, KernelError};
-use crate::netlink::link::Link;
 use crate::nft::Rules;
 use crate::registry::Registry;
 use crate::state::{Loaded, Relocation, Store, StoreError};
@@ -104,10 +101,6 @@ pub struct Agent {
     aside: Vec<PathBuf>,
     /// The links that are being deleted, by their indexes.
     reaping: HashMap<u32, Expedited>,
-    /// What was made since [`Agent::settle`], for the log.
-    unsaid: Vec<Made>,
-    /// A host's end that is to be set up behind the answer, and its other end.
-    promised: Option<(Link, FarEnd)>,
     /// Host ends on which others' filters and queues were not looked for, until their links come up.
     unseen: Vec<u32>,
     /// Other people's ports of our bridges, each with its bridge.
@@ -167,8 +160,6 @@ impl Agent {
             remark: None,
             aside: Vec::new(),
             reaping: HashMap::new(),
-            unsaid: Vec::new(),
-            promised: None,
             unseen: Vec::new(),
             strangers: BTreeMap::new(),
             rules: None,
@@ -195,9 +186,7 @@ impl Agent {
     /// Does what is asked.
     pub fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
-            Request::Attach { port, is_new, set_up } => {
-                self.attach_as(port, is_new, set_up).map(Reply::Attached)
-            }
+            Request::Attach { port, set_up } => self.attach_as(port, set_up).map(Reply::Attached),
             Request::Detach { key, link } => Ok(Reply::Detached(self.detach(&key, link))),
             Request::Check { port } => self.check(&port).map(|()| Reply::Checked),
             Request::Collect { network, valid } => Ok(Reply::Collected(self.collect(&network, &valid))),
@@ -219,32 +208,12 @@ impl Agent {
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),
             Request::Explain { from, packet } => self.explain(&from, &packet).map(Reply::Explained),
             Request::Audit => self.audit_all().map(Reply::Audited),
-            // The connection makes one request of the two.
-            Request::Announce { .. } | Request::AttachAnnounced { .. } => Err(Refusal::Malformed {
-                field: "verb",
-                value: "attach-announced".to_owned(),
-                reason: "it is half a request",
-            }),
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };
+        self.kernel.rest();
         self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
-    }
-
-    /// Makes ready for an attach that will follow in a moment. If none does, [`Agent::tick`] ends that.
-    pub fn expect(&mut self) {
-        self.kernel.hasten();
-    }
-
-    /// Does what nobody has to wait for who was answered: puts the kernel's switch for short grace periods back, says what was done,
-    /// and makes ready what the next one would have to wait for.
-    pub fn settle(&mut self) {
-        self.kernel.rest();
-        for made in take(&mut self.unsaid) {
-            made.say();
-        }
-        self.store.prepare();
     }
 
     /// Where what happens is told.

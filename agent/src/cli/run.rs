@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use shunt_agent::capacity::UplinkOptions;
 use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
-use shunt_agent::{daemon, privileges};
+use shunt_agent::{privileges, server};
 use tracing_subscriber::EnvFilter;
 
 use super::USAGE;
@@ -85,8 +85,8 @@ impl Run {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ran = match runtime {
-            Ok(runtime) => runtime.block_on(daemon::run(config)),
-            Err(source) => Err(daemon::DaemonError::Io { what: "the runtime", source }),
+            Ok(runtime) => runtime.block_on(server::run(config)),
+            Err(source) => Err(server::ServerError::Io { what: "the runtime", source }),
         };
         match ran {
             Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,14 @@
 //! What links there are.
 
-use shunt_agent_api::FarEnd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::{Kernel, KernelError};
 use crate::netlink::link::{self, Kind, Link};
+
+/// How long both ends of a veth may take to become operational. Before Linux 6.8 the kernel may look after an end's carrier once a second
+/// only (`linkwatch_schedule_work`, net/core/link_watch.c).
+const CARRIER_PATIENCE: Duration = Duration::from_millis(2500);
 
 impl Kernel {
     /// The link with this index, if there is one.
@@ -22,20 +27,23 @@ impl Kernel {
         Ok(link::by_name(&mut self.route, name)?)
     }
 
-    /// Whether the link with this index has this name, and is there.
+    /// Sets a veth's end up. Where its peer is up, waits until both are operational.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn is_named(&self, index: u32, name: &str) -> Result<bool, KernelError> {
-        Ok(link::is_named(&self.route, index, name)?)
-    }
-
-    /// Sets the link with this index up, and says whether packets get through to its other end.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn set_up(&mut self, index: u32, far_end: FarEnd) -> Result<(), KernelError> {
-        Ok(link::set_up(&mut self.route, index, far_end)?)
+    /// Netlink's; [`KernelError::NotOperational`] where they do not become so in time.
+    pub fn set_up(&mut self, host: &Link, peer_up: bool) -> Result<(), KernelError> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(100);
+        loop {
+            if link::set_up(&mut self.route, host)? || !peer_up {
+                return Ok(());
+            }
+            if begun.elapsed() > CARRIER_PATIENCE {
+                return Err(KernelError::NotOperational(host.name.clone()));
+            }
+            sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
     }
 
     /// What a link is made of; none if there is none.

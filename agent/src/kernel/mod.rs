@@ -80,6 +80,9 @@ pub enum KernelError {
     /// Netlink failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// A veth was set up, and the kernel does not say that packets get through.
+    #[error("{0} was set up and did not become operational, or its peer did not")]
+    NotOperational(String),
     /// A map entry was refused.
     #[error("map {map}: {source}")]
     Map {

@@ -1,20 +1,17 @@
 //! Links of this network namespace.
 
-use std::io;
-
 use dataplane::address::Mac;
 use nix::libc;
-use rustix::io::Errno;
-use rustix::net::netdevice::index_to_name_inlined;
-use shunt_agent_api::FarEnd;
 
 use super::attribute::attribute;
 use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};
 use super::socket::{self, NetlinkError, RequestSocket};
-use crate::seams::{self, Seam};
 
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
+
+/// The namespace of a veth's other end (linux/if_link.h).
+const IFLA_LINK_NETNSID: u16 = 37;
 
 /// A link of another namespace is asked for (linux/if_link.h; Linux 4.20 for those that one's own knows by a number).
 const IFLA_TARGET_NETNSID: u16 = 46;
@@ -52,6 +49,8 @@ pub struct Link {
     pub master: Option<u32>,
     /// The other end of a veth, by its index in its own namespace.
     pub peer: Option<u32>,
+    /// The namespace of the other end by its number in this one (`IFLA_LINK_NETNSID`); none if that is the same.
+    pub peer_netnsid: Option<i32>,
     /// Carrier (`IFF_LOWER_UP`). A veth end has it while both ends are up.
     pub carrier: bool,
     /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
@@ -83,6 +82,7 @@ impl Link {
             mtu: 0,
             master: None,
             peer: None,
+            peer_netnsid: None,
             carrier: false,
             queued: false,
             port_flags: PortFlags::default(),
@@ -121,6 +121,7 @@ pub fn parse(payload: &[u8]) -> Option<Link> {
         // A link has "noop" until it is first up, as a container's host end often is when it is attached.
         libc::IFLA_QDISC => link.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
         libc::IFLA_LINK => link.peer = socket::number(value).filter(|index| *index != 0),
+        IFLA_LINK_NETNSID => link.peer_netnsid = <[u8; 4]>::try_from(value).ok().map(i32::from_ne_bytes),
         libc::IFLA_IFALIAS => {
             link.alias = Some(String::from_utf8_lossy(value).trim_end_matches('\0').to_owned());
         }
@@ -161,40 +162,31 @@ pub fn by_name(socket: &mut RequestSocket, name: &str) -> Result<Option<Link>, N
     find(socket, &request_named(name), parse)
 }
 
-/// Whether the link with this index has this name, asked without the lock of all network configuration (`SIOCGIFNAME`); not if
-/// there is none.
-///
-/// # Errors
-/// [`NetlinkError::Socket`].
-pub fn is_named(socket: &RequestSocket, index: u32, name: &str) -> Result<bool, NetlinkError> {
-    seams::pass(Seam::Netlink)?;
-    match index_to_name_inlined(socket, index) {
-        Ok(found) => Ok(found.as_str() == name),
-        Err(Errno::NODEV) => Ok(false),
-        Err(errno) => Err(io::Error::from(errno).into()),
-    }
-}
-
-/// Sets the link with this index up. Whoever asks for it and its other end in the same breath has the kernel look after their carriers at once
-/// (`linkwatch_sync_dev`, Linux 6.8), the other end's last, and tell both namespaces of them.
+/// Sets a veth's end up; answers whether both ends are operational. To ask for both in the same breath has the kernel look after their
+/// carriers at once (`linkwatch_sync_dev`, Linux 6.8). A peer that cannot be asked for counts as its own end does.
 ///
 /// # Errors
 /// Netlink's.
-pub fn set_up(socket: &mut RequestSocket, index: u32, far_end: FarEnd) -> Result<(), NetlinkError> {
+pub fn set_up(socket: &mut RequestSocket, host: &Link) -> Result<bool, NetlinkError> {
     let mut up = [0; IFINFOMSG];
-    up[4..8].copy_from_slice(&index.to_ne_bytes());
+    up[4..8].copy_from_slice(&host.index.to_ne_bytes());
     for flags in [8..12, 12..16] {
         up[flags].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
     }
-    let there = attribute(IFLA_TARGET_NETNSID, &far_end.namespace.to_ne_bytes());
-    let far_end = [&request(far_end.index)[..], &there].concat();
+    let there =
+        host.peer_netnsid.map(|id| attribute(IFLA_TARGET_NETNSID, &id.to_ne_bytes())).unwrap_or_default();
+    let peer = [&request(host.peer.unwrap_or(host.index))[..], &there].concat();
     let questions = [
         (libc::RTM_SETLINK, &up[..]),
-        (libc::RTM_GETLINK, &request(index)[..]),
-        (libc::RTM_GETLINK, &far_end[..]),
+        (libc::RTM_GETLINK, &request(host.index)[..]),
+        (libc::RTM_GETLINK, &peer[..]),
     ];
-    let [set, asked, _may_be_nowhere] = socket.get_in_one_piece(questions, |_, _| {})?;
-    set.and(asked)
+    let mut operational = [true; 3];
+    let [set, asked, _may_be_nowhere] = socket.get_in_one_piece(questions, |place, payload| {
+        operational[place] = parse(payload).is_none_or(|link| link.operational && link.carrier);
+    })?;
+    set.and(asked)?;
+    Ok(operational == [true; 3])
 }
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link

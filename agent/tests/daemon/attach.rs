@@ -1,9 +1,9 @@
 //! Attach, Detach, Check and Collect.
 
+use std::time::{Duration, Instant};
+
 use aya::programs::links::{FdLink, PinnedLink};
-use shunt_agent_api::{
-    AttachmentKey, BridgePort, Client, ClientError, ErrorKind, FarEnd, ProgramMode, Reply, Request,
-};
+use shunt_agent_api::{AttachmentKey, BridgePort, ErrorKind, ProgramMode, Reply, Request};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};
@@ -25,15 +25,6 @@ fn what_is_attached_is_there_and_what_is_detached_is_gone() {
     }
 }
 
-/// Whether who asks for a link has the kernel look after its carrier (`linkwatch_sync_dev`, Linux 6.8).
-fn looks_at_once() -> bool {
-    let name = nix::sys::utsname::uname().unwrap();
-    let mut numbers =
-        name.release().to_str().unwrap().split('.').map_while(|number| number.parse::<u32>().ok());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(8))
-}
-
-/// An agent that was killed leaves pins, and the kernel gives an interface's number away again.
 #[test]
 fn a_pin_of_another_link_makes_room_for_the_new_one() {
     let mut rig = Rig::start("auto");
@@ -53,43 +44,44 @@ fn a_pin_of_another_link_makes_room_for_the_new_one() {
 }
 
 #[test]
-fn a_host_end_is_set_up_behind_the_answer_where_that_is_asked_for() {
+fn a_host_end_is_set_up_where_that_is_asked_for_and_the_answer_means_done() {
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
-    let far_end = rig.far_end(&port);
     rig.ip(&["link", "set", &port.host.name, "down"]);
-    let shown = |rig: &Rig, state| rig.ip(&["link", "show", state, "dev", &port.host.name]);
-    let is_up = |rig: &Rig| shown(rig, "up").contains(&port.host.name);
-    let request = |is_new, set_up| Request::Attach { port: port.clone(), is_new, set_up };
-    rig.ask(request(true, None)).unwrap();
-    rig.status();
-    assert!(!is_up(&rig), "nobody has asked");
+    let host_end = |rig: &Rig| rig.ip(&["link", "show", "dev", &port.host.name]);
+    let container_end =
+        |rig: &Rig| rig.containers[0].command("ip", &["link", "show", "dev", "eth0"]).unwrap();
+    rig.attach(&port).unwrap();
+    assert!(host_end(&rig).contains("state DOWN"), "nobody has asked");
     // Once more for the same port, as by one who has not heard the answer.
-    rig.ask(request(false, Some(far_end))).unwrap();
-    rig.status();
-    assert!(is_up(&rig), "it comes before the next answer");
-    // Older kernels look after the carrier a moment later.
-    assert!(shown(&rig, "up").contains("state UP") || !looks_at_once(), "{}", shown(&rig, "up"));
-    rig.detach(&port);
-    rig.ip(&["link", "set", &port.host.name, "down"]);
-    let elsewhere = FarEnd { namespace: far_end.namespace + 1000, ..far_end };
-    rig.ask(request(true, Some(elsewhere))).unwrap();
-    rig.status();
-    assert!(is_up(&rig), "an end that is nowhere is not asked for");
+    rig.attach_as(&port, true).unwrap();
+    for shown in [host_end(&rig), container_end(&rig)] {
+        assert!(shown.contains("state UP"), "{shown}");
+    }
 }
 
 #[test]
-fn whoever_has_its_last_answer_sees_the_connection_end_when_the_host_end_is_set_up() {
+fn a_host_end_whose_container_end_stays_down_is_set_up_without_waiting_for_it() {
+    let mut rig = Rig::start("auto");
+    let mut port = rig.container(2);
+    rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();
+    rig.ip(&["link", "set", &port.host.name, "down"]);
+    port.peer_up = false;
+    let begun = Instant::now();
+    rig.attach_as(&port, true).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(rig.ip(&["link", "show", "up", "dev", &port.host.name]).contains(&port.host.name));
+}
+
+#[test]
+fn an_attach_whose_ends_do_not_become_operational_is_refused_and_undone() {
     let mut rig = Rig::start("auto");
     let port = rig.container(2);
-    let far_end = rig.far_end(&port);
-    rig.ip(&["link", "set", &port.host.name, "down"]);
-    let mut client = Client::connect(&rig.socket()).unwrap();
-    client.send_last(Request::Attach { port: port.clone(), is_new: true, set_up: Some(far_end) }).unwrap();
-    let Reply::Attached(_) = client.receive().unwrap() else { panic!("not attached") };
-    let Err(ClientError::Silent { .. }) = client.receive() else { panic!("it says more") };
-    assert!(client.has_answered(), "that it has ended is all that there will be");
-    assert!(rig.ip(&["link", "show", "up", "dev", &port.host.name]).contains(&port.host.name));
+    rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();
+    let refusal = rig.attach_as(&port, true).unwrap_err();
+    assert_eq!(refusal.kind, ErrorKind::Kernel, "{refusal}");
+    assert!(refusal.message.contains("did not become operational"), "{refusal}");
+    rig.assert_empty();
 }
 
 #[test]
@@ -148,11 +140,10 @@ fn a_link_that_is_not_there_is_refused_and_nothing_stays() {
         let mut spoiled = port.clone();
         spoil(&mut spoiled);
         assert_eq!(rig.attach(&spoiled).unwrap_err().kind, ErrorKind::NoLink);
-        assert_eq!(rig.attach_as(&spoiled, true).unwrap_err().kind, ErrorKind::NoLink);
     }
     let mut renamed = port;
     renamed.host.name = "veth3".into();
-    assert_eq!(rig.attach_as(&renamed, true).unwrap_err().kind, ErrorKind::NoLink);
+    assert_eq!(rig.attach(&renamed).unwrap_err().kind, ErrorKind::NoLink);
     rig.assert_empty();
 }
 

@@ -127,7 +127,7 @@ fn a_shaper_or_a_filter_of_somebody_else_is_not_passed_by_until_it_goes() {
 }
 
 #[test]
-fn what_somebody_has_put_onto_a_host_end_that_was_to_be_new_is_not_passed_by_for_long() {
+fn what_somebody_has_put_onto_a_host_end_before_the_attach_is_not_passed_by() {
     let mut rig = Rig::start("tcx");
     let containers = [rig.container(2), rig.container(3)];
     add_foreign_filter(&rig, "veth2", "ingress", &["prio", "7"]);

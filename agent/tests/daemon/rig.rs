@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use shunt_agent_api::{
-    AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, FarEnd,
-    Interface, PortReport, Reply, Request, Restrictions, Service,
+    AgentError, AgentStatus, Attached, AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface,
+    PortReport, Reply, Request, Restrictions, Service,
 };
 use shunt_lab::{Lab, Namespace, uninterrupted};
 
@@ -195,22 +195,11 @@ impl Rig {
         self.attach_as(port, false)
     }
 
-    /// The same, and says that the host's end was just made, or that it was not.
-    pub(crate) fn attach_as(&self, port: &BridgePort, is_new: bool) -> Result<Attached, AgentError> {
-        match self.ask(Request::Attach { port: port.clone(), is_new, set_up: None })? {
+    /// The same, and has the agent set the host's end up, or not.
+    pub(crate) fn attach_as(&self, port: &BridgePort, set_up: bool) -> Result<Attached, AgentError> {
+        match self.ask(Request::Attach { port: port.clone(), set_up })? {
             Reply::Attached(attached) => Ok(attached),
             other => panic!("{other:?}"),
-        }
-    }
-
-    /// The container's end of a port's pair, as the node knows it.
-    pub(crate) fn far_end(&self, port: &BridgePort) -> FarEnd {
-        let told = self.ip(&["-j", "link", "show", "dev", &port.host.name]);
-        let links: serde_json::Value = serde_json::from_str(&told).unwrap();
-        let number = |what: &str| links[0][what].as_i64().unwrap_or_else(|| panic!("{what}: {told}"));
-        FarEnd {
-            index: number("link_index").try_into().unwrap(),
-            namespace: number("link_netnsid").try_into().unwrap(),
         }
     }
 

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use shunt_agent_api::{
-    AgentError, AttachmentKey, BridgePort, Client, ClientError, Envelope, ErrorKind, Place, Reply, Request,
-    frame,
+    AgentError, BridgePort, Client, Envelope, ErrorKind, Interface, Reply, Request, frame,
 };
 use shunt_lab::uninterrupted;
 
@@ -24,11 +24,15 @@ fn framed(body: &[u8]) -> Vec<u8> {
 }
 
 fn hear(stream: &mut UnixStream) -> Reply {
+    hear_envelope(stream).body
+}
+
+fn hear_envelope(stream: &mut UnixStream) -> Envelope<Reply> {
     let mut length = [0; frame::LENGTH_BYTES];
     stream.read_exact(&mut length).unwrap();
     let mut body = vec![0; u32::from_be_bytes(length) as usize];
     stream.read_exact(&mut body).unwrap();
-    frame::decode::<Envelope<Reply>>(&body).unwrap().body
+    frame::decode(&body).unwrap()
 }
 
 fn kind(reply: Reply) -> ErrorKind {
@@ -58,18 +62,20 @@ fn a_request_that_is_too_long_is_refused_before_it_arrives() {
 fn another_version_and_what_is_no_request_are_told_apart_and_the_connection_goes_on() {
     let rig = Rig::start("auto");
     let mut stream = connect(&rig);
-    let cases: [(&[u8], ErrorKind); 5] = [
+    let cases: [(&[u8], ErrorKind); 7] = [
         (br#"{"version":99,"body":{"verb":"something-new"}}"#, ErrorKind::Version),
+        (br#"{"version":1,"body":{"verb":"status"}}"#, ErrorKind::Version),
         (br#"{"version":2,"body":{"verb":"something-new"}}"#, ErrorKind::Malformed),
-        (br#"{"version":2,"body":{"verb":"attach"}}"#, ErrorKind::Malformed),
-        (br#"{"version":2,"#, ErrorKind::Malformed),
+        (br#"{"version":3,"body":{"verb":"announce"}}"#, ErrorKind::Malformed),
+        (br#"{"version":3,"body":{"verb":"attach"}}"#, ErrorKind::Malformed),
+        (br#"{"version":3,"#, ErrorKind::Malformed),
         (b"", ErrorKind::Malformed),
     ];
     for (body, expected) in cases {
         stream.write_all(&framed(body)).unwrap();
         assert_eq!(kind(hear(&mut stream)), expected, "{}", String::from_utf8_lossy(body));
     }
-    stream.write_all(&framed(br#"{"version":2,"body":{"verb":"status"}}"#)).unwrap();
+    stream.write_all(&framed(br#"{"version":3,"body":{"verb":"status"}}"#)).unwrap();
     assert!(matches!(hear(&mut stream), Reply::Status(_)));
 }
 
@@ -105,45 +111,46 @@ fn two_hundred_clients_are_served_at_a_time() {
     });
 }
 
-#[test]
-fn what_was_announced_is_attached_where_its_place_is_said_and_once() {
-    let mut rig = Rig::start("auto");
-    let port = rig.container(2);
-    let place = Place { bridge: port.bridge.clone(), host: port.host.clone(), mtu: port.mtu };
-    let mut client = Client::connect(&rig.socket()).unwrap();
-    let rest = Request::AttachAnnounced { place, is_new: false, set_up: None };
-    let refused = |client: &mut Client| {
-        matches!(
-            client.ask(rest.clone()),
-            Err(ClientError::Refused(AgentError { kind: ErrorKind::Malformed, .. })),
-        )
-    };
-    assert!(refused(&mut client), "nothing was announced");
-    let unplaced = port.clone().at(Place::default());
-    client.send(Request::Announce { port: unplaced }).unwrap();
-    assert!(matches!(client.ask(rest.clone()), Ok(Reply::Attached(_))));
-    rig.check(&port).unwrap();
-    assert!(refused(&mut client), "it is attached");
-    // The other half alone is nothing, and what is announced last counts.
-    client.send(Request::Announce { port: port.clone() }).unwrap();
-    let other = AttachmentKey { container: "another".to_owned(), ..port.key.clone() };
-    client.send(Request::Announce { port: BridgePort { key: other, ..port.clone() } }).unwrap();
-    assert!(matches!(client.ask(Request::Status), Ok(Reply::Status(status)) if status.attachments == 1));
-    let taken = client.ask(rest.clone());
-    assert!(
-        matches!(taken, Err(ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. }))),
-        "{taken:?}"
-    );
+/// A client of the previous release: it speaks version 2, says a port in two parts, and expects answers in its own version.
+fn ask_as_before(stream: &mut UnixStream, body: &serde_json::Value, has_reply: bool) -> Option<Reply> {
+    let envelope = json!({ "version": 2, "is_last": !has_reply, "body": body });
+    stream.write_all(&framed(envelope.to_string().as_bytes())).unwrap();
+    has_reply.then(|| {
+        let reply = hear_envelope(stream);
+        assert_eq!(reply.version, 2);
+        reply.body
+    })
 }
 
 #[test]
-fn behind_the_reply_to_a_last_request_the_agent_ends_the_connection() {
-    let rig = Rig::start("auto");
-    let mut client = Client::connect(&rig.socket()).unwrap();
-    for _ in 0..3 {
-        assert!(matches!(client.ask(Request::Status), Ok(Reply::Status(_))));
-    }
-    client.send_last(Request::Status).unwrap();
-    assert!(matches!(client.receive(), Ok(Reply::Status(_))));
-    assert!(matches!(client.receive(), Err(ClientError::Silent { .. })), "there is nothing more");
+fn a_plugin_of_the_previous_release_is_served() {
+    let mut rig = Rig::start("auto");
+    let (whole, parts) = (rig.container(2), rig.container(3));
+    rig.ip(&["link", "set", &whole.host.name, "down"]);
+    let mut stream = connect(&rig);
+    let peer = json!({ "index": 2, "namespace": 0 });
+    let attach = json!({ "verb": "attach", "about": { "port": whole, "is_new": true, "set_up": peer } });
+    let attached = ask_as_before(&mut stream, &attach, true);
+    assert!(matches!(attached, Some(Reply::Attached(_))), "{attached:?}");
+    rig.check(&whole).unwrap();
+    assert!(rig.ip(&["link", "show", "up", "dev", &whole.host.name]).contains(&whole.host.name));
+
+    let place = json!({ "bridge": parts.bridge, "host": parts.host, "mtu": parts.mtu });
+    let rest = json!({ "verb": "attach-announced", "about": { "place": place } });
+    let refused = |stream: &mut UnixStream| kind(ask_as_before(stream, &rest, true).unwrap());
+    assert_eq!(refused(&mut stream), ErrorKind::Malformed, "nothing was announced");
+    let unplaced =
+        BridgePort { bridge: Interface::default(), host: Interface::default(), mtu: 0, ..parts.clone() };
+    let announce = json!({ "verb": "announce", "about": { "port": unplaced } });
+    ask_as_before(&mut stream, &announce, false);
+    let attached = ask_as_before(&mut stream, &rest, true);
+    assert!(matches!(attached, Some(Reply::Attached(_))), "{attached:?}");
+    rig.check(&parts).unwrap();
+    assert_eq!(refused(&mut stream), ErrorKind::Malformed, "it is attached");
+    // The first part alone attaches nothing.
+    ask_as_before(&mut stream, &announce, false);
+    let status = ask_as_before(&mut stream, &json!({ "verb": "status" }), true);
+    assert!(matches!(status, Some(Reply::Status(status)) if status.attachments == 2));
+    let detach = json!({ "verb": "detach", "about": { "key": parts.key } });
+    assert!(matches!(ask_as_before(&mut stream, &detach, true), Some(Reply::Detached(_))));
 }

@@ -14,7 +14,7 @@ use shunt_agent::netlink::monitor::LinkEvent;
 use shunt_agent::seams::{self, Fault};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, FarEnd, Interface, PortMapping, Protocol, Rate, Reply, Request,
+    AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
     Restrictions, Service,
 };
 use shunt_lab::{Lab, run};
@@ -77,13 +77,11 @@ impl World {
         if let Some(plan) = step.fault {
             seams::plan(plan);
         }
-        let (mut outcome, mut left_down) = (Ok(()), None);
+        let mut outcome = Ok(());
         match &step.verb {
             Verb::Add(key) => {
-                let far_end = leaves_down(*key).then(|| far_end(*key));
-                outcome = agent.attach_as(port.clone().ok_or("no port")?, false, far_end).map(drop);
-                agent.keep_promise();
-                left_down = Some(*key).filter(|key| outcome.is_ok() && !is_up(*key));
+                outcome = agent.attach_as(port.clone().ok_or("no port")?, leaves_down(*key)).map(drop);
+                assert!(outcome.is_err() || is_up(*key), "{step:?}");
             }
             Verb::Delete(key) => {
                 agent.detach(&name(*key), is_there(*key).then(|| interface(&host(*key))));
@@ -103,11 +101,6 @@ impl World {
         }
         let failed = seams::recall();
         let died = failed && step.fault.is_some_and(|plan| plan.fault == Fault::Death);
-        if let Some(key) = left_down {
-            // The agent has answered before: its client hears nothing of the kernel, and does it itself.
-            assert!(failed, "{step:?}");
-            run("ip", &["link", "set", &host(key), "up"]).map_err(|error| error.to_string())?;
-        }
         if let Err(error) = &outcome
             && !failed
             && !matches!((&step.verb, error), (Verb::Check(_), Refusal::Altered { .. }))
@@ -289,11 +282,6 @@ fn host(key: u8) -> String {
 /// Whether the agent is to set the host's end up; the others' are up when it hears of them.
 fn leaves_down(key: u8) -> bool {
     key == 0 || key == RICH
-}
-
-/// The other end of the container's pair. It is in the same namespace, which has no number there: the kernel tells nothing of it.
-fn far_end(key: u8) -> FarEnd {
-    FarEnd { index: nix::net::if_::if_nametoindex(peer(key).as_str()).unwrap(), namespace: 0 }
 }
 
 fn peer(key: u8) -> String {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
-use shunt_agent_api::{Client, ClientError, Reply, Request};
+use shunt_agent_api::{Client, Reply, Request};
 
 use super::alias::BRIDGE;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
@@ -31,20 +31,15 @@ pub(crate) struct Found {
     pub(crate) link: Link,
     /// Whether it is new.
     new: bool,
-    /// Whether it is one of ours that was up already, and most likely lacks nothing. Others' bridges may have the address of a port:
-    /// they get none, and none is taken from them, on behalf of an ADD that may fail yet.
-    pub(crate) serves: bool,
 }
 
-/// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s. Looks first; `may_begin` is asked before anything is changed.
+/// Sees to it that the bridge is there and up; what it lacks then is [`complete`]'s.
 pub(crate) fn ensure_bridge(
     node: &mut Node,
     plan: &BridgePlan,
-    may_begin: impl FnOnce() -> Result<(), ClientError>,
     journal: &mut Journal,
 ) -> Result<Found, Error> {
     let found = node.link(Selector::Name(&plan.name))?;
-    may_begin()?;
     let (bridge, new) = take_or_make(node, plan, found)?;
     journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
     match &plan.heir_of {
@@ -65,29 +60,11 @@ pub(crate) fn ensure_bridge(
     if !bridge.up {
         changes.push(requests::set_up(Selector::Index(bridge.index)));
     }
-    let serves = changes.is_empty() && bridge.alias.as_deref() == Some(BRIDGE);
     node.netlink.ask_all(changes)?;
-    Ok(Found { link: bridge, new, serves })
+    Ok(Found { link: bridge, new })
 }
 
-/// Whether nothing is left for [`complete`] to do, as on every ADD but the first. It asks in one piece, and changes nothing.
-pub(crate) fn is_complete(node: &mut Node, bridge: &Found, plan: &BridgePlan) -> bool {
-    let families = families(&plan.gateways);
-    let mut questions: Vec<_> = families.iter().map(|(family, _)| requests::get_settings(*family)).collect();
-    if has_addresses(plan) {
-        // The agent may have the lock for which a question for every family waits.
-        let family = if let [(family, _)] = families[..] { family } else { AddressFamily::Unspec };
-        questions.push(requests::list_addresses(bridge.link.index, family));
-    }
-    let Ok(answers) = node.netlink.ask_all(questions) else { return false };
-    let (settings, addresses) = answers.split_at(families.len());
-    let present = addresses.iter().flat_map(|said| InterfaceAddress::all(said, bridge.link.index));
-    let present: Vec<Prefix> = present.map(|address| address.prefix).collect();
-    settings.iter().all(|said| forwards(said) == Some(true))
-        && (!has_addresses(plan) || plan.gateways.iter().all(|gateway| present.contains(gateway)))
-}
-
-/// Gives the bridge its addresses, and has the node forward what comes for them. Asks the agent, which must owe no answer.
+/// Gives the bridge its addresses, and has the node forward what comes for them.
 pub(crate) fn complete(
     node: &mut Node,
     found: &Found,

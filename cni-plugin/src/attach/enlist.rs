@@ -59,7 +59,7 @@ pub(crate) fn enrol(index: u32, bridge: u32, settings: PortSettings, station: Op
 
 /// Tells the bridge about its port `index`. What restricts the port is set before the link is set up, so that the kernel's own way keeps
 /// to it as well, with our programs or without them. `station` is the container's address.
-pub(crate) fn settle(index: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
+fn settle(index: u32, settings: PortSettings, station: Option<Mac>) -> Vec<Request> {
     let flags = settings.flags();
     let station = settings.known(station).map(|mac| requests::add_station(index, mac));
     let flags = (!flags.is_empty()).then(|| requests::set_port_flags(index, flags));

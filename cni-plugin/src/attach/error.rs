@@ -52,9 +52,6 @@ pub(crate) enum AttachError {
     /// A link that was just made is gone again.
     #[error("`{0}` has disappeared")]
     Vanished(String),
-    /// The bridge does not forward for the port.
-    #[error("bridge port `{0}` does not become operational")]
-    NotOperational(String),
     /// Duplicate address detection found another station, or did not end.
     #[error("address {0} is in use by another station, or its detection did not end")]
     Duplicate(Prefix),

@@ -3,10 +3,9 @@
 use std::fs::File;
 
 use nix::fcntl::Flock;
-use shunt_agent_api::{AttachmentKey, ClientError, Request};
+use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
 
 use super::{MadeBridge, Node, is_idle};
-use crate::agent::Line;
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::netlink::{Selector, requests};
@@ -40,11 +39,6 @@ impl Journal {
         self.steps.push(step);
     }
 
-    /// Notes a step that is to be taken back after all others.
-    pub(crate) fn push_first(&mut self, step: Step) {
-        self.steps.insert(0, step);
-    }
-
     /// Notes addresses that the bridge has got.
     pub(crate) fn add_addresses(&mut self, added: Vec<Prefix>) {
         for step in &mut self.steps {
@@ -71,11 +65,11 @@ impl Journal {
     pub(crate) fn undo(
         self,
         node: &mut Node,
-        line: &mut Line,
+        agent: &mut Client,
         ipam: &Ipam<'_>,
         mut bridges: Option<Flock<File>>,
     ) -> Vec<Error> {
-        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, line, ipam, &mut bridges));
+        let undone = self.steps.into_iter().rev().map(|step| undo(step, node, agent, ipam, &mut bridges));
         undone.filter_map(Result::err).collect()
     }
 }
@@ -83,7 +77,7 @@ impl Journal {
 fn undo(
     step: Step,
     node: &mut Node,
-    line: &mut Line,
+    agent: &mut Client,
     ipam: &Ipam<'_>,
     bridges: &mut Option<Flock<File>>,
 ) -> Result<(), Error> {
@@ -101,7 +95,8 @@ fn undo(
             _ => Ok(()),
         },
         Step::Attached(key) => {
-            match line.agent().and_then(|agent| agent.ask(Request::Detach { key, link: None })) {
+            // The connection may have failed with the request.
+            match agent.reconnect().and_then(|()| agent.ask(Request::Detach { key, link: None })) {
                 // An agent that ended over this finishes at its next start, when it sees that the link is gone. One of another
                 // version was not told either.
                 Ok(_)

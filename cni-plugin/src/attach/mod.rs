@@ -1,7 +1,7 @@
 //! Making an attachment: a plan, its steps in order (`procedure.rs`), and the way back.
 //!
-//! No container may send before programs are attached to its port: the host's end of the veth stays down until the agent has
-//! answered. What can be done to it in that state, and to the container's end, is done meanwhile.
+//! No container may send before programs are attached to its port: the host's end of the veth is down until the agent, which is asked last,
+//! sets it up behind its programs.
 
 mod adopt;
 mod alias;
@@ -16,21 +16,17 @@ mod port;
 mod procedure;
 mod site;
 mod veth;
-mod way;
 
 pub(crate) use adopt::Adopted;
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
 pub(crate) use bridge::{Found, MadeBridge, complete, ensure_bridge, is_idle, ports};
 pub(crate) use container::configure;
-pub(crate) use enlist::{PortSettings, enlist, enrol, restrict, settle};
+pub(crate) use enlist::{PortSettings, enlist, enrol, restrict};
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};
 pub(crate) use plan::{BridgePlan, Plan, gateways_of, heir_of, key, restrictions, vlan_gateway};
-pub(crate) use port::{
-    Introduction, bring_up, far_end, interface, place_of, port_of, prepare, put_into_service,
-    wait_for_addresses,
-};
-pub(crate) use procedure::{Joint, Say, carry_out};
+pub(crate) use port::{interface, join_bridge, port_of, wait_for_addresses, wait_for_bridge};
+pub(crate) use procedure::{Joint, carry_out};
 pub(crate) use site::Site;
 pub(crate) use veth::{make_veth, silence};

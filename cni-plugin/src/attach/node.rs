@@ -6,7 +6,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::AttachError;
 use crate::error::Error;
-use crate::netlink::{Connection, Link, LinkWatch, NetlinkError, Selector, requests};
+use crate::netlink::{Connection, Link, NetlinkError, Selector, requests};
 use crate::netns::{Namespace, NamespaceError};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
@@ -64,19 +64,9 @@ impl Node {
 }
 
 impl Sandbox {
-    /// Hears of the container's links from now on.
-    pub(crate) fn watch(&self, node: &Node) -> Result<LinkWatch, Error> {
-        Ok(node.namespace.within(&self.namespace, LinkWatch::open)??)
-    }
-
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         find(&mut self.netlink, selector)
-    }
-
-    /// The same by its name, where most likely there is none.
-    pub(crate) fn unlikely_link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
-        if self.netlink.has_no_link(name)? { Ok(None) } else { self.link(Selector::Name(name)) }
     }
 }
 

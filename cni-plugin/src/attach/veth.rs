@@ -4,7 +4,6 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 
-use super::port::refused;
 use super::{Alias, AttachError, Journal, Node, Plan, Sandbox, Step};
 use crate::error::Error;
 use crate::netlink::{Link, NetlinkError, Selector, requests};
@@ -20,15 +19,14 @@ fn veth_name() -> String {
     format!("veth{a:02x}{b:02x}{c:02x}{d:02x}")
 }
 
-/// Makes the pair, both ends down, and marks it; answers the host's end, a port of the bridge `master` if there is one.
+/// Makes the pair, both ends down, and marks it; answers the host's end.
 pub(crate) fn make_veth(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
-    master: Option<u32>,
     journal: &mut Journal,
 ) -> Result<Link, Error> {
-    let (host, marked) = create(node, sandbox, plan, master)?;
+    let (host, marked) = create(node, sandbox, plan)?;
     journal.push(Step::Veth { index: host.index });
     marked?;
     Ok(host)
@@ -45,7 +43,6 @@ fn create(
     node: &mut Node,
     sandbox: &Sandbox,
     plan: &Plan,
-    master: Option<u32>,
 ) -> Result<(Link, Result<(), NetlinkError>), Error> {
     let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
@@ -60,7 +57,6 @@ fn create(
             namespace: sandbox.namespace.as_fd(),
             mac: plan.mac,
             mtu: plan.mtu,
-            master,
         });
         let mark = alias.as_deref().map(|alias| requests::set_alias(Selector::Name(&name), alias));
         let mut answers = node.netlink.batch([add].into_iter().chain(mark).collect())?.into_iter();
@@ -69,7 +65,7 @@ fn create(
         match made {
             Ok(shown) => {
                 let link = match Link::first(&shown) {
-                    Some(shown) => Some(Link { master, ..shown }),
+                    Some(shown) => Some(shown),
                     None => node.link(Selector::Name(&name))?,
                 };
                 return Ok((link.ok_or(AttachError::Vanished(name))?, marked.map(drop)));
@@ -78,7 +74,7 @@ fn create(
             Err(error) if error.errno() == Some(Errno::EEXIST) => {
                 return Err(AttachError::InterfaceExists(plan.key.ifname.clone()).into());
             }
-            Err(error) => return Err(refused(plan, error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(AttachError::NoFreeName.into())

@@ -220,20 +220,9 @@ impl std::fmt::Display for Selector<'_> {
 
 /// Asks for a link.
 pub(crate) fn get_link(selector: Selector<'_>) -> Request {
-    look_up(selector, None)
-}
-
-/// Asks for a veth's other end, if that is in another namespace (`IFLA_TARGET_NETNSID`, Linux 4.20).
-pub(crate) fn get_peer(link: &Link) -> Option<Request> {
-    Some(look_up(Selector::Index(link.peer?), Some(link.peer_namespace?)))
-}
-
-fn look_up(selector: Selector<'_>, namespace: Option<i32>) -> Request {
     let mut message = message(selector);
-    message.attributes.extend(namespace.map(LinkAttribute::IfNetnsId));
     message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    let place = if namespace.is_some() { " in its namespace" } else { "" };
-    Request::new(format!("look up {selector}{place}"), RouteNetlinkMessage::GetLink(message), 0)
+    Request::new(format!("look up {selector}"), RouteNetlinkMessage::GetLink(message), 0)
 }
 
 /// Asks for every link, or for every port of a bridge.
@@ -304,12 +293,9 @@ pub(crate) struct Veth<'a> {
     pub(crate) mac: Mac,
     /// MTU of both ends; none leaves the kernel's default.
     pub(crate) mtu: Option<u32>,
-    /// The bridge that the end here becomes a port of.
-    pub(crate) master: Option<u32>,
 }
 
-/// Makes a veth pair, both ends down, and has the kernel show the end here as it was made, before it became a port (Linux 6.2; older ones show
-/// nothing).
+/// Makes a veth pair, both ends down, and has the kernel show the end here as it was made (Linux 6.2; older ones show nothing).
 pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     let mut peer = message(Selector::Name(veth.container));
     peer.attributes.push(LinkAttribute::Address(veth.mac.bytes().to_vec()));
@@ -317,7 +303,6 @@ pub(crate) fn add_veth(veth: &Veth<'_>) -> Request {
     peer.attributes.extend(one_queue());
     peer.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     let mut message = message(Selector::Name(veth.host));
-    message.attributes.extend(veth.master.map(LinkAttribute::Controller));
     message.attributes.extend(one_queue());
     message.attributes.extend(veth.mtu.map(LinkAttribute::Mtu));
     message.attributes.push(LinkAttribute::LinkInfo(vec![

@@ -5,52 +5,34 @@ use std::path::Path;
 use super::add_adopted::adopt;
 use super::add_bridged::Bridged;
 use super::add_update::Update;
-use crate::agent::Line;
+use crate::agent;
 use crate::attach::{Adopted, AttachError, Node, Plan, Sandbox, Site, carry_out};
 use crate::config::{Bridge, Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
+use crate::netlink::Selector;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
-/// Attaches the container, or leaves nothing behind; answers the result in words.
-pub(crate) fn add(config: &Config, call: &Call) -> Result<String, Error> {
+/// Attaches the container, or leaves nothing behind.
+pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let bridge = config.bridge()?;
     let mac = requested_mac(config, call)?;
     let ipam = Ipam::of(config, call)?;
-    let previous = match previous(config) {
-        Ok(previous) => previous,
-        // Whose namespace it is comes first.
-        Err(error) => return Err(enter(call).err().unwrap_or(error)),
-    };
-    if previous.as_ref().is_some_and(|previous| Adopted::is_in(previous, call)) {
-        let (mut node, mut sandbox) = enter(call)?;
-        let result = adopt(config, &bridge, call, &mut node, &mut sandbox, previous.unwrap_or_default())?;
-        return Ok(result.in_words(config.version)?);
+    let (mut node, mut sandbox) = enter(call)?;
+    let previous = previous(config)?;
+    if let Some(previous) = previous.as_ref().filter(|previous| Adopted::is_in(previous, call)) {
+        return adopt(config, &bridge, call, &mut node, &mut sandbox, previous.clone());
     }
-    let line = Line::open(config);
-    let presence = line.presence();
-    let mut existing = None;
-    let look = || -> Result<Site, Error> {
-        let (node, mut sandbox) = enter(call)?;
-        let Some(link) = sandbox.unlikely_link(&call.ifname)? else {
-            return Ok(Site::new(node, sandbox, presence));
-        };
-        existing = Some((node, sandbox, link));
-        Err(AttachError::InterfaceExists(call.ifname.clone()).into())
-    };
-    let say = |made| Ok(merge(previous.clone().unwrap_or_default(), made).in_words(config.version)?);
-    let made = match intent(config, call, &bridge, mac, &ipam, previous.as_ref()) {
-        Ok((joint, given)) => carry_out(&joint, &ipam, given, line, look, &say),
-        Err(error) => look().and(Err(error)),
-    };
-    if let Some((mut node, mut sandbox, link)) = existing {
+    if let Some(link) = sandbox.link(Selector::Name(&call.ifname))? {
         let requested = built_in::requested(config, call)?;
         let update = Update { config, call, bridge: &bridge, mac, requested };
-        return Ok(update.run(&mut node, &mut sandbox, &link)?.in_words(config.version)?);
+        return update.run(&mut node, &mut sandbox, &link);
     }
-    made
+    let (joint, given) = intent(config, call, &bridge, mac, &ipam, previous.as_ref())?;
+    let site = Site::new(node, sandbox, agent::connect(config)?);
+    Ok(merge(previous.unwrap_or_default(), carry_out(&joint, &ipam, given, site)?))
 }
 
 /// Opens the node's namespace and the container's.

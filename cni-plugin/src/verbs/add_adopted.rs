@@ -38,7 +38,7 @@ pub(crate) fn adopt(
     let request = if bridge.update_existing {
         Request::Update { port, keeps_mappings: !config.is_asked_for_host_ports() }
     } else {
-        Request::Attach { port, is_new: false, set_up: None }
+        Request::Attach { port, set_up: false }
     };
     let attached = match agent.ask(request) {
         Ok(attached) => attached,

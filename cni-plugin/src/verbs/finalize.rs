@@ -40,7 +40,7 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Altered => {
             // Attaching again what is half attached: the old half goes first.
             agent.ask(Request::Detach { key: port.key.clone(), link: None })?;
-            agent.ask(Request::Attach { port, is_new: false, set_up: None })?;
+            agent.ask(Request::Attach { port, set_up: false })?;
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -27,5 +27,5 @@ pub(crate) fn init(config: &Config) -> Result<(), Error> {
     };
     let mut node = Node::open()?;
     let _lock = node.lock_shared()?;
-    ensure_bridge(&mut node, &plan, || Ok(()), &mut Journal::default()).map(drop)
+    ensure_bridge(&mut node, &plan, &mut Journal::default()).map(drop)
 }

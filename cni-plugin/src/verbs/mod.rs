@@ -55,7 +55,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
 
 fn port(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
-        Verb::Add => add::add(config, call).map(Some),
+        Verb::Add => Ok(Some(add::add(config, call)?.in_words(config.version)?)),
         Verb::Del => del(config, call).map(|()| None),
         Verb::Check => check::check(config, call).map(|()| None),
         Verb::Gc => gc(config, call).map(|()| None),

@@ -12,9 +12,10 @@ use crate::config::{Config, ConfigError, Dataplane, Vlan};
 use crate::error::Error;
 use crate::netlink::{Link, Selector};
 use crate::protocol::Call;
+use crate::result::AddResult;
 
 /// Makes the interface `call.ifname`, or leaves nothing behind. `ifname` is the runtime's, which differs in a chain.
-pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<String, Error> {
+pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<AddResult, Error> {
     let previous = share::previous(config, vlan.is_chained())?;
     let mut node = Node::open()?;
     let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
@@ -27,9 +28,7 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
             Err(Error::Attach(AttachError::NoVlanDevices)) if vlan.dataplane() == Dataplane::Auto => {}
             Err(error) => return Err(error),
             Ok(link) => {
-                let made =
-                    device::configure(config, vlan, &master, call, &node, &mut sandbox, &link, previous)?;
-                return Ok(made.in_words(config.version)?);
+                return device::configure(config, vlan, &master, call, &node, &mut sandbox, &link, previous);
             }
         }
     }

@@ -7,7 +7,7 @@ use shunt_agent_api::{BridgePort, Request};
 use super::master::Master;
 use super::{joined, share};
 use crate::agent;
-use crate::attach::{Node, Sandbox, place_of};
+use crate::attach::{Node, Sandbox};
 use crate::config::{Bridge, Config, ConfigError, Vlan};
 use crate::error::Error;
 use crate::inspect::{Fault, Inspection};
@@ -72,7 +72,7 @@ fn host_side(
     let position = result.interfaces.iter().position(|interface| interface.name == call.ifname);
     let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
     let ips = result.ips.iter().filter(own).map(|ip| ip.address.address()).collect();
-    let port = BridgePort { ips, ..joined::port(&plan, joins).at(place_of(trunk, &host)) };
+    let port = BridgePort { ips, ..joined::port(&plan, joins, trunk, &host) };
     agent::connect(config)?.ask(Request::Check { port })?;
     Ok(Ipam::of(config, call)?.check()?)
 }

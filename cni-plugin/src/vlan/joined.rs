@@ -4,10 +4,10 @@ use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterfac
 
 use super::master::Master;
 use super::share;
-use crate::agent::Line;
+use crate::agent;
 use crate::attach::{
-    AttachError, Joint, Node, Plan, Sandbox, Say, Site, bring_up, carry_out, configure, far_end, make_veth,
-    place_of, port_of, silence, wait_for_addresses,
+    AttachError, Joint, Node, Plan, Sandbox, Site, carry_out, configure, make_veth, port_of, silence,
+    wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -26,16 +26,13 @@ pub(super) fn add(
     mut node: Node,
     sandbox: Sandbox,
     previous: AddResult,
-) -> Result<String, Error> {
+) -> Result<AddResult, Error> {
     let (trunk, joins) = master.trunk(vlan, &mut node)?;
     let address = address(master);
     let ipam = Ipam::of(config, call)?;
     let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
     let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
-    let line = Line::open(config);
-    let site = Site::new(node, sandbox, line.presence());
-    let say = |made: AddResult| Ok(made.in_words(config.version)?);
-    carry_out(&joined, &ipam, None, line, || Ok(site), &say)
+    carry_out(&joined, &ipam, None, Site::new(node, sandbox, agent::connect(config)?))
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -54,61 +51,53 @@ struct Joined<P> {
     previous: AddResult,
 }
 
-impl<P: Fn(Option<AddResult>) -> Result<Plan, Error> + Sync> Joint for Joined<P> {
+impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Joint for Joined<P> {
     /// The host's end of the pair.
     type Ends = Link;
 
     fn make(&self, site: &mut Site) -> Result<Link, Error> {
-        site.presence().expect()?;
-        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, None, &mut site.journal)?;
+        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, &mut site.journal)?;
         silence(&host);
         Ok(host)
-    }
-
-    fn try_out(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
-        self.serve(&self.outline, host, site).map(drop)
-    }
-
-    fn set_aside(&self, host: &mut Link, site: &mut Site) -> Result<(), Error> {
-        site.set_aside(&self.outline.key, host)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
         (self.plan)(addresses)
     }
 
-    fn port(&self, plan: &Plan) -> BridgePort {
-        port(plan, self.joins)
+    fn join(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<AddResult, Error> {
+        let inner = self.serve(plan, host, site)?;
+        Ok(share::result(plan, &inner, self.previous.clone()))
     }
 
-    fn join(&self, plan: &Plan, host: &Link, site: &mut Site, say: &Say<'_>) -> Result<String, Error> {
-        let inner = self.serve(plan, host, site)?;
-        say(share::result(plan, &inner, self.previous.clone()))
+    fn try_out(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
+        self.serve(&self.outline, host, site).map(drop)
+    }
+
+    fn set_aside(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
+        site.detach(&self.outline.key, host)
     }
 }
 
 impl<P> Joined<P> {
-    /// Has the agent take the interface, and sets it up; answers the container's end.
+    /// Configures the container's end and has the agent put the interface into service; answers the container's end.
     fn serve(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        let place = place_of(self.trunk.clone(), host);
-        let taken = site.attach(port(plan, self.joins), place, far_end(plan, host), |node, sandbox| {
-            configure(node, sandbox, plan, inner)
-        })?;
-        bring_up(&mut site.node, &mut site.sandbox, plan, host, Vec::new(), taken.works)?;
+        configure(&site.node, &mut site.sandbox, plan, inner)?;
+        site.attach(port(plan, self.joins, self.trunk.clone(), host))?;
         wait_for_addresses(&mut site.sandbox, plan, inner)?;
         let link = site.sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
     }
 }
 
-/// The interface as the agent is told of it, but for its place.
-pub(super) fn port(plan: &Plan, joins: VlanInterface) -> BridgePort {
+/// The interface as the agent is told of it.
+pub(super) fn port(plan: &Plan, joins: VlanInterface, trunk: Interface, host: &Link) -> BridgePort {
     BridgePort {
         masquerade: Vec::new(),
         restrictions: Restrictions::default(),
         service: Service::default(),
         vlan: Some(joins),
-        ..port_of(plan)
+        ..port_of(plan, trunk, host)
     }
 }

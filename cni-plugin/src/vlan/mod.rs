@@ -24,7 +24,8 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
     match call.verb {
         Verb::Add => {
             let (own, vlan) = own()?;
-            add::add(config, &vlan, &own, &call.ifname).map(Some)
+            let made = add::add(config, &vlan, &own, &call.ifname)?;
+            Ok(Some(made.in_words(config.version)?))
         }
         Verb::Check | Verb::Finalize => {
             let (own, vlan) = own()?;

@@ -16,22 +16,6 @@ use shunt_agent_api::{
 };
 use shunt_lab::{Namespace, uninterrupted};
 
-/// When the agent sets a host's end up that it was asked to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum SetsUp {
-    /// Behind its answer, as the real one does.
-    #[default]
-    Behind,
-    /// Before its answer.
-    Before,
-    /// So long behind it that nobody waits for it.
-    Late,
-    /// Not at all: it ends behind its answer.
-    Never,
-    /// Not at all, and it does not end the connection either.
-    Hangs,
-}
-
 /// What the agent has heard, and how it is to behave.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
@@ -43,8 +27,6 @@ pub(crate) struct Books {
     pub(crate) refuse_attach: Option<ErrorKind>,
     /// Refuses every Detach with this kind, and does nothing.
     pub(crate) refuse_detach: Option<ErrorKind>,
-    /// When host ends are set up.
-    pub(crate) sets_up: SetsUp,
     /// Speaks this version of the protocol, and no other.
     pub(crate) speaks: Option<u32>,
     /// What is answered to Capacity.
@@ -99,7 +81,7 @@ impl Drop for Bookkeeper {
 }
 
 fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
-    let (mut buffer, mut announced) = (BytesMut::new(), None);
+    let mut buffer = BytesMut::new();
     loop {
         let body = loop {
             if let Some(body) = frame::split(&mut buffer, frame::MAX_REQUEST).unwrap() {
@@ -118,46 +100,28 @@ fn serve(mut stream: UnixStream, books: &Mutex<Books>) -> std::io::Result<()> {
             stream.write_all(&frame::encode(&Envelope { version, ..Envelope::new(body) }).unwrap())?;
             continue;
         }
-        let request = match serde_json::from_value(envelope.body).unwrap() {
-            Request::Announce { port } => {
-                announced = Some(port);
-                continue;
-            }
-            Request::AttachAnnounced { place, is_new, set_up } => {
-                let port: BridgePort = announced.take().unwrap();
-                Request::Attach { port: port.at(place), is_new, set_up }
-            }
-            request => request,
-        };
-        let sets_up = books.lock().unwrap().sets_up;
+        let request = serde_json::from_value(envelope.body).unwrap();
         let host = match &request {
-            Request::Attach { port, set_up: Some(_), .. } => Some(port.host.name.clone()),
+            Request::Attach { port, set_up: true } => Some(port.host.name.clone()),
             _ => None,
         };
-        let set_up =
-            || host.iter().try_for_each(|host| shunt_lab::run("ip", &["link", "set", host, "up"]).map(drop));
-        if sets_up == SetsUp::Before {
-            set_up().unwrap();
-        }
         let reply = {
             let mut books = books.lock().unwrap();
             books.verbs.push(verb);
             answer(&mut books, request)
         };
-        let is_attached = matches!(reply, Reply::Attached(_));
+        if let (Some(host), Reply::Attached(_)) = (host, &reply) {
+            set_up(&host);
+        }
         stream.write_all(&frame::encode(&Envelope::new(reply)).unwrap())?;
-        match sets_up {
-            SetsUp::Behind if is_attached => set_up().unwrap(),
-            SetsUp::Late | SetsUp::Hangs => thread::sleep(Duration::from_millis(500)),
-            SetsUp::Behind | SetsUp::Before | SetsUp::Never => {}
-        }
-        if sets_up == SetsUp::Late {
-            // The container may have gone.
-            drop(set_up());
-        }
-        if envelope.is_last {
-            return Ok(());
-        }
+    }
+}
+
+/// Sets a host's end up and waits until it is operational, as the real agent does before it answers.
+fn set_up(host: &str) {
+    shunt_lab::run("ip", &["link", "set", host, "up"]).unwrap();
+    while !shunt_lab::run("ip", &["link", "show", "dev", host]).unwrap().contains("state UP") {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

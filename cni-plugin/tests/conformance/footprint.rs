@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde_json::{Value, json};
-use shunt_lab::{Binaries, Lacking, skip};
 
 use crate::runtime::Runtime;
 
@@ -19,8 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Footprint {
     /// Peak resident set in KiB.
     peak: u64,
-    /// What of it is the program's file, in KiB.
-    file: u64,
     threads: u64,
     /// Its children's page faults: 0 unless it had one and waited for it.
     children: u64,
@@ -48,7 +45,6 @@ impl Footprint {
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         Self {
             peak: number("VmHWM:"),
-            file: number("RssFile:"),
             threads: number("Threads:"),
             children: [8, 10].iter().map(|at| fields[*at].parse::<u64>().unwrap()).sum(),
             orphans: read(&format!("task/{process}/children")),
@@ -107,25 +103,5 @@ fn an_add_is_one_process_and_needs_little_memory() {
     // A build for debugging is larger than what is installed, which may have 6 MiB.
     let bound = if cfg!(debug_assertions) { 8 << 10 } else { 6 << 10 };
     assert!(found.peak <= bound, "{found:?}");
-    runtime.call("DEL", "c1", &network).ok();
-}
-
-/// What an ADD runs is a third of the plugin, and the kernel maps little else where that lies together (`hot-text.ld`): 1.0 MiB were
-/// measured, and 1.8 without. Each page costs an ADD and a DEL time, when it is mapped and when the plugin ends.
-#[test]
-#[allow(clippy::print_stdout, reason = "its figure")]
-fn what_an_add_runs_lies_together() {
-    let program = Binaries::find().unwrap().plugin();
-    let has_hot_text = std::fs::read(&program).unwrap().windows(10).any(|name| name == b".text.hot\0");
-    if !has_hot_text {
-        return skip(Lacking::Package("musl's target of Rust, or `shunt` of a release,"));
-    }
-    let runtime = Runtime::new();
-    let _container = runtime.container("c1");
-    let network = runtime.network("n1");
-    let (found, said) = call(&runtime, &program, "ADD", &network);
-    assert_eq!(said["ips"][0]["address"], "10.77.0.2/24", "{said}");
-    println!("mapped of the plugin by an ADD: {} KiB", found.file);
-    assert!(found.file <= 1400, "{found:?}: `cargo xtask hot-text` has the linker order it anew");
     runtime.call("DEL", "c1", &network).ok();
 }

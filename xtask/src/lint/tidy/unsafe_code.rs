@@ -3,17 +3,8 @@
 
 use super::{Finding, Source};
 
-const ALLOWED: [&str; 9] = [
-    "agent/tcx/src/",
-    "ebpf/programs/src/",
-    "ebpf/src/abi.rs",
-    "cni-plugin/beside/src/",
-    "cni-plugin/copies/src/",
-    "cni-plugin/heap/src/",
-    "cni-plugin/slice/src/",
-    "cni-plugin/socket-namespace/src/",
-    "cni-plugin/start/src/",
-];
+const ALLOWED: [&str; 4] =
+    ["agent/tcx/src/", "ebpf/programs/src/", "ebpf/src/abi.rs", "cni-plugin/socket-namespace/src/"];
 const FORMS: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
 pub(super) fn misplaced(sources: &[Source]) -> Vec<Finding> {

@@ -2,11 +2,10 @@
 
 use std::thread;
 
-use nix::unistd::{Pid, gettid};
 use shunt_agent_api::{Event, Reply, Request};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::outbox::{Debt, unavailable};
+use super::wire::unavailable;
 use crate::agent::{Agent, Events, Inheritance, OpenError};
 use crate::config::Config;
 use crate::netlink::monitor::LinkEvent;
@@ -30,11 +29,8 @@ pub enum CoreError {
 
 enum Job {
     Answer(Box<Request>, oneshot::Sender<Reply>),
-    Serve(Box<Request>, Debt),
-    Expect,
     Follow(Vec<LinkEvent>),
     Tick,
-    Settle,
     #[cfg(feature = "kubernetes")]
     Remark(Option<String>),
 }
@@ -44,7 +40,6 @@ enum Job {
 pub struct Core {
     jobs: mpsc::Sender<Job>,
     events: Events,
-    thread: Pid,
 }
 
 impl Core {
@@ -63,7 +58,7 @@ impl Core {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::succeed(&config, inheritance) {
                 Ok(agent) => {
-                    if opened.send(Ok((agent.events(), gettid()))).is_ok() {
+                    if opened.send(Ok(agent.events())).is_ok() {
                         work(agent, queue);
                     }
                 }
@@ -71,19 +66,8 @@ impl Core {
             }
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
-        let (events, thread) = open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs, events, thread }, ended))
-    }
-
-    /// The agent's thread.
-    pub(super) fn thread(&self) -> Pid {
-        self.thread
-    }
-
-    /// Asks the agent, which answers the client itself: whoever waits for an ADD need not wait for another thread to wake up.
-    pub(super) async fn serve(&self, request: Request, debt: Debt) {
-        // Without an agent the answer is that there is none.
-        let _ended = self.jobs.send(Job::Serve(Box::new(request), debt)).await;
+        let events = open.await.map_err(|_| CoreError::Lost)??;
+        Ok((Self { jobs, events }, ended))
     }
 
     /// Asks the agent.
@@ -107,19 +91,9 @@ impl Core {
         let _ended = self.jobs.send(Job::Remark(remark)).await;
     }
 
-    /// Lets the agent make ready for an attach that will follow, unless it has too much to do.
-    pub(super) fn expect(&self) {
-        let _busy = self.jobs.try_send(Job::Expect);
-    }
-
     /// Lets the agent look after what it has, unless it has too much to do.
     pub fn tick(&self) {
         let _busy = self.jobs.try_send(Job::Tick);
-    }
-
-    /// Lets the agent finish what nobody waits for, unless it has too much to do.
-    pub fn settle(&self) {
-        let _busy = self.jobs.try_send(Job::Settle);
     }
 
     /// Tells the agent what has happened to links.
@@ -134,22 +108,13 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.blocking_recv() {
         match job {
             Job::Follow(events) => agent.follow(&events),
-            Job::Expect => agent.expect(),
             Job::Tick => agent.tick(),
-            Job::Settle => agent.settle(),
             #[cfg(feature = "kubernetes")]
             Job::Remark(remark) => agent.set_remark(remark),
             Job::Answer(request, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));
-                agent.keep_promise();
-                agent.settle();
-            }
-            Job::Serve(request, debt) => {
-                let _not_ended_yet = debt.pay(&agent.answer(*request));
-                agent.keep_promise();
             }
         }
     }
-    agent.settle();
 }

@@ -2,14 +2,13 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
 
-use nix::sys::socket::{Shutdown, shutdown};
 use nix::unistd::Group;
-use shunt_agent_api::is_listened_to;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::net::{UnixListener, UnixStream};
 
 /// Why the agent cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +70,7 @@ impl Listener {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let socket = UnixListener::bind(&born).map_err(failed)?;
+        let socket = StdListener::bind(&born).map_err(failed)?;
         if let Some(group) = group {
             let refused = |source| ListenerError::Group { group: group.to_owned(), source };
             chown(&born, None, Some(number_of(group)?)).map_err(refused)?;
@@ -80,6 +79,8 @@ impl Listener {
         fs::set_permissions(&born, Permissions::from_mode(mode)).map_err(failed)?;
         let inode = fs::symlink_metadata(&born).map_err(failed)?.ino();
         fs::rename(&born, path).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let socket = UnixListener::from_std(socket).map_err(failed)?;
         Ok(Self { path: path.to_path_buf(), inode, socket })
     }
 
@@ -92,7 +93,7 @@ impl Listener {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(source) => Err(ListenerError::Io { path: path.to_path_buf(), source }),
             Ok(found) if !found.file_type().is_socket() => Err(ListenerError::Foreign(path.to_path_buf())),
-            Ok(_) if is_listened_to(path).is_ok() => Err(ListenerError::Taken(path.to_path_buf())),
+            Ok(_) if is_listened_to(path) => Err(ListenerError::Taken(path.to_path_buf())),
             Ok(_) => Ok(true),
         }
     }
@@ -102,13 +103,24 @@ impl Listener {
         &self.path
     }
 
-    /// What clients are accepted from, until this is dropped.
+    /// Waits for a client. Cancelling it loses nothing.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn socket(&self) -> io::Result<UnixListener> {
-        self.socket.try_clone()
+    /// The kernel's; the next client may fare better.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
+        Ok(self.socket.accept().await?.0)
     }
+}
+
+/// Whether a process listens at `path`, however many clients wait for it.
+fn is_listened_to(path: &Path) -> bool {
+    let connect = || {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::unix(path)?)
+    };
+    // `EAGAIN`: the listener's queue is full (unix(7)).
+    connect().map_or_else(|error: io::Error| error.kind() == io::ErrorKind::WouldBlock, |()| true)
 }
 
 fn number_of(group: &str) -> Result<u32, ListenerError> {
@@ -125,7 +137,5 @@ impl Drop for Listener {
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
             let _gone = fs::remove_file(&self.path);
         }
-        // Wakes whoever accepts.
-        let _over = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 }

@@ -1,25 +1,20 @@
 //! The agent as a process: its socket, its thread, what it hears from the kernel, and how it ends.
 //!
 //! The agent's state belongs to one thread ([`core`]). Connections are served by a single-threaded runtime beside it, so that a
-//! slow client waits for nobody and nobody waits for a slow client; a third thread takes clients in ([`acceptor`]), and a fourth listens
-//! to the kernel ([`Monitor`]). While there is one client, the first two leave its processor to it ([`placement`]). On SIGTERM or
-//! SIGINT the process leaves; programs, maps and links stay and go on serving.
+//! slow client delays no other; a third thread listens to the kernel ([`Monitor`]). On SIGTERM or SIGINT the process leaves; programs, maps
+//! and links stay and go on serving.
 
-mod acceptor;
 mod connection;
 mod core;
 mod listener;
-mod outbox;
-mod placement;
-mod stream;
+mod previous_version;
+mod request;
 mod subscription;
-#[cfg(test)]
-mod test_runtime;
+mod wire;
 
 use std::io;
 use std::time::Duration;
 
-use nix::unistd::gettid;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -28,7 +23,6 @@ use tokio::time::MissedTickBehavior;
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
-use self::acceptor::Acceptor;
 use crate::agent::Inheritance;
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
@@ -40,6 +34,9 @@ use crate::netlink::monitor::Monitor;
 /// Connections at a time. Others are told to come back.
 const MAX_CONNECTIONS: usize = 512;
 
+/// How long the agent waits after it could not accept a connection, most likely for lack of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
 /// How long requests that were begun may take when the agent ends.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -48,7 +45,7 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// Why the agent does not run.
 #[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
+pub enum ServerError {
     /// The socket.
     #[error(transparent)]
     Listener(#[from] ListenerError),
@@ -71,15 +68,15 @@ pub enum DaemonError {
     },
 }
 
-fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DaemonError {
-    move |source| DaemonError::Io { what, source }
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> ServerError {
+    move |source| ServerError::Io { what, source }
 }
 
 /// Runs the agent until it is asked to end.
 ///
 /// # Errors
-/// [`DaemonError`]: it could not start, or lost what it lives on.
-pub async fn run(config: Config) -> Result<(), DaemonError> {
+/// [`ServerError`]: it could not start, or lost what it lives on.
+pub async fn run(config: Config) -> Result<(), ServerError> {
     Listener::refuse_taken(&config.socket)?;
     // Before anybody can ask: see there.
     let inheritance = Inheritance::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
@@ -96,9 +93,6 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
     let (core, mut ended) = Core::start(config, inheritance).await?;
-    let threads = [gettid(), core.thread()];
-    let accepting = listener.socket().and_then(|socket| Acceptor::start(socket, threads));
-    let mut acceptor = accepting.map_err(failed("clients"))?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
     let mut telling = JoinSet::new();
@@ -118,13 +112,15 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
         tokio::select! {
-            accepted = acceptor.next() => match accepted {
-                Some(Ok(client)) => {
+            accepted = listener.accept() => match accepted {
+                Ok(client) => {
                     let place = std::sync::Arc::clone(&places).try_acquire_owned().ok();
                     connections.spawn(connection::serve(client, has_readers, core.clone(), stopping.clone(), place));
                 }
-                Some(Err(error)) => tracing::warn!(%error, "a connection was not accepted"),
-                None => break Err(failed("clients")(io::ErrorKind::BrokenPipe.into())),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             },
             events = monitor.next() => match events {
                 Ok(events) => core.follow(events).await,
@@ -137,7 +133,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
             _ = &mut ended => break Err(CoreError::Lost.into()),
         }
     };
-    drop((acceptor, listener));
+    drop(listener);
     // Nobody listens any more when no connection is left.
     let _nobody = stop.send(true);
     let farewell = async { while connections.join_next().await.is_some() {} };
@@ -147,7 +143,7 @@ pub async fn run(config: Config) -> Result<(), DaemonError> {
     telling.shutdown().await;
     // The agent lets go of what it holds before the process ends.
     drop((connections, core));
-    let is_lost = matches!(outcome, Err(DaemonError::Core(_)));
+    let is_lost = matches!(outcome, Err(ServerError::Core(_)));
     if !is_lost && tokio::time::timeout(FAREWELL, ended).await.is_err() {
         tracing::warn!("left in the middle of a request");
     }

@@ -1,0 +1,88 @@
+//! One client: who it is, and what it asks, one request after the other.
+
+use shunt_agent_api::{ErrorKind, Reply, Request, VERSION};
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::request::Reader;
+use super::wire::{self, Replies, Requests, WireError, refusal};
+use super::{Core, subscription};
+
+/// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back. Where the socket is a
+/// group's (`has_readers`), its file's mode lets only the group's members connect.
+pub(super) async fn serve(
+    stream: UnixStream,
+    has_readers: bool,
+    core: Core,
+    stopping: watch::Receiver<bool>,
+    place: Option<OwnedSemaphorePermit>,
+) {
+    let served = async {
+        let user = stream.peer_cred()?.uid();
+        let (requests, mut replies) = wire::split(stream);
+        match place {
+            _ if user != 0 && !has_readers => Err(WireError::Forbidden(user)),
+            None => {
+                let full = refusal(ErrorKind::Unavailable, "too many connections, try again");
+                replies.send(VERSION, &full).await
+            }
+            Some(_) => {
+                Client { user, requests, replies, reader: Reader::default() }.converse(&core, stopping).await
+            }
+        }
+    };
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a client was disconnected");
+    }
+}
+
+struct Client {
+    user: u32,
+    requests: Requests,
+    replies: Replies,
+    reader: Reader,
+}
+
+impl Client {
+    async fn converse(mut self, core: &Core, mut stopping: watch::Receiver<bool>) -> Result<(), WireError> {
+        loop {
+            let heard = tokio::select! {
+                heard = self.requests.next() => heard,
+                _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+            };
+            let body = match heard {
+                Ok(Some(body)) => body,
+                Ok(None) => return Ok(()),
+                Err(error @ WireError::TooLong) => {
+                    self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
+            };
+            let reply = match self.reader.read(&body) {
+                Ok(None) => continue,
+                Err(error) => error.into(),
+                Ok(Some(request)) if self.user != 0 && !request.is_read_only() => {
+                    refusal(ErrorKind::Forbidden, format!("user {} may ask, and change nothing", self.user))
+                }
+                Ok(Some(Request::Subscribe)) => {
+                    let Self { requests, replies, reader, .. } = self;
+                    return subscription::serve(
+                        requests,
+                        replies,
+                        reader.version,
+                        core.subscribe(),
+                        stopping,
+                    )
+                    .await;
+                }
+                Ok(Some(request)) => core.ask(request).await,
+            };
+            self.say(&reply).await?;
+        }
+    }
+
+    async fn say(&mut self, reply: &Reply) -> Result<(), WireError> {
+        self.replies.send(self.reader.version, reply).await
+    }
+}

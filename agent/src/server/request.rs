@@ -1,0 +1,63 @@
+//! One client's requests, in this version of the protocol or the previous one.
+
+use serde_json::Value;
+use shunt_agent_api::{Envelope, ErrorKind, PREVIOUS_VERSION, Reply, Request, VERSION};
+
+use super::previous_version::Announced;
+use super::wire::refusal;
+
+/// Why a message is no request.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    #[error("the agent speaks versions {VERSION} and {PREVIOUS_VERSION} of the protocol, not {0}")]
+    Version(u32),
+    #[error("not a message of this protocol: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("nothing was announced on this connection")]
+    NotAnnounced,
+}
+
+impl From<ReadError> for Reply {
+    fn from(error: ReadError) -> Self {
+        let kind = match error {
+            ReadError::Version(_) => ErrorKind::Version,
+            ReadError::Json(_) | ReadError::NotAnnounced => ErrorKind::Malformed,
+        };
+        refusal(kind, error.to_string())
+    }
+}
+
+/// Reads one client's messages.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// The version that the client speaks, as far as it has spoken.
+    pub(super) version: u32,
+    announced: Announced,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { version: VERSION, announced: Announced::default() }
+    }
+}
+
+impl Reader {
+    /// Reads a message's JSON; none if it is the first part of a request, which has no reply.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub(super) fn read(&mut self, json: &[u8]) -> Result<Option<Request>, ReadError> {
+        let Envelope::<Value> { version, body } = serde_json::from_slice(json)?;
+        match version {
+            VERSION => {
+                self.version = version;
+                Ok(Some(serde_json::from_value(body)?))
+            }
+            PREVIOUS_VERSION => {
+                self.version = version;
+                self.announced.read(body)
+            }
+            other => Err(ReadError::Version(other)),
+        }
+    }
+}

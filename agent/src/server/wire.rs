@@ -1,0 +1,101 @@
+//! One client's socket: length-delimited JSON in both directions ([`shunt_agent_api::frame`]), and how long either may take.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt as _, StreamExt as _};
+use shunt_agent_api::frame::{self, FrameError, LENGTH_BYTES, MAX_MESSAGE, MAX_REQUEST};
+use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec, LengthDelimitedCodecError};
+
+/// How long a client may stay silent between requests.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How long a request may take to arrive once it has begun, and its reply to be taken.
+const TRANSFER: Duration = Duration::from_secs(5);
+
+/// Why a connection ends before the client ends it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("user {0} may not use this socket")]
+    Forbidden(u32),
+    #[error("the client is too slow")]
+    Slow(#[from] tokio::time::error::Elapsed),
+    #[error("the request is longer than {MAX_REQUEST} bytes")]
+    TooLong,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// What a client says.
+#[derive(Debug)]
+pub(super) struct Requests(FramedRead<OwnedReadHalf, LengthDelimitedCodec>);
+
+/// What a client is told.
+#[derive(Debug)]
+pub(super) struct Replies(FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>);
+
+/// Both directions of a client's socket.
+pub(super) fn split(stream: UnixStream) -> (Requests, Replies) {
+    let (from, to) = stream.into_split();
+    let codec = |limit| {
+        LengthDelimitedCodec::builder().length_field_length(LENGTH_BYTES).max_frame_length(limit).new_codec()
+    };
+    (Requests(FramedRead::new(from, codec(MAX_REQUEST))), Replies(FramedWrite::new(to, codec(MAX_MESSAGE))))
+}
+
+impl Requests {
+    /// The next message's JSON; none when the client has left. Cancelling it loses nothing.
+    ///
+    /// # Errors
+    /// [`WireError`]: the client was silent or slow, or its message is too long.
+    pub(super) async fn next(&mut self) -> Result<Option<BytesMut>, WireError> {
+        if self.0.read_buffer().is_empty() {
+            timeout(IDLE, self.0.get_ref().readable()).await??;
+        }
+        match timeout(TRANSFER, self.0.next()).await? {
+            None => Ok(None),
+            Some(Ok(body)) => Ok(Some(body)),
+            Some(Err(error))
+                if error.get_ref().is_some_and(|inner| inner.is::<LengthDelimitedCodecError>()) =>
+            {
+                Err(WireError::TooLong)
+            }
+            // The client left in the middle of a message.
+            Some(Err(error)) if error.kind() == io::ErrorKind::Other => Ok(None),
+            Some(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the client says something or leaves, however long that takes. Cancelling it loses nothing.
+    pub(super) async fn until_heard(&mut self) {
+        let _heard = self.0.next().await;
+    }
+}
+
+impl Replies {
+    /// Sends a reply in a version of the protocol.
+    ///
+    /// # Errors
+    /// [`WireError`]: the client does not take it in time, or the reply is too long.
+    pub(super) async fn send(&mut self, version: u32, reply: &Reply) -> Result<(), WireError> {
+        let json = frame::json(&Envelope { version, body: reply })?;
+        Ok(timeout(TRANSFER, self.0.send(Bytes::from(json))).await??)
+    }
+}
+
+/// A refusal as a reply.
+pub(super) fn refusal(kind: ErrorKind, message: impl Into<String>) -> Reply {
+    Reply::Error(AgentError { kind, message: message.into() })
+}
+
+/// The reply of an agent that ends.
+pub(super) fn unavailable() -> Reply {
+    refusal(ErrorKind::Unavailable, "the agent is stopping")
+}
