@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
-use dataplane::parse::Protocol;
-use dataplane::translate::connection::{self, Direction, Fate, Phase, Shown};
+use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
+use shunt_dataplane::parse::Protocol;
+use shunt_dataplane::translate::connection::{self, Direction, Fate, Phase, Shown};
 
 /// The entries of `FLOWS`, as one look at the map found them.
 pub type Flows = HashMap<TupleKey, Translation>;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::abi::StationKey;
-use dataplane::abi::learning::{Learned, MAX_HELD};
-use dataplane::learn;
+use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::learning::{Learned, MAX_HELD};
+use shunt_dataplane::learn;
 
 /// An uplink with more than this is made room in.
 pub const CROWDED: usize = (MAX_HELD - MAX_HELD / 8) as usize;
@@ -38,10 +38,10 @@ pub fn stale(stations: &[(StationKey, Learned)], now: u64, ageing: &BTreeMap<u32
 mod tests {
     use std::collections::HashSet;
 
-    use dataplane::abi::Station;
-    use dataplane::abi::learning::AGEING;
-    use dataplane::address::Mac;
     use proptest::prelude::*;
+    use shunt_dataplane::abi::Station;
+    use shunt_dataplane::abi::learning::AGEING;
+    use shunt_dataplane::address::Mac;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use dataplane::abi::{MAX_SLOTS, NO_SLOT};
-use dataplane::address::Mac;
 use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
+use shunt_dataplane::abi::{MAX_SLOTS, NO_SLOT};
+use shunt_dataplane::address::Mac;
 
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;

@@ -9,8 +9,8 @@
 
 use std::time::Duration;
 
-use dataplane::abi::policer::{PRICED, Policer};
 use shunt_agent_api::Rate;
+use shunt_dataplane::abi::policer::{PRICED, Policer};
 
 /// How much may pass at once after a pause, as the time that it would take at the rate.
 pub const LONGEST_BURST: Duration = Duration::from_millis(50);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dataplane::abi::ABI_VERSION;
 use serde::Serialize;
+use shunt_dataplane::abi::ABI_VERSION;
 
 use crate::bpf::layout::{self, MAPS};
 use crate::bpf::pins::Pins;

@@ -1,9 +1,9 @@
 //! What the agent knows of a bridge's uplink: an interface of the node that is a trunk port of the bridge.
 
-use dataplane::abi::vlan::TaggedVlans;
-use dataplane::abi::{PATH_FAST, PORT_BLOCKED, PORT_WIRE, Port, PortKey};
-use dataplane::address::Mac;
 use shunt_agent_api::Interface;
+use shunt_dataplane::abi::vlan::TaggedVlans;
+use shunt_dataplane::abi::{PATH_FAST, PORT_BLOCKED, PORT_WIRE, Port, PortKey};
+use shunt_dataplane::address::Mac;
 
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 

@@ -1,11 +1,11 @@
 //! What the agent knows of a VLAN's gateway: a veth pair of the node's, one end of which has the gateway's addresses, while the
 //! other is a port of the bridge in that VLAN, like any container's.
 
-use dataplane::abi::{NO_SLOT, PATH_FAST, Port, PortKey};
-use dataplane::address::Mac;
 use shunt_agent_api::{
     AttachmentKey, BridgePort, Interface, Restrictions, VlanGateway as Wanted, Vlans, interface_name,
 };
+use shunt_dataplane::abi::{NO_SLOT, PATH_FAST, Port, PortKey};
+use shunt_dataplane::address::Mac;
 
 use crate::netlink::link::Link;
 use crate::nft::Prefix;

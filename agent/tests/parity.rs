@@ -23,14 +23,6 @@ mod said;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use dataplane::Verdict;
-use dataplane::abi::StationKey;
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::Learned;
-use dataplane::abi::policer::Policer;
-use dataplane::abi::translation::{Translation, TupleKey};
-use dataplane::packet::Tag;
-use dataplane::port::Missing;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
@@ -38,6 +30,14 @@ use golden::{interfaces, outside, uplinks, world};
 use kernel::{Kernel, in_world_namespace};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use shunt_dataplane::Verdict;
+use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::Learned;
+use shunt_dataplane::abi::policer::Policer;
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
+use shunt_dataplane::packet::Tag;
+use shunt_dataplane::port::Missing;
 
 /// The programs for open ports, for restricted ones, and for those in VLANs.
 const SETS: [u32; 3] = [0, 1, 2];

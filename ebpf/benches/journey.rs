@@ -1,4 +1,4 @@
-//! What the journey costs in plain code, by golden packets: `cargo bench --package dataplane`. The tables are trees in
+//! What the journey costs in plain code, by golden packets: `cargo bench --package shunt-dataplane`. The tables are trees in
 //! memory, slower than the kernel's maps, so only the difference between two commits says something.
 
 #![allow(missing_docs, reason = "criterion's macros")]

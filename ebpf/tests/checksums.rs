@@ -1,10 +1,10 @@
 //! An updated checksum is the one that a computation over the whole packet gives.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use dataplane::address::{Address, L4Port};
-use dataplane::translate::checksum::{Change, updated, updated_partial, updated_udp};
-use dataplane::translate::crc32c;
 use proptest::prelude::*;
+use shunt_dataplane::address::{Address, L4Port};
+use shunt_dataplane::translate::checksum::{Change, updated, updated_partial, updated_udp};
+use shunt_dataplane::translate::crc32c;
 
 /// The one's complement sum of bytes, half words as they stand in memory (RFC 1071).
 fn sum(bytes: &[u8]) -> u16 {

@@ -5,10 +5,10 @@ mod golden;
 
 use std::net::IpAddr;
 
-use dataplane::address::Address;
-use dataplane::translate::connect::{Target, leads_to};
 use golden::memory_tables::MemoryTables;
 use golden::world::PLACES;
+use shunt_dataplane::address::Address;
+use shunt_dataplane::translate::connect::{Target, leads_to};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -1,11 +1,11 @@
 //! What a translated connection comes to, and when its tuple is free again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use dataplane::abi::translation::TupleKey;
-use dataplane::address::{Address, L4Port};
-use dataplane::parse::Protocol;
-use dataplane::translate::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
 use proptest::prelude::*;
+use shunt_dataplane::abi::translation::TupleKey;
+use shunt_dataplane::address::{Address, L4Port};
+use shunt_dataplane::parse::Protocol;
+use shunt_dataplane::translate::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;

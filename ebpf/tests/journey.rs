@@ -6,15 +6,15 @@ mod golden;
 
 use std::collections::BTreeSet;
 
-use dataplane::abi::MAX_SLOTS;
-use dataplane::fragments::LIFETIME;
-use dataplane::packet::{Readable as _, Tag};
-use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::{MemoryTables, lanes};
 use golden::world::{NOW, places};
+use shunt_dataplane::abi::MAX_SLOTS;
+use shunt_dataplane::fragments::LIFETIME;
+use shunt_dataplane::packet::{Readable as _, Tag};
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{PassReason, Verdict};
 
 /// The counters of one packet, as golden files name them.
 fn counted(tables: &MemoryTables, case: &Case, bytes: u64) -> BTreeSet<String> {

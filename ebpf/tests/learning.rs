@@ -6,12 +6,12 @@ mod golden;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataplane::abi::learning::{AGEING, Learning, MAX_HELD, REFRESH};
-use dataplane::abi::{PortKey, StationKey};
-use dataplane::address::Mac;
-use dataplane::learn;
 use golden::memory_tables::MemoryTables;
 use proptest::prelude::*;
+use shunt_dataplane::abi::learning::{AGEING, Learning, MAX_HELD, REFRESH};
+use shunt_dataplane::abi::{PortKey, StationKey};
+use shunt_dataplane::address::Mac;
+use shunt_dataplane::learn;
 
 const UPLINKS: [u32; 3] = [7, 8, 9];
 

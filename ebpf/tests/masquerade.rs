@@ -6,14 +6,14 @@ mod golden;
 
 use std::collections::BTreeSet;
 
-use dataplane::abi::PortKey;
-use dataplane::abi::translation::{Outlet, TRANSLATION_OPENER};
-use dataplane::parse::{self, FlowOf};
-use dataplane::{PassReason, Verdict};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{outside, world};
+use shunt_dataplane::abi::PortKey;
+use shunt_dataplane::abi::translation::{Outlet, TRANSLATION_OPENER};
+use shunt_dataplane::parse::{self, FlowOf};
+use shunt_dataplane::{PassReason, Verdict};
 
 /// Where the source port is behind an IPv4 header without options.
 const SOURCE_PORT: std::ops::Range<usize> = 34..36;

@@ -7,14 +7,14 @@ mod golden;
 
 use std::collections::BTreeMap;
 
-use dataplane::abi::PATH_ASK;
-use dataplane::packet::Tag;
-use dataplane::{Verdict, vlan};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{uplinks, world};
 use proptest::prelude::*;
+use shunt_dataplane::abi::PATH_ASK;
+use shunt_dataplane::packet::Tag;
+use shunt_dataplane::{Verdict, vlan};
 
 /// The frame of a golden packet, as a driver has it.
 fn in_driver(packet: &BytesPacket) -> BytesPacket {
@@ -110,7 +110,7 @@ fn where_there_were_flows_of_the_kernels_the_stack_reads_the_headers() {
         tables
             .ports
             .borrow_mut()
-            .entry(dataplane::abi::PortKey { ifindex: gate })
+            .entry(shunt_dataplane::abi::PortKey { ifindex: gate })
             .and_modify(|port| port.asks = PATH_ASK);
         tables
     };

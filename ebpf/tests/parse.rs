@@ -3,14 +3,14 @@
 
 mod golden;
 
-use dataplane::address::{Address, L4Port, Mac};
-use dataplane::parse::{
-    self, Arp, ArpOperation, EtherType, Fragment, Icmp, NeighborDiscovery, Network, Protocol, Transport,
-    Unreadable,
-};
 use golden::bytes_packet::BytesPacket;
 use golden::case::all;
 use golden::world::PLACES;
+use shunt_dataplane::address::{Address, L4Port, Mac};
+use shunt_dataplane::parse::{
+    self, Arp, ArpOperation, EtherType, Fragment, Icmp, NeighborDiscovery, Network, Protocol, Transport,
+    Unreadable,
+};
 
 fn packet(name: &str) -> BytesPacket {
     all()

@@ -3,11 +3,11 @@
 
 mod golden;
 
-use dataplane::abi::policer::{PRICED, Policer};
-use dataplane::police;
 use golden::memory_tables::MemoryTables;
 use golden::world;
 use proptest::prelude::*;
+use shunt_dataplane::abi::policer::{PRICED, Policer};
+use shunt_dataplane::police;
 
 /// What both properties are about: a nanosecond a byte, and a burst of 100 µs.
 const LIMITED: Policer = Policer { due: 0, price: PRICED, tolerance: 100_000 };
@@ -19,7 +19,7 @@ const LONGEST: u32 = 65_550;
 fn passes(packets: &[(u64, u32)]) -> Vec<bool> {
     let tables = MemoryTables::of_world();
     let place = world::PLACES.iter().find(|place| place.name == "rho").unwrap();
-    let port = tables.ports.borrow()[&dataplane::abi::PortKey { ifindex: place.ifindex }];
+    let port = tables.ports.borrow()[&shunt_dataplane::abi::PortKey { ifindex: place.ifindex }];
     tables.policers.borrow_mut().insert(port.slot, LIMITED);
     let send = |(pause, bytes): &(u64, u32)| {
         tables.now.set(tables.now.get() + pause);

@@ -4,13 +4,6 @@
 
 mod golden;
 
-use dataplane::abi::FlowKey;
-use dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
-use dataplane::address::{Address, L4Port};
-use dataplane::flow::End;
-use dataplane::packet::Tag;
-use dataplane::port::Missing;
-use dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Entry, all};
 use golden::members;
@@ -18,6 +11,13 @@ use golden::memory_tables::MemoryTables;
 use golden::outside::UPLINK;
 use golden::world::{PLACES, places};
 use proptest::prelude::*;
+use shunt_dataplane::abi::FlowKey;
+use shunt_dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
+use shunt_dataplane::address::{Address, L4Port};
+use shunt_dataplane::flow::End;
+use shunt_dataplane::packet::Tag;
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 
 const ENTRIES: [Entry; 5] =
     [Entry::FromContainer, Entry::ToContainer, Entry::FromHost, Entry::FromMember, Entry::ToMember];

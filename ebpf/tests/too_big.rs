@@ -4,10 +4,10 @@
 
 mod golden;
 
-use dataplane::{Delivery, DropReason, Verdict, Way};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
+use shunt_dataplane::{Delivery, DropReason, Verdict, Way};
 
 const ETHERNET_BYTES: usize = 14;
 /// What zeta's link takes, and what is told of it: a link of IPv6 takes 1280 at least.

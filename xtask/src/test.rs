@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!(
             "the tests make network namespaces and load programs: they need root\n  \
              all of them:   sudo -E env \"PATH=$PATH\" cargo xtask test\n  \
-             the pure ones: cargo test --package dataplane"
+             the pure ones: cargo test --package shunt-dataplane"
         );
     }
     setup::for_tests()?;

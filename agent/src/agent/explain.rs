@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dataplane::abi::vlan::VID_ANY;
-use dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
-use dataplane::address::Mac;
-use dataplane::packet::Packet as _;
-use dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
+use shunt_dataplane::abi::vlan::VID_ANY;
+use shunt_dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
+use shunt_dataplane::address::Mac;
+use shunt_dataplane::packet::Packet as _;
+use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::{Hook, Program, ProgramSet};

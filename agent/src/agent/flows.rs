@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
-use dataplane::abi::{AddressKey, Owner};
-use dataplane::address::Address;
-use dataplane::parse;
-use dataplane::translate::connection::Phase;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, MappingReport};
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use shunt_dataplane::abi::{AddressKey, Owner};
+use shunt_dataplane::address::Address;
+use shunt_dataplane::parse;
+use shunt_dataplane::translate::connection::Phase;
 
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::mem::{replace, take};
 
-use dataplane::abi::StationKey;
 use shunt_agent_api::EventKind;
+use shunt_dataplane::abi::StationKey;
 
 use super::reconcile::Entries;
 use super::{Agent, Refusal};

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use dataplane::abi::StationKey;
-use dataplane::abi::learning::{Learned, MAX_HELD};
 use shunt_agent_api::{FdbEntry, FdbKind};
+use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::learning::{Learned, MAX_HELD};
 
 use super::flows::boot_time;
 use super::{Agent, Refusal};
@@ -122,8 +122,11 @@ impl Agent {
     /// A [`FdbEntry`] for each station beyond an uplink that is not too old.
     pub(super) fn learned_reports(&self, name: impl Fn(u32) -> String) -> Result<Vec<FdbEntry>, Refusal> {
         let now = boot_time();
-        let known =
-            self.kernel.learned()?.into_iter().filter(|(_, known)| dataplane::learn::is_known(known, now));
+        let known = self
+            .kernel
+            .learned()?
+            .into_iter()
+            .filter(|(_, known)| shunt_dataplane::learn::is_known(known, now));
         let report = |(key, known): (StationKey, Learned)| FdbEntry {
             bridge: name(key.bridge),
             vid: known.vid,

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use dataplane::abi::translation::Outlet;
+use shunt_dataplane::abi::translation::Outlet;
 
 use super::Agent;
 use crate::bpf::hook::Program;

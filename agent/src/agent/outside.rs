@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use dataplane::abi::translation::LocalKey;
+use shunt_dataplane::abi::translation::LocalKey;
 
 use super::Agent;
 use crate::bpf::hook::{Hook, Program, ProgramSet};

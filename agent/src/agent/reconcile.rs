@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use dataplane::abi::Port;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{BridgePort, Interface};
+use shunt_dataplane::abi::Port;
 
 use super::{Agent, Loaded, OpenError, admit};
 use crate::capacity::Demand;

@@ -4,8 +4,8 @@
 //! attachment names the uplink, towards the bridge, else back. What is there and what is not makes no difference, for every step may be
 //! done twice. A bridge that is deleted takes the node's addresses along: they are given back from the file at once.
 
-use dataplane::address::Mac;
 use shunt_agent_api::{BridgePort, RelocationReport};
+use shunt_dataplane::address::Mac;
 
 use super::uplink::{names, unusable};
 use super::{Agent, Refusal};

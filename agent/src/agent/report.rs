@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use aya::maps::MapError;
-use dataplane::DropReason;
-use dataplane::abi::ABI_VERSION;
-use dataplane::abi::vlan::VID_ANY;
-use dataplane::abi::{Count, PortCounters, STATION_HOST};
 use shunt_agent_api::{
     AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
     ProgramMode, ProgramReport, Traffic, VlanReport,
 };
+use shunt_dataplane::DropReason;
+use shunt_dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::vlan::VID_ANY;
+use shunt_dataplane::abi::{Count, PortCounters, STATION_HOST};
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::Hook;

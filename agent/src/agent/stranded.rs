@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use dataplane::abi::translation::PeerKey;
-use dataplane::address::Address;
-use dataplane::translate::connect::{Target, leads_to};
 use nix::libc;
 use shunt_agent_api::{PortMapping, Protocol};
+use shunt_dataplane::abi::translation::PeerKey;
+use shunt_dataplane::address::Address;
+use shunt_dataplane::translate::connect::{Target, leads_to};
 
 use super::{Agent, Refusal};
 use crate::bpf::maps::lookup;

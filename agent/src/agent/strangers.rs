@@ -1,7 +1,7 @@
 //! Who else is on our bridges. Restricted ports hear a stranger only where it leads out of the node; the programs drop
 //! what comes from an interface that is not written down at all, so a late word here shuts out and never lets in.
 
-use dataplane::abi::PORT_STRANGER;
+use shunt_dataplane::abi::PORT_STRANGER;
 
 use super::reconcile::Entries;
 use super::{Agent, Refusal};

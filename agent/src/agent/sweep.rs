@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use dataplane::abi::translation::MappingKey;
-use dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
+use shunt_dataplane::abi::translation::MappingKey;
+use shunt_dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
 
 use super::Agent;
 use super::outside::WAYS_IN;

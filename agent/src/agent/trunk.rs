@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
-use dataplane::address::Mac;
 use shunt_agent_api::{BridgePort, Interface};
+use shunt_dataplane::address::Mac;
 
 use super::reap::reap;
 use super::{Agent, Refusal};

@@ -3,8 +3,8 @@
 //! An uplink is its bridge's as long as an attachment's configuration names it. Programs are attached before it is a port,
 //! and taken away after: without them the kernel's bridge would take VLANs of the wire for its own.
 
-use dataplane::abi::NO_SLOT;
 use shunt_agent_api::{BridgePort, BridgeUplink};
+use shunt_dataplane::abi::NO_SLOT;
 
 use super::reconcile::{Entries, Heirlooms, Links};
 use super::{Agent, Refusal};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use dataplane::abi::{NO_SLOT, PORT_STRANGER};
 use shunt_agent_api::BridgePort;
+use shunt_dataplane::abi::{NO_SLOT, PORT_STRANGER};
 
 use super::reconcile::{Entries, Heirlooms, Links};
 use super::vlan_gateway::ailment;

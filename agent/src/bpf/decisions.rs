@@ -8,10 +8,10 @@ use std::{io, thread};
 
 use aya::Ebpf;
 use aya_log::{EbpfLogger, Error};
-use dataplane::{DropReason, PassReason};
 use log::{Log, Metadata, Record};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use shunt_dataplane::{DropReason, PassReason};
 
 /// aya-log's map.
 pub const MAP: &str = "AYA_LOGS";
@@ -32,7 +32,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Reads the interface's index, then the decision as [`dataplane::abi::Decision`] has it, in decimal.
+    /// Reads the interface's index, then the decision as [`shunt_dataplane::abi::Decision`] has it, in decimal.
     pub fn read(text: &str) -> Option<Self> {
         let mut numbers = text.split(' ').map(|number| number.parse::<u32>().ok());
         let mut next = || numbers.next().flatten();

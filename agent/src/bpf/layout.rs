@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use aya::maps::{MapError, MapInfo, MapType};
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
-use dataplane::abi::translation::{
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
+use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
-use dataplane::abi::{self, learning, vlan};
+use shunt_dataplane::abi::{self, learning, vlan};
 
 use super::pins::Pins;
 

@@ -5,14 +5,14 @@ use aya::maps::{
     Array, DevMapHash, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues,
 };
 use aya::{Ebpf, Pod};
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::policer::{Policer, SubnetKey};
-use dataplane::abi::translation::{
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SubnetKey};
+use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
-use dataplane::abi::{
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 
@@ -34,7 +34,7 @@ pub enum MapsError {
     },
 }
 
-/// Everything that the programs and the agent share. [`dataplane::abi`] says who writes what.
+/// Everything that the programs and the agent share. [`shunt_dataplane::abi`] says who writes what.
 pub struct Maps {
     /// Interfaces that programs run on.
     pub ports: HashMap<MapData, PortKey, Port>,
@@ -151,7 +151,7 @@ impl Maps {
 
     /// Forgets what was dropped on an interface that is gone.
     pub fn clear_drops(&mut self, ifindex: u32) {
-        for reason in dataplane::DropReason::ALL {
+        for reason in shunt_dataplane::DropReason::ALL {
             // Most were never counted; a count that stays behind is one line too many in a report.
             let _absent = self.drops.remove(&DropKey { ifindex, reason: *reason as u32 });
         }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::ABI_VERSION;
 
 use super::hook::{Program, ProgramSet};
 use super::socket::SocketProgram;

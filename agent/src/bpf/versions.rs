@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::ABI_VERSION;
 
 use super::layout::{self, LayoutError};
 use super::pins::Pins;

@@ -8,17 +8,19 @@ use std::net::{IpAddr, SocketAddr};
 use aya::Pod;
 use aya::maps::lpm_trie::Key;
 use aya::maps::{HashMap as BpfHashMap, MapData};
-use dataplane::Tables;
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
-use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
-use dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
-use dataplane::address::Address;
-use dataplane::learn::Heard;
-use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::Tables;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::translation::{
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use shunt_dataplane::address::Address;
+use shunt_dataplane::learn::Heard;
+use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::translate::connection::{Direction, Shown};
 
 use super::asked::Asked;
 use super::lookup_error::LookupError;

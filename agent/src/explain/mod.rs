@@ -11,11 +11,11 @@ pub mod live_tables;
 pub mod lookup_error;
 pub mod sketch;
 
-use dataplane::packet::{Packet as _, Readable as _};
-use dataplane::parse::{self, Network};
-use dataplane::port::Missing;
-use dataplane::{Delivery, DropReason, Verdict, Way, answer, errors, guard, journey, vlan};
 use shunt_agent_api::StageReport;
+use shunt_dataplane::packet::{Packet as _, Readable as _};
+use shunt_dataplane::parse::{self, Network};
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{Delivery, DropReason, Verdict, Way, answer, errors, guard, journey, vlan};
 
 use self::frame::Frame;
 use self::live_tables::LiveTables;

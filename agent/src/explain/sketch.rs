@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use dataplane::address::Mac;
 use shunt_agent_api::Kind;
+use shunt_dataplane::address::Mac;
 
 /// The port that it comes from, one that nobody listens on (RFC 6335: dynamic), and its echo identifier.
 const FROM_PORT: u16 = 50_000;

@@ -1,6 +1,6 @@
 //! Comparing an attachment with the kernel.
 
-use dataplane::abi::Port;
+use shunt_dataplane::abi::Port;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::hook::Hook;

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use aya::maps::MapError;
-use dataplane::abi::vlan::VID_ANY;
-use dataplane::abi::{
+use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
+use shunt_dataplane::abi::vlan::VID_ANY;
+use shunt_dataplane::abi::{
     AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED, PORT_IP_CHECK,
     PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
     PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
     STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
     Station, StationKey,
 };
-use dataplane::address::{Address, Mac};
-use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions};
+use shunt_dataplane::address::{Address, Mac};
 
 use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{insert, lookup, remove};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::{PortKey, StationKey};
-use dataplane::address::Mac;
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::{PortKey, StationKey};
+use shunt_dataplane::address::Mac;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

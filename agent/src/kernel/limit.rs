@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
-use dataplane::abi::policer::{Policer, Storm, storm_slot};
 use nix::libc;
 use shunt_agent_api::{BridgePort, Rate, StormControl};
+use shunt_dataplane::abi::policer::{Policer, Storm, storm_slot};
 
 use super::{Kernel, KernelError, in_map};
 use crate::netlink::sandbox::{self, SandboxError};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dataplane::abi::translation::{Local, LocalKey};
+use shunt_dataplane::abi::translation::{Local, LocalKey};
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, remove};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dataplane::abi::PortKey;
-use dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
-use dataplane::address::Address;
 use shunt_agent_api::{PortMapping, Protocol};
+use shunt_dataplane::abi::PortKey;
+use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
+use shunt_dataplane::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

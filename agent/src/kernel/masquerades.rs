@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dataplane::abi::translation::{Masquerade, Outlet};
-use dataplane::abi::{AddressKey, PortKey};
-use dataplane::address::Address;
+use shunt_dataplane::abi::translation::{Masquerade, Outlet};
+use shunt_dataplane::abi::{AddressKey, PortKey};
+use shunt_dataplane::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

@@ -1,9 +1,9 @@
 //! Ports in VLANs: which VLANs they have, and the list of them by which their bridge's programs flood.
 
 use aya::maps::MapError;
-use dataplane::abi::vlan::{MAX_BRIDGE_PORTS, Member, MemberKey, TaggedVlans};
-use dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
 use shunt_agent_api::Vlans;
+use shunt_dataplane::abi::vlan::{MAX_BRIDGE_PORTS, Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

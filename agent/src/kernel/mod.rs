@@ -33,9 +33,9 @@ pub use limit::{LimitError, limit_egress_beside};
 use std::collections::HashMap;
 
 use aya::maps::MapError;
-use dataplane::address::Mac;
 use nix::libc;
 use shunt_agent_api::ProgramMode;
+use shunt_dataplane::address::Mac;
 
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::expedite::{Expedited, GracePeriods};

@@ -9,8 +9,8 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use dataplane::address::Mac;
 use shunt_agent_api::Interface;
+use shunt_dataplane::address::Mac;
 
 use super::{Kernel, KernelError};
 use crate::netlink::belongings::{

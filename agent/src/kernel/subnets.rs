@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aya::maps::lpm_trie::Key;
-use dataplane::abi::policer::{SLOT_BITS, SUBNET_BITS, SubnetKey};
-use dataplane::address::Address;
+use shunt_dataplane::abi::policer::{SLOT_BITS, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::address::Address;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::is_absent;

@@ -1,6 +1,6 @@
 //! Map entries of bridges' uplinks, and their place in the bridge.
 
-use dataplane::abi::Port;
+use shunt_dataplane::abi::Port;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

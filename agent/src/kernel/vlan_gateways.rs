@@ -3,8 +3,8 @@
 use std::fs;
 use std::net::Ipv6Addr;
 
-use dataplane::abi::Port;
-use dataplane::address::Mac;
+use shunt_dataplane::abi::Port;
+use shunt_dataplane::address::Mac;
 
 use super::{Asks, Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, remove};

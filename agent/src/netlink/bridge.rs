@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dataplane::address::Mac;
 use nix::libc;
 use shunt_agent_api::BridgePort;
+use shunt_dataplane::address::Mac;
 
 use super::attribute::attribute;
 use super::link::{Link, request};

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use dataplane::address::{Address, L4Port};
-use dataplane::flow::End;
 use nix::libc;
+use shunt_dataplane::address::{Address, L4Port};
+use shunt_dataplane::flow::End;
 
 use super::socket::{self, NetlinkError, RequestSocket};
 

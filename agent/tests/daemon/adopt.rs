@@ -1,8 +1,8 @@
 //! An agent takes over what another has left.
 
 use aya::programs::TcAttachType::Ingress;
-use dataplane::abi::{PATH_ASK, PATH_FAST};
 use shunt_agent_api::{BridgePort, ProgramMode};
+use shunt_dataplane::abi::{PATH_ASK, PATH_FAST};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dataplane::abi::{PORT_SHARED, STATION_HOST, STATION_PEER_UP, STATION_QUEUED};
 use shunt_agent_api::EventKind;
+use shunt_dataplane::abi::{PORT_SHARED, STATION_HOST, STATION_PEER_UP, STATION_QUEUED};
 
 use crate::events::Subscriber;
 use crate::kernel::{add_foreign_filter, container_mac, port, station};

@@ -2,8 +2,8 @@
 
 use aya::Pod;
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
-use dataplane::address::Mac;
+use shunt_dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
+use shunt_dataplane::address::Mac;
 
 use crate::rig::Rig;
 

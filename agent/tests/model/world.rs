@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::{Port, PortKey};
 use nix::net::if_::InterfaceFlags;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::netlink::monitor::LinkEvent;
@@ -17,6 +16,7 @@ use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
     Restrictions, Service,
 };
+use shunt_dataplane::abi::{Port, PortKey};
 use shunt_lab::{Lab, run};
 
 use crate::steps::{KEYS, RICH, Step, Verb};
@@ -253,7 +253,7 @@ impl World {
         let ports: HashMap<_, PortKey, Port> =
             HashMap::try_from(Map::from_map_data(ports).map_err(|error| error.to_string())?)
                 .map_err(|error| error.to_string())?;
-        let strangers = |port: &Port| port.flags & dataplane::abi::PORT_STRANGER != 0;
+        let strangers = |port: &Port| port.flags & shunt_dataplane::abi::PORT_STRANGER != 0;
         let ports = ports.iter().filter_map(Result::ok).filter(|(_, port)| !strangers(port)).count();
         let found = (files, links, ports);
         let bridges = usize::from(!attached.is_empty());

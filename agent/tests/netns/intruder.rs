@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dataplane::abi::PORT_STRANGER;
 use serde_json::json;
+use shunt_dataplane::abi::PORT_STRANGER;
 use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::{drops, ports_map, stage, tap};

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::StationKey;
-use dataplane::abi::learning::{AGEING, Learned, MAX_HELD};
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
+use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::learning::{AGEING, Learned, MAX_HELD};
 use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::tap;

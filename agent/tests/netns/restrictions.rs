@@ -1,9 +1,9 @@
 //! What a restricted port may not do, it cannot do by any way: fast, flooded, or through the kernel's bridge.
 
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::{Port, PortKey};
 use serde_json::json;
 use shunt_agent_api::PortReport;
+use shunt_dataplane::abi::{Port, PortKey};
 use shunt_lab::{Conversation, Echo, Node, Protocol, Sandbox};
 
 use crate::stage::Stage;

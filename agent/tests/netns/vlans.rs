@@ -1,7 +1,7 @@
 //! VLANs on one bridge, on a kernel whose bridge may know none: who hears what, and with which tag on the wire.
 
-use dataplane::abi::PortKey;
 use serde_json::{Value, json};
+use shunt_dataplane::abi::PortKey;
 use shunt_lab::{Network, Protocol, Sandbox};
 
 use crate::restrictions::{drops, ports_map, tap};

@@ -14,23 +14,23 @@ use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::util::nr_cpus;
 use aya::{Ebpf, Pod};
 use aya_log::EbpfLogger;
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::policer::{Policer, SubnetKey};
-use dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
-};
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
-use dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
-    StationKey,
-};
 use loader::{loader, object};
 use log::Log;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent::bpf::decisions;
 use shunt_agent::bpf::maps::Maps;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SubnetKey};
+use shunt_dataplane::abi::translation::{
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
+    StationKey,
+};
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::{members, outside, uplinks, world};

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::abi::StationKey;
-use dataplane::abi::learning::Learned;
-use dataplane::{Verdict, vlan};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::learning::Learned;
+use shunt_dataplane::{Verdict, vlan};
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::{Case, Entry, all};

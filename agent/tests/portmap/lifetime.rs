@@ -3,7 +3,7 @@
 use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
-use dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::ABI_VERSION;
 use shunt_lab::{Lab, Protocol};
 
 use crate::errors::{any_like, error_from};

@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::ABI_VERSION;
-use dataplane::abi::translation::{Translation, TupleKey};
 use serde_json::Value;
+use shunt_dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_lab::{Agent, Lab, Protocol};
 
 use crate::stage::{NODE, Stage, address, give, mapping};

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use aya::maps::{HashMap, Map, MapData};
-use dataplane::abi::ABI_VERSION;
-use dataplane::abi::translation::{Translation, TupleKey};
 use serde_json::{Value, json};
+use shunt_dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_lab::Protocol;
 
 use crate::stage::{NODE, OUTSIDE, Stage, mapping};

@@ -2,7 +2,7 @@
 
 use aya_ebpf::bindings::{__sk_buff, BPF_F_INGRESS, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
-use dataplane::{Delivery, Verdict, Way};
+use shunt_dataplane::{Delivery, Verdict, Way};
 
 use crate::context::Skb;
 use crate::neighbor;

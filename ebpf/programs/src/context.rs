@@ -8,11 +8,11 @@ use aya_ebpf::helpers::generated::{
     bpf_skb_vlan_push,
 };
 use aya_ebpf::programs::TcContext;
-use dataplane::address::Mac;
-use dataplane::packet::{Header, Mending, Packet, Readable, Tag};
-use dataplane::parse::EthernetHeader;
-use dataplane::translate::checksum::Change;
-use dataplane::translate::ports_mending::PortsMending;
+use shunt_dataplane::address::Mac;
+use shunt_dataplane::packet::{Header, Mending, Packet, Readable, Tag};
+use shunt_dataplane::parse::EthernetHeader;
+use shunt_dataplane::translate::checksum::Change;
+use shunt_dataplane::translate::ports_mending::PortsMending;
 use zerocopy::IntoBytes;
 
 use crate::enclosing;
@@ -141,7 +141,7 @@ impl<const KIND: u8> Skb<KIND> {
         let _ = ifindex;
     }
 
-    /// See [`dataplane::abi::Decision::copies`].
+    /// See [`shunt_dataplane::abi::Decision::copies`].
     #[cfg(feature = "decisions")]
     #[inline(always)]
     pub(crate) fn digest(&self) -> u32 {

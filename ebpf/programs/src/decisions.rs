@@ -5,9 +5,9 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::Array;
 use aya_log_ebpf::debug;
-use dataplane::Verdict;
-use dataplane::abi::Decision;
-use dataplane::packet::Readable as _;
+use shunt_dataplane::Verdict;
+use shunt_dataplane::abi::Decision;
+use shunt_dataplane::packet::Readable as _;
 
 use crate::context::Skb;
 

@@ -5,12 +5,12 @@ use aya_ebpf::bindings::{__sk_buff, BPF_F_INVALIDATE_HASH};
 use aya_ebpf::helpers::generated::{
     bpf_csum_diff, bpf_skb_adjust_room, bpf_skb_change_tail, bpf_skb_load_bytes, bpf_skb_store_bytes,
 };
-use dataplane::packet::{PIECE_BYTES, Piece};
-use dataplane::translate::checksum::Change;
+use shunt_dataplane::packet::{PIECE_BYTES, Piece};
+use shunt_dataplane::translate::checksum::Change;
 
 const ETHERNET_BYTES: u32 = 14;
 
-/// See [`dataplane::Packet::enclose`], of a packet that `lacks` so many bytes of an Ethernet header.
+/// See [`shunt_dataplane::Packet::enclose`], of a packet that `lacks` so many bytes of an Ethernet header.
 ///
 /// Cut at the end, then behind the Ethernet header, where nothing is left by then that is quoted. Where a device was to sum the
 /// frame from a header on (`CHECKSUM_PARTIAL`), that one is gone by the second cut, and so is the order, which would have the quotation

@@ -5,10 +5,12 @@
 
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
-use dataplane::errors::{self, Plan};
-use dataplane::packet::Packet as _;
-use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict, answer, fragments, journey, masquerade, too_big, vlan};
+use shunt_dataplane::errors::{self, Plan};
+use shunt_dataplane::packet::Packet as _;
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{
+    DropReason, PassReason, Verdict, answer, fragments, journey, masquerade, too_big, vlan,
+};
 
 use crate::action;
 use crate::context::{FRAMED, Skb};

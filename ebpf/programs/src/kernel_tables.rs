@@ -4,20 +4,22 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
 use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
 use aya_ebpf::maps::lpm_trie::Key;
-use dataplane::Tables;
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
-use dataplane::abi::translation::{LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
-use dataplane::abi::vlan::{Member, MemberKey};
-use dataplane::abi::{
+use shunt_dataplane::Tables;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::translation::{
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
+use shunt_dataplane::abi::vlan::{Member, MemberKey};
+use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
     StationKey,
 };
-use dataplane::address::Address;
-use dataplane::learn::Heard;
-use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::address::Address;
+use shunt_dataplane::learn::Heard;
+use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::translate::connection::{Direction, Shown};
 
 use crate::context::Skb;
 use crate::maps::{

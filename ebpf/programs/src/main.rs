@@ -22,8 +22,8 @@ mod sockets_of_node;
 use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
-use dataplane::port::Missing;
-use dataplane::{PassReason, Verdict, guard, journey, vlan};
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{PassReason, Verdict, guard, journey, vlan};
 
 use crate::context::{BARE, FRAMED, Skb};
 use crate::kernel_tables::KernelTables;

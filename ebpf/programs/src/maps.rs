@@ -1,23 +1,23 @@
-//! The maps. The agent pins each under its name and owns what is in it; see [`dataplane::abi`] for the layout.
+//! The maps. The agent pins each under its name and owns what is in it; see [`shunt_dataplane::abi`] for the layout.
 
 use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::LpmTrie;
 use aya_ebpf::maps::{Array, DevMapHash, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
-use dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
-use dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
-use dataplane::abi::translation::{
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
+use shunt_dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
+use shunt_dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
+use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
 };
-use dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
-use dataplane::abi::{
+use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
     MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS,
     Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
-use dataplane::errors::Plan;
-use dataplane::masquerade::Beginning;
+use shunt_dataplane::errors::Plan;
+use shunt_dataplane::masquerade::Beginning;
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes only `asks`.

@@ -14,11 +14,11 @@ mod world_machine;
 
 use std::collections::BTreeMap;
 
-use dataplane::packet::Tag;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use record::Cost;
+use shunt_dataplane::packet::Tag;
 use stepper::{Outcome, Redirect};
 use world_machine::{PACKET_HOST, Programs};
 

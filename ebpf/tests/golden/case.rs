@@ -27,9 +27,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dataplane::packet::Tag;
-use dataplane::port::Missing;
-use dataplane::{DropReason, PassReason, Verdict, answer, errors, guard, journey, vlan};
+use shunt_dataplane::packet::Tag;
+use shunt_dataplane::port::Missing;
+use shunt_dataplane::{DropReason, PassReason, Verdict, answer, errors, guard, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;

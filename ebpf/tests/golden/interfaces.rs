@@ -1,7 +1,7 @@
 //! VLAN interfaces: three on a master, and one on the interface behind a parent's host end.
 
-use dataplane::abi::PORT_WITHIN;
-use dataplane::abi::vlan::{Member, MemberKey};
+use shunt_dataplane::abi::PORT_WITHIN;
+use shunt_dataplane::abi::vlan::{Member, MemberKey};
 
 use super::world::{Place, container};
 

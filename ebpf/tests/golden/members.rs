@@ -1,7 +1,7 @@
 //! A third bridge, all of whose ports are in VLANs.
 
-use dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
-use dataplane::abi::{
+use shunt_dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{
     AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PORT_MAC_CHECK, PortKey, STATION_ISOLATED,
     STATION_PEER_UP,
 };

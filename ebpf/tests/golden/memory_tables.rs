@@ -3,22 +3,22 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataplane::Tables;
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::learning::{Learned, Learning};
-use dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
-use dataplane::abi::translation::{
+use shunt_dataplane::Tables;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
+use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
 };
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
-use dataplane::abi::{
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
     StationKey,
 };
-use dataplane::address::Address;
-use dataplane::learn::Heard;
-use dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::address::Address;
+use shunt_dataplane::learn::Heard;
+use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::translate::connection::{Direction, Shown};
 
 use super::{members, outside, uplinks, world};
 

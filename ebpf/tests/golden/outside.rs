@@ -3,15 +3,15 @@
 
 use std::net::IpAddr;
 
-use dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use dataplane::abi::translation::{
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::translation::{
     Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, TRANSLATION_OPENER,
     Translation, TupleKey,
 };
-use dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
-use dataplane::address::{Address, L4Port, Mac};
-use dataplane::tables::{Route, RouteQuery};
-use dataplane::translate::connection::Shown;
+use shunt_dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
+use shunt_dataplane::address::{Address, L4Port, Mac};
+use shunt_dataplane::tables::{Route, RouteQuery};
+use shunt_dataplane::translate::connection::Shown;
 
 use super::world::{BRIDGE, OTHER_BRIDGE, PLACES, Place};
 

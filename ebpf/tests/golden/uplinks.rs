@@ -1,12 +1,12 @@
 //! A fifth bridge with an uplink, and on it ports in VLANs and ports in none.
 
-use dataplane::abi::learning::{Learned, Learning, MAX_HELD};
-use dataplane::abi::vlan::{Member, MemberKey, TaggedVlans, VID_ANY};
-use dataplane::abi::{
+use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans, VID_ANY};
+use shunt_dataplane::abi::{
     PATH_ASK, PORT_ALONE, PORT_BLOCKED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
     STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
-use dataplane::address::Mac;
+use shunt_dataplane::address::Mac;
 
 use super::world::{self, Place, container};
 

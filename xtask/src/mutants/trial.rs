@@ -58,7 +58,7 @@ pub(super) fn with(fault: &Fault, scratch: &Scratch, tools: &Tools) -> Result<Ou
 /// Runs the tests on the copy as it is.
 pub(super) fn judge(scratch: &Scratch, tools: &Tools, judge: Judge) -> Result<Outcome> {
     let tests: &[&str] = match judge {
-        Judge::Host => &["--package", "dataplane"],
+        Judge::Host => &["--package", "shunt-dataplane"],
         Judge::Loaded => {
             build::programs(scratch.root(), tools, process::quietly)?;
             &["--package", "shunt-agent", "--test", "parity"]

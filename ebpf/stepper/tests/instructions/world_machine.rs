@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use dataplane::abi::KernelFlow;
-use dataplane::address::Address;
-use dataplane::tables::RouteQuery;
+use shunt_dataplane::abi::KernelFlow;
+use shunt_dataplane::address::Address;
+use shunt_dataplane::tables::RouteQuery;
 use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
 use zerocopy::{Immutable, IntoBytes};
 
