@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
-use shunt_dataplane::parse::Protocol;
-use shunt_dataplane::translate::connection::{self, Direction, Fate, Phase, Shown};
+use shunt_dataplane::nat::connection::{self, Direction, Fate, Phase, Shown};
+use shunt_dataplane::wire::Protocol;
 
 /// The entries of `FLOWS`, as one look at the map found them.
 pub type Flows = HashMap<TupleKey, Translation>;

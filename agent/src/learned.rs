@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shunt_dataplane::abi::StationKey;
 use shunt_dataplane::abi::learning::{Learned, MAX_HELD};
-use shunt_dataplane::learn;
+use shunt_dataplane::stages::learn;
 
 /// An uplink with more than this is made room in.
 pub const CROWDED: usize = (MAX_HELD - MAX_HELD / 8) as usize;
@@ -41,7 +41,7 @@ mod tests {
     use proptest::prelude::*;
     use shunt_dataplane::abi::Station;
     use shunt_dataplane::abi::learning::AGEING;
-    use shunt_dataplane::address::Mac;
+    use shunt_dataplane::wire::address::Mac;
 
     use super::*;
 

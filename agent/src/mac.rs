@@ -1,6 +1,6 @@
 //! MAC addresses as people write them.
 
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 /// Reads `aa:bb:cc:dd:ee:ff`; none if it is anything else.
 pub(crate) fn parse(text: &str) -> Option<Mac> {

@@ -6,7 +6,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
 use shunt_dataplane::abi::{MAX_SLOTS, NO_SLOT};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use crate::netlink::bridge::PortFlags;
 use crate::netlink::link::Link;

@@ -9,7 +9,7 @@ use std::ops::AddAssign;
 
 use shunt_agent_api::Volume;
 use shunt_dataplane::abi::translation::{MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
-use shunt_dataplane::address::{Address, L4Port};
+use shunt_dataplane::wire::address::{Address, L4Port};
 
 /// A host port's entry, and the container's address: one entry may be the host ports of both families.
 pub type Place = (MappingKey, Address);

@@ -3,7 +3,7 @@
 use shunt_agent_api::Interface;
 use shunt_dataplane::abi::vlan::TaggedVlans;
 use shunt_dataplane::abi::{PATH_FAST, PORT_BLOCKED, PORT_WIRE, Port, PortKey};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 

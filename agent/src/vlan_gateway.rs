@@ -5,7 +5,7 @@ use shunt_agent_api::{
     AttachmentKey, BridgePort, Interface, Restrictions, VlanGateway as Wanted, Vlans, interface_name,
 };
 use shunt_dataplane::abi::{NO_SLOT, PATH_FAST, Port, PortKey};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use crate::netlink::link::Link;
 use crate::nft::Prefix;

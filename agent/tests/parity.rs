@@ -36,8 +36,8 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
-use shunt_dataplane::packet::Tag;
-use shunt_dataplane::port::Missing;
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::wire::packet::Tag;
 
 /// The programs for open ports, for restricted ones, and for those in VLANs.
 const SETS: [u32; 3] = [0, 1, 2];

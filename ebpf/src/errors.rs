@@ -6,20 +6,19 @@
 
 use crate::abi::translation::TupleKey;
 use crate::abi::{NO_SLOT, PORT_SHARED, Port, Station};
-use crate::address::Address;
-use crate::masquerade::Beginning;
-use crate::packet::Packet;
-use crate::parse::{Frame, Protocol, Quote};
+use crate::nat::dnat::OUTSIDE;
+use crate::nat::embedded::Quote;
+use crate::nat::masquerade::Beginning;
+use crate::nat::rewrite::Macs;
+use crate::nat::{clone_to_host, dnat, embedded, frag_needed, fragments, icmp_error, masquerade};
+use crate::programs::from_mapped;
+use crate::stages::{count, deliver, find, guard, isolate};
 use crate::tables::{Lane, Route};
-use crate::translate::request::OUTSIDE;
-use crate::translate::requote::requote;
-use crate::translate::rewrite::Macs;
-use crate::translate::{quote, request};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{
-    Tables, count, deliver, find, fragments, guard, isolate, journey, mapped, masquerade, parse, share,
-    too_big,
-};
+use crate::wire::address::Address;
+use crate::wire::packet::Packet;
+use crate::wire::{Frame, Protocol};
+use crate::{Tables, journey, wire};
 
 /// What is to become of an error, and where it goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,15 +59,15 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
     if !packet.is_for_this_host() {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
-    let frame = parse::frame(packet).map_err(|_| unmapped)?;
-    plan.quote = parse::quote(packet, &frame, OUTSIDE).ok_or(unmapped)?;
+    let frame = wire::frame(packet).map_err(|_| unmapped)?;
+    plan.quote = embedded::read(packet, &frame, OUTSIDE).ok_or(unmapped)?;
     let quote = &mut plan.quote;
-    share::unless_copied(&frame, Protocol(quote.key.protocol))?;
-    quote.key.domain = request::domain(here, frame.source, tables);
-    let (becomes, holder) = quote::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
+    clone_to_host::unless_copied(&frame, Protocol(quote.key.protocol))?;
+    quote.key.domain = dnat::domain(here, frame.source, tables);
+    let (becomes, holder) = icmp_error::becomes(quote, tables).ok_or(Stop::Pass(PassReason::Stray))?;
     plan.becomes = becomes;
     if holder == 0 {
-        let mapping = request::mapping(&quote.key, tables)?;
+        let mapping = dnat::mapping(&quote.key, tables)?;
         // The connection may be that of a container which had the port before.
         let container = if quote.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
         if becomes.domain != mapping.bridge || !becomes.destination.is(container) {
@@ -81,7 +80,7 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
     }
     deliver::survives(&quote.ip)?;
     deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    plan.source = quote::sender(quote, &plan.becomes);
+    plan.source = icmp_error::sender(quote, &plan.becomes);
     Ok(())
 }
 
@@ -89,10 +88,10 @@ fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &m
 #[inline(always)]
 pub fn from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &Plan) -> Verdict {
     let bytes = packet.length();
-    share::with_node(packet, Protocol(plan.quote.key.protocol), here);
+    clone_to_host::with_node(packet, Protocol(plan.quote.key.protocol), here);
     let verdict = match deliver::address(packet, plan.macs) {
         Ok(()) => {
-            requote(packet, &plan.quote, plan.source, &plan.becomes);
+            icmp_error::rewrite(packet, &plan.quote, plan.source, &plan.becomes);
             Verdict::Deliver(deliver::into_container(packet, &plan.station))
         }
         Err(stop) => Err(stop).into(),
@@ -109,7 +108,7 @@ pub fn plan_from_mapped<P: Packet, T: Tables>(
     tables: &T,
     plan: &mut Plan,
 ) -> Option<Verdict> {
-    let (frame, port) = match mapped::arrival(packet, here, tables) {
+    let (frame, port) = match from_mapped::arrival(packet, here, tables) {
         Ok(arrival) => arrival,
         Err(stop) => return Some(Err(stop).into()),
     };
@@ -130,8 +129,8 @@ fn outwards<P: Packet, T: Tables>(
     plan: &mut Plan,
 ) -> Result<(), Stop> {
     let no_answer = Stop::Pass(PassReason::ToHost);
-    plan.quote = parse::quote(packet, frame, port.bridge).ok_or(no_answer)?;
-    let (becomes, holder) = quote::becomes(&plan.quote, tables).ok_or(no_answer)?;
+    plan.quote = embedded::read(packet, frame, port.bridge).ok_or(no_answer)?;
+    let (becomes, holder) = icmp_error::becomes(&plan.quote, tables).ok_or(no_answer)?;
     plan.becomes = becomes;
     // Nobody outside knows of anyone behind the container, or of whoever had its address before.
     if !plan.quote.ip.source.is(plan.quote.key.source) || (holder != 0 && holder != here) {
@@ -150,7 +149,7 @@ fn outwards<P: Packet, T: Tables>(
 #[inline(always)]
 pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, tables: &T, plan: &Plan) -> Verdict {
     let bytes = packet.length();
-    requote(packet, &plan.quote, plan.source, &plan.becomes);
+    icmp_error::rewrite(packet, &plan.quote, plan.source, &plan.becomes);
     if plan.slot != NO_SLOT {
         tables.count(plan.slot, Lane::FromFast, bytes);
     }
@@ -172,7 +171,7 @@ pub fn whole_from_wire<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: 
         verdict => verdict,
     };
     match verdict {
-        Verdict::Drop(DropReason::TooBig) => too_big::tell(packet, here, tables),
+        Verdict::Drop(DropReason::TooBig) => frag_needed::tell(packet, here, tables),
         verdict => verdict,
     }
 }

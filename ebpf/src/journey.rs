@@ -4,27 +4,30 @@
 //! |---|---|---|---|
 //! | [`from_container`] | tc ingress of a host veth end | what a container sends | the fast path, or the kernel's |
 //! | [`to_container`] | tc egress of a host veth end | what reaches a container by the kernel's way | which flows are the kernel's |
-//! | [`crate::answer`] | behind [`from_container`] and [`from_host`], in the same programs | what asks everybody for an address | an answer, or not |
+//! | [`crate::stages::neighbor_proxy`] | behind [`from_container`] and [`from_host`], in the same programs | what asks everybody for an address | an answer, or not |
 //! | [`from_mapped`] | behind [`from_container`], where host ports lead to the container, or it is masqueraded | what it sends to the node | of a connection that is translated, or not |
-//! | [`crate::masquerade`] | behind [`from_mapped`] and [`from_wire`], in the same programs | what begins a masqueraded connection, or returns to one | out of the node, or into the container |
-//! | [`crate::fragments`] | behind the same two | later fragments | the way of their first one, or the kernel's |
+//! | [`crate::nat::masquerade`] | behind [`from_mapped`] and [`from_wire`], in the same programs | what begins a masqueraded connection, or returns to one | out of the node, or into the container |
+//! | [`crate::nat::fragments`] | behind the same two | later fragments | the way of their first one, or the kernel's |
 //! | [`crate::errors`] | behind those | ICMP errors | to whom they say something |
 //! | [`from_wire`] | tc ingress of an uplink or a bridge device | what comes to the node | into a container by a host port, or the kernel's |
-//! | [`crate::too_big`] | behind [`from_wire`] and [`crate::masquerade::returns`] | what a container's link has no room for | the word to its sender, or none |
+//! | [`crate::nat::frag_needed`] | behind [`from_wire`] and [`crate::nat::masquerade::returns`] | what a container's link has no room for | the word to its sender, or none |
 //! | [`from_host`] | tc egress of the bridge device | what the node's own stack sends or routes to containers | straight to the port, or through the bridge |
 
 use crate::abi::{PORT_SHARED, Port};
-use crate::notice::Sender;
-use crate::packet::Packet;
-use crate::parse::{Frame, Unreadable};
-use crate::port::Missing;
-use crate::translate::request::OUTSIDE;
-use crate::translate::rewrite::rewrite;
-use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
-use crate::{
-    Tables, admit, answer, count, deliver, find, fragments, guard, isolate, mapped, masquerade, notice,
-    parse, path, police, port, reach, too_big, translate, vouch,
+use crate::nat::dnat::OUTSIDE;
+use crate::nat::rewrite::rewrite;
+use crate::nat::{dnat, frag_needed, fragments, masquerade, reply, segment};
+use crate::programs::from_mapped;
+use crate::stages::port::Missing;
+use crate::stages::track_kernel_flow::Sender;
+use crate::stages::{
+    count, deliver, find, flow_affinity, guard, isolate, mac_filter, neighbor_proxy, origin_check, police,
+    port, source_guard, track_kernel_flow,
 };
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::wire::packet::Packet;
+use crate::wire::{Frame, Unreadable};
+use crate::{Tables, wire};
 
 /// A frame that a container sent, at the host end `here` of its veth.
 #[inline(always)]
@@ -48,7 +51,7 @@ pub fn from_container<P: Packet, T: Tables>(
 /// masqueraded. What is of a connection leaves by the kernel's route; everything else stays the kernel's, and is counted here only where it was not counted there.
 #[inline(always)]
 pub fn from_mapped<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let (frame, port) = match mapped::arrival(packet, here, tables) {
+    let (frame, port) = match from_mapped::arrival(packet, here, tables) {
         Ok(arrival) => arrival,
         Err(stop) => return count::unknown(stop, here, packet.length(), tables),
     };
@@ -69,8 +72,8 @@ fn outwards<P: Packet, T: Tables>(
     bytes: u32,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let segment = parse::segment(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::MayQuote))?;
-    let (becomes, is_masqueraded) = translate::answer::becomes(&segment, (here, port), bytes, tables)?;
+    let segment = segment::read(packet, frame, port.bridge).ok_or(Stop::Pass(PassReason::MayQuote))?;
+    let (becomes, is_masqueraded) = reply::becomes(&segment, (here, port), bytes, tables)?;
     deliver::survives(&segment.ip)?;
     // As the kernel, which masquerades behind its routes and translates a host port's answer in front of them.
     let source = if is_masqueraded { segment.key.source } else { becomes.source };
@@ -99,20 +102,20 @@ fn request<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Resul
     if !packet.is_for_this_host() {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
-    let frame = parse::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
-    let mut segment = parse::segment(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::MayQuote))?;
+    let frame = wire::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
+    let mut segment = segment::read(packet, &frame, OUTSIDE).ok_or(Stop::Pass(PassReason::MayQuote))?;
     // First: nobody takes a port of the node's from a connection that has it.
     if tables.becomes(&segment.key).is_some_and(|(_, holder)| holder != 0) {
         return Err(Stop::Pass(PassReason::MayReturn));
     }
-    let mapping = translate::request::mapping(&segment.key, tables)?;
-    segment.key.domain = translate::request::domain(here, frame.source, tables);
-    let mut becomes = translate::request::becomes(&segment.key, here, &mapping)?;
+    let mapping = dnat::mapping(&segment.key, tables)?;
+    segment.key.domain = dnat::domain(here, frame.source, tables);
+    let mut becomes = dnat::becomes(&segment.key, here, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;
-    translate::request::follow(&segment, &mut becomes, packet.length(), tables)?;
-    deliver::fits(packet, &station).map_err(|_| too_big::refused(packet, &station))?;
+    dnat::follow(&segment, &mut becomes, packet.length(), tables)?;
+    deliver::fits(packet, &station).map_err(|_| frag_needed::refused(packet, &station))?;
     fragments::remember(packet, &frame, &segment, &becomes, tables)?;
     deliver::address(packet, macs)?;
     rewrite(packet, frame.payload, &segment, &becomes);
@@ -127,21 +130,21 @@ fn onwards<P: Packet, T: Tables>(
     missing: Missing,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let frame = parse::frame(packet).map_err(truncated)?;
+    let frame = wire::frame(packet).map_err(truncated)?;
     // Whatever becomes of it, it was sent.
     police::rate(packet, &frame, port, tables)?;
     // Before admit: what passes as another station's frame must not pass for another's address. Only in the programs for
     // restricted ports: it costs the verifier more than all the rest.
     if missing == Missing::Drop {
-        vouch::addresses(packet, &frame, port, here, tables)?;
+        source_guard::addresses(packet, &frame, port, here, tables)?;
         police::flood(&frame, port, tables)?;
     }
-    admit::source(&frame, port)?;
-    admit::alone(port)?;
-    let found = answer::unless_question(find::station(&frame, port, here, tables), &frame);
-    let station = mapped::unless_answer(found, port)?;
+    mac_filter::source(&frame, port)?;
+    mac_filter::alone(port)?;
+    let found = neighbor_proxy::unless_question(find::station(&frame, port, here, tables), &frame);
+    let station = from_mapped::unless_answer(found, port)?;
     isolate::apart(port, &station)?;
-    path::ours(packet, &frame, port, tables)?;
+    flow_affinity::ours(packet, &frame, port, tables)?;
     deliver::from_container(packet, &station)
 }
 
@@ -175,11 +178,11 @@ fn arriving<P: Packet, T: Tables>(
     missing: Missing,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let frame = parse::frame(packet).map_err(truncated)?;
+    let frame = wire::frame(packet).map_err(truncated)?;
     if missing == Missing::Drop {
-        reach::from_anywhere(packet, &frame, port, tables)?;
+        origin_check::from_anywhere(packet, &frame, port, tables)?;
     }
-    notice::kernel_flow(packet, &frame, port, here, tables);
+    track_kernel_flow::kernel_flow(packet, &frame, port, here, tables);
     Err(Stop::Pass(PassReason::ByKernel))
 }
 
@@ -209,10 +212,10 @@ fn to_station<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let frame = parse::frame(packet).map_err(truncated)?;
-    let station = answer::unless_question(find::station(&frame, port, here, tables), &frame)?;
+    let frame = wire::frame(packet).map_err(truncated)?;
+    let station = neighbor_proxy::unless_question(find::station(&frame, port, here, tables), &frame)?;
     isolate::routed(packet.origin(), here, &station, tables)?;
-    match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {
+    match track_kernel_flow::kernel_flow(packet, &frame, port, station.ifindex, tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow)),
         Sender::Other => deliver::from_host(packet, &station),

@@ -8,36 +8,16 @@
 #![cfg_attr(not(test), no_std)]
 
 pub mod abi;
-pub mod address;
-pub mod admit;
-pub mod answer;
-pub mod count;
-pub mod deliver;
 pub mod errors;
-pub mod find;
-pub mod flow;
-pub mod fragments;
-pub mod guard;
-pub mod isolate;
 pub mod journey;
-pub mod learn;
-pub mod mapped;
-pub mod masquerade;
-pub mod notice;
-pub mod packet;
-pub mod parse;
-pub mod path;
-pub mod police;
-pub mod port;
-pub mod reach;
-pub mod share;
+pub mod nat;
+pub mod programs;
+pub mod stages;
 pub mod tables;
-pub mod too_big;
-pub mod translate;
 pub mod verdict;
 pub mod vlan;
-pub mod vouch;
+pub mod wire;
 
-pub use packet::Packet;
 pub use tables::Tables;
 pub use verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
+pub use wire::Packet;

@@ -6,9 +6,9 @@ use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
-use crate::address::Address;
-use crate::learn::Heard;
-use crate::translate::connection::Direction;
+use crate::nat::connection::Direction;
+use crate::stages::learn::Heard;
+use crate::wire::address::Address;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

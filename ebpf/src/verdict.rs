@@ -1,6 +1,6 @@
 //! What may become of a packet, each outcome with its reason.
 
-use crate::address::Address;
+use crate::wire::address::Address;
 
 /// The end of a journey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

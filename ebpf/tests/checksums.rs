@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use proptest::prelude::*;
-use shunt_dataplane::address::{Address, L4Port};
-use shunt_dataplane::translate::checksum::{Change, updated, updated_partial, updated_udp};
-use shunt_dataplane::translate::crc32c;
+use shunt_dataplane::wire::address::{Address, L4Port};
+use shunt_dataplane::wire::checksum::{Change, updated, updated_partial, updated_udp};
+use shunt_dataplane::wire::crc32c;
 
 /// The one's complement sum of bytes, half words as they stand in memory (RFC 1071).
 fn sum(bytes: &[u8]) -> u16 {

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use golden::memory_tables::MemoryTables;
 use golden::world::PLACES;
-use shunt_dataplane::address::Address;
-use shunt_dataplane::translate::connect::{Target, leads_to};
+use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::wire::address::Address;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use shunt_dataplane::abi::translation::TupleKey;
-use shunt_dataplane::address::{Address, L4Port};
-use shunt_dataplane::parse::Protocol;
-use shunt_dataplane::translate::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
+use shunt_dataplane::nat::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
+use shunt_dataplane::wire::Protocol;
+use shunt_dataplane::wire::address::{Address, L4Port};
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;

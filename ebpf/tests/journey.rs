@@ -11,9 +11,9 @@ use golden::case::{Case, Entry, all};
 use golden::memory_tables::{MemoryTables, lanes};
 use golden::world::{NOW, places};
 use shunt_dataplane::abi::MAX_SLOTS;
-use shunt_dataplane::fragments::LIFETIME;
-use shunt_dataplane::packet::{Readable as _, Tag};
-use shunt_dataplane::port::Missing;
+use shunt_dataplane::nat::fragments::LIFETIME;
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::wire::packet::{Readable as _, Tag};
 use shunt_dataplane::{PassReason, Verdict};
 
 /// The counters of one packet, as golden files name them.

@@ -10,8 +10,8 @@ use golden::memory_tables::MemoryTables;
 use proptest::prelude::*;
 use shunt_dataplane::abi::learning::{AGEING, Learning, MAX_HELD, REFRESH};
 use shunt_dataplane::abi::{PortKey, StationKey};
-use shunt_dataplane::address::Mac;
-use shunt_dataplane::learn;
+use shunt_dataplane::stages::learn;
+use shunt_dataplane::wire::address::Mac;
 
 const UPLINKS: [u32; 3] = [7, 8, 9];
 

@@ -12,8 +12,9 @@ use golden::memory_tables::MemoryTables;
 use golden::{outside, world};
 use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::abi::translation::{Outlet, TRANSLATION_OPENER};
-use shunt_dataplane::parse::{self, FlowOf};
-use shunt_dataplane::{PassReason, Verdict};
+use shunt_dataplane::nat::segment;
+use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
+use shunt_dataplane::{PassReason, Verdict, wire};
 
 /// Where the source port is behind an IPv4 header without options.
 const SOURCE_PORT: std::ops::Range<usize> = 34..36;
@@ -64,9 +65,9 @@ fn what_asks_has_the_flow_that_its_bytes_tell() {
     for name in ["echo_begins", "masquerade_begins_udp", "masquerade_begins_tcp"] {
         for family in ["v4", "v6"] {
             let mut packet = case(&format!("{name}_{family}")).packet;
-            let frame = parse::frame(&packet).unwrap();
-            let segment = parse::segment(&mut packet, &frame, world::BRIDGE).unwrap();
-            let FlowOf::Flow { key, .. } = parse::flow(&mut packet, &frame, world::BRIDGE) else {
+            let frame = wire::frame(&packet).unwrap();
+            let segment = segment::read(&mut packet, &frame, world::BRIDGE).unwrap();
+            let FlowOf::Flow { key, .. } = read_flow(&mut packet, &frame, world::BRIDGE) else {
                 panic!("{name}: no flow");
             };
             assert!(segment.asks() && segment.flow() == key, "{name}: {:?}", segment.flow());

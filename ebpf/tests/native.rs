@@ -13,7 +13,7 @@ use golden::memory_tables::MemoryTables;
 use golden::{uplinks, world};
 use proptest::prelude::*;
 use shunt_dataplane::abi::PATH_ASK;
-use shunt_dataplane::packet::Tag;
+use shunt_dataplane::wire::packet::Tag;
 use shunt_dataplane::{Verdict, vlan};
 
 /// The frame of a golden packet, as a driver has it.

@@ -6,10 +6,10 @@ mod golden;
 use golden::bytes_packet::BytesPacket;
 use golden::case::all;
 use golden::world::PLACES;
-use shunt_dataplane::address::{Address, L4Port, Mac};
-use shunt_dataplane::parse::{
-    self, Arp, ArpOperation, EtherType, Fragment, Icmp, NeighborDiscovery, Network, Protocol, Transport,
-    Unreadable,
+use shunt_dataplane::wire;
+use shunt_dataplane::wire::address::{Address, L4Port, Mac};
+use shunt_dataplane::wire::{
+    Arp, ArpOperation, EtherType, Fragment, Icmp, NeighborDiscovery, Network, Protocol, Transport, Unreadable,
 };
 
 fn packet(name: &str) -> BytesPacket {
@@ -21,10 +21,10 @@ fn packet(name: &str) -> BytesPacket {
 }
 
 fn network(packet: &BytesPacket) -> Result<Network, Unreadable> {
-    parse::frame(packet).and_then(|frame| parse::network(packet, &frame))
+    wire::frame(packet).and_then(|frame| wire::network(packet, &frame))
 }
 
-fn ip(packet: &BytesPacket) -> parse::Ip {
+fn ip(packet: &BytesPacket) -> wire::Ip {
     match network(packet).unwrap() {
         Network::Ip(ip) => ip,
         other => panic!("{other:?}"),
@@ -67,7 +67,7 @@ fn arp_for_anything_but_ipv4_over_ethernet_is_malformed() {
 fn a_neighbour_solicitation_names_its_target_unless_a_router_has_touched_it() {
     let mut solicitation = packet("alpha_to_multicast");
     let target = place("beta").addresses()[1].into();
-    let read = |packet: &BytesPacket| parse::neighbor_discovery(packet, &ip(packet));
+    let read = |packet: &BytesPacket| wire::neighbor_discovery(packet, &ip(packet));
     assert_eq!(read(&solicitation), Ok(Some(NeighborDiscovery::Solicitation { target })));
     solicitation.bytes[54] = 136;
     assert_eq!(read(&solicitation), Ok(Some(NeighborDiscovery::Advertisement { target })));
@@ -81,13 +81,13 @@ fn a_neighbour_solicitation_names_its_target_unless_a_router_has_touched_it() {
 
 #[test]
 fn up_to_two_tags_are_looked_behind() {
-    let service = parse::frame(&packet("alpha_tag_service")).unwrap();
+    let service = wire::frame(&packet("alpha_tag_service")).unwrap();
     assert_eq!((service.ether_type, service.inline_tags, service.payload), (EtherType::IPV4, 2, 22));
-    let one = parse::frame(&packet("alpha_tag_inline")).unwrap();
+    let one = wire::frame(&packet("alpha_tag_inline")).unwrap();
     assert_eq!((one.ether_type, one.inline_tags, one.payload), (EtherType::IPV4, 1, 18));
     let mut three = packet("alpha_tag_service");
     three.bytes[20..22].copy_from_slice(&[0x81, 0x00]);
-    let three = parse::frame(&three).unwrap();
+    let three = wire::frame(&three).unwrap();
     assert_eq!((three.ether_type, three.inline_tags), (EtherType::VLAN, 2), "the third is not followed");
 }
 
@@ -95,7 +95,7 @@ fn up_to_two_tags_are_looked_behind() {
 fn transport_headers_are_found_behind_options_and_extensions() {
     let ports = |name: &str| {
         let packet = packet(name);
-        parse::transport(&packet, &ip(&packet)).unwrap()
+        wire::transport(&packet, &ip(&packet)).unwrap()
     };
     let (source, destination) = (L4Port::from(80), L4Port::from(40_000));
     assert_eq!(ports("delta_options"), Transport::Tcp { source, destination, flags: 0x12 });

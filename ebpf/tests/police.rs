@@ -7,7 +7,7 @@ use golden::memory_tables::MemoryTables;
 use golden::world;
 use proptest::prelude::*;
 use shunt_dataplane::abi::policer::{PRICED, Policer};
-use shunt_dataplane::police;
+use shunt_dataplane::stages::police;
 
 /// What both properties are about: a nanosecond a byte, and a burst of 100 µs.
 const LIMITED: Policer = Policer { due: 0, price: PRICED, tolerance: 100_000 };

@@ -11,12 +11,10 @@ use golden::memory_tables::MemoryTables;
 use golden::outside::UPLINK;
 use golden::world::{PLACES, places};
 use proptest::prelude::*;
-use shunt_dataplane::abi::FlowKey;
-use shunt_dataplane::abi::{PORT_DEFAULT_VLAN, PortKey};
-use shunt_dataplane::address::{Address, L4Port};
-use shunt_dataplane::flow::End;
-use shunt_dataplane::packet::Tag;
-use shunt_dataplane::port::Missing;
+use shunt_dataplane::abi::{End, FlowKey, PORT_DEFAULT_VLAN, PortKey};
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::wire::address::{Address, L4Port};
+use shunt_dataplane::wire::packet::Tag;
 use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 
 const ENTRIES: [Entry; 5] =

@@ -1,7 +1,7 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
 use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::Refusal;
 use crate::mac;

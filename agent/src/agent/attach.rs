@@ -1,7 +1,7 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
 use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, Interface};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::change::Change;
 use super::leases::admit_leases;

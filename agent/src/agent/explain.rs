@@ -11,8 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
-use shunt_dataplane::address::Mac;
-use shunt_dataplane::packet::Packet as _;
+use shunt_dataplane::wire::address::Mac;
+use shunt_dataplane::wire::packet::Packet as _;
 use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
 
 use super::{Agent, Refusal};

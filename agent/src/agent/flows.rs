@@ -14,9 +14,9 @@ use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, MappingReport};
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use shunt_dataplane::abi::{AddressKey, Owner};
-use shunt_dataplane::address::Address;
-use shunt_dataplane::parse;
-use shunt_dataplane::translate::connection::Phase;
+use shunt_dataplane::nat::connection::Phase;
+use shunt_dataplane::wire::Protocol;
+use shunt_dataplane::wire::address::Address;
 
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
@@ -254,11 +254,11 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
         dport: tuple.destination_port.number(),
     };
     FlowReport {
-        proto: match parse::Protocol(request.protocol) {
-            parse::Protocol::UDP => FlowProtocol::Udp,
-            parse::Protocol::SCTP => FlowProtocol::Sctp,
-            parse::Protocol::ICMP => FlowProtocol::Icmp,
-            parse::Protocol::ICMPV6 => FlowProtocol::Icmpv6,
+        proto: match Protocol(request.protocol) {
+            Protocol::UDP => FlowProtocol::Udp,
+            Protocol::SCTP => FlowProtocol::Sctp,
+            Protocol::ICMP => FlowProtocol::Icmp,
+            Protocol::ICMPV6 => FlowProtocol::Icmpv6,
             _ => FlowProtocol::Tcp,
         },
         src: ip(request.source),

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use aya::maps::MapError;
 use nix::time::{ClockId, clock_gettime};
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
-use shunt_dataplane::address::Address;
+use shunt_dataplane::wire::address::Address;
 
 use super::Agent;
 use crate::kernel::{Asks, KernelError};

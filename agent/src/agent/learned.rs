@@ -126,7 +126,7 @@ impl Agent {
             .kernel
             .learned()?
             .into_iter()
-            .filter(|(_, known)| shunt_dataplane::learn::is_known(known, now));
+            .filter(|(_, known)| shunt_dataplane::stages::learn::is_known(known, now));
         let report = |(key, known): (StationKey, Learned)| FdbEntry {
             bridge: name(key.bridge),
             vid: known.vid,

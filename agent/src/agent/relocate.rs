@@ -5,7 +5,7 @@
 //! done twice. A bridge that is deleted takes the node's addresses along: they are given back from the file at once.
 
 use shunt_agent_api::{BridgePort, RelocationReport};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::uplink::{names, unusable};
 use super::{Agent, Refusal};

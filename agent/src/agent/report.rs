@@ -8,9 +8,8 @@ use shunt_agent_api::{
     ProgramMode, ProgramReport, Traffic, VlanReport,
 };
 use shunt_dataplane::DropReason;
-use shunt_dataplane::abi::ABI_VERSION;
 use shunt_dataplane::abi::vlan::VID_ANY;
-use shunt_dataplane::abi::{Count, PortCounters, STATION_HOST};
+use shunt_dataplane::abi::{ABI_VERSION, Count, PortCounters, STATION_HOST};
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::Hook;

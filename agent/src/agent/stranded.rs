@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use nix::libc;
 use shunt_agent_api::{PortMapping, Protocol};
 use shunt_dataplane::abi::translation::PeerKey;
-use shunt_dataplane::address::Address;
-use shunt_dataplane::translate::connect::{Target, leads_to};
+use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::wire::address::Address;
 
 use super::{Agent, Refusal};
 use crate::bpf::maps::lookup;

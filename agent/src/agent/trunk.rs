@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use shunt_agent_api::{BridgePort, Interface};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::reap::reap;
 use super::{Agent, Refusal};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 
 use shunt_agent_api::{BridgePort, IngressPolicy, Interface, VlanGatewayReport};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::report::both_ways;
 use super::{Agent, Refusal};

@@ -1,8 +1,8 @@
 //! A frame in memory as a [`Packet`], as the kernel would hand it to a program.
 
-use shunt_dataplane::address::Mac;
-use shunt_dataplane::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
-use shunt_dataplane::translate::checksum::Change;
+use shunt_dataplane::wire::address::Mac;
+use shunt_dataplane::wire::checksum::Change;
+use shunt_dataplane::wire::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use zerocopy::IntoBytes;
 
 /// Where the first tag is in a frame's bytes.

@@ -17,10 +17,10 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
-use shunt_dataplane::address::Address;
-use shunt_dataplane::learn::Heard;
+use shunt_dataplane::nat::connection::{Direction, Shown};
+use shunt_dataplane::stages::learn::Heard;
 use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use shunt_dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::wire::address::Address;
 
 use super::asked::Asked;
 use super::lookup_error::LookupError;

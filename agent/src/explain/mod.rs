@@ -12,10 +12,11 @@ pub mod lookup_error;
 pub mod sketch;
 
 use shunt_agent_api::StageReport;
-use shunt_dataplane::packet::{Packet as _, Readable as _};
-use shunt_dataplane::parse::{self, Network};
-use shunt_dataplane::port::Missing;
-use shunt_dataplane::{Delivery, DropReason, Verdict, Way, answer, errors, guard, journey, vlan};
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::stages::{guard, neighbor_proxy};
+use shunt_dataplane::wire::Network;
+use shunt_dataplane::wire::packet::{Packet as _, Readable as _};
+use shunt_dataplane::{Delivery, DropReason, Verdict, Way, errors, journey, vlan, wire};
 
 use self::frame::Frame;
 use self::live_tables::LiveTables;
@@ -44,9 +45,9 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
     let verdict = match (hook.program, hook.set) {
         (Program::FromContainer, ProgramSet::Members) => vlan::from_member(packet, here, &tables),
         (Program::ToContainer, ProgramSet::Members) => vlan::to_member(packet, here, &tables),
-        (Program::FromContainer, _) => answer::whole_from_container(packet, here, missing, &tables),
+        (Program::FromContainer, _) => neighbor_proxy::whole_from_container(packet, here, missing, &tables),
         (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
-        (Program::FromHost, _) => answer::whole_from_host(packet, here, &tables),
+        (Program::FromHost, _) => neighbor_proxy::whole_from_host(packet, here, &tables),
         (Program::FromMapped, _) => errors::whole_from_mapped(packet, here, &tables),
         (Program::FromWire | Program::FromTunnel, _) => errors::whole_from_wire(packet, here, &tables),
         (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
@@ -139,13 +140,13 @@ pub fn word(verdict: &Verdict) -> &'static str {
 
 /// A frame in one line.
 fn describe(packet: &Frame) -> String {
-    let Ok(frame) = parse::frame(packet) else { return "no Ethernet header".to_owned() };
-    let tag = match parse::outermost(packet, &frame) {
+    let Ok(frame) = wire::frame(packet) else { return "no Ethernet header".to_owned() };
+    let tag = match wire::outermost(packet, &frame) {
         Some(tag) if tag.is_service() => format!(", service tag {}", tag.tci() & 0xfff),
         Some(tag) => format!(", VLAN {} priority {}", tag.tci() & 0xfff, tag.tci() >> 13),
         None => String::new(),
     };
-    let carries = match parse::network(packet, &frame) {
+    let carries = match wire::network(packet, &frame) {
         Ok(Network::Ip(ip)) if ip.source.is_v4() => format!("IPv4 protocol {}", ip.protocol.0),
         Ok(Network::Ip(ip)) => format!("IPv6 protocol {}", ip.protocol.0),
         Ok(Network::Arp(_)) => "ARP".to_owned(),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use shunt_agent_api::Kind;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 /// The port that it comes from, one that nobody listens on (RFC 6335: dynamic), and its echo identifier.
 const FROM_PORT: u16 = 50_000;

@@ -13,7 +13,7 @@ use shunt_dataplane::abi::{
     STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
     Station, StationKey,
 };
-use shunt_dataplane::address::{Address, Mac};
+use shunt_dataplane::wire::address::{Address, Mac};
 
 use super::{Kernel, KernelError, in_map, members};
 use crate::bpf::maps::{insert, lookup, remove};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::{PortKey, StationKey};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

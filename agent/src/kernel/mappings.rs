@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use shunt_agent_api::{PortMapping, Protocol};
 use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
-use shunt_dataplane::address::Address;
+use shunt_dataplane::wire::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

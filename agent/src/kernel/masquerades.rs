@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{Masquerade, Outlet};
 use shunt_dataplane::abi::{AddressKey, PortKey};
-use shunt_dataplane::address::Address;
+use shunt_dataplane::wire::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};

@@ -35,7 +35,7 @@ use std::collections::HashMap;
 use aya::maps::MapError;
 use nix::libc;
 use shunt_agent_api::ProgramMode;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::expedite::{Expedited, GracePeriods};

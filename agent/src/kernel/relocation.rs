@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::Interface;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::{Kernel, KernelError};
 use crate::netlink::belongings::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aya::maps::lpm_trie::Key;
 use shunt_dataplane::abi::policer::{SLOT_BITS, SUBNET_BITS, SubnetKey};
-use shunt_dataplane::address::Address;
+use shunt_dataplane::wire::address::Address;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::is_absent;

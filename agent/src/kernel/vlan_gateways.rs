@@ -4,7 +4,7 @@ use std::fs;
 use std::net::Ipv6Addr;
 
 use shunt_dataplane::abi::Port;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::{Asks, Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, remove};

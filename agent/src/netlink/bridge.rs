@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::libc;
 use shunt_agent_api::BridgePort;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::attribute::attribute;
 use super::link::{Link, request};

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use nix::libc;
-use shunt_dataplane::address::{Address, L4Port};
-use shunt_dataplane::flow::End;
+use shunt_dataplane::abi::End;
+use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::socket::{self, NetlinkError, RequestSocket};
 

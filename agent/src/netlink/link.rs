@@ -1,7 +1,7 @@
 //! Links of this network namespace.
 
 use nix::libc;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::attribute::attribute;
 use super::bridge::{self, BridgeMode, IFLA_INFO_SLAVE_DATA, PortFlags};

@@ -1,7 +1,7 @@
 //! Entries of a forwarding database: the kernel bridge's own, and the addresses that an interface listens to.
 
 use nix::libc;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::attribute::attribute;
 use super::socket::{self, NetlinkError, RequestSocket};

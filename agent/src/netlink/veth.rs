@@ -1,7 +1,7 @@
 //! veth pairs of the agent's own.
 
 use nix::libc;
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::attribute::attribute;
 use super::link::request;

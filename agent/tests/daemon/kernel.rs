@@ -3,7 +3,7 @@
 use aya::Pod;
 use aya::maps::{HashMap, Map, MapData};
 use shunt_dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use crate::rig::Rig;
 

@@ -70,6 +70,6 @@ fn golden_packets_are_explained_as_they_fare_in_the_kernel() {
     });
 }
 
-fn mac(ifindex: u32) -> shunt_dataplane::address::Mac {
-    shunt_dataplane::address::Mac::new(world::mac(ifindex))
+fn mac(ifindex: u32) -> shunt_dataplane::wire::address::Mac {
+    shunt_dataplane::wire::address::Mac::new(world::mac(ifindex))
 }

@@ -8,11 +8,11 @@ use aya_ebpf::helpers::generated::{
     bpf_skb_vlan_push,
 };
 use aya_ebpf::programs::TcContext;
-use shunt_dataplane::address::Mac;
-use shunt_dataplane::packet::{Header, Mending, Packet, Readable, Tag};
-use shunt_dataplane::parse::EthernetHeader;
-use shunt_dataplane::translate::checksum::Change;
-use shunt_dataplane::translate::ports_mending::PortsMending;
+use shunt_dataplane::wire::EthernetHeader;
+use shunt_dataplane::wire::address::Mac;
+use shunt_dataplane::wire::checksum::Change;
+use shunt_dataplane::wire::packet::{Header, Mending, Packet, Readable, Tag};
+use shunt_dataplane::wire::sctp::PortsMending;
 use zerocopy::IntoBytes;
 
 use crate::enclosing;

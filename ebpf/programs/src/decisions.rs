@@ -7,7 +7,7 @@ use aya_ebpf::maps::Array;
 use aya_log_ebpf::debug;
 use shunt_dataplane::Verdict;
 use shunt_dataplane::abi::Decision;
-use shunt_dataplane::packet::Readable as _;
+use shunt_dataplane::wire::packet::Readable as _;
 
 use crate::context::Skb;
 

@@ -5,8 +5,8 @@ use aya_ebpf::bindings::{__sk_buff, BPF_F_INVALIDATE_HASH};
 use aya_ebpf::helpers::generated::{
     bpf_csum_diff, bpf_skb_adjust_room, bpf_skb_change_tail, bpf_skb_load_bytes, bpf_skb_store_bytes,
 };
-use shunt_dataplane::packet::{PIECE_BYTES, Piece};
-use shunt_dataplane::translate::checksum::Change;
+use shunt_dataplane::wire::checksum::Change;
+use shunt_dataplane::wire::packet::{PIECE_BYTES, Piece};
 
 const ETHERNET_BYTES: u32 = 14;
 

@@ -6,11 +6,11 @@
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use shunt_dataplane::errors::{self, Plan};
-use shunt_dataplane::packet::Packet as _;
-use shunt_dataplane::port::Missing;
-use shunt_dataplane::{
-    DropReason, PassReason, Verdict, answer, fragments, journey, masquerade, too_big, vlan,
-};
+use shunt_dataplane::nat::{frag_needed, fragments, masquerade};
+use shunt_dataplane::stages::neighbor_proxy;
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::wire::packet::Packet as _;
+use shunt_dataplane::{DropReason, PassReason, Verdict, journey, vlan};
 
 use crate::action;
 use crate::context::{FRAMED, Skb};
@@ -112,13 +112,15 @@ fn sent(skb: *mut __sk_buff) -> i32 {
 /// What `from_container` makes of a question.
 #[inline(never)]
 pub(crate) fn answer_container(skb: *mut __sk_buff) -> i32 {
-    first::<FRAMED>(skb, |packet, here, tables| answer::from_container(packet, here, missing(), tables))
+    first::<FRAMED>(skb, |packet, here, tables| {
+        neighbor_proxy::from_container(packet, here, missing(), tables)
+    })
 }
 
 /// What `from_host` makes of one.
 #[inline(never)]
 pub(crate) fn answer_host(skb: *mut __sk_buff) -> i32 {
-    first::<FRAMED>(skb, answer::from_host)
+    first::<FRAMED>(skb, neighbor_proxy::from_host)
 }
 
 #[inline(never)]
@@ -148,7 +150,7 @@ fn returns<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
 
 #[inline(never)]
 fn refuse<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
-    first::<KIND>(skb, too_big::tell)
+    first::<KIND>(skb, frag_needed::tell)
 }
 
 #[inline(never)]

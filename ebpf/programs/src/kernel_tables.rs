@@ -16,10 +16,10 @@ use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
     StationKey,
 };
-use shunt_dataplane::address::Address;
-use shunt_dataplane::learn::Heard;
+use shunt_dataplane::nat::connection::{Direction, Shown};
+use shunt_dataplane::stages::learn::Heard;
 use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use shunt_dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::wire::address::Address;
 
 use crate::context::Skb;
 use crate::maps::{

@@ -22,8 +22,9 @@ mod sockets_of_node;
 use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
-use shunt_dataplane::port::Missing;
-use shunt_dataplane::{PassReason, Verdict, guard, journey, vlan};
+use shunt_dataplane::stages::guard;
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::{PassReason, Verdict, journey, vlan};
 
 use crate::context::{BARE, FRAMED, Skb};
 use crate::kernel_tables::KernelTables;

@@ -17,7 +17,7 @@ use shunt_dataplane::abi::{
     Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 use shunt_dataplane::errors::Plan;
-use shunt_dataplane::masquerade::Beginning;
+use shunt_dataplane::nat::masquerade::Beginning;
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes only `asks`.

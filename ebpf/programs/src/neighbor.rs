@@ -5,8 +5,8 @@ use aya_ebpf::bindings::{
     bpf_redir_neigh as NextHop,
 };
 use aya_ebpf::helpers::generated::{bpf_fib_lookup, bpf_redirect_neigh};
-use shunt_dataplane::address::Address;
 use shunt_dataplane::tables::{Route, RouteQuery};
+use shunt_dataplane::wire::address::Address;
 
 /// Address families of `linux/socket.h`.
 const AF_INET: u8 = 2;

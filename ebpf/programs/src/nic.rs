@@ -3,7 +3,7 @@
 use aya_ebpf::bindings::xdp_action::{XDP_DROP, XDP_PASS, XDP_REDIRECT};
 use aya_ebpf::programs::XdpContext;
 use shunt_dataplane::Verdict;
-use shunt_dataplane::packet::{Header, Readable, Tag};
+use shunt_dataplane::wire::packet::{Header, Readable, Tag};
 
 /// As in `context`.
 const MAX_OFFSET: u32 = 1024;

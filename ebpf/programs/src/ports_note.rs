@@ -5,7 +5,7 @@
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::programs::TcContext;
-use shunt_dataplane::translate::ports_mending::PortsMending;
+use shunt_dataplane::wire::sctp::PortsMending;
 
 use crate::context::Skb;
 

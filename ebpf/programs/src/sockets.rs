@@ -9,8 +9,8 @@ use aya_ebpf::helpers::generated::{bpf_get_netns_cookie, bpf_get_socket_cookie};
 use aya_ebpf::macros::cgroup_sock_addr;
 use aya_ebpf::programs::SockAddrContext;
 use shunt_dataplane::abi::translation::{Peer, PeerKey};
-use shunt_dataplane::address::{Address, L4Port};
-use shunt_dataplane::translate::connect::{Target, leads_to};
+use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::wire::address::{Address, L4Port};
 
 use crate::kernel_tables::KernelTables;
 use crate::maps::PEERS;

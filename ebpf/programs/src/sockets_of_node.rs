@@ -3,7 +3,7 @@
 use aya_ebpf::bindings::{__sk_buff, BPF_F_CURRENT_NETNS, bpf_sock_tuple as SocketTuple};
 use aya_ebpf::helpers::generated::{bpf_sk_lookup_udp, bpf_sk_release, bpf_skc_lookup_tcp};
 use shunt_dataplane::abi::translation::TupleKey;
-use shunt_dataplane::parse::Protocol;
+use shunt_dataplane::wire::Protocol;
 
 /// Bytes of the two kinds of `struct bpf_sock_tuple`: addresses and ports.
 const V4_BYTES: u32 = 12;

@@ -1,8 +1,8 @@
-//! What the map of fragments holds: see [`crate::fragments`].
+//! What the map of fragments holds: see [`crate::nat::fragments`].
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::address::Address;
+use crate::wire::address::Address;
 
 /// `FRAGMENTS`: datagrams of which a first fragment was translated. Written by the programs; least recently used go first.
 pub const MAX_FRAGMENTS: u32 = 8_192;

@@ -2,7 +2,7 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::address::Address;
+use crate::wire::address::Address;
 
 /// `POLICERS`: what a port may send, by its counter slot. Written by the agent; the programs write `due` only. Read for
 /// ports with [`super::PORT_POLICED`].

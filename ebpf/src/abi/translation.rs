@@ -3,7 +3,7 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::address::{Address, L4Port, Mac};
+use crate::wire::address::{Address, L4Port, Mac};
 
 /// Key of `LOCALS`: an address of the node that host ports are at.
 #[repr(C)]

@@ -13,13 +13,14 @@
 
 use crate::abi::vlan::{MAX_BRIDGE_PORTS, MemberKey};
 use crate::abi::{NO_SLOT, PORT_WITHIN, Port, PortKey, Station, StationKey};
-use crate::address::Mac;
-use crate::packet::Packet;
-use crate::parse::{self, Frame};
-use crate::port::Missing;
+use crate::stages::port::Missing;
+use crate::stages::{count, deliver, police, port};
 use crate::tables::Lane;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
-use crate::{Tables, count, deliver, police, port};
+use crate::wire::Frame;
+use crate::wire::address::Mac;
+use crate::wire::packet::Packet;
+use crate::{Tables, wire};
 
 /// The bits of a tag that are the VLAN.
 const VID: u16 = 0x0fff;
@@ -48,11 +49,11 @@ fn outwards<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<Delivery, Stop> {
-    let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    let frame = wire::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
     if !frame.source.is_valid_source() {
         return Err(Stop::Drop(DropReason::SourceInvalid));
     }
-    if let Some(tag) = parse::outermost(packet, &frame) {
+    if let Some(tag) = wire::outermost(packet, &frame) {
         let reason = if tag.is_service() { DropReason::ServiceTag } else { DropReason::StackedTags };
         return Err(Stop::Drop(reason));
     }
@@ -129,8 +130,8 @@ fn within<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Result
 #[inline(always)]
 fn customers<P: Packet>(packet: &P) -> Result<(Frame, u16), Stop> {
     let other = Stop::Pass(PassReason::NoInterface);
-    let frame = parse::frame(packet).map_err(|_| other)?;
-    match parse::outermost(packet, &frame) {
+    let frame = wire::frame(packet).map_err(|_| other)?;
+    match wire::outermost(packet, &frame) {
         Some(tag) if !tag.is_service() => Ok((frame, tag.tci())),
         _ => Err(other),
     }

@@ -6,26 +6,25 @@
 //! | [`from_member`] | tc ingress of a host veth end | port → parse → vouch → admit → classify → police → find, or flood → isolate → form → deliver |
 //! | [`to_member`] | tc egress of a host veth end | port → drop what was not judged |
 
-mod classify;
-mod flood;
-mod form;
 mod interface;
 mod nic;
 mod uplink;
 
-pub use classify::Vlan;
-pub use form::Form;
 pub use interface::{from_interface, from_trunk, to_trunk};
 pub use nic::from_nic;
 pub use uplink::{from_uplink, to_uplink};
 
 use crate::abi::vlan::VID_ANY;
 use crate::abi::{Port, PortKey, Station, StationKey};
-use crate::answer::Within;
-use crate::packet::Packet;
-use crate::port::Missing;
+use crate::stages::classify::{self, Vlan};
+use crate::stages::neighbor_proxy::Within;
+use crate::stages::port::Missing;
+use crate::stages::{
+    count, deliver, flood, isolate, learn, mac_filter, neighbor_proxy, police, port, retag, source_guard,
+};
 use crate::verdict::{Delivery, DropReason, Stop, Verdict};
-use crate::{Tables, admit, answer, count, deliver, isolate, learn, parse, police, port, vouch};
+use crate::wire::packet::Packet;
+use crate::{Tables, wire};
 
 /// Where a member's frame goes.
 enum Destination {
@@ -61,9 +60,9 @@ fn across<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<Destination, Stop> {
-    let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
-    vouch::addresses(packet, &frame, port, here, tables)?;
-    admit::member(&frame, port)?;
+    let frame = wire::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    source_guard::addresses(packet, &frame, port, here, tables)?;
+    mac_filter::member(&frame, port)?;
     let vlan = classify::classify(packet, &frame, port, here, tables)?;
     // Whatever becomes of it, it was sent.
     police::rate(packet, &frame, port, tables)?;
@@ -74,7 +73,7 @@ fn across<P: Packet, T: Tables>(
     let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
     if frame.destination.is_group() {
         let within = Within { vid: vlan.vid, stations: VID_ANY };
-        let is_answered = answer::turned(packet, &frame, port, within, here, tables);
+        let is_answered = neighbor_proxy::turned(packet, &frame, port, within, here, tables);
         return Ok(if is_answered {
             // Never into the peer: VLAN interfaces behind the port have theirs from its egress, and a gateway's peer is in the node's own
             // namespace, where nothing can be redirected to.
@@ -104,10 +103,10 @@ fn formed<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<(), Stop> {
     let receiver = tables.port(&PortKey { ifindex: station.ifindex });
-    let form = receiver.and_then(|receiver| form::at(vlan.vid, &receiver, station.ifindex, tables));
+    let form = receiver.and_then(|receiver| retag::at(vlan.vid, &receiver, station.ifindex, tables));
     let form = form.ok_or(Stop::Drop(DropReason::OtherVlan))?;
     deliver::fits(packet, station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    form::bring(packet, vlan, vlan.came, form).map(|_| ())
+    retag::bring(packet, vlan, vlan.came, form).map(|_| ())
 }
 
 /// A frame on its way to the container behind the host end `here`, which is in VLANs.

@@ -4,13 +4,14 @@
 //! [`super::from_uplink`], which judges it once more. So this journey may give up at any point, and may not say anything that the
 //! other would not say: both ask [`addressee`].
 
-use super::form::{self, Form};
 use super::uplink::{Addressee, addressee};
 use crate::abi::{PATH_FAST, Port, PortKey, STATION_WIRE, Station};
-use crate::packet::{Readable, Tag};
-use crate::parse::{self, Frame};
+use crate::stages::retag::{self, Form};
+use crate::stages::{count, deliver};
 use crate::verdict::{Delivery, Stop, Verdict, Way};
-use crate::{Tables, count, deliver};
+use crate::wire::Frame;
+use crate::wire::packet::{Readable, Tag};
+use crate::{Tables, wire};
 
 const TAG_BYTES: u32 = 4;
 
@@ -19,7 +20,7 @@ const TAG_BYTES: u32 = 4;
 pub fn from_nic<F: Readable, T: Tables>(packet: &F, here: u32, tables: &T) -> Option<Verdict> {
     let port = tables.port(&PortKey { ifindex: here })?;
     // Not even a header: that is for the stack to say.
-    let frame = parse::frame(packet).ok()?;
+    let frame = wire::frame(packet).ok()?;
     let bytes = in_stack(packet.length(), &frame);
     let verdict = match across(packet, &frame, (here, bytes), &port, tables) {
         Ok(delivery) => Verdict::Deliver(delivery),
@@ -57,7 +58,7 @@ fn across<F: Readable, T: Tables>(
     let receiver = tables.port(&PortKey { ifindex: station.ifindex }).ok_or(THE_STACKS)?;
     let leaves_as_it_came = match vlan {
         Some(vlan) => {
-            let form = form::at(vlan.vid, &receiver, station.ifindex, tables);
+            let form = retag::at(vlan.vid, &receiver, station.ifindex, tables);
             form == Some(Form::Tagged) && vlan.came == Some(Tag::customer(vlan.tci()))
         }
         // Where there have been flows of the kernel's, its headers would have to be read.

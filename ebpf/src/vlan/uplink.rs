@@ -8,14 +8,16 @@
 //! | [`from_uplink`] | tc ingress of the uplink | port → parse → admit → classify → learn → find, or flood → path → form → deliver |
 //! | [`to_uplink`] | tc egress of the uplink | port → parse → drop what was tagged and not judged → notice |
 
-use super::{Destination, Vlan, classify, flood, formed};
+use super::{Destination, formed};
 use crate::abi::vlan::VID_ANY;
 use crate::abi::{PORT_BLOCKED, Port, PortKey, Station, StationKey};
-use crate::packet::{Packet, Readable, Tag};
-use crate::parse::{self, Frame};
-use crate::port::Missing;
+use crate::stages::classify::{self, Vlan};
+use crate::stages::port::Missing;
+use crate::stages::{count, deliver, find, flood, flow_affinity, learn, port, track_kernel_flow};
 use crate::verdict::{DropReason, PassReason, Stop, Verdict};
-use crate::{Tables, count, deliver, find, learn, notice, path, port};
+use crate::wire::Frame;
+use crate::wire::packet::{Packet, Readable, Tag};
+use crate::{Tables, wire};
 
 /// The bits of a tag that are the VLAN.
 const VID: u16 = 0x0fff;
@@ -46,7 +48,7 @@ fn inwards<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<Destination, Stop> {
-    let frame = parse::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
+    let frame = wire::frame(packet).map_err(|_| Stop::Drop(DropReason::Truncated))?;
     match addressee(packet, &frame, here, port, tables)? {
         Addressee::Everybody(vlan) => Ok(Destination::Everybody(vlan)),
         Addressee::InVlan(station, vlan) => {
@@ -56,7 +58,7 @@ fn inwards<P: Packet, T: Tables>(
         Addressee::Bridged(station) => {
             let receiver =
                 tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
-            path::ours(packet, &frame, &receiver, tables)?;
+            flow_affinity::ours(packet, &frame, &receiver, tables)?;
             deliver::fits(packet, &station)?;
             Ok(Destination::One(deliver::into_container(packet, &station)))
         }
@@ -88,7 +90,7 @@ pub(super) fn addressee<P: Readable, T: Tables>(
     if !frame.source.is_valid_source() {
         return Err(Stop::Drop(DropReason::SourceInvalid));
     }
-    let tag = parse::outermost(packet, frame);
+    let tag = wire::outermost(packet, frame);
     if port.flags & PORT_BLOCKED != 0 {
         return Err(blocked(tag));
     }
@@ -180,7 +182,7 @@ pub fn to_uplink<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) ->
 
 #[inline(always)]
 fn outwards<P: Packet, T: Tables>(packet: &mut P, here: u32, port: &Port, tables: &T) -> Stop {
-    let Ok(frame) = parse::frame(packet) else { return Stop::Drop(DropReason::Truncated) };
+    let Ok(frame) = wire::frame(packet) else { return Stop::Drop(DropReason::Truncated) };
     if frame.is_tagged() && is_bridged(packet.origin(), port, tables) {
         return Stop::Drop(DropReason::KernelsWay);
     }
@@ -189,7 +191,7 @@ fn outwards<P: Packet, T: Tables>(packet: &mut P, here: u32, port: &Port, tables
         learn::sent_from_within(&station(frame.source), here, tables);
         // To a station that is known the programs would have taken it: that the kernel has it, is for a reason.
         if learn::beyond(&station(frame.destination), tables).is_some() {
-            notice::kernel_flow(packet, &frame, port, here, tables);
+            track_kernel_flow::kernel_flow(packet, &frame, port, here, tables);
         }
     }
     Stop::Pass(PassReason::ByKernel)

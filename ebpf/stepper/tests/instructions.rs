@@ -18,7 +18,7 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use record::Cost;
-use shunt_dataplane::packet::Tag;
+use shunt_dataplane::wire::packet::Tag;
 use stepper::{Outcome, Redirect};
 use world_machine::{PACKET_HOST, Programs};
 

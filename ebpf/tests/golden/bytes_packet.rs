@@ -1,9 +1,9 @@
 //! A frame in memory as a [`Packet`].
 
-use shunt_dataplane::address::Mac;
-use shunt_dataplane::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
-use shunt_dataplane::parse::EthernetHeader;
-use shunt_dataplane::translate::checksum::Change;
+use shunt_dataplane::wire::EthernetHeader;
+use shunt_dataplane::wire::address::Mac;
+use shunt_dataplane::wire::checksum::Change;
+use shunt_dataplane::wire::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use zerocopy::IntoBytes;
 
 /// Bytes of an Ethernet header.

@@ -27,9 +27,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use shunt_dataplane::packet::Tag;
-use shunt_dataplane::port::Missing;
-use shunt_dataplane::{DropReason, PassReason, Verdict, answer, errors, guard, journey, vlan};
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::stages::{guard, neighbor_proxy};
+use shunt_dataplane::wire::packet::Tag;
+use shunt_dataplane::{DropReason, PassReason, Verdict, errors, journey, vlan};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -125,9 +126,9 @@ impl Entry {
     ) -> Verdict {
         packet.host = world::mac(here);
         match self {
-            Self::FromContainer => answer::whole_from_container(packet, here, missing, tables),
+            Self::FromContainer => neighbor_proxy::whole_from_container(packet, here, missing, tables),
             Self::ToContainer => journey::to_container(packet, here, missing, tables),
-            Self::FromHost => answer::whole_from_host(packet, here, tables),
+            Self::FromHost => neighbor_proxy::whole_from_host(packet, here, tables),
             Self::FromMapped => errors::whole_from_mapped(packet, here, tables),
             Self::FromWire | Self::FromTunnel => errors::whole_from_wire(packet, here, tables),
             Self::FromMember => vlan::from_member(packet, here, tables),

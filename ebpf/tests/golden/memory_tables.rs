@@ -15,10 +15,10 @@ use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
     StationKey,
 };
-use shunt_dataplane::address::Address;
-use shunt_dataplane::learn::Heard;
+use shunt_dataplane::nat::connection::{Direction, Shown};
+use shunt_dataplane::stages::learn::Heard;
 use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
-use shunt_dataplane::translate::connection::{Direction, Shown};
+use shunt_dataplane::wire::address::Address;
 
 use super::{members, outside, uplinks, world};
 

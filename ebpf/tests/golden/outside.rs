@@ -9,9 +9,9 @@ use shunt_dataplane::abi::translation::{
     Translation, TupleKey,
 };
 use shunt_dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
-use shunt_dataplane::address::{Address, L4Port, Mac};
+use shunt_dataplane::nat::connection::Shown;
 use shunt_dataplane::tables::{Route, RouteQuery};
-use shunt_dataplane::translate::connection::Shown;
+use shunt_dataplane::wire::address::{Address, L4Port, Mac};
 
 use super::world::{BRIDGE, OTHER_BRIDGE, PLACES, Place};
 

@@ -6,7 +6,7 @@ use shunt_dataplane::abi::{
     PATH_ASK, PORT_ALONE, PORT_BLOCKED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
     STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
-use shunt_dataplane::address::Mac;
+use shunt_dataplane::wire::address::Mac;
 
 use super::world::{self, Place, container};
 

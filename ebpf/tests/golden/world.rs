@@ -4,14 +4,13 @@
 use shunt_dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
-    AddressKey, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED, PORT_IP_CHECK,
-    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
-    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
-    STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
-    Station, StationKey,
+    AddressKey, End, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED,
+    PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
+    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port,
+    PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
+    STATION_SAME_BRIDGE, Station, StationKey,
 };
-use shunt_dataplane::address::{L4Port, Mac};
-use shunt_dataplane::flow::End;
+use shunt_dataplane::wire::address::{L4Port, Mac};
 
 use super::{interfaces, members, uplinks};
 

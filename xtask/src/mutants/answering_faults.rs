@@ -5,7 +5,7 @@ use super::fault::{Fault, Judge};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "probe-answered",
-        file: "ebpf/src/answer/mod.rs",
+        file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: "!question.asker.is_unspecified() && ",
         replace: "",
         why: "a container that looks for a duplicate of its address would be told that there is one, or miss it",
@@ -13,7 +13,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "announcement-answered",
-        file: "ebpf/src/answer/mod.rs",
+        file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: " && !question.asker.is(question.target)",
         replace: "",
         why: "nobody would hear where an address has moved to",
@@ -21,7 +21,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "answered-across-isolation",
-        file: "ebpf/src/answer/mod.rs",
+        file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: "ifindex != here && apart == 0 && ",
         replace: "",
         why: "isolated containers would find each other",
@@ -29,7 +29,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "answered-across-vlans",
-        file: "ebpf/src/answer/mod.rs",
+        file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: "AddressKey::new(bridge, within.vid, question.target)",
         replace: "AddressKey::new(bridge, 10, question.target)",
         why: "a container of one VLAN would be told of one of another",
@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "answered-for-the-absent",
-        file: "ebpf/src/answer/mod.rs",
+        file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: "(station.flags & STATION_PEER_UP != 0).then_some(",
         replace: "Some(",
         why: "a container whose link is down would seem to be there",
@@ -45,7 +45,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "reply-taken-for-question",
-        file: "ebpf/src/answer/arp.rs",
+        file: "ebpf/src/stages/neighbor_proxy/arp.rs",
         find: "arp.operation == ArpOperation::Request && ",
         replace: "",
         why: "announcements by ARP replies would end at the programs",
@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "forwarded-solicitation-believed",
-        file: "ebpf/src/answer/nd.rs",
+        file: "ebpf/src/stages/neighbor_proxy/nd.rs",
         find: "        && head.hop_limit == HOP_LIMIT\n",
         replace: "",
         why: "a stranger behind a router could ask as a neighbour",
@@ -61,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "advertisement-unsummed",
-        file: "ebpf/src/answer/nd.rs",
+        file: "ebpf/src/stages/neighbor_proxy/nd.rs",
         find: "        .half(b, e)\n",
         replace: "",
         why: "the asker would drop every advertisement",

@@ -2,20 +2,18 @@
 
 use super::fault::{Fault, Judge};
 
-const FILE: &str = "ebpf/src/vlan/interface.rs";
-
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "interface-tag-within-tag",
-        file: FILE,
-        find: "if let Some(tag) = parse::outermost(packet, &frame) {",
-        replace: "if let Some(tag) = parse::outermost(packet, &frame).filter(|_| false) {",
+        file: "ebpf/src/vlan/interface.rs",
+        find: "if let Some(tag) = wire::outermost(packet, &frame) {",
+        replace: "if let Some(tag) = wire::outermost(packet, &frame).filter(|_| false) {",
         why: "a container would hide another VLAN's tag in its own",
         judge: Judge::Host,
     },
     Fault {
         name: "neighbours-of-any-vlan",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.destination };",
         replace: "let key = StationKey { bridge: port.bridge, vid: 20, mac: frame.destination };",
         why: "two VLANs of one master would meet on the node",
@@ -23,7 +21,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "parents-frames-lost-to-the-wire",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "return tagged(packet, port, Way::Into);",
         replace: "return tagged(packet, port, Way::Wire);",
         why: "what a chained VLAN sends would come back into its own container",
@@ -31,7 +29,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "trunk-of-any-vlan",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "let key = StationKey { bridge: here, vid: tci & VID, mac: frame.destination };",
         replace: "let key = StationKey { bridge: here, vid: 10, mac: frame.destination };",
         why: "any VLAN of the wire would reach a container",
@@ -39,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "trunk-provider-tag",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "Some(tag) if !tag.is_service() => Ok((frame, tag.tci())),",
         replace: "Some(tag) => Ok((frame, tag.tci())),",
         why: "a provider's VLAN would be taken for a customer's",
@@ -47,7 +45,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "trunk-group-untagged",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "packet.push_tag(tci);",
         replace: "",
         why: "the node would take a VLAN's broadcasts for its own",
@@ -55,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "copies-for-every-vlan",
-        file: FILE,
+        file: "ebpf/src/vlan/interface.rs",
         find: "&& receiver.vid == vid",
         replace: "",
         why: "broadcasts would reach every VLAN of a master",
@@ -63,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tag-counts-as-payload",
-        file: "ebpf/src/deliver.rs",
+        file: "ebpf/src/stages/deliver.rs",
         find: "let mtu = if packet.tag().is_none() { station.mtu + TAG_BYTES } else { station.mtu };",
         replace: "let mtu = station.mtu;",
         why: "the largest packets of a VLAN would be lost",

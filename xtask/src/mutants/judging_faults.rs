@@ -14,7 +14,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "police-everybody",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: "port.flags & PORT_POLICED == 0",
         replace: "false",
         why: "every packet of every container would be looked up",
@@ -22,7 +22,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "police-everywhere",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: "port.flags & PORT_SUBNETS == 0",
         replace: "true",
         why: "a limit of some subnets would be one of all that is sent",
@@ -30,7 +30,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "police-free-by-cut",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: ".map_or(true, ",
         replace: ".map_or(false, ",
         why: "what cannot be read would be free of a limit of some subnets",
@@ -38,7 +38,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "police-forgives",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: "        tables.charge(slot, cost);\n",
         replace: "",
         why: "whoever sends without a pause would pay nothing",
@@ -46,7 +46,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "police-hoards",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: "tables.begin(slot, now + cost);",
         replace: "tables.charge(slot, cost);",
         why: "an hour of silence would allow an hour's bytes at once",
@@ -62,7 +62,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "storms-of-one-kind",
-        file: "ebpf/src/police.rs",
+        file: "ebpf/src/stages/police.rs",
         find: "if frame.destination.is_broadcast()",
         replace: "if frame.destination.is_group()",
         why: "multicast would be charged to the limit of broadcast",
@@ -71,7 +71,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // ingress policy
     Fault {
         name: "recluse-sends",
-        file: "ebpf/src/isolate.rs",
+        file: "ebpf/src/stages/isolate.rs",
         find: "        sociable(port)?;\n",
         replace: "",
         why: "a container that is to reach none would reach its neighbours",
@@ -79,7 +79,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "recluse-reached",
-        file: "ebpf/src/deliver.rs",
+        file: "ebpf/src/stages/deliver.rs",
         find: "        if station.flags & STATION_ALONE != 0 {\n            return Err(Stop::Drop(DropReason::IngressPolicy));\n        }\n",
         replace: "",
         why: "a container that no container may reach would be reached by open ones",
@@ -87,7 +87,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "other-bridge-routed",
-        file: "ebpf/src/isolate.rs",
+        file: "ebpf/src/stages/isolate.rs",
         find: "station.flags & STATION_SAME_BRIDGE == 0 || origin == 0",
         replace: "true",
         why: "containers of other bridges would get in by the node",
@@ -95,7 +95,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "outside-shut-out",
-        file: "ebpf/src/isolate.rs",
+        file: "ebpf/src/stages/isolate.rs",
         find: "    if is_bridge(origin, tables) {\n",
         replace: "    {\n",
         why: "an ingress policy would shut the world out, too",
@@ -104,7 +104,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // admit
     Fault {
         name: "source-unchecked",
-        file: "ebpf/src/admit.rs",
+        file: "ebpf/src/stages/mac_filter.rs",
         find: "!frame.source.is_valid_source()",
         replace: "false",
         why: "a frame from a group address would be delivered",
@@ -112,7 +112,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "spoof-unchecked",
-        file: "ebpf/src/admit.rs",
+        file: "ebpf/src/stages/mac_filter.rs",
         find: "port.flags & PORT_MAC_CHECK != 0",
         replace: "false",
         why: "a container would speak in another's name",
@@ -120,7 +120,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "missing-entry-passes",
-        file: "ebpf/src/port.rs",
+        file: "ebpf/src/stages/port.rs",
         find: "Missing::Drop => Stop::Drop(DropReason::NoPort)",
         replace: "Missing::Drop => Stop::Pass(PassReason::NoPort)",
         why: "a restricted port would open when its entry is lost",
@@ -128,7 +128,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "other-filters-passed-by",
-        file: "ebpf/src/admit.rs",
+        file: "ebpf/src/stages/mac_filter.rs",
         find: "port.flags & PORT_SHARED != 0",
         replace: "false",
         why: "a shaper's ingress filter would be passed by",
@@ -137,7 +137,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // vouch
     Fault {
         name: "vouch-for-anybody",
-        file: "ebpf/src/vouch.rs",
+        file: "ebpf/src/stages/source_guard.rs",
         find: ".is_some_and(|owner| owner.ifindex == here)",
         replace: ".is_some()",
         why: "a checked container would speak for another's address",
@@ -145,7 +145,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "advertised-unchecked",
-        file: "ebpf/src/vouch.rs",
+        file: "ebpf/src/stages/source_guard.rs",
         find: "Ok([ip.source, target])",
         replace: "Ok([ip.source, none])",
         why: "a checked container would take another's IPv6 address over",
@@ -153,7 +153,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "arp-hardware-unchecked",
-        file: "ebpf/src/vouch.rs",
+        file: "ebpf/src/stages/source_guard.rs",
         find: "Network::Arp(arp) if arp.sender_mac.is(port.mac)",
         replace: "Network::Arp(arp) if true",
         why: "ARP would name hardware that is not the sender's",
@@ -162,7 +162,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // guard
     Fault {
         name: "guard-asleep",
-        file: "ebpf/src/guard.rs",
+        file: "ebpf/src/stages/guard.rs",
         find: "if packet.take_checked() {",
         replace: "packet.take_checked();\n    if true {",
         why: "a restricted port would be open as soon as it loses its program",
@@ -170,7 +170,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "checked-unmarked",
-        file: "ebpf/src/guard.rs",
+        file: "ebpf/src/stages/guard.rs",
         find: "if missing == Missing::Drop && is_left {",
         replace: "if false && is_left {",
         why: "restricted ports would not reach the node",
@@ -178,7 +178,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "question-marked-early",
-        file: "ebpf/src/guard.rs",
+        file: "ebpf/src/stages/guard.rs",
         find: "matches!(verdict, Verdict::Pass(reason) if !matches!(reason, PassReason::MayAsk))",
         replace: "matches!(verdict, Verdict::Pass(_))",
         why: "an answer would bear the mark that is for a guard",
@@ -186,7 +186,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "translated-unchecked",
-        file: "ebpf/src/guard.rs",
+        file: "ebpf/src/stages/guard.rs",
         find: "port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
         replace: "false && port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
         why: "without its program a restricted container would speak for others to the world",
@@ -194,7 +194,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "mark-carried-out",
-        file: "ebpf/src/guard.rs",
+        file: "ebpf/src/stages/guard.rs",
         find: "if !matches!(verdict, Verdict::Pass(_)) {",
         replace: "if false {",
         why: "the mark for a guard would leave the node's ports with masqueraded packets",
@@ -203,7 +203,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // reach
     Fault {
         name: "impostors-believed",
-        file: "ebpf/src/reach.rs",
+        file: "ebpf/src/stages/origin_check.rs",
         find: "Some(_) => return Err(Stop::Drop(DropReason::Impostor)),",
         replace: "Some(_) => false,",
         why: "a stranger would reach a restricted container under another's address",
@@ -211,7 +211,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "false-node-believed",
-        file: "ebpf/src/reach.rs",
+        file: "ebpf/src/stages/origin_check.rs",
         find: "if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {",
         replace: "if false {",
         why: "a stranger would reach a restricted container as the node",
@@ -219,7 +219,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "unheard-of-let-in",
-        file: "ebpf/src/reach.rs",
+        file: "ebpf/src/stages/origin_check.rs",
         find: "_ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
         replace: "None => false,\n            _ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
         why: "an interface would reach isolated containers until the agent has heard of it",
@@ -228,7 +228,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // isolate
     Fault {
         name: "isolation-one-sided",
-        file: "ebpf/src/isolate.rs",
+        file: "ebpf/src/stages/isolate.rs",
         find: "port.flags & PORT_ISOLATED != 0 && ",
         replace: "",
         why: "nobody would reach an isolated port",
@@ -237,7 +237,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // find
     Fault {
         name: "groups-looked-up",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "frame.destination.is_group()",
         replace: "false",
         why: "a broadcast would be looked up like a station",
@@ -245,7 +245,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tag-ignored",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "frame.is_tagged()",
         replace: "false",
         why: "a frame would leave its VLAN",
@@ -253,7 +253,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "key-swapped",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "mac: frame.destination",
         replace: "mac: frame.source",
         why: "a frame would be sent back to its sender",
@@ -261,7 +261,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "vlan-forgotten",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "vid: port.vid",
         replace: "vid: 0",
         why: "a station of another VLAN would be found",
@@ -269,7 +269,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "node-taken-for-container",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "station.flags & STATION_HOST != 0",
         replace: "false",
         why: "what is for the node would be redirected to its bridge",
@@ -277,7 +277,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "hairpin-allowed",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "station.ifindex == here",
         replace: "false",
         why: "a container would be sent its own frames",
@@ -287,14 +287,14 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "path-skipped",
         file: "ebpf/src/journey.rs",
-        find: "    path::ours(packet, &frame, port, tables)?;\n",
+        find: "    flow_affinity::ours(packet, &frame, port, tables)?;\n",
         replace: "",
         why: "replies of a Service would not be translated back",
         judge: Judge::Host,
     },
     Fault {
         name: "learning-forgets",
-        file: "ebpf/src/path.rs",
+        file: "ebpf/src/stages/flow_affinity.rs",
         find: "port.asks == PATH_LEARN",
         replace: "false",
         why: "connections older than the programs would change their path and break",
@@ -302,7 +302,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-on-the-fast-path",
-        file: "ebpf/src/path.rs",
+        file: "ebpf/src/stages/flow_affinity.rs",
         find: "Err(Stop::Pass(PassReason::Fragment))",
         replace: "Ok(())",
         why: "fragments of a translated datagram would arrive untranslated",
@@ -310,7 +310,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "flow-one-way",
-        file: "ebpf/src/flow.rs",
+        file: "ebpf/src/abi/flow.rs",
         find: "other.is_before(one)",
         replace: "false",
         why: "a flow's answer would not be known as its own",
@@ -320,7 +320,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "arrivals-unnoticed",
         file: "ebpf/src/journey.rs",
-        find: "    notice::kernel_flow(packet, &frame, port, here, tables);\n",
+        find: "    track_kernel_flow::kernel_flow(packet, &frame, port, here, tables);\n",
         replace: "",
         why: "a Service's flow through the bridge would be answered on the fast path",
         judge: Judge::Host,
@@ -328,7 +328,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "routed-unnoticed",
         file: "ebpf/src/journey.rs",
-        find: "match notice::kernel_flow(packet, &frame, port, station.ifindex, tables) {",
+        find: "match track_kernel_flow::kernel_flow(packet, &frame, port, station.ifindex, tables) {",
         replace: "match Sender::Other {",
         why: "a Service's flow through the node's stack would be answered on the fast path",
         judge: Judge::Host,
@@ -343,7 +343,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "own-address-noticed",
-        file: "ebpf/src/notice.rs",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
         find: "owner.ifindex == receiver || ",
         replace: "",
         why: "a container that talks to itself would slow its port down",
@@ -351,7 +351,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sender-does-not-ask",
-        file: "ebpf/src/notice.rs",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
         find: "    tables.ask_from_now_on(&PortKey { ifindex: receiver });\n",
         replace: "",
         why: "the flow would be remembered, and nobody would look",

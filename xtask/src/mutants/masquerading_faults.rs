@@ -6,7 +6,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // outgoing
     Fault {
         name: "network-left-within",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "        || own.is_within(key.source, key.destination)\n",
         replace: "",
         why: "containers of one network on two nodes would not see each other's addresses",
@@ -14,7 +14,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "groups-masqueraded",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "        || key.destination.is_group()\n",
         replace: "",
         why: "a group would hear from the node, and nobody could answer",
@@ -22,7 +22,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "node-masqueraded",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "        || tables.is_local(&key.destination)\n",
         replace: "",
         why: "a container could not reach the node by the uplink's address",
@@ -30,7 +30,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "nodes-ports-taken",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "if port >= outlet.low && port <= outlet.high {",
         replace: "if port > outlet.high {",
         why: "a connection of the node's own would be answered into a container",
@@ -38,7 +38,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sockets-overlooked",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "&& !tables.is_spoken_for(becomes)",
         replace: "",
         why: "what a server of the node is sent would get into a container",
@@ -46,7 +46,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "host-ports-taken",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "    if tables.mapping(&host).is_some() {\n        return false;\n    }\n",
         replace: "",
         why: "a client of a host port would be answered by another container",
@@ -54,7 +54,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "anybodys-half-replaced",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "is_some_and(|(held, _)| held.is(value.becomes))",
         replace: "is_some()",
         why: "a container's connection would go on with another container",
@@ -63,7 +63,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // answer
     Fault {
         name: "inherited-connection",
-        file: "ebpf/src/translate/answer.rs",
+        file: "ebpf/src/nat/reply.rs",
         find: "if holder != 0 && holder != here {",
         replace: "if holder != 0 && here == 0 {",
         why: "a container would go on with a connection of the one that had its address before",
@@ -71,7 +71,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "middle-begins",
-        file: "ebpf/src/translate/answer.rs",
+        file: "ebpf/src/nat/reply.rs",
         find: " && segment.asks();",
         replace: ";",
         why: "a connection that the kernel masquerades would be torn out of its hands",
@@ -80,7 +80,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // find
     Fault {
         name: "returned-to-the-next",
-        file: "ebpf/src/find.rs",
+        file: "ebpf/src/stages/find.rs",
         find: "if station.ifindex != holder {",
         replace: "if station.ifindex == 0 {",
         why: "what comes for a container that is gone would get into the next one",
@@ -89,7 +89,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // masquerade
     Fault {
         name: "answers-from-inside",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "if is_bridge(here, tables) {",
         replace: "if is_bridge(here, tables) && here == 1 {",
         why: "a container could speak for any server that another one talks with",
@@ -97,7 +97,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "last-hop-passed",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: ".map_err(|_| Stop::Drop(DropReason::Expired))?",
         replace: "?",
         why: "the node would reset its containers' connections",
@@ -105,7 +105,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "old-address-kept",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "if outlet.is_some_and(|outlet| outlet.address(becomes.source).is(becomes.source)) {",
         replace: "if outlet.is_some() {",
         why: "after a change of the node's address connections would hang until they time out",
@@ -113,7 +113,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "cut-by-the-kernel",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "flags.is_some_and(|flags| u16::from_be(flags) & DONT_FRAGMENT == 0)",
         replace: "flags.is_none()",
         why: "one connection would be masqueraded twice, under two ports",
@@ -121,7 +121,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "shapers-passed-by",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "    if port.flags & PORT_SHARED != 0 {\n        return Err(Stop::Pass(PassReason::Shared));\n    }\n",
         replace: "",
         why: "a shaper's limit on what a container sends would not hold",
@@ -129,7 +129,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "kernels-connection-begun",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "if port.asks != PATH_FAST {",
         replace: "if port.asks == u32::MAX {",
         why: "after an upgrade connections would get another port in their middle",
@@ -137,7 +137,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "routed-as-the-node",
-        file: "ebpf/src/masquerade.rs",
+        file: "ebpf/src/nat/masquerade.rs",
         find: "    let ends = (key.source, key.destination);\n",
         replace: "    let ends = (key.destination, key.destination);\n",
         why: "routes by the containers' addresses would not hold",
@@ -163,7 +163,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // echo
     Fault {
         name: "replies-as-requests",
-        file: "ebpf/src/parse/echo.rs",
+        file: "ebpf/src/wire/echo.rs",
         find: "let (source, destination) = if is_request {",
         replace: "let (source, destination) = if is_request || type_code == reply {",
         why: "no echo of a container's would be answered",
@@ -171,7 +171,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-identifier-is-one",
-        file: "ebpf/src/parse/echo.rs",
+        file: "ebpf/src/wire/echo.rs",
         find: "if identifier.half() == 0 || !",
         replace: "if !",
         why: "who asks the node under that identifier would be answered by nobody",
@@ -179,7 +179,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "replies-begin",
-        file: "ebpf/src/parse/tuple.rs",
+        file: "ebpf/src/nat/segment.rs",
         find: "if is_request { ASKS } else { 0 }",
         replace: "if is_request { ASKS } else { ASKS }",
         why: "what a container answers would be taken for what it asks",
@@ -187,7 +187,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "echo-of-two-ports",
-        file: "ebpf/src/parse/tuple.rs",
+        file: "ebpf/src/nat/segment.rs",
         find: "let port = if is_echo { key.source_port } else { key.destination_port };",
         replace: "let port = if is_echo && key.source_port.number() == 0 { key.source_port } else { key.destination_port };",
         why: "an echo that the kernel masquerades would be torn out of its hands",
@@ -195,7 +195,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "identifiers-are-ports",
-        file: "ebpf/src/translate/outgoing.rs",
+        file: "ebpf/src/nat/snat.rs",
         find: "    if Protocol(becomes.protocol).is_icmp() {\n        return true;\n    }\n",
         replace: "",
         why: "identifiers would change that are nobody's, and a socket of UDP's would be asked for",
@@ -203,7 +203,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "ports-for-an-identifier",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "let at = if is_echo { ip.payload + IDENTIFIER } else { ip.payload };",
         replace: "let at = ip.payload;",
         why: "an echo would become another message",
@@ -211,7 +211,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sequence-number-lost",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "            ends[0] = L4Port::from_half(source.half() | destination.half());\n",
         replace: "            *ends = [L4Port::from_half(source.half() | destination.half()); 2];\n",
         why: "ping would call every reply a duplicate of one",
@@ -219,7 +219,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "pseudo-header-of-icmp",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "addresses: if ip.protocol == Protocol::ICMP { Change::NONE } else { addresses },",
         replace: "addresses,",
         why: "every echo to the world would have a wrong checksum",
@@ -227,7 +227,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "pseudo-header-of-quoted-icmp",
-        file: "ebpf/src/translate/requote.rs",
+        file: "ebpf/src/nat/icmp_error.rs",
         find: "let change = if protocol == Protocol::ICMP { ports } else { addresses.and(ports) };",
         replace: "let change = addresses.and(ports);",
         why: "a traceroute that looks at what is quoted would not know its own request",
@@ -235,7 +235,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "quoted-ports-for-an-identifier",
-        file: "ebpf/src/parse/quote.rs",
+        file: "ebpf/src/nat/embedded.rs",
         find: "=> (quoted.payload + IDENTIFIER, quoted.payload + ICMP_CHECKSUM),",
         replace: "=> (quoted.payload, quoted.payload + ICMP_CHECKSUM),",
         why: "no traceroute would know its own request in what is quoted",
@@ -244,16 +244,16 @@ pub(super) const FAULTS: &[Fault] = &[
     // share
     Fault {
         name: "replies-kept-from-the-node",
-        file: "ebpf/src/masquerade.rs",
-        find: "    share::with_node(packet, segment.ip.protocol, here);\n",
+        file: "ebpf/src/nat/masquerade.rs",
+        find: "    clone_to_host::with_node(packet, segment.ip.protocol, here);\n",
         replace: "",
         why: "a ping of the node's would not hear its replies while a container has its identifier",
         judge: Judge::Host,
     },
     Fault {
         name: "fragments-kept-from-the-node",
-        file: "ebpf/src/fragments.rs",
-        find: "    share::with_node(packet, fragment.ip.protocol, here);\n",
+        file: "ebpf/src/nat/fragments.rs",
+        find: "    clone_to_host::with_node(packet, fragment.ip.protocol, here);\n",
         replace: "",
         why: "the node would wait for the rest of a reply, and complain to its sender",
         judge: Judge::Host,
@@ -261,14 +261,14 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "errors-kept-from-the-node",
         file: "ebpf/src/errors.rs",
-        find: "    share::with_node(packet, Protocol(plan.quote.key.protocol), here);\n",
+        find: "    clone_to_host::with_node(packet, Protocol(plan.quote.key.protocol), here);\n",
         replace: "",
         why: "a traceroute of the node's would see gaps while a container has its identifier",
         judge: Judge::Host,
     },
     Fault {
         name: "all-shared-with-the-node",
-        file: "ebpf/src/share.rs",
+        file: "ebpf/src/nat/clone_to_host.rs",
         find: "    if protocol.is_icmp() {\n        packet.edit",
         replace: "    if protocol.0 != 0 {\n        packet.edit",
         why: "the node would reset its containers' connections",
@@ -276,7 +276,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "copies-copied",
-        file: "ebpf/src/share.rs",
+        file: "ebpf/src/nat/clone_to_host.rs",
         find: "if protocol.is_icmp() && frame.source.is(frame.destination) {",
         replace: "if protocol.0 == 0 {",
         why: "a reply would go into its container for ever",
@@ -284,7 +284,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "copy-from-its-sender",
-        file: "ebpf/src/share.rs",
+        file: "ebpf/src/nat/clone_to_host.rs",
         find: "        packet.edit(0, |[destination, source]: &mut [Mac; 2]| *source = *destination);\n",
         replace: "",
         why: "the node's copy would not be known, and be copied for ever",

@@ -5,7 +5,7 @@ use super::fault::{Fault, Judge};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "ipv4-options-ignored",
-        file: "ebpf/src/parse/ipv4.rs",
+        file: "ebpf/src/wire/ipv4.rs",
         find: "payload: offset + words * WORD_BYTES",
         replace: "payload: offset + 20",
         why: "a packet with options would be taken for another flow",
@@ -13,7 +13,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "ipv4-fragment-mask-short",
-        file: "ebpf/src/parse/ipv4.rs",
+        file: "ebpf/src/wire/ipv4.rs",
         find: "OFFSET_MASK: u16 = 0x1fff",
         replace: "OFFSET_MASK: u16 = 0x0fff",
         why: "a fragment far into its datagram would be taken for the first",
@@ -21,7 +21,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "ipv6-extension-short",
-        file: "ebpf/src/parse/ipv6.rs",
+        file: "ebpf/src/wire/ipv6.rs",
         find: "(u32::from(extension.length) + 1) * 8",
         replace: "u32::from(extension.length) * 8",
         why: "ports would be read eight bytes too early, or the walk would not end",
@@ -29,7 +29,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "icmp-error-is-a-flow",
-        file: "ebpf/src/parse/transport.rs",
+        file: "ebpf/src/wire/transport.rs",
         find: "header.kind == request || header.kind == reply",
         replace: "true",
         why: "an ICMP error about a kernel flow would pass its conntrack by",
@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "group-bit-wrong",
-        file: "ebpf/src/address.rs",
+        file: "ebpf/src/wire/address.rs",
         find: "& 1 == 1",
         replace: "& 2 == 2",
         why: "a broadcast would be looked up, and containers' own addresses flooded",

@@ -5,7 +5,7 @@ use super::fault::{Fault, Judge};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "told-what-was-not-asked",
-        file: "ebpf/src/too_big/v4.rs",
+        file: "ebpf/src/nat/frag_needed/v4.rs",
         find: "flags & DONT_FRAGMENT == 0 || ",
         replace: "",
         why: "who lets routers cut would be told that none may",
@@ -13,7 +13,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "everybody-told",
-        file: "ebpf/src/address.rs",
+        file: "ebpf/src/wire/address.rs",
         find: " || self.is_group() || is_reserved)",
         replace: ")",
         why: "one forged packet would be answered to a whole group",
@@ -21,7 +21,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "group-of-stations-told",
-        file: "ebpf/src/too_big/mod.rs",
+        file: "ebpf/src/nat/frag_needed/mod.rs",
         find: " || !(packet.is_bare() || frame.source.is_valid_source())",
         replace: "",
         why: "one forged frame would be answered to a whole link",
@@ -29,7 +29,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "less-than-ipv6-told",
-        file: "ebpf/src/too_big/v6.rs",
+        file: "ebpf/src/nat/frag_needed/v6.rs",
         find: "if mtu < LEAST_MTU { LEAST_MTU } else { mtu }",
         replace: "mtu",
         why: "hosts would be told what no link of IPv6 may say",
@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "pseudo-header-left-out",
-        file: "ebpf/src/too_big/v6.rs",
+        file: "ebpf/src/nat/frag_needed/v6.rs",
         find: "        covered = covered.halves(end);\n",
         replace: "",
         why: "nobody would believe what IPv6 senders are told",
@@ -45,7 +45,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "header-unsummed",
-        file: "ebpf/src/too_big/v4.rs",
+        file: "ebpf/src/nat/frag_needed/v4.rs",
         find: "fragment, hops, sum];",
         replace: "fragment, hops, 0];",
         why: "the next router would drop what senders are told",
@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "neighbors-told-by-the-bridge",
-        file: "ebpf/src/too_big/mod.rs",
+        file: "ebpf/src/nat/frag_needed/mod.rs",
         find: "flags & STATION_HOST == 0)",
         replace: "flags & STATION_HOST != 0)",
         why: "a container that hears no bridge would never know how much fits",
@@ -61,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "word-uncounted",
-        file: "ebpf/src/too_big/mod.rs",
+        file: "ebpf/src/nat/frag_needed/mod.rs",
         find: "    tables.count(station.slot, Lane::ToFast, packet.length());\n",
         replace: "",
         why: "what a container is told would be in no counter",
@@ -69,15 +69,15 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "servers-told-nothing",
-        file: "ebpf/src/masquerade.rs",
-        find: "|_| too_big::refused(packet, &station)",
+        file: "ebpf/src/nat/masquerade.rs",
+        find: "|_| frag_needed::refused(packet, &station)",
         replace: "|_| Stop::Drop(DropReason::Truncated)",
         why: "large answers to a masqueraded container would be lost without a word",
         judge: Judge::Host,
     },
     Fault {
         name: "clients-told-of-nothing",
-        file: "ebpf/src/too_big/mod.rs",
+        file: "ebpf/src/nat/frag_needed/mod.rs",
         find: "    packet.leave_note(station.mtu);\n",
         replace: "",
         why: "senders would be told that nothing fits",
@@ -85,7 +85,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tunnels-told-nothing",
-        file: "ebpf/src/too_big/mod.rs",
+        file: "ebpf/src/nat/frag_needed/mod.rs",
         find: "(packet.is_bare() || frame.source",
         replace: "(frame.source",
         why: "path MTU discovery would stand still for those beyond a tunnel",

@@ -6,16 +6,16 @@ pub(super) const FAULTS: &[Fault] = &[
     // request
     Fault {
         name: "families-alike",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "address: asked.destination.unspecified(),",
-        replace: "address: crate::address::Address::default(),",
+        replace: "address: crate::wire::address::Address::default(),",
         why: "a host port of every IPv6 address would take IPv4's connections, and IPv4's none",
         judge: Judge::Host,
     },
     // checksum
     Fault {
         name: "carry-lost",
-        file: "ebpf/src/translate/checksum.rs",
+        file: "ebpf/src/wire/checksum.rs",
         find: "let once = (self.0 & 0xffff_ffff) + (self.0 >> 32);",
         replace: "let once = self.0 & 0xffff_ffff;",
         why: "one packet in a few would arrive with a wrong checksum, and be lost each time it is sent again",
@@ -23,7 +23,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "udp-zero-filled",
-        file: "ebpf/src/translate/checksum.rs",
+        file: "ebpf/src/wire/checksum.rs",
         find: "    if checksum == 0 {\n        return 0;\n    }\n",
         replace: "",
         why: "a datagram that was sent without a checksum would get a wrong one",
@@ -31,7 +31,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "udp-zero-sent",
-        file: "ebpf/src/translate/checksum.rs",
+        file: "ebpf/src/wire/checksum.rs",
         find: "0 => 0xffff,",
         replace: "0 => 0,",
         why: "a datagram would lose its checksum",
@@ -40,7 +40,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // crc32c
     Fault {
         name: "ports-not-counted",
-        file: "ebpf/src/translate/crc32c.rs",
+        file: "ebpf/src/wire/crc32c.rs",
         find: "behind.wrapping_add(PORTS_BYTES)",
         replace: "behind",
         why: "no SCTP packet would arrive with a right checksum",
@@ -48,7 +48,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "long-packets-forgotten",
-        file: "ebpf/src/translate/crc32c.rs",
+        file: "ebpf/src/wire/crc32c.rs",
         find: "const LENGTH_BITS: usize = 16;",
         replace: "const LENGTH_BITS: usize = 10;",
         why: "SCTP packets of a kilobyte and more would be lost",
@@ -56,7 +56,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "frame-length-summed",
-        file: "ebpf/src/translate/ports_mending.rs",
+        file: "ebpf/src/wire/sctp.rs",
         find: "if is_v4 { u32::from(half(V4_TOTAL)) }",
         replace: "if is_v4 { packet.length() - self.header }",
         why: "the frame's length would be taken for the packet's, and SCTP's checksum be wrong",
@@ -64,7 +64,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sctp-summed-as-tcp",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "if ip.protocol == Protocol::SCTP {",
         replace: "if ip.protocol == Protocol(255) {",
         why: "no SCTP packet would arrive with a right checksum",
@@ -73,7 +73,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // connection
     Fault {
         name: "reset-for-ever",
-        file: "ebpf/src/translate/connection.rs",
+        file: "ebpf/src/nat/connection.rs",
         find: "(self.0 & !Self::RESET)",
         replace: "self.0",
         why: "one forged packet would end anybody's idle connection in minutes",
@@ -81,7 +81,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "old-state-met",
-        file: "ebpf/src/translate/connection.rs",
+        file: "ebpf/src/nat/connection.rs",
         find: "        _ if is_over => Fate::Strays,\n",
         replace: "",
         why: "a packet of somebody new would reach the container that used the tuple before",
@@ -89,7 +89,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "half-closed-is-closed",
-        file: "ebpf/src/translate/connection.rs",
+        file: "ebpf/src/nat/connection.rs",
         find: "(true, false) | (false, true) => Phase::Closing",
         replace: "(true, false) | (false, true) => Phase::Closed",
         why: "a client that has sent its request and its FIN would lose a slow answer",
@@ -98,7 +98,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // request
     Fault {
         name: "transit-captured",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "if !tables.is_local(&segment.key.destination) {",
         replace: "if false {",
         why: "traffic through the node to somebody else's port would end in a container (GHSA-jv3w-x3r3-g6rm)",
@@ -106,7 +106,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "strays-begin",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "_ if asks => begin",
         replace: "_ if asks || becomes.protocol != 0 => begin",
         why: "any segment to a host port would make two entries, and a flood of them push out live connections",
@@ -114,7 +114,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "any-address-wins",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "tables.mapping(&key).or(any)",
         replace: "any.or(tables.mapping(&key))",
         why: "a mapping of one address would never be used where the port is mapped for all",
@@ -122,7 +122,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "request-entry-forgotten",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "    if !tables.replace_flow(&segment.key, &value) {",
         replace: "    if false {",
         why: "each packet of a connection would be a stray",
@@ -130,7 +130,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "neighbor-keeps-its-address",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "source: if is_masqueraded { asked.destination } else { asked.source },",
         replace: "source: asked.source,",
         why: "a container would answer its neighbour directly, who knows no such connection",
@@ -138,7 +138,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "masquerade-forgotten",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: " || mapping.flags & MAPPING_MASQUERADED != 0",
         replace: "",
         why: "a container would see its clients' addresses where it was promised the node's",
@@ -146,7 +146,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "one-port-for-two-neighbors",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "becomes.source_port = other_port(&segment.key, attempt);",
         replace: "",
         why: "the second of two containers with one source port would be refused",
@@ -164,7 +164,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // rewrite
     Fault {
         name: "hop-limit-kept",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit - 1, ip.protocol.0] }",
         replace: "Hop { old: [ip.hop_limit, ip.protocol.0], new: [ip.hop_limit, ip.protocol.0] }",
         why: "a packet in a routing loop would never die",
@@ -172,7 +172,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "port-not-summed",
-        file: "ebpf/src/translate/rewrite.rs",
+        file: "ebpf/src/nat/rewrite.rs",
         find: "        .port(key.source_port, becomes.source_port)\n",
         replace: "",
         why: "no answer would arrive with a right checksum",
@@ -181,7 +181,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // mapped
     Fault {
         name: "answers-counted-twice",
-        file: "ebpf/src/count.rs",
+        file: "ebpf/src/stages/count.rs",
         find: "Verdict::Pass(PassReason::MayAnswer | PassReason::MayAsk) => {}",
         replace: "Verdict::Pass(PassReason::MayAsk) => {}",
         why: "reports would show each answer twice, once as the kernel's",
@@ -190,7 +190,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // deliver
     Fault {
         name: "answers-too-big",
-        file: "ebpf/src/deliver.rs",
+        file: "ebpf/src/stages/deliver.rs",
         find: "if packet.segment_size() == 0 { (packet.length() - header) as u16 } else { 0 }",
         replace: "0",
         why: "an answer that does not fit the route would be lost, and its sender not told",
@@ -198,7 +198,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "last-hop-translated",
-        file: "ebpf/src/deliver.rs",
+        file: "ebpf/src/stages/deliver.rs",
         find: "if ip.hop_limit <= 1 {",
         replace: "if ip.hop_limit == 0 {",
         why: "traceroute would not see the node",
@@ -207,7 +207,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // connect
     Fault {
         name: "loopback-bound-led",
-        file: "ebpf/src/translate/connect.rs",
+        file: "ebpf/src/nat/connect.rs",
         find: "!is_nodes || bound.is_loopback()",
         replace: "!is_nodes",
         why: "a socket on the loopback would send to a container from an address that no answer gets back to",
@@ -215,7 +215,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "others-connections-led",
-        file: "ebpf/src/translate/connect.rs",
+        file: "ebpf/src/nat/connect.rs",
         find: "asked.is_loopback() || tables.is_local(&asked)",
         replace: "true",
         why: "the node could not reach other hosts' ports of the same number",
@@ -224,7 +224,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // request
     Fault {
         name: "given-port-forgotten",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "becomes.source_port = answer.destination_port;",
         replace: "",
         why: "a connection that was given another source port would lose it with its second packet",
@@ -233,7 +233,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // fragments
     Fault {
         name: "first-fragments-forgotten",
-        file: "ebpf/src/fragments.rs",
+        file: "ebpf/src/nat/fragments.rs",
         find: "tables.remember_fragment(identification, had, becomes);",
         replace: "",
         why: "no datagram that is larger than the link would ever be whole",
@@ -241,7 +241,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-of-any-age",
-        file: "ebpf/src/fragments.rs",
+        file: "ebpf/src/nat/fragments.rs",
         find: "Some(first) if tables.boot_time().saturating_sub(first.seen) < LIFETIME => Ok(first),",
         replace: "Some(first) => Ok(first),",
         why: "a later datagram that has the number again would go to an earlier one's container",
@@ -249,7 +249,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-past-policy",
-        file: "ebpf/src/fragments.rs",
+        file: "ebpf/src/nat/fragments.rs",
         find: "    isolate::routed(from, becomes.domain, &station, tables)?;\n",
         replace: "",
         why: "fragments would reach a container that shuts their sender out",
@@ -257,7 +257,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sctp-fragments-translated",
-        file: "ebpf/src/fragments.rs",
+        file: "ebpf/src/nat/fragments.rs",
         find: "segment.ip.protocol == Protocol::SCTP && !has_its_ports",
         replace: "false && !has_its_ports",
         why: "an SCTP packet in pieces would arrive with a wrong checksum",
@@ -266,7 +266,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // quote, requote, errors
     Fault {
         name: "errors-for-anybody",
-        file: "ebpf/src/translate/quote.rs",
+        file: "ebpf/src/nat/icmp_error.rs",
         find: "if !quote.ip.destination.is(quote.key.destination) {",
         replace: "if false {",
         why: "an error would be taken from whoever got it for another",
@@ -274,7 +274,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "errors-of-half-a-connection",
-        file: "ebpf/src/translate/quote.rs",
+        file: "ebpf/src/nat/icmp_error.rs",
         find: "(fate(protocol, others, mine, false, now), None))?;",
         replace: "(fate(protocol, others, mine, false, now), None)).unwrap_or(Fate::Continues);",
         why: "an error about a connection that is over would reach whoever has its port now",
@@ -282,7 +282,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "quoted-checksum-uncovered",
-        file: "ebpf/src/translate/requote.rs",
+        file: "ebpf/src/nat/icmp_error.rs",
         find: "            covered = covered.half(header[5], sum);\n",
         replace: "",
         why: "no error over IPv4 would arrive with a right checksum",
@@ -290,7 +290,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "neighbour-unmasked",
-        file: "ebpf/src/translate/quote.rs",
+        file: "ebpf/src/nat/icmp_error.rs",
         find: "if quote.ip.source.is(quote.key.source) { becomes.source } else { quote.ip.source }",
         replace: "quote.ip.source",
         why: "a neighbour's error would come from an address that its connection has not",
@@ -306,7 +306,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bridged-client-taken-for-a-neighbor",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "if !is_bridge(here, tables) || learn::beyond(&sender, tables).is_some() {",
         replace: "if !is_bridge(here, tables) {",
         why: "behind a bridge with an uplink every client would be the node, and meet what keeps containers out",
@@ -314,7 +314,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bridged-neighbor-taken-for-a-client",
-        file: "ebpf/src/translate/request.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "|| here == mapping.bridge && mapping.is_on_link(asked.source)",
         replace: "",
         why: "a neighbor beyond the uplink would get its answer past the node",
@@ -322,7 +322,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "subnet-of-the-mapped-prefix",
-        file: "ebpf/src/address.rs",
+        file: "ebpf/src/wire/address.rs",
         find: "u32::MAX << (32 - here)",
         replace: "u32::MAX",
         why: "of a subnet only the container's own address would be on its link",

@@ -5,7 +5,7 @@ use super::fault::{Fault, Judge};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "any-tag-accepted",
-        file: "ebpf/src/vlan/classify.rs",
+        file: "ebpf/src/stages/classify.rs",
         find: "if vid != port.vid && !tables.is_tagged(&PortKey { ifindex: here }, vid) {",
         replace: "if false {",
         why: "a container would send in any VLAN that it names",
@@ -13,7 +13,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "stacked-tags-accepted",
-        file: "ebpf/src/vlan/classify.rs",
+        file: "ebpf/src/stages/classify.rs",
         find: "if frame.inline_tags > u32::from(frame.tag.is_none()) {",
         replace: "if false {",
         why: "a frame would hop into the VLAN of its inner tag",
@@ -21,7 +21,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "service-tag-misread",
-        file: "ebpf/src/vlan/classify.rs",
+        file: "ebpf/src/stages/classify.rs",
         find: "if tag.is_service() {",
         replace: "if false {",
         why: "a provider's tag would be taken for a customer's",
@@ -29,7 +29,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "priority-lost",
-        file: "ebpf/src/vlan/classify.rs",
+        file: "ebpf/src/stages/classify.rs",
         find: "self.priority | self.vid",
         replace: "self.vid",
         why: "frames would lose their priority where they are tagged",
@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "receiver-in-every-vlan",
-        file: "ebpf/src/vlan/form.rs",
+        file: "ebpf/src/stages/retag.rs",
         find: "tables.is_tagged(&PortKey { ifindex: there }, vid).then_some(Form::Tagged)",
         replace: "Some(Form::Tagged)",
         why: "two VLANs of a bridge would meet",
@@ -45,7 +45,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tag-not-popped",
-        file: "ebpf/src/vlan/form.rs",
+        file: "ebpf/src/stages/retag.rs",
         find: "if now.is_some() && !packet.pop_tag() {",
         replace: "if false {",
         why: "an access port would get tagged frames",
@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "flood-to-the-sender",
-        file: "ebpf/src/vlan/flood.rs",
+        file: "ebpf/src/stages/flood.rs",
         find: "if there == here {",
         replace: "if false {",
         why: "a container would hear its own broadcasts, and duplicate address detection would fail",
@@ -61,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "flood-between-isolated",
-        file: "ebpf/src/vlan/flood.rs",
+        file: "ebpf/src/stages/flood.rs",
         find: "&& port.flags & receiver.flags & PORT_ISOLATED == 0",
         replace: "",
         why: "isolated containers of a VLAN would hear each other's broadcasts",
@@ -69,7 +69,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "hole-ends-the-list",
-        file: "ebpf/src/vlan/flood.rs",
+        file: "ebpf/src/stages/flood.rs",
         find: "if there == here {",
         replace: "if there == 0 {\n            return false;\n        }\n        if there == here {",
         why: "after one container has left, broadcasts would not reach those that came later",
@@ -149,7 +149,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "wire-is-a-container",
-        file: "ebpf/src/vlan/flood.rs",
+        file: "ebpf/src/stages/flood.rs",
         find: "(PORT_ALONE | PORT_WIRE) != PORT_ALONE",
         replace: "PORT_ALONE == 0",
         why: "a container that takes nothing from containers would not hear the world",
@@ -157,7 +157,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "stations-never-age",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "now.saturating_sub(known.seen) < AGEING",
         replace: "now.saturating_sub(known.seen) < u64::MAX",
         why: "a station that has gone would be sent to for ever",
@@ -165,7 +165,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "stations-never-move",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "Some(known) if known.station.ifindex != here => Heard::Moved,",
         replace: "Some(known) if known.station.ifindex != here => Heard::Again,",
         why: "a station that moves would be lost for five minutes",
@@ -173,7 +173,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "learning-without-bound",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "None if held >= MAX_HELD => Heard::Refused,",
         replace: "None if held > u64::MAX - 1 => Heard::Refused,",
         why: "one wire would take the room of all others",
@@ -181,7 +181,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "stations-written-with-every-frame",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "now.saturating_sub(known.seen) < REFRESH",
         replace: "now.saturating_sub(known.seen) < REFRESH / REFRESH",
         why: "every frame from a wire would write to a map that all processors share",
@@ -189,7 +189,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "station-kept-on-the-wire",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "if tables.learned(key).is_some_and(|known| known.station.ifindex == here) {",
         replace: "if false {",
         why: "a machine that has moved onto the node would be sent to on the wire for five minutes",
@@ -197,7 +197,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "station-forgotten-from-anywhere",
-        file: "ebpf/src/learn.rs",
+        file: "ebpf/src/stages/learn.rs",
         find: "if tables.learned(key).is_some_and(|known| known.station.ifindex == here) {",
         replace: "if tables.learned(key).is_some() {",
         why: "what a station floods by one uplink would make it unknown beyond the other",

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use shunt_dataplane::abi::KernelFlow;
-use shunt_dataplane::address::Address;
 use shunt_dataplane::tables::RouteQuery;
+use shunt_dataplane::wire::address::Address;
 use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
 use zerocopy::{Immutable, IntoBytes};
 

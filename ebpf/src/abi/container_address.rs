@@ -1,0 +1,41 @@
+//! `ADDRESSES`: the containers' own addresses.
+
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::wire::address::Address;
+
+/// Key of `ADDRESSES`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+pub struct AddressKey {
+    /// The L2 domain, as [`Port::bridge`].
+    pub bridge: u32,
+    /// The VLAN of it in which the address is used: that of its container's untagged frames; 0 where there are no VLANs. Two VLANs
+    /// may use the same address.
+    pub vid: u16,
+    /// Zero.
+    pub pad: [u8; 2],
+    /// The address.
+    pub address: Address,
+}
+
+impl AddressKey {
+    /// An address that is used in the VLAN `vid` of a bridge; 0 where there are no VLANs.
+    #[inline(always)]
+    pub const fn new(bridge: u32, vid: u16, address: Address) -> Self {
+        Self { bridge, vid, pad: [0; 2], address }
+    }
+}
+
+/// Value of `ADDRESSES`: whose address it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct Owner {
+    /// The container's port.
+    pub ifindex: u32,
+}
+
+const _: () = {
+    assert!(size_of::<AddressKey>() == 24);
+    assert!(size_of::<Owner>() == 4);
+};

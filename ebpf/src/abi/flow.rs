@@ -1,0 +1,72 @@
+//! `KERNEL_FLOWS`: flows that stay with the kernel for life.
+
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::wire::address::{Address, L4Port};
+
+/// Key of `KERNEL_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+pub struct FlowKey {
+    /// The L2 domain, as [`Port::bridge`].
+    pub bridge: u32,
+    /// Lower end's port; 0 where the protocol has none. ICMP echo puts its identifier in both.
+    pub low_port: L4Port,
+    /// Higher end's port.
+    pub high_port: L4Port,
+    /// Lower end's address.
+    pub low: Address,
+    /// Higher end's address.
+    pub high: Address,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Zero.
+    pub pad: [u8; 3],
+}
+
+/// Value of `KERNEL_FLOWS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct KernelFlow {
+    /// When it was noticed, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub noticed: u64,
+}
+
+const _: () = {
+    assert!(size_of::<FlowKey>() == 44);
+    assert!(size_of::<KernelFlow>() == 8);
+};
+
+/// One end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its address.
+    pub address: Address,
+    /// Its port; 0 where the protocol has none, an ICMP echo's identifier at both ends.
+    pub port: L4Port,
+}
+
+impl End {
+    #[inline(always)]
+    const fn is_before(self, other: Self) -> bool {
+        self.address.is_before(other.address)
+            || (self.address.is(other.address) && self.port.number() < other.port.number())
+    }
+}
+
+impl FlowKey {
+    /// The key of the flow between `one` and `other` in an L2 domain.
+    #[inline(always)]
+    pub const fn of(bridge: u32, protocol: u8, one: End, other: End) -> Self {
+        let (low, high) = if other.is_before(one) { (other, one) } else { (one, other) };
+        Self {
+            bridge,
+            low_port: low.port,
+            high_port: high.port,
+            low: low.address,
+            high: high.address,
+            protocol,
+            pad: [0; 3],
+        }
+    }
+}

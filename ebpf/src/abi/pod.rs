@@ -1,0 +1,54 @@
+//! Lets aya hand the map types to the kernel as plain bytes.
+
+use super::fragment::{FragmentKey, FragmentTranslation};
+use super::learning::{Learned, Learning};
+use super::policer::{Policer, SubnetKey};
+use super::translation::{
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+};
+use super::vlan::{Member, MemberKey, TaggedVlans};
+use super::{
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
+    StationKey,
+};
+
+macro_rules! pod {
+    ($($name:ty),* $(,)?) => { $(
+        // SAFETY: `repr(C)`, `Copy`, integers and byte arrays only; `IntoBytes` is not derived where there is hidden padding.
+        unsafe impl aya::Pod for $name {}
+    )* };
+}
+
+pod!(
+    PortKey,
+    Port,
+    StationKey,
+    Station,
+    AddressKey,
+    Owner,
+    FlowKey,
+    KernelFlow,
+    Count,
+    PortCounters,
+    DropKey,
+    Decision,
+    LocalKey,
+    Local,
+    Policer,
+    SubnetKey,
+    MappingKey,
+    Mapping,
+    PeerKey,
+    Peer,
+    TupleKey,
+    Translation,
+    MemberKey,
+    Member,
+    TaggedVlans,
+    Learned,
+    Learning,
+    FragmentKey,
+    FragmentTranslation,
+    Masquerade,
+    Outlet,
+);

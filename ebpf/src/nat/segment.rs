@@ -1,0 +1,111 @@
+//! Everything that has to be known of a packet before it can become another one.
+
+use crate::abi::translation::TupleKey;
+use crate::abi::{End, FlowKey};
+use crate::nat::connection::opens;
+use crate::wire::packet::Packet;
+use crate::wire::sctp::SCTP_CHECKSUM;
+use crate::wire::{
+    Echo, EtherType, Fragment, Frame, HEADERS_BYTES, ICMP_CHECKSUM, Ip, Network, Protocol, TCP_CHECKSUM,
+    Transport, UDP_CHECKSUM, Unreadable, V6_PAYLOAD, echo, network, transport,
+};
+
+/// What has no flags counts as a SYN where it may begin a connection.
+const ASKS: u8 = 2;
+
+/// A TCP, UDP or SCTP packet, or an ICMP echo: a whole one, or a datagram's first fragment, which has all that is asked of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Its IP header.
+    pub ip: Ip,
+    /// Its tuple.
+    pub key: TupleKey,
+    /// TCP's flags, see [`Segment::flags`]; of all else [`ASKS`] or none. Verifier: no `Option`, of which the compiler may store what
+    /// nobody has written.
+    shown: u8,
+    /// Offset of the transport checksum; all of it can be read directly.
+    pub checksum: u32,
+}
+
+impl Segment {
+    /// TCP's flags, or [`None`] for a protocol without connections.
+    #[inline(always)]
+    pub fn flags(&self) -> Option<u8> {
+        (self.ip.protocol == Protocol::TCP).then_some(self.shown)
+    }
+
+    /// Whether it may begin a connection: a TCP segment that asks for one, a datagram, an echo's request.
+    #[inline(always)]
+    pub fn asks(&self) -> bool {
+        opens(self.shown)
+    }
+
+    /// Its flow's key on the bridge that it came from, as [`crate::stages::read_flow`] tells it of a packet that asks.
+    #[inline(always)]
+    pub fn flow(&self) -> FlowKey {
+        let key = &self.key;
+        let is_echo = self.ip.protocol.is_icmp();
+        let source = End { address: key.source, port: key.source_port };
+        let port = if is_echo { key.source_port } else { key.destination_port };
+        FlowKey::of(key.domain, key.protocol, source, End { address: key.destination, port })
+    }
+}
+
+/// Reads the packet in `frame`, which came from `domain`. None for what is none of these, has no transport header or cannot be read.
+#[inline(always)]
+pub fn read<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Segment> {
+    if frame.is_tagged() || !matches!(frame.ether_type, EtherType::IPV4 | EtherType::IPV6) {
+        return None;
+    }
+    let mut linear = false;
+    // One place that reads, gone through twice at most: as in `flow`.
+    loop {
+        match attempt(packet, frame, domain) {
+            Ok(segment) => return segment,
+            Err(Unreadable::Truncated) if !linear && packet.linearize(HEADERS_BYTES) => linear = true,
+            Err(_) => return None,
+        }
+    }
+}
+
+#[inline(always)]
+fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<Segment>, Unreadable> {
+    let ip = match network(packet, frame)? {
+        Network::Ip(ip) if ip.fragment == Fragment::Whole || can_begin(&ip) => ip,
+        _ => return Ok(None),
+    };
+    let (source_port, destination_port, shown, checksum) = match transport(packet, &ip)? {
+        Transport::Tcp { source, destination, flags } => {
+            (source, destination, flags, ip.payload + TCP_CHECKSUM)
+        }
+        Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
+            (source, destination, ASKS, ip.payload + UDP_CHECKSUM)
+        }
+        Transport::Datagram { source, destination } => {
+            let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
+            (source, destination, ASKS, ip.payload + SCTP_CHECKSUM)
+        }
+        Transport::Icmp(_) => {
+            let Some(Echo { source, destination, is_request }) = echo(packet, &ip)? else { return Ok(None) };
+            (source, destination, if is_request { ASKS } else { 0 }, ip.payload + ICMP_CHECKSUM)
+        }
+        _ => return Ok(None),
+    };
+    let _: u16 = packet.load(checksum).ok_or(Unreadable::Truncated)?;
+    let key = TupleKey {
+        domain,
+        source_port,
+        destination_port,
+        source: ip.source,
+        destination: ip.destination,
+        protocol: ip.protocol.0,
+        pad: [0; 3],
+    };
+    Ok(Some(Segment { ip, key, shown, checksum }))
+}
+
+/// Whether this is a first fragment that those behind it will be told by.
+#[inline(always)]
+fn can_begin(ip: &Ip) -> bool {
+    ip.fragment == Fragment::First && (ip.source.is_v4() || ip.payload == V6_PAYLOAD)
+}

@@ -1,0 +1,151 @@
+//! outgoing: does what a container sends begin a masqueraded connection, and by which port of the node?
+//!
+//! Everything is decided and nothing is edited here. The two entries are made as a host port's are, the returning side's first.
+
+use crate::Tables;
+use crate::abi::AddressKey;
+use crate::abi::translation::{MappingKey, Outlet, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::nat::connection::Shown;
+use crate::nat::dnat::OUTSIDE;
+use crate::nat::segment::Segment;
+use crate::tables::Inserted;
+use crate::verdict::{PassReason, Stop};
+use crate::wire::Protocol;
+use crate::wire::address::L4Port;
+
+/// How many ports are tried for one connection.
+const ATTEMPTS: u32 = 8;
+
+/// Ports below this one are for those who ask for them (RFC 6335 section 6).
+const FIRST: u32 = 1024;
+
+/// Whether what has this tuple is masqueraded: from the container behind `here`, out of its network, to one host, and not the
+/// node.
+///
+/// # Errors
+/// Passes what is not.
+#[inline(always)]
+pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), Stop> {
+    let stays = Stop::Pass(PassReason::ToHost);
+    let own = tables.masquerade(&AddressKey::new(key.domain, 0, key.source)).ok_or(stays)?;
+    if own.ifindex != here
+        || own.is_within(key.source, key.destination)
+        || key.destination.is_group()
+        || tables.is_local(&key.destination)
+    {
+        return Err(stays);
+    }
+    Ok(())
+}
+
+/// Begins the connection of `segment`, a packet of `bytes` bytes from the container behind `here`. What it becomes is in
+/// `becomes`.
+///
+/// # Errors
+/// Passes what finds no address or no free port.
+#[inline(always)]
+pub fn begin<T: Tables>(
+    segment: &Segment,
+    outlet: &Outlet,
+    (here, bytes): (u32, u32),
+    tables: &T,
+    becomes: &mut TupleKey,
+) -> Result<(), Stop> {
+    becomes.domain = OUTSIDE;
+    becomes.source = outlet.address(segment.key.source);
+    if becomes.source.is_unspecified() {
+        return Err(Stop::Pass(PassReason::NoOutlet));
+    }
+    let now = tables.boot_time();
+    let mut value = Translation {
+        becomes: segment.key.reversed(segment.key.domain),
+        shown: Shown::NOTHING.0,
+        touched: now,
+        begun: now,
+        packets: 0,
+        bytes: 0,
+        holder: here,
+        flags: 0,
+    };
+    let mut is_there = false;
+    for attempt in 0..ATTEMPTS {
+        if is_free(becomes, outlet, tables) && take(becomes, &value, tables) {
+            is_there = true;
+            break;
+        }
+        becomes.source_port = other_port(&segment.key, outlet, attempt);
+    }
+    if !is_there {
+        return Err(Stop::Pass(PassReason::TupleTaken));
+    }
+    value.becomes = *becomes;
+    value.shown = Shown::NOTHING.after(segment.flags()).0;
+    value.flags = TRANSLATION_OPENER;
+    (value.packets, value.bytes) = (1, u64::from(bytes));
+    if !tables.replace_flow(&segment.key, &value) {
+        tables.forget_flow(&becomes.reversed(OUTSIDE));
+        return Err(Stop::Pass(PassReason::TupleTaken));
+    }
+    Ok(())
+}
+
+/// Whether nobody of the node's has the port, or may get it: its sockets and its host ports. Of identifiers nobody can tell, and
+/// nobody has to: what comes back for one is given to the node, too.
+#[inline(always)]
+fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
+    if Protocol(becomes.protocol).is_icmp() {
+        return true;
+    }
+    let port = becomes.source_port.number();
+    if port >= outlet.low && port <= outlet.high {
+        return false;
+    }
+    let mut host = MappingKey {
+        address: becomes.source.unspecified(),
+        port: becomes.source_port,
+        protocol: becomes.protocol,
+        pad: 0,
+    };
+    if tables.mapping(&host).is_some() {
+        return false;
+    }
+    host.address = becomes.source;
+    tables.mapping(&host).is_none() && !tables.is_spoken_for(becomes)
+}
+
+/// Makes the returning side's entry. A half that was left over of the same tuple may be written over.
+#[inline(always)]
+fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool {
+    let returning = becomes.reversed(OUTSIDE);
+    match tables.insert_flow(&returning, value) {
+        Inserted::New => true,
+        Inserted::Full => false,
+        Inserted::Exists => {
+            tables.becomes(&returning).is_some_and(|(held, _)| held.is(value.becomes))
+                && tables.replace_flow(&returning, value)
+        }
+    }
+}
+
+/// Another port of the node, of those that it does not give its own sockets; another one at each attempt.
+#[inline(always)]
+fn other_port(key: &TupleKey, outlet: &Outlet, attempt: u32) -> L4Port {
+    let (low, high) = (u32::from(outlet.low), u32::from(outlet.high).max(FIRST - 1));
+    let below = low.saturating_sub(FIRST);
+    let above = 65_535 - high;
+    let [_, _, _, source] = key.source.words();
+    let [_, _, _, destination] = key.destination.words();
+    let ports = u32::from(key.source_port.half()) << 16 | u32::from(key.destination_port.half());
+    let mut mixed = outlet.seed ^ (attempt << 24);
+    for word in [source, destination, ports] {
+        mixed = (mixed ^ word).wrapping_mul(0x9e37_79b1);
+        mixed ^= mixed >> 15;
+    }
+    let count = below + above;
+    // None: its own, which the node gives to others, is tried until the attempts are over.
+    if count == 0 {
+        return key.source_port;
+    }
+    let chosen = mixed % count;
+    L4Port::from(if chosen < below { FIRST + chosen } else { high + 1 + chosen - below } as u16)
+}

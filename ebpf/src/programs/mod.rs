@@ -1,0 +1,3 @@
+//! The pipelines.
+
+pub mod from_mapped;

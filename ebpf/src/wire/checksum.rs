@@ -1,0 +1,117 @@
+//! The Internet checksum (RFC 1071) after a change of what it covers, without the rest of the packet (RFC 1624).
+//!
+//! All values are half words as they stand in the packet: a one's complement sum is the same in either byte order.
+//!
+//! Which function fits is told by who computes the checksum. An IPv4 header's, and a complete TCP or ICMPv6 one:
+//! [`updated`]. A complete UDP one: [`updated_udp`]. In a packet of this machine's own the transport checksum is mostly
+//! left to the device (`CHECKSUM_PARTIAL`): the field holds the pseudo header's sum, the device adds the rest, ports
+//! included. So an address changes the field ([`updated_partial`]) and a port does not. No program can see which of the
+//! two it has. The kernel can: `bpf_l4_csum_replace` wants the addresses' change with `BPF_F_PSEUDO_HDR` and the
+//! ports' change in a second call without it, and also mends `skb->csum` where the device has summed the packet
+//! (`CHECKSUM_COMPLETE`), for which IPv6 needs `BPF_F_IPV6`: there no header checksum makes up for the address.
+
+use crate::wire::address::{Address, L4Port};
+
+/// What is added to a one's complement sum when covered fields change: each one's complement of the old and the new.
+///
+/// Not folded: 2³² is 1 modulo 2¹⁶ − 1, so words may be added as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change(u64);
+
+impl Change {
+    /// Nothing changes.
+    pub const NONE: Self = Self(0);
+
+    /// And an address. An IPv4 one counts as what it is: the words of the mapping's prefix cancel out.
+    #[inline(always)]
+    #[must_use]
+    pub const fn address(self, old: Address, new: Address) -> Self {
+        let ([a, b, c, d], [e, f, g, h]) = (old.words(), new.words());
+        self.word(a, e).word(b, f).word(c, g).word(d, h)
+    }
+
+    /// What a sum of 32 bits adds, such as the kernel's helpers make.
+    #[inline(always)]
+    pub const fn sum(sum: u32) -> Self {
+        Self(sum as u64)
+    }
+
+    /// And a port.
+    #[inline(always)]
+    #[must_use]
+    pub const fn port(self, old: L4Port, new: L4Port) -> Self {
+        self.half(old.half(), new.half())
+    }
+
+    /// And a half word at an even offset, such as the IPv4 header's time to live with the protocol.
+    #[inline(always)]
+    #[must_use]
+    pub const fn half(self, old: u16, new: u16) -> Self {
+        Self(self.0 + !old as u64 + new as u64)
+    }
+
+    /// And half words that were not there.
+    #[inline(always)]
+    #[must_use]
+    pub fn halves<const N: usize>(self, new: [u16; N]) -> Self {
+        new.into_iter().fold(self, |sum, half| sum.half(0, half))
+    }
+
+    #[inline(always)]
+    const fn word(self, old: u32, new: u32) -> Self {
+        Self(self.0 + !old as u64 + new as u64)
+    }
+
+    /// And all of another change.
+    #[inline(always)]
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    /// The sum in 32 bits, as the kernel's checksum helpers take a difference (`from` 0, size 0).
+    #[inline(always)]
+    pub const fn difference(self) -> u32 {
+        let once = (self.0 & 0xffff_ffff) + (self.0 >> 32);
+        ((once & 0xffff_ffff) + (once >> 32)) as u32
+    }
+
+    #[inline(always)]
+    const fn onto(self, sum: u16) -> u16 {
+        let once = self.difference() as u64 + sum as u64;
+        let twice = (once & 0xffff) + (once >> 16);
+        let thrice = (twice & 0xffff) + (twice >> 16);
+        ((thrice & 0xffff) + (thrice >> 16)) as u16
+    }
+}
+
+/// The checksum of what has all been added.
+#[inline(always)]
+pub const fn whole(added: Change) -> u16 {
+    updated(!0, added)
+}
+
+/// A complete checksum after a change (RFC 1624, equation 3).
+#[inline(always)]
+pub const fn updated(checksum: u16, change: Change) -> u16 {
+    !change.onto(!checksum)
+}
+
+/// A complete UDP checksum after a change. Zero says that there is none and stays; one that would come out as zero is
+/// sent as all ones (RFC 768).
+#[inline(always)]
+pub const fn updated_udp(checksum: u16, change: Change) -> u16 {
+    if checksum == 0 {
+        return 0;
+    }
+    match updated(checksum, change) {
+        0 => 0xffff,
+        other => other,
+    }
+}
+
+/// A checksum field that holds the pseudo header's sum only, after a change of `addresses`.
+#[inline(always)]
+pub const fn updated_partial(sum: u16, addresses: Change) -> u16 {
+    addresses.onto(sum)
+}

@@ -1,0 +1,63 @@
+//! Neighbour discovery: solicitations and advertisements (RFC 4861 sections 4.3 and 4.4).
+
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+use super::Unreadable;
+use super::ip::{Ip, Protocol};
+use crate::wire::address::Address;
+use crate::wire::packet::Packet;
+
+const SOLICITATION: u8 = 135;
+const ADVERTISEMENT: u8 = 136;
+/// RFC 4861: anything less has been forwarded by a router and is not to be believed.
+const HOP_LIMIT: u8 = 255;
+
+/// The message as it stands in the frame, without options; half words in network order.
+#[repr(C)]
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+struct Body {
+    kind: u8,
+    code: u8,
+    checksum: u16,
+    flags: [u16; 2],
+    target: [u16; 8],
+}
+
+/// A neighbour discovery message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeighborDiscovery {
+    /// Who has the target? From `::` it is a duplicate address probe (RFC 4862).
+    Solicitation {
+        /// The address that is asked for.
+        target: Address,
+    },
+    /// The sender has the target.
+    Advertisement {
+        /// The address that is announced.
+        target: Address,
+    },
+}
+
+/// Reads the message behind `ip`; none when it is another kind of packet.
+///
+/// # Errors
+/// [`Unreadable::Truncated`] when it ends too soon, [`Unreadable::Malformed`] when a router has touched it.
+#[inline(always)]
+pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<NeighborDiscovery>, Unreadable> {
+    if ip.protocol != Protocol::ICMPV6 {
+        return Ok(None);
+    }
+    let [kind, code]: [u8; 2] = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
+    if !matches!(kind, SOLICITATION | ADVERTISEMENT) {
+        return Ok(None);
+    }
+    if code != 0 || ip.hop_limit != HOP_LIMIT {
+        return Err(Unreadable::Malformed);
+    }
+    let body: Body = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
+    let target = Address::from_v6(body.target);
+    Ok(Some(match kind {
+        SOLICITATION => NeighborDiscovery::Solicitation { target },
+        _ => NeighborDiscovery::Advertisement { target },
+    }))
+}

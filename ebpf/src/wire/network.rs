@@ -1,0 +1,58 @@
+//! What a frame carries.
+
+use super::Unreadable;
+use super::arp::{Arp, arp};
+use super::ethernet::{EtherType, Frame};
+use super::ip::Ip;
+use super::ipv4::ipv4;
+use super::ipv6::ipv6;
+use crate::wire::address::Address;
+use crate::wire::packet::Packet;
+
+/// Where the destination is in a header of IPv4, and in one of IPv6.
+const V4_DESTINATION: u32 = 16;
+const V6_DESTINATION: u32 = 24;
+
+/// The type of a payload stands right before it.
+const TYPE_BYTES: u32 = 2;
+
+/// A frame's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// IPv4 or IPv6.
+    Ip(Ip),
+    /// ARP.
+    Arp(Arp),
+    /// Anything else.
+    Other,
+}
+
+/// Reads what is behind the Ethernet header.
+///
+/// # Errors
+/// As [`ipv4`], [`ipv6`] and [`arp`].
+#[inline(always)]
+pub fn network<P: Packet>(packet: &P, frame: &Frame) -> Result<Network, Unreadable> {
+    match frame.ether_type {
+        EtherType::IPV4 => ipv4(packet, frame.payload).map(Network::Ip),
+        EtherType::IPV6 => ipv6(packet, frame.payload).map(Network::Ip),
+        EtherType::ARP => arp(packet, frame.payload).map(Network::Arp),
+        _ => Ok(Network::Other),
+    }
+}
+
+/// Where the payload goes, by its first header alone; the unspecified address for what is not IP.
+///
+/// # Errors
+/// [`Unreadable::Truncated`].
+#[inline(always)]
+pub fn destination<P: Packet>(packet: &P, frame: &Frame) -> Result<Address, Unreadable> {
+    // Verifier: read once more, so that what is learned of it here is not one more state of all that comes behind.
+    let ether_type: u16 = packet.load(frame.payload - TYPE_BYTES).ok_or(Unreadable::Truncated)?;
+    let address = match EtherType(u16::from_be(ether_type)) {
+        EtherType::IPV4 => packet.load(frame.payload + V4_DESTINATION).map(Address::from_v4),
+        EtherType::IPV6 => packet.load(frame.payload + V6_DESTINATION).map(Address::from_v6),
+        _ => Some(Address::default()),
+    };
+    address.ok_or(Unreadable::Truncated)
+}
