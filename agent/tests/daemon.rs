@@ -62,7 +62,5 @@ mod socket;
 mod start;
 #[path = "daemon/state.rs"]
 mod state;
-#[path = "daemon/static_keys.rs"]
-mod static_keys;
 #[path = "daemon/upgrade.rs"]
 mod upgrade;

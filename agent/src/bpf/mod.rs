@@ -17,6 +17,5 @@ pub mod probe;
 pub mod room;
 pub mod sets;
 pub mod socket;
-pub mod static_keys;
 pub mod tcx;
 pub mod versions;

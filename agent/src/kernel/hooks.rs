@@ -11,11 +11,8 @@ use std::time::{Duration, Instant};
 use shunt_agent_api::{Interface, ProgramMode};
 
 use super::{Kernel, KernelError};
-use crate::bpf::expedite::GracePeriods;
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::pins::PinnedHook;
-use crate::bpf::sets::ProgramSets;
-use crate::bpf::static_keys::StaticKeys;
 use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
 use crate::registry::{Attachment, Bridge, Trunk};
@@ -43,26 +40,6 @@ impl Way {
             AttachMode::Auto if probe::has_tcx() => Self::Tcx,
             AttachMode::Auto | AttachMode::Clsact => Self::Clsact,
         }
-    }
-
-    /// Keeps the kernel's hooks of this way on. Where they cannot be, that is logged, and they go on and off with the containers.
-    ///
-    /// # Errors
-    /// The programs are not of this version, or the kernel refuses one.
-    pub(super) fn hold_static_keys(
-        self,
-        programs: &mut ProgramSets,
-        grace_periods: &GracePeriods,
-    ) -> Result<Option<StaticKeys>, KernelError> {
-        let _expedited = grace_periods.expedite();
-        let held = match self {
-            Self::Tcx => StaticKeys::of_tcx(programs.get(ProgramSet::Open, Program::FromContainer)?),
-            Self::Clsact => StaticKeys::of_clsact(),
-        };
-        if let Err(error) = &held {
-            tracing::warn!(%error, "the kernel's hooks go on and off with the containers");
-        }
-        Ok(held.ok())
     }
 }
 

@@ -47,7 +47,6 @@ use crate::bpf::object::{self, ObjectError};
 use crate::bpf::pins::Pins;
 use crate::bpf::sets::ProgramSets;
 use crate::bpf::socket::SocketError;
-use crate::bpf::static_keys::StaticKeys;
 use crate::bpf::tcx::TcxError;
 use crate::bpf::versions::{self, Older, VersionError};
 use crate::config::Config;
@@ -156,16 +155,12 @@ pub struct Kernel {
     grace_periods: GracePeriods,
     /// While they are to be short for more than one call.
     haste: Option<Expedited>,
-    static_keys: Option<StaticKeys>,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        let expedited = self.grace_periods.expedite();
-        self.static_keys = None;
-        drop(expedited);
         self.grace_periods.end();
     }
 }
@@ -186,8 +181,7 @@ impl Kernel {
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
         let grace_periods = GracePeriods::recover();
         let way = Way::find(*attach);
-        let (mut programs, modes) = (ProgramSets::new(programs, pins.clone()), HashMap::new());
-        let static_keys = way.hold_static_keys(&mut programs, &grace_periods)?;
+        let programs = ProgramSets::new(programs, pins.clone());
         Ok(Self {
             maps,
             programs,
@@ -195,12 +189,11 @@ impl Kernel {
             older,
             map_ids,
             way,
-            modes,
+            modes: HashMap::new(),
             natives: HashMap::new(),
             route,
             grace_periods,
             haste: None,
-            static_keys,
             begins_masquerading: false,
         })
     }
