@@ -4,7 +4,6 @@
 //! is renamed into place. After a power cut a file may be torn, and nothing of the kernel's state is left either: such
 //! a file is set aside and never stops the agent.
 
-mod draft;
 mod name;
 mod record;
 mod relocation;
