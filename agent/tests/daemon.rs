@@ -52,6 +52,8 @@ mod privileges;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/publishing.rs"]
 mod publishing;
+#[path = "daemon/renamed.rs"]
+mod renamed;
 #[path = "daemon/rig.rs"]
 mod rig;
 #[path = "daemon/service.rs"]

@@ -1,18 +1,15 @@
 //! Programs on tcx links, each pinned so that it outlives the agent (Linux 6.6).
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use aya::pin::PinError;
-use aya::programs::links::{FdLink, LinkError, PinnedLink};
-use aya::programs::tc::{SchedClassifierLink, TcAttachType};
-use aya::programs::{ProgramError, ProgramInfo, SchedClassifier};
+use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
+use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
+use aya::programs::{MultiProgLink as _, ProgramError, ProgramInfo, SchedClassifier};
 use nix::libc;
-use shunt_tcx::Direction;
 
 use super::hook::{Hook, Program};
 use super::pins::Pins;
@@ -27,9 +24,19 @@ pub enum TcxError {
     /// The kernel refused the link.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The kernel made no link.
-    #[error("the link cannot be made: {0}")]
-    Attach(io::Error),
+    /// The name belongs to another interface by now; the link has been closed again.
+    #[error("{ifname} is the interface {found}, expected {expected}: it was renamed or replaced")]
+    Renamed {
+        /// The name that aya resolved.
+        ifname: String,
+        /// The ifindex of the attachment.
+        expected: u32,
+        /// The ifindex that the kernel reports for the link; 0 for a deleted interface.
+        found: u32,
+    },
+    /// The kernel does not report the link's interface; the link has been closed again.
+    #[error("the link's interface cannot be read: {0}")]
+    Interface(io::Error),
     /// The link could not be pinned; it has been detached again.
     #[error("the link cannot be pinned: {0}")]
     Pin(io::Error),
@@ -65,8 +72,8 @@ impl TcxError {
                 error.io_error.raw_os_error()
             }
             Self::Link(LinkError::InvalidLink) => Some(libc::ENOLINK),
-            Self::Attach(error) | Self::Pin(error) | Self::Unpin(error) => error.raw_os_error(),
-            Self::Program(_) | Self::Link(_) => None,
+            Self::Interface(error) | Self::Pin(error) | Self::Unpin(error) => error.raw_os_error(),
+            Self::Program(_) | Self::Link(_) | Self::Renamed { .. } => None,
         }
     }
 }
@@ -86,15 +93,16 @@ pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError
 }
 
 fn update(program: &mut SchedClassifier, pin: &Path) -> Result<(), TcxError> {
-    let link = SchedClassifierLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))?;
-    let id = program.attach_to_link(link)?;
+    let id = program.attach_to_link(pinned(pin)?)?;
     // The pin holds the link.
     drop(program.take_link(id)?);
     Ok(())
 }
 
-/// Attaches the program behind what others have attached there, but in front of what is ours and runs behind it (`has_behind`: of which
-/// programs there may be a link), and pins the link.
+/// Attaches the program behind other users' programs and in front of our own that run behind it, and pins the link.
+///
+/// `has_behind` says which of our programs may have a link on this interface: a pin may be left from an interface that
+/// had this ifindex before.
 ///
 /// # Errors
 /// [`TcxError`]; nothing stays attached.
@@ -106,32 +114,49 @@ pub fn attach(
 ) -> Result<(), TcxError> {
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
     let behind = hook.program.behind().iter().filter(|next| has_behind(**next));
-    let behind = behind.map(|next| pins.link(*next, hook.ifindex));
-    let next = behind.filter(|pin| pin.exists()).map(|pin| shunt_tcx::pinned(&named(&pin)?)).next();
-    let next = next.transpose().map_err(TcxError::Attach)?;
-    let program = program.fd()?.as_fd();
-    let made = match attach_at(program, hook, next.as_ref()) {
-        // It is there no more: an interface that had this number before.
-        Err(error) if next.is_some() && error.means_dead() => attach_at(program, hook, None)?,
+    let mut behind = behind.map(|next| pins.link(*next, hook.ifindex));
+    let next = behind.find(|pin| pin.exists()).map(|pin| pinned(&pin)).transpose();
+    let attached = match next {
+        Ok(Some(next)) => attach_at(program, hook, LinkOrder::before_link(&next)?),
+        Ok(None) => attach_at(program, hook, LinkOrder::default()),
+        Err(error) => Err(error),
+    };
+    let link = match attached {
+        // The pinned link has lost its interface: this one has the same ifindex.
+        Err(error) if error.means_dead() => attach_at(program, hook, LinkOrder::default())?,
         attached => attached?,
     };
     seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
-    let pin = named(&pins.link(hook.program, hook.ifindex));
-    pin.and_then(|pin| shunt_tcx::pin(made.as_fd(), &pin)).map_err(TcxError::Pin)
+    FdLink::try_from(link)?.pin(pins.link(hook.program, hook.ifindex))?;
+    Ok(())
 }
 
-fn attach_at(program: BorrowedFd<'_>, hook: &Hook, before: Option<&OwnedFd>) -> Result<OwnedFd, TcxError> {
-    let direction = match hook.program.direction() {
-        TcAttachType::Ingress => Direction::Ingress,
-        TcAttachType::Egress | TcAttachType::Custom(_) => Direction::Egress,
-    };
-    let before = before.map(OwnedFd::as_fd);
-    shunt_tcx::attach(program, hook.ifindex, direction, before).map_err(TcxError::Attach)
+fn pinned(pin: &Path) -> Result<SchedClassifierLink, TcxError> {
+    Ok(SchedClassifierLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))?)
 }
 
-/// A path as the kernel is told it.
-fn named(path: &Path) -> io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
+/// Attaches the program. aya resolves the interface's name, so the link's own interface is compared with the expected one.
+fn attach_at(
+    program: &mut SchedClassifier,
+    hook: &Hook,
+    order: LinkOrder,
+) -> Result<SchedClassifierLink, TcxError> {
+    let options = TcAttachOptions::TcxOrder(order);
+    let id = program.attach_with_options(&hook.ifname, hook.program.direction(), options)?;
+    let link = program.take_link(id)?;
+    let found = interface(&link)?;
+    if found != hook.ifindex {
+        return Err(TcxError::Renamed { ifname: hook.ifname.clone(), expected: hook.ifindex, found });
+    }
+    Ok(link)
+}
+
+/// The ifindex of a link (`tcx_link_fdinfo`, kernel/bpf/tcx.c): aya's `LinkInfo` does not have it.
+fn interface(link: &SchedClassifierLink) -> Result<u32, TcxError> {
+    let path = format!("/proc/thread-self/fdinfo/{}", link.fd()?.as_raw_fd());
+    let info = fs::read_to_string(path).map_err(TcxError::Interface)?;
+    let ifindex = info.lines().find_map(|line| line.strip_prefix("ifindex:")?.trim().parse().ok());
+    ifindex.ok_or_else(|| TcxError::Interface(io::ErrorKind::InvalidData.into()))
 }
 
 /// Removes the pin, and with it the link. It may be gone already.

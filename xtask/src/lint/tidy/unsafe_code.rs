@@ -3,8 +3,7 @@
 
 use super::{Finding, Source};
 
-const ALLOWED: [&str; 4] =
-    ["agent/tcx/src/", "ebpf/programs/src/", "ebpf/src/abi/", "cni-plugin/socket-namespace/src/"];
+const ALLOWED: [&str; 3] = ["ebpf/programs/src/", "ebpf/src/abi", "cni-plugin/socket-namespace/src/"];
 const FORMS: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
 pub(super) fn misplaced(sources: &[Source]) -> Vec<Finding> {
