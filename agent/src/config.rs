@@ -1,6 +1,7 @@
 //! What the agent is told: the TOML file, and the flags that win over it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -57,6 +58,29 @@ pub enum Masquerading {
     Programs,
 }
 
+/// Whether grace periods are expedited while programs are attached and detached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GracePeriodMode {
+    /// Unless processors are isolated, or `rcu_normal` is set.
+    #[default]
+    Auto,
+    /// Never.
+    Normal,
+    /// Always.
+    Expedite,
+}
+
+impl fmt::Display for GracePeriodMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Normal => "normal",
+            Self::Expedite => "expedite",
+        })
+    }
+}
+
 /// Options that a person may give, in the file or as flags; absent means the default.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +105,8 @@ pub struct Options {
     pub attach: Option<AttachMode>,
     /// Who begins masqueraded connections.
     pub masquerade: Option<Masquerading>,
+    /// Whether grace periods are expedited while programs are attached and detached.
+    pub grace_periods: Option<GracePeriodMode>,
     /// Declared uplinks by interface name.
     #[serde(default)]
     pub uplinks: BTreeMap<String, UplinkOptions>,
@@ -134,6 +160,7 @@ impl Options {
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
             masquerade: self.masquerade.or(fallback.masquerade),
+            grace_periods: self.grace_periods.or(fallback.grace_periods),
             // A flag gives a name alone, and the file what there is to say of it.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
@@ -160,6 +187,8 @@ pub struct Config {
     pub attach: AttachMode,
     /// Who begins masqueraded connections.
     pub masquerade: Masquerading,
+    /// Whether grace periods are expedited while programs are attached and detached.
+    pub grace_periods: GracePeriodMode,
     /// What admission does.
     pub admission: Admission,
     /// Declared uplinks by interface name.
@@ -188,6 +217,7 @@ impl From<Options> for Config {
             max_flows: options.max_flows,
             attach: options.attach.unwrap_or_default(),
             masquerade: options.masquerade.unwrap_or_default(),
+            grace_periods: options.grace_periods.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
             metrics: options.metrics,

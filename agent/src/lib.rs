@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod netlink;
 pub mod nft;
 pub mod privileges;
+pub mod rcu;
 pub mod registry;
 pub mod seams;
 pub mod server;

@@ -33,6 +33,8 @@ mod damages;
 mod events;
 #[path = "daemon/follow.rs"]
 mod follow;
+#[path = "daemon/grace_periods.rs"]
+mod grace_periods;
 #[path = "daemon/group.rs"]
 mod group;
 #[path = "daemon/heal.rs"]

@@ -33,8 +33,8 @@ pub use message::{
 };
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
-    FlowReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
-    VlanGatewayReport, VlanReport, Volume,
+    FlowReport, GracePeriodReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport,
+    RelocationReport, Traffic, VlanGatewayReport, VlanReport, Volume,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BridgeUplink, Service, VlanGateway};

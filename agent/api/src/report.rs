@@ -28,6 +28,9 @@ pub struct AgentStatus {
     /// How many entries of translated connections, two for each, have made room for others since then.
     #[serde(default)]
     pub flow_evictions: u64,
+    /// Whether the agent expedites the kernel's grace periods; none from an agent of an older version.
+    #[serde(default)]
+    pub grace_periods: Option<GracePeriodReport>,
     /// Every attached program.
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.
@@ -41,6 +44,17 @@ pub struct AgentStatus {
     /// The node's own interfaces in VLANs of bridges.
     #[serde(default)]
     pub vlan_gateways: Vec<VlanGatewayReport>,
+}
+
+/// How long grace periods are while programs are attached and detached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GracePeriodReport {
+    /// `grace_periods` in the configuration: `auto`, `normal` or `expedite`.
+    pub mode: String,
+    /// Whether they are expedited.
+    pub expedited: bool,
+    /// Why, or why not.
+    pub reason: String,
 }
 
 /// The node's interface in one VLAN of a bridge, by which it is the gateway there.

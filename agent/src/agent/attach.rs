@@ -169,7 +169,6 @@ impl Agent {
             self.look_for_bystanders();
         }
         self.kernel.write_port(&attachment, Asks::Fast)?;
-        self.kernel.hasten();
         self.build_trunk(&attachment)?;
         self.kernel.attach_all(&attachment.hooks())?;
         if !port.mappings.is_empty() {

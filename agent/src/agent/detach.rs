@@ -24,13 +24,7 @@ impl Agent {
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
             }
-            Some(link) => {
-                // The kernel's word on a link may be lost, or have come before: then its reaper has let go.
-                self.reaping.retain(|_, expedited| expedited.is_held());
-                let expedited = self.kernel.expedite();
-                self.reaping.insert(link.index, expedited.clone());
-                reap(link, pins, expedited);
-            }
+            Some(link) => reap(link, pins, self.kernel.grace_periods().clone()),
             None => {}
         }
         if port.is_none() {

@@ -205,7 +205,6 @@ impl Agent {
 
     /// The event may be old: what counts is whether the index still names the link that is attached.
     pub(super) fn gone(&mut self, index: u32) -> Result<(), Refusal> {
-        self.reaping.remove(&index);
         if self.outside.wires.contains_key(&index) {
             self.watch_wires();
         }

@@ -47,7 +47,7 @@ mod uplink;
 mod vlan_gateway;
 mod vlan_gateway_care;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use shunt_agent_api::{PoolReport, Reply, Request};
@@ -64,7 +64,6 @@ use self::learned::Learning;
 use self::leases::Leases;
 use self::orphan::Orphan;
 use self::sockets::Sockets;
-use crate::bpf::expedite::Expedited;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
@@ -99,8 +98,6 @@ pub struct Agent {
     remark: Option<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
-    /// The links that are being deleted, by their indexes.
-    reaping: HashMap<u32, Expedited>,
     /// Host ends on which others' filters and queues were not looked for, until their links come up.
     unseen: Vec<u32>,
     /// Other people's ports of our bridges, each with its bridge.
@@ -159,7 +156,6 @@ impl Agent {
             warnings: config.warnings.clone(),
             remark: None,
             aside: Vec::new(),
-            reaping: HashMap::new(),
             unseen: Vec::new(),
             strangers: BTreeMap::new(),
             rules: None,
@@ -211,7 +207,6 @@ impl Agent {
             // The connection does the rest, with what `events` gives.
             Request::Subscribe => Ok(Reply::Subscribed),
         };
-        self.kernel.rest();
         self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
     }

@@ -9,22 +9,22 @@ use std::{fs, io, thread};
 use nix::libc;
 use shunt_agent_api::Interface;
 
-use crate::bpf::expedite::Expedited;
 use crate::netlink::{RequestSocket, link};
+use crate::rcu::GracePeriods;
 
 /// Begins to delete `interface`, and the pins of what was attached to it: a pin that goes after its link's device
-/// costs nothing, one that goes before makes the kernel detach. Grace periods are expedited until the kernel says that the
-/// link is gone: what it waits for afterwards holds up nobody but this thread. Whoever asked looks for himself whether the link is
-/// gone, so a failure is only logged.
-pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>, expedited: Expedited) {
+/// costs nothing, one that goes before makes the kernel detach. Whoever asked looks for himself whether the link is gone, so a
+/// failure is only logged.
+pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>, grace_periods: GracePeriods) {
     let name = interface.name.clone();
     let work = move || {
+        let expedited = grace_periods.expedite();
         let deleted = RequestSocket::open(libc::NETLINK_ROUTE)
             .and_then(|mut socket| link::delete(&mut socket, interface.index, &interface.name));
+        drop(expedited);
         if let Err(error) = deleted {
             tracing::warn!(link = interface.name, %error, "could not be deleted");
         }
-        expedited.release();
         for pin in pins {
             match fs::remove_file(&pin) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

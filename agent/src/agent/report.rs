@@ -39,6 +39,7 @@ impl Agent {
             attachments: self.registry.len(),
             repairs: self.healing.repairs,
             flow_evictions: self.flow_evictions(),
+            grace_periods: Some(self.kernel.grace_periods().report()),
             programs: hooks
                 .map(|hook| self.program_report(&hook))
                 .chain(self.registry.uplinks.values().filter_map(|uplink| self.native_report(uplink)))

@@ -7,8 +7,8 @@ use nix::libc;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
 use super::Agent;
-use crate::bpf::expedite::Expedited;
 use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules};
+use crate::rcu::Expedited;
 
 impl Agent {
     /// Brings the kernel's rules in line with the attachments. Costs nothing while the list is the same.
@@ -20,7 +20,7 @@ impl Agent {
         if self.rules.as_ref() == Some(&wanted) {
             return Ok(());
         }
-        let expedited = self.kernel.expedite();
+        let expedited = self.kernel.grace_periods().expedite();
         match replace(&wanted) {
             // Nothing to set and nothing to remove: a kernel without nf_tables will do.
             Err(_) if wanted.is_empty() && self.rules.is_none() => {}
@@ -84,7 +84,7 @@ fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> boo
 fn settle(committed: Committed, expedited: Expedited) {
     let work = move || {
         drop(committed);
-        expedited.release();
+        drop(expedited);
     };
     if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
         tracing::warn!(%error, "no thread to wait for the end of the old rules");

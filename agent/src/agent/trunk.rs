@@ -133,6 +133,6 @@ impl Agent {
     /// Deletes an interface that has nothing to be joined to any more.
     pub(super) fn lose_interface(&mut self, port: BridgePort) {
         tracing::info!(key = %port.key, "deleted: its master is gone");
-        reap(port.host, Vec::new(), self.kernel.expedite());
+        reap(port.host, Vec::new(), self.kernel.grace_periods().clone());
     }
 }

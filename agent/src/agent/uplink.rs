@@ -97,7 +97,6 @@ impl Agent {
         if wanted.move_address {
             self.begin_relocation(&uplink)?;
         }
-        let _both_at_once = self.kernel.expedite();
         self.serve_uplink(&uplink)
     }
 
@@ -154,7 +153,6 @@ impl Agent {
     }
 
     fn take_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
-        let _all_at_once = self.kernel.expedite();
         let mut errors: Vec<_> = self.kernel.detach_native(uplink.link.index).err().into_iter().collect();
         let hooks = uplink.hooks();
         errors.extend(hooks.iter().filter_map(|hook| self.kernel.detach_wholly(hook).err()));

@@ -137,7 +137,6 @@ impl Agent {
             made.ok_or_else(|| Refusal::Gateway { name: node, why: "has no MAC address".into() })?;
         self.registry.gateways.insert(place, gateway.clone());
         self.strangers.remove(&ends.1.index);
-        let _all_at_once = self.kernel.expedite();
         self.kernel.serve_gateway(&gateway)?;
         tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "the gateway of a VLAN");
         self.watch_wires();
@@ -175,7 +174,6 @@ impl Agent {
         let Some(gateway) = self.registry.gateways.remove(&place) else {
             return self.remove_unfinished(place, bridge).err().into_iter().collect();
         };
-        let _all_at_once = self.kernel.expedite();
         let errors = self.kernel.delete_gateway(&gateway);
         self.registry.slots.give_back(gateway.port.slot);
         self.healing.unaddressed.remove(&gateway.link.index);

@@ -5,7 +5,6 @@
 
 pub mod clsact;
 pub mod decisions;
-pub mod expedite;
 pub mod hook;
 pub mod layout;
 pub mod maps;

@@ -159,11 +159,16 @@ fn interface(link: &SchedClassifierLink) -> Result<u32, TcxError> {
     ifindex.ok_or_else(|| TcxError::Interface(io::ErrorKind::InvalidData.into()))
 }
 
-/// Removes the pin, and with it the link. It may be gone already.
+/// Removes a link's pin and detaches the link; it may be gone already.
+///
+/// The kernel detaches a link with its last reference. The one that is held here outlives the pin, so that the kernel detaches
+/// when it is closed, before this returns. Kernels that keep the pin's reference for a grace period (`bpf_free_inode`,
+/// kernel/bpf/inode.c) detach after that, on their own.
 ///
 /// # Errors
 /// [`TcxError::Unpin`].
 pub fn detach(pin: &Path) -> Result<(), TcxError> {
+    let _closed_last = PinnedLink::from_pin(pin);
     match seams::pass(Seam::Bpf).and_then(|()| fs::remove_file(pin)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),

@@ -8,7 +8,8 @@ use serde::Serialize;
 use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
     AgentStatus, BridgeUplinkReport, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind,
-    FlowEnds, FlowReport, MappingReport, PortReport, Reply, Request, VlanGatewayReport, socket_path,
+    FlowEnds, FlowReport, GracePeriodReport, MappingReport, PortReport, Reply, Request, VlanGatewayReport,
+    socket_path,
 };
 
 use super::explain::explanation_text;
@@ -81,6 +82,10 @@ fn status_text(status: &AgentStatus) -> String {
     }
     for warning in &status.warnings {
         text.push_str(&format!("  warning: {warning}\n"));
+    }
+    if let Some(GracePeriodReport { mode, expedited, reason }) = &status.grace_periods {
+        let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
+        text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
     }
     if !status.uplinks.is_empty() {
         text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));

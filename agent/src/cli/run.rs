@@ -110,6 +110,7 @@ impl Run {
             admission: self.admission,
             attach: self.attach,
             masquerade: None,
+            grace_periods: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
         };

@@ -169,15 +169,10 @@ impl Kernel {
 
     /// Detaches a program, however it was attached; it, or its interface, may be gone already.
     ///
-    /// The kernel does that a moment later, and holds the lock of all network configuration for a grace period (`tcx_link_release`,
-    /// kernel/bpf/tcx.c): ten milliseconds, for which whoever deletes the interface of a network's last container would wait.
-    /// Until [`Kernel::rest`] they are short.
-    ///
     /// # Errors
     /// The kernel refuses.
     pub fn detach(&mut self, hook: &Hook) -> Result<(), KernelError> {
         let mode = self.modes.remove(&(hook.program, hook.ifindex));
-        self.hasten();
         self.detach_link(hook)?;
         if mode == Some(ProgramMode::Tcx) { Ok(()) } else { self.detach_filter(hook) }
     }
@@ -270,6 +265,7 @@ impl Kernel {
     }
 
     fn detach_link(&mut self, hook: &Hook) -> Result<(), KernelError> {
+        let _expedited = self.grace_periods.expedite();
         tcx::detach(&self.pins.link(hook.program, hook.ifindex)).map_err(|source| in_link(hook, source))
     }
 

@@ -8,7 +8,6 @@
 mod audit;
 mod entries;
 mod finding;
-mod haste;
 mod hooks;
 mod learned;
 mod limit;
@@ -38,7 +37,6 @@ use shunt_agent_api::ProgramMode;
 use shunt_dataplane::wire::address::Mac;
 
 use crate::bpf::clsact::{self, ClsactError};
-use crate::bpf::expedite::{Expedited, GracePeriods};
 use crate::bpf::hook::{Hook, Program};
 use crate::bpf::layout;
 use crate::bpf::maps::Maps;
@@ -54,6 +52,7 @@ use crate::netlink::bridge::{self, PortFlags};
 use crate::netlink::link::{self, Link};
 use crate::netlink::{NetlinkError, RequestSocket, gateway, station};
 use crate::nft::Prefix;
+use crate::rcu::GracePeriods;
 use crate::registry::Others;
 
 /// Why the kernel is not as it should be.
@@ -153,8 +152,6 @@ pub struct Kernel {
     natives: HashMap<u32, u32>,
     route: RequestSocket,
     grace_periods: GracePeriods,
-    /// While they are to be short for more than one call.
-    haste: Option<Expedited>,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
 }
@@ -171,7 +168,7 @@ impl Kernel {
     /// # Errors
     /// [`KernelError`]; programs that serve already go on serving.
     pub fn open(config: &Config) -> Result<Self, KernelError> {
-        let Config { bpffs, attach, max_flows, late_programs, .. } = config;
+        let Config { bpffs, attach, max_flows, late_programs, grace_periods, .. } = config;
         mount::ensure(bpffs)?;
         let older = versions::older(bpffs)?;
         let pins = Pins::create(bpffs).map_err(|source| KernelError::Pins { path: bpffs.clone(), source })?;
@@ -179,7 +176,7 @@ impl Kernel {
         let (programs, maps) = object::load(&pins, *max_flows, *late_programs)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
-        let grace_periods = GracePeriods::recover();
+        let grace_periods = GracePeriods::open(*grace_periods);
         let way = Way::find(*attach);
         let programs = ProgramSets::new(programs, pins.clone());
         Ok(Self {
@@ -193,9 +190,13 @@ impl Kernel {
             natives: HashMap::new(),
             route,
             grace_periods,
-            haste: None,
             begins_masquerading: false,
         })
+    }
+
+    /// What makes single calls of the kernel short.
+    pub fn grace_periods(&self) -> &GracePeriods {
+        &self.grace_periods
     }
 
     /// The versions of older agents of whose pins some are there.

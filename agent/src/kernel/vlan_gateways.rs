@@ -112,6 +112,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn delete_link(&mut self, link: &Link) -> Result<(), KernelError> {
+        let _expedited = self.grace_periods.expedite();
         Ok(link::delete(&mut self.route, link.index, &link.name)?)
     }
 
@@ -132,9 +133,11 @@ impl Kernel {
         let host = &gateway.port.port.host;
         let ends = [host, &gateway.link];
         let mut errors: Vec<KernelError> = Vec::new();
+        let expedited = self.grace_periods.expedite();
         for end in ends {
             errors.extend(link::delete(&mut self.route, end.index, &end.name).err().map(KernelError::from));
         }
+        drop(expedited);
         // With either end goes the other.
         let is_gone = errors.len() < ends.len();
         // A pin that goes after its device costs nothing.

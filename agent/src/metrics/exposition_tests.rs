@@ -25,6 +25,7 @@ fn snapshot() -> Snapshot {
             attachments: 1,
             repairs: 5,
             flow_evictions: 7,
+            grace_periods: None,
             programs: vec![ProgramReport {
                 name: "from_container".into(),
                 ifname: "veth1".into(),

@@ -15,11 +15,10 @@ use crate::patience::patience;
 /// Where pins land that did not go to a lab's own BPF file system, as they should.
 const DEFAULT_PINS: &str = "/sys/fs/bpf/shunt";
 
-/// The kernel's switch for short grace periods, and the file in which agents note that one of them has thrown it.
+/// The kernel's switch for expedited grace periods, which agents set for moments.
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
-const EXPEDITED_BY: &str = "/run/shunt-grace-periods";
 
-/// How long agents that live may have it thrown by turns.
+/// How long agents that live may have it set by turns.
 const MOMENTARY: Duration = Duration::from_secs(5);
 
 /// The machine's links and an agent's usual pins at some moment, to be compared with a later one.
@@ -51,14 +50,14 @@ impl Machine {
         found.extend(processes_of(lab).iter().map(|pid| format!("process {pid}")));
         found.extend(now.links.difference(&self.links).map(|name| format!("link {name}")));
         if !self.expedited && stays_expedited() {
-            found.push(format!("{EXPEDITED} is 1, {EXPEDITED_BY} says who threw it"));
+            found.push(format!("{EXPEDITED} is set"));
         }
         found.extend(now.pins.difference(&self.pins).map(|pin| format!("pin {}", pin.display())));
         found
     }
 }
 
-/// Whether the switch stays thrown. It is the machine's: other labs' agents throw it too, for as long as an attach takes them or a start.
+/// Whether the switch stays set. It is the machine's: other labs' agents set it too, for single calls.
 fn stays_expedited() -> bool {
     let begun = Instant::now();
     while is_expedited() {

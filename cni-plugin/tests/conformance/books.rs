@@ -197,6 +197,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             healthy: books.ailments.is_empty(),
             repairs: 0,
             flow_evictions: 0,
+            grace_periods: None,
             reasons: books.ailments.clone(),
             warnings: Vec::new(),
             attachments: books.ports.len(),

@@ -1,7 +1,7 @@
 //! What was on the machine before the tests, and what more there is after them.
 //!
 //! Another test run on the same machine is left alone: its lab's directory carries the id of a living process that is
-//! not ours, and neither programs nor the switch for short grace periods are judged while there is such a lab.
+//! not ours, and neither programs nor the switch for expedited grace periods are judged while there is such a lab.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ const LAB: &str = "/run/shunt-lab-";
 /// Mounted by the first user of each and there to stay, on any machine.
 const PERMANENT_MOUNTS: [&str; 2] = ["/sys/fs/bpf", "/run/netns"];
 
-/// Grace periods of the kernel are short while this is not 0.
+/// Grace periods of the kernel are expedited while this is not 0.
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 
 /// The kernel removes namespaces, links and programs some time after their last user is gone.
@@ -67,8 +67,7 @@ fn links() -> Vec<String> {
     entries(Path::new("/sys/class/net")).iter().map(|path| format!("link {}", name(path))).collect()
 }
 
-/// The switch for short grace periods, which an agent throws for moments. The file in which agents note that is one of
-/// [`SHARED`].
+/// The switch for expedited grace periods, which an agent sets for single calls.
 fn expedited() -> Option<String> {
     let switch = fs::read_to_string(EXPEDITED).ok()?;
     (switch.trim() != "0").then(|| format!("{EXPEDITED} is {}", switch.trim()))
