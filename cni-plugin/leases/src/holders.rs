@@ -21,12 +21,10 @@ use std::{
     net::IpAddr,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
-        fs::DirBuilderExt,
+        fs::{DirBuilderExt, DirEntryExt},
     },
     path::{Path, PathBuf},
 };
-
-use crate::listing;
 
 /// Between the address and the container's id. No address has it.
 const SEPARATOR: u8 = b'@';
@@ -142,16 +140,17 @@ impl Holders {
     fn names(&self) -> HashMap<IpAddr, Name> {
         let mut names = HashMap::new();
         // Where they cannot be listed there are none, and every file is read.
-        let _ = listing::each(&self.directory, |whole, inode| {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().map_while(Result::ok) {
+            let whole = entry.file_name();
             let address = whole.as_bytes().split(|byte| *byte == SEPARATOR).next().unwrap_or_default();
             let Some(address) = OsStr::from_bytes(address).to_str().and_then(|text| text.parse().ok()) else {
-                return;
+                continue;
             };
             // Two names of one address: at most one of them is that of its file, and which is not known here.
-            if let Some(other) = names.insert(address, Name { whole: whole.to_owned(), inode }) {
+            if let Some(other) = names.insert(address, Name { whole, inode: entry.ino() }) {
                 self.forget(&other.whole);
             }
-        });
+        }
         names
     }
 }

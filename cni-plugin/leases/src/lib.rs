@@ -9,7 +9,6 @@
 mod directory;
 mod error;
 mod holders;
-mod listing;
 mod lock;
 mod record;
 mod store;

@@ -6,14 +6,14 @@ use std::{
     net::IpAddr,
     os::{
         fd::OwnedFd,
-        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+        unix::fs::{DirBuilderExt, DirEntryExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
 };
 
 use nix::fcntl::OFlag;
 
-use crate::{directory::way_to, error::Error, holders::Holders, listing, lock::Lock, record::Record};
+use crate::{directory::way_to, error::Error, holders::Holders, lock::Lock, record::Record};
 
 /// No record is longer: a container's id and an interface's name.
 const LONGEST: u64 = 64 << 10;
@@ -272,15 +272,17 @@ pub fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
 
 /// The same with the inodes of the addresses' files.
 fn files_in(directory: &Path) -> Result<Vec<(IpAddr, u64)>, Error> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::at(directory))?,
+    };
     let mut files = Vec::new();
-    let listed = listing::each(directory, |name, inode| {
-        let address = name.to_str().and_then(|name| name.parse().ok());
-        files.extend(address.map(|address| (address, inode)));
-    });
-    match listed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::at(directory)(error)),
-        _ => Ok(files),
+    for entry in entries {
+        let entry = entry.map_err(Error::at(directory))?;
+        let address = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        files.extend(address.map(|address| (address, entry.ino())));
     }
+    Ok(files)
 }
 
 #[cfg(test)]
