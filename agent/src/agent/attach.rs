@@ -1,6 +1,6 @@
 //! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
 
-use shunt_agent_api::{Attached, Bandwidth, BridgePort, EventKind, Interface};
+use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 use shunt_dataplane::wire::address::Mac;
 
 use super::change::Change;
@@ -9,7 +9,7 @@ use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::netlink::link::Link;
-use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
+use crate::registry::{Attachment, Bridge, PeerEnd, Trunk};
 
 impl Agent {
     /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
@@ -93,16 +93,6 @@ impl Agent {
         }
     }
 
-    /// What others have put onto a host end. Onto one that is down they most likely have put nothing: it is looked at when
-    /// nobody waits for it any more.
-    fn others_of(&mut self, port: &BridgePort, host: &Link) -> Result<Others, KernelError> {
-        if host.up || port.bandwidth != Bandwidth::default() {
-            return self.kernel.others(host.index);
-        }
-        self.unseen.push(host.index);
-        Ok(Others { filters: false, queue: host.queued })
-    }
-
     /// Whether this very port is attached. An attachment whose link is gone makes room for the new one.
     fn is_attached_already(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
         let Some(known) = self.registry.get(&port.key).map(|attachment| attachment.port.clone()) else {
@@ -152,7 +142,7 @@ impl Agent {
         self.kernel.limit_ingress(port)?;
         let slot = self.take_slot()?;
         let peer = PeerEnd::new(host.carrier, port.peer_up);
-        let others = self.others_of(port, host)?;
+        let others = self.kernel.others(host.index)?;
         let (is_parent, lent) = self.parenthood(&port.host);
         let attachment =
             Attachment { port: port.clone(), mac, slot, peer, others, abandoned: false, is_parent, lent };

@@ -1,7 +1,7 @@
 //! Following the kernel: containers' ends go up and down, links and bridges go away.
 
 use std::collections::{BTreeSet, HashMap};
-use std::mem::{replace, take};
+use std::mem::replace;
 
 use shunt_agent_api::EventKind;
 use shunt_dataplane::abi::StationKey;
@@ -17,7 +17,6 @@ use crate::registry::Bridge;
 impl Agent {
     /// Takes notice of what has happened to links.
     pub fn follow(&mut self, events: &[LinkEvent]) {
-        self.look_at_unseen();
         let mut contradicted = BTreeSet::new();
         for event in events {
             let followed = match event {
@@ -156,15 +155,6 @@ impl Agent {
             self.mend(&key);
         } else if let Some(bridge) = self.registry.bridge(ifindex).cloned() {
             self.mend_bridge(&bridge);
-        }
-    }
-
-    /// Looks for others' filters and queues where an attachment's host end was taken for new.
-    pub(super) fn look_at_unseen(&mut self) {
-        for ifindex in take(&mut self.unseen) {
-            if let Err(error) = self.shaped(ifindex) {
-                tracing::warn!(ifindex, %error, "what others have put onto a host end is not known");
-            }
         }
     }
 

@@ -19,7 +19,6 @@ const BUDGET: Duration = Duration::from_millis(10);
 impl Agent {
     /// Looks after uplinks, bridges and attachments, as many as there is time for.
     pub fn tick(&mut self) {
-        self.look_at_unseen();
         self.store.retry();
         self.read_speeds();
         self.tell_capacity();

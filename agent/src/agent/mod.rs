@@ -98,8 +98,6 @@ pub struct Agent {
     remark: Option<String>,
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
-    /// Host ends on which others' filters and queues were not looked for, until their links come up.
-    unseen: Vec<u32>,
     /// Other people's ports of our bridges, each with its bridge.
     strangers: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
@@ -156,7 +154,6 @@ impl Agent {
             warnings: config.warnings.clone(),
             remark: None,
             aside: Vec::new(),
-            unseen: Vec::new(),
             strangers: BTreeMap::new(),
             rules: None,
             outside: Outside::default(),
