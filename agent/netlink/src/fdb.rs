@@ -1,0 +1,85 @@
+//! Entries of a forwarding database: the kernel bridge's own, and the addresses that an interface listens to.
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::request::{Reply, Request};
+
+/// Where a bridge takes a station to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FdbEntry {
+    /// The bridge.
+    pub bridge: u32,
+    /// The port by which it reaches the station; the bridge itself where the address is its own.
+    pub port: u32,
+    /// The station's Ethernet address.
+    pub mac: [u8; 6],
+    /// Whether the station stays there, as a container does: told, and never to move.
+    pub sticky: bool,
+}
+
+/// None for what is no bridge's entry, and for one in a VLAN.
+impl Reply for FdbEntry {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let NeighbourMessage { header, attributes, .. } = NeighbourMessage::read(payload)?;
+        if header.family != AddressFamily::Bridge {
+            return None;
+        }
+        let (mut mac, mut bridge) = (None, None);
+        for attribute in attributes {
+            match attribute {
+                NeighbourAttribute::LinkLayerAddress(address) => mac = address.try_into().ok(),
+                NeighbourAttribute::Controller(index) => bridge = Some(index),
+                NeighbourAttribute::Vlan(_) => return None,
+                _ => {}
+            }
+        }
+        let told = u16::from(header.state) & u16::from(NeighbourState::Noarp) != 0;
+        let sticky = told && header.flags.contains(NeighbourFlags::Sticky);
+        Some(Self { bridge: bridge?, port: header.ifindex, mac: mac?, sticky })
+    }
+}
+
+fn entry(index: u32, state: NeighbourState, flags: NeighbourFlags, mac: [u8; 6]) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = AddressFamily::Bridge;
+    message.header.ifindex = index;
+    message.header.state = state;
+    message.header.flags = flags;
+    message.attributes.push(NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
+    message
+}
+
+/// Tells the bridge that the station `mac` is behind its port `index` for good. The entry neither ages out, though the bridge may never
+/// hear the station, nor moves to whoever else sends from the same address (`NTF_STICKY`).
+pub fn add_station(index: u32, mac: [u8; 6]) -> Request {
+    let message = entry(index, NeighbourState::Noarp, NeighbourFlags::Controller | NeighbourFlags::Sticky, mac);
+    let message = RouteNetlinkMessage::NewNeighbour(message);
+    Request::new("tell the bridge where the container is", message, NLM_F_CREATE | NLM_F_REPLACE)
+}
+
+/// Has a bridge believe that it has just heard `mac` by its port `index`, as if a frame had come in there.
+pub fn refresh_station(index: u32, mac: [u8; 6]) -> Request {
+    let message = entry(index, NeighbourState::Reachable, NeighbourFlags::Use | NeighbourFlags::Controller, mac);
+    Request::new("refresh a station of the bridge", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
+}
+
+/// Asks where a bridge takes a station to be.
+pub fn station(bridge: u32, mac: [u8; 6]) -> Request<FdbEntry> {
+    let mut message = entry(0, NeighbourState::None, NeighbourFlags::empty(), mac);
+    message.attributes.push(NeighbourAttribute::Controller(bridge));
+    Request::new("look up a station of the bridge", RouteNetlinkMessage::GetNeighbour(message), 0)
+}
+
+/// Makes an interface take frames for `mac` too (`EEXIST` where it does).
+pub fn listen_to(index: u32, mac: [u8; 6]) -> Request {
+    let message = entry(index, NeighbourState::Permanent, NeighbourFlags::Own, mac);
+    Request::new("have the interface listen to a station", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
+}
+
+/// Takes that back.
+pub fn stop_listening_to(index: u32, mac: [u8; 6]) -> Request {
+    let message = entry(index, NeighbourState::Permanent, NeighbourFlags::Own, mac);
+    Request::new("keep the interface from listening to a station", RouteNetlinkMessage::DelNeighbour(message), 0)
+}

@@ -1,0 +1,30 @@
+//! The one netlink of shunt's plugin and agent: a socket that hears the kernel only, requests and their answers, blocking, and a
+//! function for each verb.
+//!
+//! Messages are built by `rtnetlink` and read by `netlink-packet-*`, attribute by attribute, so that one that this version has never
+//! heard of is skipped and not an error. What is done by hand is named in docs/adr/0001-one-netlink.md.
+
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod attribute;
+pub mod bridge;
+mod connection;
+mod error;
+pub mod failpoint;
+pub mod fdb;
+pub mod link;
+mod link_watch;
+pub mod message;
+pub mod neighbour;
+pub mod netconf;
+mod request;
+pub mod route;
+mod socket;
+
+pub use connection::{Answers, Connection};
+pub use error::{NetlinkError, unless};
+pub use link_watch::LinkWatch;
+pub use netlink_packet_route::AddressFamily;
+pub use request::{Acknowledged, Reply, Request};
+pub use socket::Socket;

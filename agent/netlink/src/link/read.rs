@@ -1,0 +1,174 @@
+//! What the kernel says of a link.
+
+use netlink_packet_core::ParseableParametrized as _;
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::link::{
+    InfoBridge, InfoBridgePort, InfoVlan, LinkAttribute, LinkFlags, LinkHeader, LinkLayerType, State,
+};
+
+use crate::attribute::{attributes, find, number, text, typed};
+use crate::bridge::{BridgeMode, PortFlags, is_blocked};
+use crate::request::Reply;
+
+/// Bytes of `struct ifinfomsg`.
+const HEADER: usize = 16;
+
+// The crates read these as a whole, and nothing of them where one attribute inside is not as they expect.
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_INFO_PORT_KIND: u16 = 4;
+const IFLA_INFO_PORT_DATA: u16 = 5;
+const IFLA_AF_SPEC: u16 = 26;
+const AF_INET6: u16 = 10;
+const IFLA_INET6_CONF: u16 = 2;
+/// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), an array of 32-bit numbers.
+const ACCEPT_RA: usize = 3;
+
+/// Hardware types whose packets have no link-layer header (`dev_is_mac_header_xmit`, include/linux/if_arp.h): PPP, IPv4 and IPv6
+/// tunnels, SIT, GRE over either, mobile modems, and what has no type (tun, WireGuard). Those that carry Ethernet frames have
+/// Ethernet's.
+const BARE: [LinkLayerType; 8] = [
+    LinkLayerType::Ppp,
+    LinkLayerType::Tunnel,
+    LinkLayerType::Tunnel6,
+    LinkLayerType::Sit,
+    LinkLayerType::Ipgre,
+    LinkLayerType::Ip6gre,
+    LinkLayerType::Rawip,
+    LinkLayerType::None,
+];
+
+/// A link of a network namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its ifindex; the kernel uses it again once the link is gone.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its Ethernet address, if it has one, in transmission order.
+    pub mac: Option<[u8; 6]>,
+    /// Its MTU in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// `veth`, `bridge` and so on; none for a device without a kind, as hardware is.
+    pub kind: Option<String>,
+    /// The bridge or bond that it is a port of.
+    pub master: Option<u32>,
+    /// The ifindex of a veth's other end, in that end's namespace; of a VLAN device's master.
+    pub peer: Option<u32>,
+    /// The namespace of the other end as this one numbers it (`man 7 rtnetlink`, `IFLA_LINK_NETNSID`); none if that is the same.
+    pub peer_namespace: Option<i32>,
+    /// Whether it is set up (`IFF_UP`).
+    pub up: bool,
+    /// Carrier (`IFF_LOWER_UP`). A veth end has it while both ends are up.
+    pub carrier: bool,
+    /// Whether it can carry packets or does not say (`IFF_RUNNING`); that comes a moment after the carrier.
+    pub running: bool,
+    /// Whether it says that it can carry packets (RFC 2863, `ifOperStatus` up).
+    pub operational: bool,
+    /// Whether it was set to take every packet (`IFF_PROMISC`).
+    pub promiscuous: bool,
+    /// Whether it leads back to the node itself.
+    pub loopback: bool,
+    /// Whether its packets have no link-layer header.
+    pub bare: bool,
+    /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
+    pub queued: bool,
+    /// The text that `ip link` shows as alias.
+    pub alias: Option<String>,
+    /// How its bridge treats it as a port.
+    pub port_flags: PortFlags,
+    /// Whether its bridge keeps it from forwarding (listening, learning, blocking).
+    pub blocked: bool,
+    /// How it bridges, if it is a bridge.
+    pub bridging: BridgeMode,
+    /// The VLAN that it is a device of.
+    pub vlan: Option<u16>,
+    /// Whether the node would take routes and addresses from router advertisements that reach it.
+    pub accepts_routers: bool,
+}
+
+impl Link {
+    /// A link of which only the name is known.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    fn of(header: &LinkHeader) -> Self {
+        Self {
+            index: header.index,
+            bare: BARE.contains(&header.link_layer_type),
+            up: header.flags.contains(LinkFlags::Up),
+            carrier: header.flags.contains(LinkFlags::LowerUp),
+            running: header.flags.contains(LinkFlags::Running),
+            promiscuous: header.flags.contains(LinkFlags::Promisc),
+            loopback: header.flags.contains(LinkFlags::Loopback),
+            ..Self::default()
+        }
+    }
+
+    fn read_attribute(&mut self, attribute: LinkAttribute) {
+        match attribute {
+            LinkAttribute::IfName(name) => self.name = name,
+            LinkAttribute::Address(address) => self.mac = address.try_into().ok(),
+            LinkAttribute::Mtu(mtu) => self.mtu = mtu,
+            LinkAttribute::Controller(master) => self.master = Some(master).filter(|index| *index != 0),
+            LinkAttribute::Link(peer) => self.peer = Some(peer).filter(|index| *index != 0),
+            LinkAttribute::LinkNetNsId(namespace) => self.peer_namespace = Some(namespace),
+            LinkAttribute::OperState(state) => self.operational = state == State::Up,
+            // A link has "noop" until it is first up, as a container's host end often is when it is attached.
+            LinkAttribute::Qdisc(name) => self.queued = !matches!(name.as_str(), "noqueue" | "noop"),
+            LinkAttribute::IfAlias(alias) => self.alias = Some(alias),
+            _ => {}
+        }
+    }
+
+    fn read_info(&mut self, info: &[u8]) {
+        self.kind = find(info, IFLA_INFO_KIND).map(text);
+        let data = find(info, IFLA_INFO_DATA).unwrap_or_default();
+        match self.kind.as_deref() {
+            Some("bridge") => self.bridging = BridgeMode::of(typed::<InfoBridge>(data)),
+            Some("vlan") => {
+                self.vlan = typed(data).find_map(|info| match info {
+                    InfoVlan::Id(id) => Some(id),
+                    _ => None,
+                });
+            }
+            _ => {}
+        }
+        if let Some(port) = find(info, IFLA_INFO_PORT_DATA)
+            && find(info, IFLA_INFO_PORT_KIND).is_some_and(|kind| text(kind) == "bridge")
+        {
+            let flags: Vec<InfoBridgePort> = typed(port).collect();
+            (self.port_flags, self.blocked) = (PortFlags::of(&flags), is_blocked(&flags));
+        }
+    }
+}
+
+/// None on a kernel without IPv6.
+fn accepts_routers(families: &[u8]) -> Option<bool> {
+    let settings = find(find(families, AF_INET6)?, IFLA_INET6_CONF)?;
+    Some(number(settings.chunks(4).nth(ACCEPT_RA)?)? != 0)
+}
+
+/// None for another family's message: the bridge speaks of its ports with the same types.
+impl Reply for Link {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let header = LinkHeader::parse(payload).ok()?;
+        if header.interface_family != AddressFamily::Unspec {
+            return None;
+        }
+        let mut link = Self::of(&header);
+        for attribute in attributes(payload.get(HEADER..)?) {
+            match attribute.kind() {
+                IFLA_LINKINFO => link.read_info(attribute.value()),
+                IFLA_AF_SPEC => link.accepts_routers = accepts_routers(attribute.value()).unwrap_or_default(),
+                _ => {
+                    let read = LinkAttribute::parse_with_param(&attribute, AddressFamily::Unspec);
+                    let _ = read.map(|read| link.read_attribute(read));
+                }
+            }
+        }
+        Some(link)
+    }
+}

@@ -1,0 +1,153 @@
+//! Routes: those that there are, those to be made, and which of them a packet takes.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, ParseableParametrized as _};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rtnetlink::RouteMessageBuilder;
+
+use crate::attribute::{attributes, verbatim};
+use crate::request::{Reply, Request};
+
+/// Bytes of `struct rtmsg`.
+const HEADER: usize = 12;
+
+/// The crates read an encapsulation by its type, and refuse one of a type that they do not know. It only has to be passed on.
+const RTA_ENCAP_TYPE: u16 = 21;
+const RTA_ENCAP: u16 = 22;
+
+/// The message itself, of `RTM_NEWROUTE` or `RTM_DELROUTE`. What the crates cannot read is kept as its bytes, so that the route can be
+/// made anew from its message.
+impl Reply for RouteMessage {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let mut message = Self::default();
+        message.header = RouteHeader::parse(payload).ok()?;
+        let as_what = (message.header.address_family, message.header.kind, RouteLwEnCapType::None);
+        let read = attributes(payload.get(HEADER..)?).map(|attribute| match attribute.kind() {
+            RTA_ENCAP | RTA_ENCAP_TYPE => RouteAttribute::Other(verbatim(&attribute)),
+            _ => RouteAttribute::parse_with_param(&attribute, as_what)
+                .unwrap_or_else(|_| RouteAttribute::Other(verbatim(&attribute))),
+        });
+        message.attributes = read.collect();
+        Some(message)
+    }
+}
+
+/// An address of a route, if it is one of IP.
+pub fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(address) => Some(IpAddr::V4(*address)),
+        RouteAddress::Inet6(address) => Some(IpAddr::V6(*address)),
+        _ => None,
+    }
+}
+
+/// Asks for the routes of every table, of a family or of both.
+pub fn routes(family: AddressFamily) -> Request<RouteMessage> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    Request::dump("list the routes", RouteNetlinkMessage::GetRoute(message))
+}
+
+/// A unicast route to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Where it leads.
+    pub destination: IpNet,
+    /// By whom; none where the destination is on the link.
+    pub gateway: Option<IpAddr>,
+    /// Its metric; 0 leaves it to the kernel.
+    pub priority: u32,
+    /// Its table; none for the main one.
+    pub table: Option<u32>,
+    /// How far its destination is (`RT_SCOPE_LINK`).
+    pub scope: u8,
+    /// The largest packet, in bytes; 0 for the interface's.
+    pub mtu: u32,
+    /// The largest TCP segment to be announced, in bytes; 0 for the kernel's.
+    pub advmss: u32,
+}
+
+/// Adds a route by way of an interface; several to one destination become equal-cost paths where the kernel can.
+pub fn add_route(index: u32, route: &Route) -> Request {
+    let Route { destination, gateway, priority, table, scope, mtu, advmss } = *route;
+    let mut message = RouteMessageBuilder::<IpAddr>::new()
+        .protocol(RouteProtocol::Boot)
+        .scope(RouteScope::from(scope))
+        .output_interface(index)
+        .build();
+    message.header.address_family = family_of(destination.addr());
+    message.header.destination_prefix_length = destination.prefix_len();
+    let given = [
+        (destination.prefix_len() > 0).then(|| RouteAttribute::Destination(destination.network().into())),
+        gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())),
+        (priority > 0).then_some(RouteAttribute::Priority(priority)),
+        table.map(RouteAttribute::Table),
+    ];
+    message.attributes.extend(given.into_iter().flatten());
+    let metrics = [(mtu > 0).then_some(RouteMetric::Mtu(mtu)), (advmss > 0).then_some(RouteMetric::Advmss(advmss))];
+    let metrics: Vec<_> = metrics.into_iter().flatten().collect();
+    if !metrics.is_empty() {
+        message.attributes.push(RouteAttribute::Metrics(metrics));
+    }
+    let what = match gateway {
+        Some(gateway) => format!("add route {destination} via {gateway}"),
+        None => format!("add route {destination}"),
+    };
+    Request::new(what, RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_APPEND)
+}
+
+/// The family of an address.
+pub fn family_of(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+/// Where the kernel would send a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextHop {
+    /// Out of this interface.
+    pub index: u32,
+    /// To this gateway; none where the destination is on the link.
+    pub gateway: Option<IpAddr>,
+    /// The largest packet that the route says, in bytes; none where it is the interface's word.
+    pub mtu: Option<u32>,
+}
+
+impl Reply for NextHop {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let (mut index, mut gateway, mut mtu) = (None, None, None);
+        for attribute in RouteMessage::read(payload)?.attributes {
+            match attribute {
+                RouteAttribute::Oif(out) => index = Some(out),
+                RouteAttribute::Gateway(address) => gateway = ip(&address),
+                RouteAttribute::Metrics(metrics) => {
+                    mtu = metrics.iter().find_map(|metric| match metric {
+                        RouteMetric::Mtu(mtu) => Some(*mtu),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Some(Self { index: index?, gateway, mtu })
+    }
+}
+
+/// Asks for the way from `source` to `destination`, of one family. `by` is the interface that the packet came in by; none where
+/// `source` is the node's. The kernel refuses where there is no route, or one that says no.
+pub fn next_hop(source: IpAddr, destination: IpAddr, by: Option<u32>) -> Request<NextHop> {
+    let bits = if destination.is_ipv4() { 32 } else { 128 };
+    let mut message = RouteMessage::default();
+    message.header.address_family = family_of(destination);
+    message.header.kind = RouteType::Unspec;
+    (message.header.destination_prefix_length, message.header.source_prefix_length) = (bits, bits);
+    message.attributes.push(RouteAttribute::Destination(destination.into()));
+    message.attributes.push(RouteAttribute::Source(source.into()));
+    message.attributes.extend(by.map(RouteAttribute::Iif));
+    Request::new("look up a route", RouteNetlinkMessage::GetRoute(message), 0)
+}
