@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use netlink_packet_core::Parseable as _;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeader, AddressMessage, AddressScope,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::AddressMessageBuilder;
 
-use crate::attribute::typed;
+use crate::attribute::{attributes, verbatim};
 use crate::request::{MAKE, Reply, Request};
 
 /// Bytes of `struct ifaddrmsg`.
@@ -92,12 +93,16 @@ impl Reply for Address {
     }
 }
 
-/// The message itself, of `RTM_NEWADDR` or `RTM_DELADDR`.
+/// The message itself, of `RTM_NEWADDR` or `RTM_DELADDR`. What the crates cannot read is kept as its bytes.
 impl Reply for AddressMessage {
     fn read(payload: &[u8]) -> Option<Self> {
         let mut message = Self::default();
         message.header = AddressHeader::parse(payload).ok()?;
-        message.attributes = typed(payload.get(HEADER..)?).collect();
+        let read = attributes(payload.get(HEADER..)?).map(|attribute| {
+            AddressAttribute::parse(&attribute)
+                .unwrap_or_else(|_| AddressAttribute::Other(verbatim(&attribute)))
+        });
+        message.attributes = read.collect();
         Some(message)
     }
 }
@@ -192,7 +197,9 @@ mod tests {
     fn the_flags_that_do_not_fit_into_the_header_are_read() {
         let flags = (AddressFlags::Noprefixroute | AddressFlags::Tentative).bits();
         let read = address(2, &[(IFA_LOCAL, &[10, 0, 0, 1]), (IFA_FLAGS, &flags.to_ne_bytes())]).unwrap();
-        assert!(read.is_tentative() && read.flags.contains(AddressFlags::Noprefixroute) && !read.is_duplicate());
+        assert!(
+            read.is_tentative() && read.flags.contains(AddressFlags::Noprefixroute) && !read.is_duplicate()
+        );
     }
 
     #[test]

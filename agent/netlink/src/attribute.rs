@@ -14,11 +14,6 @@ pub fn nested(kind: u16, inner: &[u8]) -> Vec<u8> {
     attribute(kind | NLA_F_NESTED, inner)
 }
 
-/// A text with the zero behind it that the kernel wants.
-pub(crate) fn text_attribute(kind: u16, text: &str) -> Vec<u8> {
-    attribute(kind, &[text.as_bytes(), &[0]].concat())
-}
-
 /// What the crates' types emit.
 pub(crate) fn emitted(message: &impl Emitable) -> Vec<u8> {
     let mut bytes = vec![0; message.buffer_len()];

@@ -21,7 +21,9 @@ pub struct PortFlags {
 
 impl PortFlags {
     pub(crate) fn of(said: &[InfoBridgePort]) -> Self {
-        use InfoBridgePort::{BroadcastFlood, HairpinMode, Isolated, Learning, Locked, MulticastFlood, UnicastFlood};
+        use InfoBridgePort::{
+            BroadcastFlood, HairpinMode, Isolated, Learning, Locked, MulticastFlood, UnicastFlood,
+        };
         let has = |flag: InfoBridgePort| said.contains(&flag);
         Self {
             hairpin: has(HairpinMode(true)),

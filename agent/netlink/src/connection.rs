@@ -110,7 +110,10 @@ impl Connection {
     ///
     /// # Errors
     /// [`NetlinkError::Socket`] when nothing can be said about any of them.
-    pub fn batch(&mut self, requests: Vec<Request>) -> Result<Vec<Result<Answers, NetlinkError>>, NetlinkError> {
+    pub fn batch(
+        &mut self,
+        requests: Vec<Request>,
+    ) -> Result<Vec<Result<Answers, NetlinkError>>, NetlinkError> {
         let mut answers: Vec<_> = requests.iter().map(|_| Answers::default()).collect();
         let said = self.exchange(&requests, &mut |place, payload| {
             if let Some(answers) = answers.get_mut(place) {

@@ -54,14 +54,16 @@ fn entry(index: u32, state: NeighbourState, flags: NeighbourFlags, mac: [u8; 6])
 /// Tells the bridge that the station `mac` is behind its port `index` for good. The entry neither ages out, though the bridge may never
 /// hear the station, nor moves to whoever else sends from the same address (`NTF_STICKY`).
 pub fn add_station(index: u32, mac: [u8; 6]) -> Request {
-    let message = entry(index, NeighbourState::Noarp, NeighbourFlags::Controller | NeighbourFlags::Sticky, mac);
+    let message =
+        entry(index, NeighbourState::Noarp, NeighbourFlags::Controller | NeighbourFlags::Sticky, mac);
     let message = RouteNetlinkMessage::NewNeighbour(message);
     Request::new("tell the bridge where the container is", message, NLM_F_CREATE | NLM_F_REPLACE)
 }
 
 /// Has a bridge believe that it has just heard `mac` by its port `index`, as if a frame had come in there.
 pub fn refresh_station(index: u32, mac: [u8; 6]) -> Request {
-    let message = entry(index, NeighbourState::Reachable, NeighbourFlags::Use | NeighbourFlags::Controller, mac);
+    let message =
+        entry(index, NeighbourState::Reachable, NeighbourFlags::Use | NeighbourFlags::Controller, mac);
     Request::new("refresh a station of the bridge", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
 }
 
@@ -75,11 +77,19 @@ pub fn station(bridge: u32, mac: [u8; 6]) -> Request<FdbEntry> {
 /// Makes an interface take frames for `mac` too (`EEXIST` where it does).
 pub fn listen_to(index: u32, mac: [u8; 6]) -> Request {
     let message = entry(index, NeighbourState::Permanent, NeighbourFlags::Own, mac);
-    Request::new("have the interface listen to a station", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
+    Request::new(
+        "have the interface listen to a station",
+        RouteNetlinkMessage::NewNeighbour(message),
+        NLM_F_CREATE,
+    )
 }
 
 /// Takes that back.
 pub fn stop_listening_to(index: u32, mac: [u8; 6]) -> Request {
     let message = entry(index, NeighbourState::Permanent, NeighbourFlags::Own, mac);
-    Request::new("keep the interface from listening to a station", RouteNetlinkMessage::DelNeighbour(message), 0)
+    Request::new(
+        "keep the interface from listening to a station",
+        RouteNetlinkMessage::DelNeighbour(message),
+        0,
+    )
 }

@@ -60,9 +60,10 @@ fn status(message: &NetlinkBuffer<&[u8]>, payload: &[u8]) -> Result<(), (Errno, 
     }
     let quoted = match (message.message_type(), message.flags() & NLM_F_CAPPED) {
         (NLMSG_DONE, _) => 0,
-        (_, 0) => payload.get(4..).and_then(|quoted| quoted.first_chunk()).map_or(0, |length| {
-            (u32::from_ne_bytes(*length) as usize).next_multiple_of(ALIGN)
-        }),
+        (_, 0) => payload
+            .get(4..)
+            .and_then(|quoted| quoted.first_chunk())
+            .map_or(0, |length| (u32::from_ne_bytes(*length) as usize).next_multiple_of(ALIGN)),
         _ => HEADER,
     };
     let words = (message.flags() & NLM_F_ACK_TLVS != 0)

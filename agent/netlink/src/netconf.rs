@@ -30,7 +30,8 @@ impl Reply for Forwards {
 
 /// Asks for the setting that holds for every interface, of one family.
 pub fn forwarding(family: AddressFamily) -> Request<Forwards> {
-    let payload = [&[u8::from(family), 0, 0, 0][..], &attribute(NETCONFA_IFINDEX, &ALL.to_ne_bytes())].concat();
+    let payload =
+        [&[u8::from(family), 0, 0, 0][..], &attribute(NETCONFA_IFINDEX, &ALL.to_ne_bytes())].concat();
     Request::raw(format!("read the settings of {family:?}"), RTM_GETNETCONF, 0, payload)
 }
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, ParseableParametrized as _};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage, RouteMetric, RouteProtocol,
-    RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage, RouteMetric, RouteNextHop,
+    RouteNextHopFlags, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::RouteMessageBuilder;
@@ -17,9 +17,14 @@ use crate::request::{Reply, Request};
 /// Bytes of `struct rtmsg`.
 const HEADER: usize = 12;
 
-/// The crates read an encapsulation by its type, and refuse one of a type that they do not know. It only has to be passed on.
+// The crates read the next hops of a multipath route all or none, and write an encapsulation that they misread with a panic. Both only
+// have to be passed on.
+const RTA_MULTIPATH: u16 = 9;
 const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_ENCAP: u16 = 22;
+
+/// Bytes of `struct rtnexthop`.
+const NEXT_HOP: usize = 8;
 
 /// The message itself, of `RTM_NEWROUTE` or `RTM_DELROUTE`. What the crates cannot read is kept as its bytes, so that the route can be
 /// made anew from its message.
@@ -27,15 +32,37 @@ impl Reply for RouteMessage {
     fn read(payload: &[u8]) -> Option<Self> {
         let mut message = Self::default();
         message.header = RouteHeader::parse(payload).ok()?;
-        let as_what = (message.header.address_family, message.header.kind, RouteLwEnCapType::None);
-        let read = attributes(payload.get(HEADER..)?).map(|attribute| match attribute.kind() {
-            RTA_ENCAP | RTA_ENCAP_TYPE => RouteAttribute::Other(verbatim(&attribute)),
-            _ => RouteAttribute::parse_with_param(&attribute, as_what)
-                .unwrap_or_else(|_| RouteAttribute::Other(verbatim(&attribute))),
-        });
-        message.attributes = read.collect();
+        message.attributes = read_attributes(&message.header, payload.get(HEADER..)?);
         Some(message)
     }
+}
+
+fn read_attributes(header: &RouteHeader, bytes: &[u8]) -> Vec<RouteAttribute> {
+    let as_what = (header.address_family, header.kind, RouteLwEnCapType::None);
+    let read = attributes(bytes).map(|attribute| match attribute.kind() {
+        RTA_MULTIPATH => RouteAttribute::MultiPath(next_hops(header, attribute.value())),
+        RTA_ENCAP | RTA_ENCAP_TYPE => RouteAttribute::Other(verbatim(&attribute)),
+        _ => RouteAttribute::parse_with_param(&attribute, as_what)
+            .unwrap_or_else(|_| RouteAttribute::Other(verbatim(&attribute))),
+    });
+    read.collect()
+}
+
+/// The next hops of a multipath route, up to the first that is malformed.
+fn next_hops(header: &RouteHeader, mut bytes: &[u8]) -> Vec<RouteNextHop> {
+    let mut hops = Vec::new();
+    // struct rtnexthop: rtnh_len, rtnh_flags, rtnh_hops, rtnh_ifindex.
+    while let Some([l0, l1, flags, weight, index @ ..]) = bytes.first_chunk::<NEXT_HOP>() {
+        let length = usize::from(u16::from_ne_bytes([*l0, *l1]));
+        let Some(rest) = bytes.get(NEXT_HOP..length) else { break };
+        let mut hop = RouteNextHop::default();
+        hop.flags = RouteNextHopFlags::from_bits_retain(*flags);
+        (hop.hops, hop.interface_index) = (*weight, u32::from_ne_bytes(*index));
+        hop.attributes = read_attributes(header, rest);
+        hops.push(hop);
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    hops
 }
 
 /// An address of a route, if it is one of IP.
@@ -90,7 +117,8 @@ pub fn add_route(index: u32, route: &Route) -> Request {
         table.map(RouteAttribute::Table),
     ];
     message.attributes.extend(given.into_iter().flatten());
-    let metrics = [(mtu > 0).then_some(RouteMetric::Mtu(mtu)), (advmss > 0).then_some(RouteMetric::Advmss(advmss))];
+    let metrics =
+        [(mtu > 0).then_some(RouteMetric::Mtu(mtu)), (advmss > 0).then_some(RouteMetric::Advmss(advmss))];
     let metrics: Vec<_> = metrics.into_iter().flatten().collect();
     if !metrics.is_empty() {
         message.attributes.push(RouteAttribute::Metrics(metrics));

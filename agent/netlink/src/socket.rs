@@ -102,7 +102,9 @@ impl Socket {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
                 Ok((_, sender)) if sender.port_number() != 0 => {}
-                Ok((length, _)) if length > self.buffer.len() => return Err(NetlinkError::Truncated { length }),
+                Ok((length, _)) if length > self.buffer.len() => {
+                    return Err(NetlinkError::Truncated { length });
+                }
                 Ok(_) => break,
             }
         }

@@ -36,7 +36,8 @@ fn of_a_batch_the_kernel_says_what_failed_and_what_was_done_though_asked_of_the_
 #[test]
 fn a_refusal_says_what_was_asked_and_what_the_kernel_dislikes() {
     // A link without a kind.
-    let error = Connection::open().unwrap().run(Request::raw("add nothing", 16, 0x600, vec![0; 16])).unwrap_err();
+    let error =
+        Connection::open().unwrap().run(Request::raw("add nothing", 16, 0x600, vec![0; 16])).unwrap_err();
     let NetlinkError::Refused { what, .. } = &error else { panic!("{error}") };
     assert_eq!(what, "add nothing");
     assert!(error.to_string().starts_with("could not add nothing: "), "{error}");
@@ -115,7 +116,9 @@ fn a_multicast_of_another_process_is_not_heard_and_one_of_the_kernels_is() {
         let forger = netlink_sys::Socket::new(NETLINK_ROUTE).unwrap();
         forger.send_to(&forged(0), &SocketAddr::new(0, LINKS), 0).unwrap();
         let heard = listener.receive();
-        assert!(matches!(&heard, Err(NetlinkError::Socket(error)) if error.kind() == io::ErrorKind::WouldBlock));
+        assert!(
+            matches!(&heard, Err(NetlinkError::Socket(error)) if error.kind() == io::ErrorKind::WouldBlock)
+        );
         Connection::open().unwrap().run(set_link_up(Selector::Index(1))).unwrap();
         assert!(messages(listener.receive().unwrap()).all(|message| message.unwrap().message_type() == 16));
     });

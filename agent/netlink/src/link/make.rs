@@ -40,7 +40,8 @@ pub struct VlanDevice<'a> {
 /// Makes a VLAN device, down.
 pub fn add_vlan(device: &VlanDevice<'_>) -> Request {
     let message = LinkVlan::new(device.name, device.master, device.id).mtu(device.mtu);
-    let message = device.namespace.into_iter().fold(message, |message, to| message.setns_by_fd(to.as_raw_fd()));
+    let message =
+        device.namespace.into_iter().fold(message, |message, to| message.setns_by_fd(to.as_raw_fd()));
     let what = format!("add VLAN device `{}`", device.name);
     Request::new(what, RouteNetlinkMessage::NewLink(message.build()), MAKE)
 }

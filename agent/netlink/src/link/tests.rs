@@ -21,7 +21,8 @@ fn a_links_name_mtu_and_carrier_are_read() {
 #[test]
 fn a_link_without_a_link_layer_is_told_by_its_type() {
     // Ethernet, the loopback, InfiniBand, tun, IP in IP, GRE over IPv6, a modem.
-    let types = [(1u16, false), (772, false), (32, false), (0xfffe, true), (768, true), (823, true), (519, true)];
+    let types =
+        [(1u16, false), (772, false), (32, false), (0xfffe, true), (768, true), (823, true), (519, true)];
     for (kind, bare) in types {
         let mut payload = loopback(0);
         payload[2..4].copy_from_slice(&kind.to_ne_bytes());

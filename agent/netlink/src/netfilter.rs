@@ -1,0 +1,91 @@
+//! Who else has rules in this namespace: chains of nf_tables, and policies of IPsec.
+
+use netlink_packet_core::NLM_F_DUMP;
+use netlink_packet_netfilter::nftables::{ChainAttribute, Hook};
+use nix::errno::Errno;
+use nix::libc;
+
+use crate::attribute::{find, number, typed};
+use crate::connection::Connection;
+use crate::error::NetlinkError;
+use crate::request::{Reply, Request};
+
+/// Bytes of `struct nfgenmsg`, whose first is the family.
+const NFGENMSG: usize = 4;
+
+const GET_CHAIN: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETCHAIN as u16;
+
+// The crates have no type for messages of IPsec: `XFRM_MSG_GETSPDINFO` and the attribute with its numbers (linux/xfrm.h).
+const XFRM_MSG_GETSPDINFO: u16 = 0x25;
+const XFRMA_SPD_INFO: u16 = 1;
+
+/// A chain of nf_tables at a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseChain {
+    /// `NFPROTO_INET`, `NFPROTO_BRIDGE`…
+    pub family: u8,
+    /// The hook's number in its family (`NF_INET_FORWARD`).
+    pub hook: u32,
+    /// Its table's name.
+    pub table: String,
+    /// Its name.
+    pub name: String,
+    /// Rules that it has.
+    pub rules: u32,
+    /// What happens to packets that pass all of them (`NF_DROP`).
+    pub policy: Option<u32>,
+}
+
+impl Reply for BaseChain {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let (mut hook, mut table, mut name, mut rules, mut policy) =
+            (None, String::new(), String::new(), 0, None);
+        for attribute in typed(payload.get(NFGENMSG..)?) {
+            match attribute {
+                ChainAttribute::Table(text) => table = text,
+                ChainAttribute::Name(text) => name = text,
+                ChainAttribute::Use(count) => rules = count,
+                ChainAttribute::Policy(verdict) => policy = Some(verdict),
+                ChainAttribute::Hook(parts) => {
+                    hook = parts.iter().find_map(|part| match part {
+                        Hook::Number(number) => Some(u32::from(*number)),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Some(Self { family: *payload.first()?, hook: hook?, table, name, rules, policy })
+    }
+}
+
+/// Every chain at a hook; none on a kernel without nf_tables.
+///
+/// # Errors
+/// Every kind of [`NetlinkError`].
+pub fn base_chains() -> Result<Vec<BaseChain>, NetlinkError> {
+    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let request = Request::raw("list the chains of nf_tables", GET_CHAIN, NLM_F_DUMP, payload);
+    match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
+        Err(error) if error.errno() == Some(Errno::EINVAL) => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+/// How many policies IPsec has in, out and forwarded.
+struct Policies(u32);
+
+impl Reply for Policies {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let counts = find(payload.get(4..)?, XFRMA_SPD_INFO)?.chunks_exact(4).take(3).filter_map(number);
+        Some(Self(counts.fold(0, u32::saturating_add)))
+    }
+}
+
+/// Whether IPsec has policies. A kernel that cannot be asked has none.
+pub fn has_ipsec_policies() -> bool {
+    let request =
+        Request::raw("count the policies of IPsec", XFRM_MSG_GETSPDINFO, 0, 0u32.to_ne_bytes().to_vec());
+    let asked = Connection::of(libc::NETLINK_XFRM).and_then(|mut connection| connection.get(request));
+    matches!(asked, Ok(Some(Policies(count))) if count != 0)
+}

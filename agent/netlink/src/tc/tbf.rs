@@ -1,0 +1,89 @@
+//! Token bucket filters (`tbf`) at the root of an interface (linux/pkt_sched.h, net/sched/sch_tbf.c).
+//!
+//! Ours have a handle of their own. Without `NLM_F_REPLACE` the kernel changes a discipline of that handle in place, and refuses to
+//! put one where there is another user's.
+
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE};
+use netlink_packet_route::RouteNetlinkMessage;
+
+use super::{ETHERNET, RATE, RATESPEC, ROOT, Rate, TrafficControl, about, with};
+use crate::attribute::{find, number};
+use crate::connection::Connection;
+use crate::error::NetlinkError;
+use crate::request::Request;
+
+/// Our handle, "SH" as the major number.
+pub const HANDLE: u32 = 0x5348_0000;
+
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+
+/// Shapes what leaves by an interface, or changes how. What waits goes on waiting.
+///
+/// # Errors
+/// [`NetlinkError::Refused`]: `EEXIST` where another user's discipline is at the root, `ENOENT` where the kernel has no `tbf`.
+pub fn set(connection: &mut Connection, index: u32, rate: Rate) -> Result<(), NetlinkError> {
+    let message = with(about(index, HANDLE, ROOT), "tbf", options(rate));
+    let message = RouteNetlinkMessage::NewQueueDiscipline(message);
+    connection.run(Request::new("set the token bucket", message, NLM_F_CREATE))
+}
+
+/// Whether an interface is shaped so, by the kernel's own word; none if it is not shaped by us at all.
+///
+/// # Errors
+/// Every kind of [`NetlinkError`].
+pub fn is_set(connection: &mut Connection, index: u32, rate: Rate) -> Result<Option<bool>, NetlinkError> {
+    let message = RouteNetlinkMessage::GetQueueDiscipline(about(index, 0, ROOT));
+    let found = connection.list(Request::<TrafficControl>::dump("list the queueing disciplines", message))?;
+    let ours = found.iter().find(|found| found.index == index && found.handle == HANDLE);
+    Ok(ours.map(|found| said(&found.options) == Some((rate.rate, rate.queue))))
+}
+
+fn options(Rate { rate, burst, queue }: Rate) -> Vec<DefaultNla> {
+    let low = u32::try_from(rate).unwrap_or(u32::MAX);
+    // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer and mtu (both said as a burst instead).
+    let mut parameters = vec![0; 2 * RATESPEC + 12];
+    parameters[1] = ETHERNET;
+    parameters[RATE..RATESPEC].copy_from_slice(&low.to_ne_bytes());
+    parameters[RATESPEC + 1] = ETHERNET;
+    parameters[2 * RATESPEC..2 * RATESPEC + 4].copy_from_slice(&queue.to_ne_bytes());
+    let mut options = vec![DefaultNla::new(TCA_TBF_PARMS, parameters)];
+    if low == u32::MAX {
+        options.push(DefaultNla::new(TCA_TBF_RATE64, rate.to_ne_bytes().to_vec()));
+    }
+    options.push(DefaultNla::new(TCA_TBF_BURST, burst.to_ne_bytes().to_vec()));
+    options
+}
+
+/// The rate in bytes a second, and the bytes that may wait.
+fn said(options: &[u8]) -> Option<(u64, u32)> {
+    let parameters = find(options, TCA_TBF_PARMS)?;
+    let rate = number(parameters.get(RATE..)?)?;
+    let rate64 = find(options, TCA_TBF_RATE64).and_then(|rate| rate.first_chunk());
+    let rate = rate64.map_or(rate.into(), |rate| u64::from_ne_bytes(*rate));
+    Some((rate, number(parameters.get(2 * RATESPEC..)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::emitted;
+
+    fn bytes(rate: u64) -> Vec<u8> {
+        emitted(&&options(Rate { rate, burst: 15_000, queue: 48_000 })[..])
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_is_read_back() {
+        for rate in [1, 1_250_000, u64::from(u32::MAX) + 1] {
+            assert_eq!(said(&bytes(rate)), Some((rate, 48_000)));
+        }
+    }
+
+    #[test]
+    fn an_answer_cut_anywhere_is_no_bucket() {
+        let bytes = bytes(1);
+        assert!((0..2 * RATESPEC).all(|length| said(&bytes[..length]).is_none()));
+    }
+}
