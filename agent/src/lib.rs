@@ -1,7 +1,7 @@
 //! The shunt node agent: loads, pins and attaches the programs, and owns their maps.
 //!
 //! From the outside in: [`server`] serves the socket and hears netlink, [`Agent`] does what is asked of it, [`state`]
-//! remembers it on disk, [`kernel`] puts it into the kernel by way of [`bpf`] and [`netlink`].
+//! remembers it on disk, [`kernel`] puts it into the kernel by way of [`bpf`] and `shunt-netlink`.
 
 #![forbid(unsafe_code)]
 
@@ -10,13 +10,13 @@ pub mod bpf;
 pub mod capacity;
 pub mod config;
 pub mod explain;
+mod external_filters;
 pub mod flows;
 pub mod kernel;
 pub mod kubernetes;
 pub mod learned;
 mod mac;
 pub mod metrics;
-pub mod netlink;
 pub mod nft;
 pub mod privileges;
 pub mod rcu;

@@ -7,11 +7,21 @@ use std::ops::Bound::{Excluded, Unbounded};
 use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Restrictions};
 use shunt_dataplane::abi::{MAX_SLOTS, NO_SLOT};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
 
-use crate::netlink::bridge::PortFlags;
-use crate::netlink::link::Link;
 use crate::uplink::Uplink;
 use crate::vlan_gateway::{Place, VlanGateway};
+
+/// What a port's bridge is to be told of it.
+pub fn port_flags(port: &BridgePort) -> PortFlags {
+    PortFlags {
+        hairpin: port.service.hairpin,
+        isolated: port.restrictions.isolated,
+        locked: port.restrictions.mac_check || port.restrictions.vlans.is_some(),
+        aside: port.restrictions.vlans.is_some(),
+    }
+}
 
 /// One container interface, attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +62,7 @@ impl Attachment {
 
     /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
     pub fn is_served_by(&self, link: &Link) -> bool {
-        link.port_flags.and(PortFlags::of(&self.port)) == link.port_flags
+        link.port_flags.and(port_flags(&self.port)) == link.port_flags
     }
 }
 

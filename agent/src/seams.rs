@@ -51,6 +51,7 @@ thread_local! {
 
 /// Plans a fault for this thread, in place of what was planned.
 pub fn plan(plan: Plan) {
+    shunt_netlink::failpoint::install(|| pass(Seam::Netlink));
     PLAN.set(Some(plan));
     STRUCK.set(false);
 }

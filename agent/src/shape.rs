@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use shunt_agent_api::Rate;
 use shunt_dataplane::abi::policer::{PRICED, Policer};
+use shunt_netlink::tc;
 
 /// How much may pass at once after a pause, as the time that it would take at the rate.
 pub const LONGEST_BURST: Duration = Duration::from_millis(50);
@@ -82,6 +83,12 @@ impl Bucket {
         let burst = nanoseconds(u64::from(self.burst), self.rate);
         let delay = POLICED_DELAY.as_nanos() as u64;
         Policer { due: 0, price: nanoseconds(PRICED, rate).max(1), tolerance: burst.saturating_add(delay) }
+    }
+}
+
+impl From<Bucket> for tc::Rate {
+    fn from(Bucket { rate, burst, queue }: Bucket) -> Self {
+        Self { rate, burst, queue }
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use shunt_agent_api::Bandwidth;
 
-use crate::nft::Prefix;
+use ipnet::IpNet;
 
 /// Subnets that one list may have: a program has 4096 instructions at most (`BPF_MAXINSNS`), and one of IPv6 takes 13.
 pub const MAX_SUBNETS: usize = 256;
@@ -17,7 +17,7 @@ pub const MAX_SUBNETS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subnets {
     /// The subnets.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<IpNet>,
     /// Whether they are what is limited, or what is not.
     pub limited: bool,
 }
@@ -41,7 +41,7 @@ impl Subnets {
     pub fn program(&self, end: End, limited: u32, free: u32) -> Vec<Instruction> {
         let (inside, outside) = if self.limited { (limited, free) } else { (free, limited) };
         let mut parts = [true, false].map(|v4| {
-            let own = self.prefixes.iter().filter(|prefix| prefix.is_v4() == v4);
+            let own = self.prefixes.iter().filter(|prefix| prefix.addr().is_ipv4() == v4);
             let mut part: Vec<_> = own.flat_map(|prefix| test(prefix, end, inside)).collect();
             part.push(give(outside));
             part
@@ -120,15 +120,15 @@ const fn give(answer: u32) -> Instruction {
 }
 
 /// Answers `inside` if the address is in the subnet, and goes on behind itself if it is not.
-fn test(prefix: &Prefix, end: End, inside: u32) -> Vec<Instruction> {
-    let (octets, at) = match (prefix.address(), end) {
+fn test(prefix: &IpNet, end: End, inside: u32) -> Vec<Instruction> {
+    let (octets, at) = match (prefix.addr(), end) {
         (IpAddr::V4(address), End::Source) => (address.octets().to_vec(), 12),
         (IpAddr::V4(address), End::Destination) => (address.octets().to_vec(), 16),
         (IpAddr::V6(address), End::Source) => (address.octets().to_vec(), 8),
         (IpAddr::V6(address), End::Destination) => (address.octets().to_vec(), 24),
     };
     let words = octets.chunks_exact(4).zip((0u32..).step_by(4)).filter_map(|(octets, offset)| {
-        let bits = u32::from(prefix.bits()).saturating_sub(offset * 8).min(32);
+        let bits = u32::from(prefix.prefix_len()).saturating_sub(offset * 8).min(32);
         let kept = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
         let word = octets.iter().fold(0, |word, octet| word << 8 | u32::from(*octet));
         (bits > 0).then_some((NETWORK + at + offset, kept, word & kept))
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_largest_list_fits_into_a_program_and_its_last_subnet_counts() {
-        let prefixes: Vec<Prefix> =
+        let prefixes: Vec<IpNet> =
             (0..MAX_SUBNETS).map(|number| format!("fd00::{number:x}/128").parse().unwrap()).collect();
         let program = Subnets { prefixes, limited: true }.program(End::Source, LIMITED, FREE);
         assert!(program.len() <= 4096, "{}", program.len());

@@ -1,14 +1,14 @@
 //! What the agent knows of a VLAN's gateway: a veth pair of the node's, one end of which has the gateway's addresses, while the
 //! other is a port of the bridge in that VLAN, like any container's.
 
+use ipnet::IpNet;
 use shunt_agent_api::{
     AttachmentKey, BridgePort, Interface, Restrictions, VlanGateway as Wanted, Vlans, interface_name,
 };
 use shunt_dataplane::abi::{NO_SLOT, PATH_FAST, Port, PortKey};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::link::Link;
 
-use crate::netlink::link::Link;
-use crate::nft::Prefix;
 use crate::registry::{Attachment, Others, PeerEnd};
 
 /// Which gateway: a bridge's ifindex, and a VLAN of it.
@@ -109,7 +109,7 @@ pub fn mac(port: &BridgePort) -> Option<Mac> {
 }
 
 /// The addresses that a port wants its gateway to have.
-pub fn addresses(port: &BridgePort) -> impl Iterator<Item = Prefix> {
+pub fn addresses(port: &BridgePort) -> impl Iterator<Item = IpNet> {
     let wanted = port.service.vlan_gateway.iter();
     wanted.flat_map(|Wanted { addresses, .. }| addresses).filter_map(|text| text.parse().ok())
 }

@@ -8,11 +8,25 @@ use crate::attribute::{find, text};
 use crate::error::NetlinkError;
 
 /// Bytes of `struct nlmsghdr`, and what messages are aligned to.
-pub(crate) const HEADER: usize = 16;
+const HEADER: usize = 16;
 const ALIGN: usize = 4;
 
 /// The kernel's words on an error (`NLMSGERR_ATTR_MSG`, linux/netlink.h); the crates do not read them.
 const NLMSGERR_ATTR_MSG: u16 = 1;
+
+/// Appends a message to `wire`, padded.
+pub fn write(kind: u16, flags: u16, sequence: u32, payload: &[u8], wire: &mut Vec<u8>) {
+    let start = wire.len();
+    let length = HEADER + payload.len();
+    wire.resize(start + HEADER, 0);
+    let mut header = NetlinkBuffer::new(&mut wire[start..]);
+    header.set_length(length as u32);
+    header.set_message_type(kind);
+    header.set_flags(flags);
+    header.set_sequence_number(sequence);
+    wire.extend_from_slice(payload);
+    wire.resize(start + length.next_multiple_of(ALIGN), 0);
+}
 
 /// The messages of one datagram; an error where one is cut short, and nothing behind it.
 pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffer<&[u8]>, NetlinkError>> {
@@ -31,7 +45,7 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffer<&[
 
 /// One message in answer to a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer<'a> {
+pub enum Answer<'a> {
     /// What was asked for.
     Part(&'a [u8]),
     /// The request is done, or refused.
@@ -41,7 +55,7 @@ pub(crate) enum Answer<'a> {
 }
 
 /// What a message says; `interrupted` becomes true where it belongs to a dump that is not consistent.
-pub(crate) fn read<'a>(message: &NetlinkBuffer<&'a [u8]>, interrupted: &mut bool) -> Answer<'a> {
+pub fn read<'a>(message: &NetlinkBuffer<&'a [u8]>, interrupted: &mut bool) -> Answer<'a> {
     *interrupted |= message.flags() & NLM_F_DUMP_INTR != 0;
     let payload = message.payload();
     match message.message_type() {
@@ -78,13 +92,9 @@ mod tests {
     use crate::attribute::attribute;
 
     fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0; HEADER + payload.len()];
-        bytes[HEADER..].copy_from_slice(payload);
-        let mut header = NetlinkBuffer::new(&mut bytes);
-        header.set_length((HEADER + payload.len()) as u32);
-        header.set_message_type(kind);
-        header.set_flags(flags);
-        bytes
+        let mut wire = Vec::new();
+        write(kind, flags, 0, payload, &mut wire);
+        wire
     }
 
     fn answer(bytes: &[u8]) -> Answer<'_> {

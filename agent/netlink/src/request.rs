@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkBuffer, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkSerializable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 
-use crate::message::HEADER;
+use crate::message;
 
 /// Makes something that is not there yet (`EEXIST` where it is).
 pub(crate) const MAKE: u16 = NLM_F_CREATE | NLM_F_EXCL;
@@ -71,16 +71,8 @@ impl<T> Request<T> {
     /// Appends the message to `wire`, padded. The kernel says of an `acknowledged` request that it is done, of each that it failed,
     /// and of a dump where it ends (`netlink_rcv_skb`, net/netlink/af_netlink.c).
     pub(crate) fn emit(&self, sequence: u32, acknowledged: bool, wire: &mut Vec<u8>) {
-        let start = wire.len();
-        let length = HEADER + self.payload.len();
-        wire.resize(start + HEADER, 0);
-        let mut header = NetlinkBuffer::new(&mut wire[start..]);
-        header.set_length(length as u32);
-        header.set_message_type(self.kind);
-        header.set_flags(self.flags | if acknowledged { NLM_F_ACK } else { 0 });
-        header.set_sequence_number(sequence);
-        wire.extend_from_slice(&self.payload);
-        wire.resize(start + length.next_multiple_of(4), 0);
+        let flags = self.flags | if acknowledged { NLM_F_ACK } else { 0 };
+        message::write(self.kind, flags, sequence, &self.payload, wire);
     }
 
     /// The message's payload.

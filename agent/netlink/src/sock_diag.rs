@@ -81,10 +81,7 @@ impl SocketDiagnosis {
 
     /// Every socket of a protocol that waits for others: TCP's state `LISTEN`, and UDP's only one that has no peer, `CLOSE`. One
     /// state more of TCP's has the kernel walk all its connections, those that wait for stray packets (`TIME_WAIT`) too.
-    ///
-    /// # Errors
-    /// Every kind of [`NetlinkError`].
-    pub fn listeners(&mut self, protocol: u8) -> Result<Vec<InetSocket>, NetlinkError> {
+    fn listeners(&mut self, protocol: u8) -> Result<Vec<InetSocket>, NetlinkError> {
         let states = if protocol == IPPROTO_TCP { StateFlags::LISTEN } else { StateFlags::CLOSE };
         self.sockets(protocol, &states)
     }
@@ -108,6 +105,14 @@ impl SocketDiagnosis {
     }
 }
 
+/// Where sockets of a protocol listen; an unspecified address: at every one.
+///
+/// # Errors
+/// The kernel has no sock_diag, or every kind of [`NetlinkError`].
+pub fn listeners(protocol: u8) -> Result<Vec<SocketAddr>, NetlinkError> {
+    Ok(SocketDiagnosis::open()?.listeners(protocol)?.iter().map(InetSocket::local).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
@@ -124,8 +129,7 @@ mod tests {
 
     /// The addresses at one port.
     fn at_port(protocol: u8, port: u16) -> Vec<IpAddr> {
-        let found = SocketDiagnosis::open().unwrap().listeners(protocol).unwrap();
-        found.iter().map(InetSocket::local).filter(|at| at.port() == port).map(|at| at.ip()).collect()
+        listeners(protocol).unwrap().into_iter().filter(|at| at.port() == port).map(|at| at.ip()).collect()
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::link::Link;
 
 use super::change::Change;
 use super::leases::admit_leases;
 use super::{Agent, Refusal, admit};
 use crate::capacity::Demand;
 use crate::kernel::{Asks, KernelError, limit_egress_beside};
-use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge, PeerEnd, Trunk};
 
 impl Agent {

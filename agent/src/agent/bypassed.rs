@@ -4,7 +4,7 @@
 //! and what is bridged have no other way, so an operator is told. What is routed from bridge to bridge is the kernel's always.
 
 use super::Agent;
-use crate::netlink::bystanders::{self, Forwarding};
+use crate::external_filters::{self, Forwarding};
 
 impl Agent {
     /// What an operator who has such rules should know, as it is right now. Whoever cannot be asked has none.
@@ -13,7 +13,7 @@ impl Agent {
         if !is_bridged {
             return Vec::new();
         }
-        let Forwarding { routed, bridged } = bystanders::forwarding().unwrap_or_else(|error| {
+        let Forwarding { routed, bridged } = external_filters::forwarding().unwrap_or_else(|error| {
             tracing::debug!(%error, "whoever filters forwarded packets could not be looked for");
             Forwarding::default()
         });

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
 use shunt_dataplane::abi::vlan::VID_ANY;
@@ -14,6 +13,7 @@ use shunt_dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::packet::Packet as _;
 use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
+use shunt_netlink::Connection;
 
 use super::{Agent, Refusal};
 use crate::bpf::hook::{Hook, Program, ProgramSet};
@@ -24,7 +24,6 @@ use crate::explain::lookup_error::LookupError;
 use crate::explain::sketch::{self, Ends};
 use crate::explain::{self, Travelled};
 use crate::kernel::KernelError;
-use crate::netlink::RequestSocket;
 use crate::registry::Attachment;
 use crate::uplink::Uplink;
 
@@ -37,7 +36,7 @@ const OUTSIDE_MAC: Mac = Mac::new([2, 0, 0, 0, 0xe7, 1]);
 struct Walk {
     frame: Frame,
     names: HashMap<u32, String>,
-    routes: RequestSocket,
+    routes: Connection,
     stages: Vec<StageReport>,
 }
 
@@ -47,7 +46,7 @@ impl Agent {
     /// # Errors
     /// There is no such place, or the maps cannot be read.
     pub(super) fn explain(&mut self, from: &Origin, question: &Question) -> Result<Explanation, Refusal> {
-        let routes = RequestSocket::open(libc::NETLINK_ROUTE).map_err(KernelError::from)?;
+        let routes = Connection::open().map_err(KernelError::from)?;
         let (hook, bytes, host) = self.beginning(from, question)?;
         let frame = Frame::new(bytes, hook.ifindex, host);
         let mut walk = Walk { frame, names: self.names(), routes, stages: Vec::new() };
@@ -164,7 +163,7 @@ impl Agent {
                     nowhere("has no program: it is no uplink, or no host port leads anywhere")
                 })?;
                 let link = self.kernel.link(wire.ifindex)?;
-                let host = link.and_then(|link| link.mac).unwrap_or_default();
+                let host = link.and_then(|link| link.mac).map(Mac::new).unwrap_or_default();
                 let is_bare = wire.program == Program::FromTunnel;
                 let source_mac = if is_bare { Mac::default() } else { OUTSIDE_MAC };
                 let bytes = self.bytes(question, |to| {
@@ -179,10 +178,10 @@ impl Agent {
                     self.receiver(question).ok_or_else(|| nowhere("sends to no container that is known"))?;
                 let bridge = self.registry.bridge(receiver.port.bridge.index);
                 let bridge = bridge.cloned().ok_or_else(|| nowhere("has no bridge there"))?;
-                let (to_mac, from_mac) = (receiver.mac, bridge.link.mac.unwrap_or_default());
+                let (to_mac, from_mac) = (receiver.mac, bridge.link.mac.map(Mac::new).unwrap_or_default());
                 let subnets = self.kernel.subnets(bridge.link.index)?;
                 let bytes = self.bytes(question, |to| {
-                    let source = subnets.iter().map(|prefix| prefix.address());
+                    let source = subnets.iter().map(|prefix| prefix.addr());
                     let source = source.into_iter().find(|source| source.is_ipv4() == to.is_ipv4())?;
                     Some(Ends { source_mac: from_mac, destination_mac: to_mac, source, destination: to })
                 })?;
@@ -212,7 +211,7 @@ impl Agent {
     fn ends_of(&self, sender: &Attachment, to: IpAddr) -> Option<Ends> {
         let bridge = sender.port.bridge.index;
         let neighbor = self.registry.of_bridge(bridge).find(|known| known.port.ips.contains(&to));
-        let gateway = || self.registry.bridge(bridge).and_then(|bridge| bridge.link.mac);
+        let gateway = || self.registry.bridge(bridge).and_then(|bridge| bridge.link.mac).map(Mac::new);
         Some(Ends {
             source_mac: sender.mac,
             destination_mac: neighbor.map(|known| known.mac).or_else(gateway)?,

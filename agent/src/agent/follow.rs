@@ -5,13 +5,14 @@ use std::mem::replace;
 
 use shunt_agent_api::EventKind;
 use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::LinkEvent;
+use shunt_netlink::fdb::FdbEntry;
+use shunt_netlink::link::Link;
 
 use super::reconcile::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
-use crate::netlink::link::Link;
-use crate::netlink::monitor::LinkEvent;
-use crate::netlink::station::Placement;
 use crate::registry::Bridge;
 
 impl Agent {
@@ -29,10 +30,10 @@ impl Agent {
                 LinkEvent::Shaped(ifindex) => self.shaped(*ifindex).map(|()| self.look_at(*ifindex)),
                 LinkEvent::Addressed(address) => self.addressed(*address).map_err(Refusal::from),
                 LinkEvent::Unaddressed(address) => {
-                    if self.registry.bridge(address.ifindex).is_some()
-                        || self.registry.gateway_by_end(address.ifindex).is_some()
+                    if self.registry.bridge(address.index).is_some()
+                        || self.registry.gateway_by_end(address.index).is_some()
                     {
-                        self.healing.miss(address.ifindex);
+                        self.healing.miss(address.index);
                     }
                     self.unaddressed(*address).map_err(Refusal::from)
                 }
@@ -82,8 +83,9 @@ impl Agent {
     }
 
     /// A bridge that was told where a container is, by whoever makes its port, is to know it from then on.
-    fn stationed(&mut self, placement: &Placement) -> Result<(), Refusal> {
-        let &Placement { bridge, port, mac, sticky } = placement;
+    fn stationed(&mut self, placement: &FdbEntry) -> Result<(), Refusal> {
+        let &FdbEntry { bridge, port, mac, sticky } = placement;
+        let mac = Mac::new(mac);
         let Some(station) = self.kernel.station(&StationKey { bridge, vid: 0, mac })? else { return Ok(()) };
         // It may have come or gone: what counts is what the bridge says now.
         if !(sticky && port == station.ifindex && !self.healing.stationed.contains(&port)) {
@@ -216,7 +218,7 @@ impl Agent {
             self.lose_trunks(index);
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
-        let bridge = bridge.map(|link| Link { mac: own.or(link.mac), ..link });
+        let bridge = bridge.map(|link| Link { mac: own.map(Mac::octets).or(link.mac), ..link });
         if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {
             let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
             self.events.tell(EventKind::BridgeLost, None, &bridge.name, detail);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
 use shunt_agent_api::BridgePort;
+use shunt_netlink::link::Link;
 
 use super::{Agent, Refusal};
-use crate::netlink::link::Link;
-use crate::nft::Prefix;
 
 impl Agent {
     /// Which addresses a bridge lacks. One that somebody has given another address of the family instead lacks none: that may be
@@ -14,7 +14,7 @@ impl Agent {
     ///
     /// # Errors
     /// The kernel cannot say.
-    pub(super) fn missing_gateways(&mut self, bridge: &Link) -> Result<Vec<Prefix>, Refusal> {
+    pub(super) fn missing_gateways(&mut self, bridge: &Link) -> Result<Vec<IpNet>, Refusal> {
         let wanted = self.gateways(bridge.index);
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -23,23 +23,24 @@ impl Agent {
         // What is an uplink's is in nobody's way.
         let moved: Vec<_> = self.relocated_to(bridge.index).collect();
         present.retain(|address| wanted.contains(address) || !moved.contains(address));
-        let is_free = |one: &Prefix| {
-            let others = present.iter().filter(|other| other.is_v4() == one.is_v4());
-            let mut others = others.filter(|other| one.is_v4() || !wanted.contains(other));
+        let is_free = |one: &IpNet| {
+            let others = present.iter().filter(|other| other.addr().is_ipv4() == one.addr().is_ipv4());
+            let mut others = others.filter(|other| one.addr().is_ipv4() || !wanted.contains(other));
             others.next().is_none()
         };
         Ok(wanted.iter().copied().filter(|one| !present.contains(one) && is_free(one)).collect())
     }
 
     /// The addresses that its attachments were told of. A bridge has one IPv4 address: none is wanted if they disagree.
-    fn gateways(&self, bridge: u32) -> BTreeSet<Prefix> {
+    fn gateways(&self, bridge: u32) -> BTreeSet<IpNet> {
         let ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
         let all: BTreeSet<_> = ports.flat_map(gateways_of).collect();
-        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) = all.into_iter().partition(Prefix::is_v4);
+        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) =
+            all.into_iter().partition(|prefix| prefix.addr().is_ipv4());
         v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
     }
 }
 
-fn gateways_of(port: &BridgePort) -> impl Iterator<Item = Prefix> {
+fn gateways_of(port: &BridgePort) -> impl Iterator<Item = IpNet> {
     port.service.gateways.iter().filter_map(|text| text.parse().ok())
 }

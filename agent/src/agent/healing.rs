@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::AttachmentKey;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
 
-use crate::netlink::bridge::PortFlags;
-use crate::netlink::link::Link;
-use crate::registry::Attachment;
+use crate::registry::{Attachment, port_flags};
 use crate::seams;
 
 /// How long a few repairs are given before the next one of the same: somebody else may be at it too.
@@ -67,7 +67,7 @@ impl Healing {
     /// How a host end is to be a port of its bridge.
     pub(super) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
         let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
-        was.and(PortFlags::of(&attachment.port))
+        was.and(port_flags(&attachment.port))
     }
 
     /// Notes that an interface lacks an address. False if it is too early to give it back.

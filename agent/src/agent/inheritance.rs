@@ -10,11 +10,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use nix::libc;
 use shunt_agent_api::BridgePort;
+use shunt_netlink::Connection;
+use shunt_netlink::link::{Selector, link};
 
 use super::leases::free;
-use crate::netlink::{RequestSocket, link};
 use crate::state::{Loaded, Store, StoreError};
 
 /// A state directory that is this agent's now, and what is in it.
@@ -57,7 +57,7 @@ fn is_dead(port: &BridgePort) -> bool {
     {
         return false;
     }
-    let link = RequestSocket::open(libc::NETLINK_ROUTE)
-        .and_then(|mut socket| link::by_index(&mut socket, port.host.index));
+    let link =
+        Connection::open().and_then(|mut connection| connection.get(link(Selector::Index(port.host.index))));
     link.is_ok_and(|link| link.is_none_or(|link| link.name != port.host.name))
 }

@@ -8,12 +8,13 @@ use std::collections::{HashMap, HashSet};
 
 use aya::maps::MapError;
 use nix::time::{ClockId, clock_gettime};
+use shunt_dataplane::abi::End;
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
 use shunt_dataplane::wire::address::Address;
+use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
 use super::Agent;
 use crate::kernel::{Asks, KernelError};
-use crate::netlink::conntrack::{self, Tuple};
 
 impl Agent {
     /// Lets the ports with these host ends learn.
@@ -36,12 +37,14 @@ impl Agent {
         let noticed = now();
         let mut asking = unsure.clone();
         let mut flows = HashSet::new();
-        for connection in conntrack::connections()? {
+        for connection in tracked_connections()? {
             for tuple in [connection.original, connection.reply] {
                 for (bridge, ifindex) in ends(&tuple).into_iter().filter_map(|end| owners.get(&end)).flatten()
                 {
                     asking.insert(*ifindex);
-                    flows.insert(FlowKey::of(*bridge, tuple.protocol, tuple.source, tuple.destination));
+                    let ends = [tuple.source, tuple.destination]
+                        .map(|end| End { address: end.ip().into(), port: end.port().into() });
+                    flows.insert(FlowKey::of(*bridge, tuple.protocol, ends[0], ends[1]));
                 }
             }
         }
@@ -69,7 +72,7 @@ impl Agent {
 }
 
 fn ends(tuple: &Tuple) -> [Address; 2] {
-    [tuple.source.address, tuple.destination.address]
+    [tuple.source, tuple.destination].map(|end| Address::from(end.ip()))
 }
 
 /// Nanoseconds of `CLOCK_BOOTTIME`, as the programs have them.

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use shunt_agent_api::{FdbEntry, FdbKind};
 use shunt_dataplane::abi::StationKey;
 use shunt_dataplane::abi::learning::{Learned, MAX_HELD};
+use shunt_netlink::link::Link;
 
 use super::flows::boot_time;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
-use crate::netlink::link::Link;
 use crate::uplink::Uplink;
 use crate::{learned, mac, seams};
 

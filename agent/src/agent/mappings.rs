@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
+use shunt_netlink::sock_diag::listeners;
 
 use super::change::Change;
 use super::{Agent, Refusal, admit};
 use crate::kernel::mappings::number;
-use crate::netlink::listener;
 use crate::registry::Attachment;
 
 impl Agent {
@@ -93,9 +93,7 @@ impl Agent {
         for mapping in &port.mappings {
             let protocol = number(mapping.protocol);
             // Nobody is told where the kernel cannot say.
-            let all = listening
-                .entry(protocol)
-                .or_insert_with(|| listener::listeners(protocol).unwrap_or_default());
+            let all = listening.entry(protocol).or_insert_with(|| listeners(protocol).unwrap_or_default());
             let shadows = |at: &&SocketAddr| {
                 let ip = at.ip().to_canonical();
                 // One that listens on `::` may hear IPv4, too.

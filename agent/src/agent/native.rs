@@ -46,8 +46,8 @@ impl Agent {
     /// What is in the way; none is left for the driver to say.
     fn obstacle(&mut self, uplink: &Uplink, wanted: XdpMode) -> Result<Option<String>, Refusal> {
         let index = uplink.link.index;
-        let kind = self.kernel.kind(index)?.map(|kind| kind.kind).unwrap_or_default();
-        if !kind.is_empty() {
+        let kind = self.kernel.link(index)?.and_then(|link| link.kind);
+        if let Some(kind) = kind {
             // A veth loses its large packets by it, which cost it four fifths of its throughput.
             return Ok(Some(format!("it is a {kind} and no hardware")));
         }

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
 
 use super::change::Change;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
-use crate::netlink::bridge::PortFlags;
-use crate::netlink::link::Link;
-use crate::registry::Attachment;
+use crate::registry::{Attachment, port_flags};
 
 /// One container without a bridge.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Agent {
 
     /// Notes a container that lost its bridge while no agent was there. Of the bridge only that is known which the port tells.
     pub(super) fn orphan_of(&mut self, port: BridgePort) {
-        let flags = PortFlags::of(&port);
+        let flags = port_flags(&port);
         let bridge = Link { mtu: port.mtu, up: true, ..Link::named(&port.bridge.name) };
         self.add_orphan(port, flags, bridge);
     }

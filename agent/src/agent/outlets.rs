@@ -15,8 +15,8 @@ use shunt_dataplane::abi::translation::Outlet;
 use super::Agent;
 use crate::bpf::hook::Program;
 use crate::config::Masquerading;
+use crate::external_filters;
 use crate::kernel::KernelError;
-use crate::netlink::bystanders;
 use crate::registry::Attachment;
 use crate::seams;
 
@@ -70,7 +70,7 @@ impl Agent {
             Masquerading::Programs => None,
             Masquerading::Kernel => Some("the configuration".to_owned()),
             // Whoever cannot be asked may have rules.
-            Masquerading::Auto => bystanders::first().unwrap_or_else(|error| Some(error.to_string())),
+            Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
         };
         let begins = bystander.is_none();
         if self.outlets.bystander != bystander {
@@ -145,7 +145,7 @@ impl Agent {
         });
         let outlet = |ifindex: u32| {
             let only = |is_family: fn(&IpAddr) -> bool| {
-                let mut found = sources.iter().filter(|own| own.ifindex == ifindex).map(|own| own.ip);
+                let mut found = sources.iter().filter(|own| own.index == ifindex).map(|own| own.ip());
                 let mut found = found.by_ref().filter(is_family);
                 found.next().filter(|_| found.next().is_none()).map(Into::into).unwrap_or_default()
             };

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::LocalKey;
+use shunt_netlink::address::Address;
+use shunt_netlink::link::Link;
 
 use super::Agent;
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::kernel::KernelError;
-use crate::netlink::address::InterfaceAddress;
-use crate::netlink::link::Link;
 
 /// The programs by which packets come in.
 pub(super) const WAYS_IN: [Program; 2] = [Program::FromWire, Program::FromTunnel];
@@ -35,8 +35,8 @@ impl Agent {
     /// The kernel's.
     pub(super) fn read_addresses(&mut self) -> Result<(), KernelError> {
         self.outside.addresses.clear();
-        for InterfaceAddress { ifindex, ip } in self.kernel.addresses()? {
-            self.outside.addresses.entry(ip).or_default().insert(ifindex);
+        for address in self.kernel.addresses()? {
+            self.outside.addresses.entry(address.ip()).or_default().insert(address.index);
         }
         let keys: BTreeSet<_> =
             self.outside.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
@@ -44,25 +44,25 @@ impl Agent {
         self.outside.addresses.keys().try_for_each(|ip| self.kernel.write_local(*ip))
     }
 
-    pub(super) fn addressed(&mut self, new: InterfaceAddress) -> Result<(), KernelError> {
-        let is_known = !self.outside.addresses.entry(new.ip).or_default().insert(new.ifindex);
+    pub(super) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
+        let is_known = !self.outside.addresses.entry(new.ip()).or_default().insert(new.index);
         if is_known {
             // It may be another kind of address now.
             self.watch_outlets();
             return Ok(());
         }
-        self.kernel.write_local(new.ip)?;
+        self.kernel.write_local(new.ip())?;
         self.watch_wires();
         Ok(())
     }
 
     /// An address is the node's as long as any interface has it.
-    pub(super) fn unaddressed(&mut self, old: InterfaceAddress) -> Result<(), KernelError> {
-        let Some(holders) = self.outside.addresses.get_mut(&old.ip) else { return Ok(()) };
-        holders.remove(&old.ifindex);
+    pub(super) fn unaddressed(&mut self, old: Address) -> Result<(), KernelError> {
+        let Some(holders) = self.outside.addresses.get_mut(&old.ip()) else { return Ok(()) };
+        holders.remove(&old.index);
         if holders.is_empty() {
-            self.outside.addresses.remove(&old.ip);
-            self.kernel.erase_local(old.ip)?;
+            self.outside.addresses.remove(&old.ip());
+            self.kernel.erase_local(old.ip())?;
         }
         self.watch_wires();
         Ok(())

@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::{fs, io, thread};
 
-use nix::libc;
 use shunt_agent_api::Interface;
+use shunt_netlink::Connection;
 
-use crate::netlink::{RequestSocket, link};
+use crate::kernel::delete_if_named;
 use crate::rcu::GracePeriods;
 
 /// Begins to delete `interface`, and the pins of what was attached to it: a pin that goes after its link's device
@@ -19,8 +19,8 @@ pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>, grace_periods: Grac
     let name = interface.name.clone();
     let work = move || {
         let expedited = grace_periods.expedite();
-        let deleted = RequestSocket::open(libc::NETLINK_ROUTE)
-            .and_then(|mut socket| link::delete(&mut socket, interface.index, &interface.name));
+        let deleted = Connection::open()
+            .and_then(|mut connection| delete_if_named(&mut connection, interface.index, &interface.name));
         drop(expedited);
         if let Err(error) = deleted {
             tracing::warn!(link = interface.name, %error, "could not be deleted");

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::{BridgePort, Interface};
 use shunt_dataplane::abi::Port;
+use shunt_netlink::link::Link;
 
 use super::{Agent, Loaded, OpenError, admit};
 use crate::capacity::Demand;
 use crate::kernel::KernelError;
-use crate::netlink::link::Link;
 use crate::registry::{Attachment, Bridge, Others, PeerEnd, Trunk};
 
 /// The namespace's links by ifindex.

@@ -4,13 +4,13 @@
 //! attachment names the uplink, towards the bridge, else back. What is there and what is not makes no difference, for every step may be
 //! done twice. A bridge that is deleted takes the node's addresses along: they are given back from the file at once.
 
+use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, RelocationReport};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::link::Link;
 
 use super::uplink::{names, unusable};
 use super::{Agent, Refusal};
-use crate::netlink::link::Link;
-use crate::nft::Prefix;
 use crate::state::{Phase, Relocation};
 use crate::uplink::Uplink;
 
@@ -28,7 +28,7 @@ impl Agent {
             ));
         }
         let bridge = self.kernel.link(port.bridge.index)?;
-        if found.matter() && bridge.is_some_and(|bridge| bridge.bridging.spans_tree) {
+        if found.is_needed() && bridge.is_some_and(|bridge| bridge.bridging.spans_tree) {
             let why = format!(
                 "cannot give its addresses to {}: a spanning tree would cut the node off",
                 port.bridge.name
@@ -51,11 +51,11 @@ impl Agent {
         }
         // It was gone and is there again; what it had before is on the bridge.
         let before = self.relocations.get(name).filter(|known| known.bridge == uplink.bridge).cloned();
-        if before.is_none() && !belongings.matter() {
+        if before.is_none() && !belongings.is_needed() {
             return Ok(());
         }
         let bridge = self.kernel.link(uplink.bridge.index)?.and_then(|link| link.mac).unwrap_or_default();
-        let bridge_mac = before.as_ref().map_or(bridge.octets(), |before| before.bridge_mac);
+        let bridge_mac = before.as_ref().map_or(bridge, |before| before.bridge_mac);
         let held = before.map(|before| before.belongings.left_in(present)).unwrap_or_default();
         self.write_relocation(Relocation {
             format: crate::state::FORMAT,
@@ -179,7 +179,7 @@ impl Agent {
     }
 
     /// Which addresses of a bridge are an uplink's.
-    pub(super) fn relocated_to(&self, bridge: u32) -> impl Iterator<Item = Prefix> {
+    pub(super) fn relocated_to(&self, bridge: u32) -> impl Iterator<Item = IpNet> {
         let here = self.relocations.values().filter(move |known| known.bridge.index == bridge);
         here.flat_map(|known| known.belongings.prefixes())
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
-use nix::libc;
+use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
 use super::Agent;
@@ -48,12 +48,12 @@ impl Agent {
 /// A kernel that cannot lead SCTP goes without: from outside, the programs do.
 fn replace(wanted: &Rules) -> Result<Committed, NftError> {
     let replaced = nft::replace(wanted);
-    let Err(NftError::Refused { source, .. }) = &replaced else { return replaced };
-    let lacks = matches!(source.raw_os_error(), Some(libc::ENOENT | libc::EOPNOTSUPP));
+    let Err(error @ NftError::Refused { errno, .. }) = &replaced else { return replaced };
+    let lacks = matches!(errno, Errno::ENOENT | Errno::EOPNOTSUPP);
     if wanted.host_ports.is_empty() || !lacks {
         return replaced;
     }
-    tracing::warn!(error = %source, "the node's own SCTP sockets do not reach host ports");
+    tracing::warn!(%error, "the node's own SCTP sockets do not reach host ports");
     nft::replace(&Rules { masquerade: wanted.masquerade.clone(), ..Rules::default() })
 }
 

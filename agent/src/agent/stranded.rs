@@ -13,14 +13,14 @@ use shunt_agent_api::{PortMapping, Protocol};
 use shunt_dataplane::abi::translation::PeerKey;
 use shunt_dataplane::nat::connect::{Target, leads_to};
 use shunt_dataplane::wire::address::Address;
+use shunt_netlink::Connection;
+use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
 use super::{Agent, Refusal};
 use crate::bpf::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::explain::lookup_error::LookupError;
 use crate::kernel::KernelError;
-use crate::netlink::RequestSocket;
-use crate::netlink::connected::{Connected, Sockets};
 
 impl Agent {
     /// Takes away what an attachment's host ports were for and are no more: to be called when `MAPPINGS` has changed.
@@ -54,10 +54,10 @@ impl Agent {
     }
 
     fn abort_stranded_sockets(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
-        let mut sockets = Sockets::open().map_err(KernelError::from)?;
-        let mut routes = RequestSocket::open(libc::NETLINK_ROUTE).map_err(KernelError::from)?;
+        let mut sockets = SocketDiagnosis::open().map_err(KernelError::from)?;
+        let mut routes = Connection::open().map_err(KernelError::from)?;
         let mut aborted = 0;
-        for socket in sockets.udp().map_err(KernelError::from)? {
+        for socket in sockets.connected_udp().map_err(KernelError::from)? {
             if self.is_stranded(&socket, begun, &mut routes)? {
                 sockets.abort(&socket).map_err(KernelError::from)?;
                 aborted += 1;
@@ -68,15 +68,15 @@ impl Agent {
 
     fn is_stranded(
         &self,
-        socket: &Connected,
+        socket: &InetSocket,
         begun: &[PortMapping],
-        routes: &mut RequestSocket,
+        routes: &mut Connection,
     ) -> Result<bool, Refusal> {
         let in_map = |map| move |source| KernelError::Map { map, source };
-        let (address, port) = (Address::from(socket.remote.ip()), socket.remote.port().into());
-        let key = PeerKey { socket: socket.cookie, address, port, pad: [0; 6] };
+        let (address, port) = (Address::from(socket.remote().ip()), socket.remote().port().into());
+        let key = PeerKey { socket: socket.cookie(), address, port, pad: [0; 6] };
         let asked = lookup(&self.kernel.maps.peers, &key).map_err(in_map("PEERS"))?;
-        let asks = |mapping: &PortMapping| is_for(mapping, socket.remote.ip(), socket.remote.port());
+        let asks = |mapping: &PortMapping| is_for(mapping, socket.remote().ip(), socket.remote().port());
         if asked.is_none() && !begun.iter().any(asks) {
             return Ok(false);
         }

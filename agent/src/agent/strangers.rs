@@ -2,11 +2,11 @@
 //! what comes from an interface that is not written down at all, so a late word here shuts out and never lets in.
 
 use shunt_dataplane::abi::PORT_STRANGER;
+use shunt_netlink::link::Link;
 
 use super::reconcile::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
-use crate::netlink::link::{Kind, Link};
 
 /// What virtual machines, containers and other software hang on a bridge; everything else is taken for a wire.
 const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
@@ -15,7 +15,7 @@ impl Agent {
     /// Writes down every stranger on our bridges, and forgets those that have left. `earlier` are the entries that
     /// an earlier agent wrote.
     pub(super) fn find_strangers(&mut self, earlier: &Entries) -> Result<(), KernelError> {
-        let kinds = self.kernel.kinds()?;
+        let kinds = self.kernel.links()?;
         let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
         let gone: Vec<_> = known
             .chain(self.strangers.keys().copied())
@@ -52,7 +52,7 @@ impl Agent {
             (Some(bridge), Some(noted)) if bridge == *noted => {}
             (Some(_), _) => {
                 if let Some(kind) =
-                    self.kernel.kind(link.index)?.filter(|kind| self.is_stranger(kind, link.index))
+                    self.kernel.link(link.index)?.filter(|kind| self.is_stranger(kind, link.index))
                 {
                     self.note_stranger(&kind)?;
                 }
@@ -76,16 +76,21 @@ impl Agent {
         if self.is_known(index) { Ok(()) } else { self.kernel.erase_stranger(index) }
     }
 
-    fn note_stranger(&mut self, kind: &Kind) -> Result<(), KernelError> {
+    fn note_stranger(&mut self, kind: &Link) -> Result<(), KernelError> {
         let Some(bridge) = kind.master else { return Ok(()) };
-        let leads_out = !NO_WIRES.contains(&kind.kind.as_str());
+        let leads_out = !kind.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind));
         self.kernel.write_stranger(kind.index, bridge, leads_out)?;
         self.strangers.insert(kind.index, bridge);
-        tracing::debug!(index = kind.index, kind = %kind.kind, leads_out, "somebody else's port");
+        tracing::debug!(
+            index = kind.index,
+            kind = kind.kind.as_deref().unwrap_or_default(),
+            leads_out,
+            "somebody else's port"
+        );
         Ok(())
     }
 
-    fn is_stranger(&self, kind: &Kind, index: u32) -> bool {
+    fn is_stranger(&self, kind: &Link, index: u32) -> bool {
         kind.index == index
             && !self.is_known(index)
             && kind.master.is_some_and(|master| self.registry.bridge(master).is_some())

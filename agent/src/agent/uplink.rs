@@ -5,11 +5,12 @@
 
 use shunt_agent_api::{BridgePort, BridgeUplink};
 use shunt_dataplane::abi::NO_SLOT;
+use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::link::Link;
 
 use super::reconcile::{Entries, Heirlooms, Links};
 use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
-use crate::netlink::link::Link;
 use crate::uplink::Uplink;
 
 /// What people put on an interface, which then hears frames before its bridge would.
@@ -44,9 +45,7 @@ impl Agent {
 
     fn judge_uplink(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
         let refuse = |why: String| Err(unusable(&link.name, why));
-        let kinds = self.kernel.kinds()?;
-        let kind = |index| kinds.iter().find(|kind| kind.index == index).map(|kind| kind.kind.as_str());
-        if link.index == port.bridge.index || kind(link.index) == Some("bridge") {
+        if link.index == port.bridge.index || link.kind.as_deref() == Some("bridge") {
             return refuse("is a bridge itself".to_owned());
         }
         if link.mac.is_none() || link.name == "lo" {
@@ -63,7 +62,7 @@ impl Agent {
         }
         let links = self.kernel.links()?;
         let is_on_top = |other: &&Link| {
-            other.peer == Some(link.index) && kind(other.index).is_some_and(|kind| ON_TOP.contains(&kind))
+            other.peer == Some(link.index) && other.kind.as_deref().is_some_and(|kind| ON_TOP.contains(&kind))
         };
         if let Some(other) = links.iter().find(is_on_top) {
             return refuse(format!("is busy: {} is on it", other.name));
@@ -258,7 +257,7 @@ impl Agent {
 fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -> Uplink {
     Uplink {
         link: shunt_agent_api::Interface { name: link.name.clone(), index: link.index },
-        mac: link.mac.unwrap_or_default(),
+        mac: link.mac.map(Mac::new).unwrap_or_default(),
         bridge: port.bridge.clone(),
         kept: wanted.kept,
         moves: wanted.move_address,

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 
+use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, IngressPolicy, Interface, VlanGatewayReport};
 use shunt_dataplane::wire::address::Mac;
 
@@ -14,7 +15,6 @@ use super::report::both_ways;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 use crate::mac;
-use crate::nft::Prefix;
 use crate::vlan_gateway::{self, Place, VlanGateway};
 
 const POLICY: &str = "ingress policies of ports in a VLAN with a gateway, by which everybody comes alike,";
@@ -158,7 +158,7 @@ impl Agent {
     /// Lets the gateway go that an attachment wanted, which is gone, if no other wants it; else the addresses that no other wants.
     pub(super) fn leave_gateway(&mut self, port: &BridgePort) -> Vec<KernelError> {
         let Some(place) = vlan_gateway::place(port) else { return Vec::new() };
-        let wanted: BTreeSet<Prefix> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
+        let wanted: BTreeSet<IpNet> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
         if self.wanting(place).next().is_none() {
             return self.remove_gateway(place, &port.bridge);
         }
@@ -199,7 +199,7 @@ impl Agent {
                 bridge: it.port.port.bridge.name.clone(),
                 vlan: it.vid(),
                 mac: it.port.port.mac.clone(),
-                addresses: self.gateways_addresses(*place).iter().map(Prefix::to_string).collect(),
+                addresses: self.gateways_addresses(*place).iter().map(IpNet::to_string).collect(),
                 from,
                 to,
             }
@@ -215,11 +215,11 @@ fn is_selective(port: &BridgePort) -> bool {
 }
 
 /// Whether an interface cannot have both: one IPv4 address is all that a gateway gets, IPv6 subnets must not overlap.
-fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
+fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
     present != wanted
-        && match (present.is_v4(), wanted.is_v4()) {
+        && match (present.addr().is_ipv4(), wanted.addr().is_ipv4()) {
             (true, true) => true,
-            (false, false) => wanted.has(present.address()) || present.has(wanted.address()),
+            (false, false) => wanted.contains(&present.addr()) || present.contains(&wanted.addr()),
             _ => false,
         }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::{NO_SLOT, PORT_STRANGER};
 
@@ -9,7 +10,6 @@ use super::reconcile::{Entries, Heirlooms, Links};
 use super::vlan_gateway::ailment;
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
-use crate::nft::Prefix;
 use crate::vlan_gateway::{self, Place, VlanGateway};
 
 impl Agent {
@@ -135,8 +135,9 @@ impl Agent {
         let present = self.kernel.subnets(gateway.link.index)?;
         let wanted = self.gateways_addresses(place);
         // Another IPv4 address instead is somebody's wish, as on a bridge.
-        let replaced = present.iter().any(|found| found.is_v4() && !wanted.contains(found));
-        let missing = wanted.into_iter().filter(|it| !(present.contains(it) || it.is_v4() && replaced));
+        let replaced = present.iter().any(|found| found.addr().is_ipv4() && !wanted.contains(found));
+        let missing =
+            wanted.into_iter().filter(|it| !(present.contains(it) || it.addr().is_ipv4() && replaced));
         findings.extend(missing.map(|address| Finding::Address { bridge: name.to_owned(), address }));
         Ok(findings)
     }
@@ -157,9 +158,10 @@ impl Agent {
     }
 
     /// The addresses that attachments want. It has one IPv4 address: none is wanted if they disagree.
-    pub(super) fn gateways_addresses(&self, place: Place) -> BTreeSet<Prefix> {
-        let all: BTreeSet<Prefix> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
-        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) = all.into_iter().partition(Prefix::is_v4);
+    pub(super) fn gateways_addresses(&self, place: Place) -> BTreeSet<IpNet> {
+        let all: BTreeSet<IpNet> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
+        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) =
+            all.into_iter().partition(|prefix| prefix.addr().is_ipv4());
         v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
     }
 

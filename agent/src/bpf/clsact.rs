@@ -8,11 +8,10 @@ use aya::programs::tc::{
 };
 use aya::programs::{Link as _, ProgramError, SchedClassifier, TcAttachType};
 use nix::libc;
+use shunt_netlink::tc::{CLSACT_EGRESS, CLSACT_INGRESS, Filter, filters};
+use shunt_netlink::{Connection, NetlinkError};
 
 use super::hook::{Hook, Program};
-use crate::netlink::filter::{self, Filter};
-use crate::netlink::traffic_control::{CLSACT_EGRESS, CLSACT_INGRESS};
-use crate::netlink::{NetlinkError, RequestSocket};
 
 /// Our place among other users' filters: late enough that a policy of theirs has the first word.
 const PRIORITY: u16 = 1000;
@@ -52,7 +51,7 @@ pub enum ClsactError {
 /// # Errors
 /// [`ClsactError`].
 pub fn adopt(
-    socket: &mut RequestSocket,
+    socket: &mut Connection,
     program: &mut SchedClassifier,
     hook: &Hook,
 ) -> Result<bool, ClsactError> {
@@ -69,7 +68,7 @@ pub fn adopt(
 /// # Errors
 /// [`ClsactError`]; no new filter stays behind.
 pub fn attach(
-    socket: &mut RequestSocket,
+    socket: &mut Connection,
     program: &mut SchedClassifier,
     hook: &Hook,
 ) -> Result<(), ClsactError> {
@@ -97,11 +96,11 @@ pub fn attach(
 ///
 /// # Errors
 /// [`ClsactError`].
-pub fn detach(socket: &mut RequestSocket, hook: &Hook) -> Result<(), ClsactError> {
+pub fn detach(socket: &mut Connection, hook: &Hook) -> Result<(), ClsactError> {
     match find(socket, hook) {
         Ok(Some(_)) => Ok(ours(hook)?.detach()?),
         Ok(None) | Err(ClsactError::Taken { .. }) => Ok(()),
-        Err(ClsactError::List(error)) if error.is_absent() => Ok(()),
+        Err(ClsactError::List(error)) if error.is_missing() => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -110,10 +109,10 @@ pub fn detach(socket: &mut RequestSocket, hook: &Hook) -> Result<(), ClsactError
 ///
 /// # Errors
 /// [`ClsactError::Taken`] if another user's filter is where ours should be.
-pub fn find(socket: &mut RequestSocket, hook: &Hook) -> Result<Option<Filter>, ClsactError> {
+pub fn find(socket: &mut Connection, hook: &Hook) -> Result<Option<Filter>, ClsactError> {
     let parent =
         if hook.program.direction() == TcAttachType::Ingress { CLSACT_INGRESS } else { CLSACT_EGRESS };
-    let filters = filter::of_hook(socket, hook.ifindex, parent)?;
+    let filters = filters(socket, hook.ifindex, parent)?;
     let ours =
         filters.into_iter().find(|filter| is_ours(filter) && filter.priority == priority(hook.program));
     match ours {
@@ -142,9 +141,9 @@ fn priority(program: Program) -> u16 {
 ///
 /// # Errors
 /// Netlink's.
-pub fn others(socket: &mut RequestSocket, ifindex: u32) -> Result<(bool, bool), NetlinkError> {
+pub fn others(socket: &mut Connection, ifindex: u32) -> Result<(bool, bool), NetlinkError> {
     let mut has_others = |parent| {
-        filter::of_hook(socket, ifindex, parent).map(|filters| filters.iter().any(|filter| !is_ours(filter)))
+        filters(socket, ifindex, parent).map(|filters| filters.iter().any(|filter| !is_ours(filter)))
     };
     Ok((has_others(CLSACT_INGRESS)?, has_others(CLSACT_EGRESS)?))
 }

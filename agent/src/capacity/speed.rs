@@ -5,11 +5,9 @@
 //! of software answer with a number that means nothing (a veth pair says 10 Gbit/s, a tap 10 Mbit/s, virtio mostly that
 //! it does not know), so only those are believed that are hardware or hardware's sum.
 
-use nix::libc;
-
-use crate::netlink::ethtool::Ethtool;
-use crate::netlink::link::{self, Kind};
-use crate::netlink::{NetlinkError, RequestSocket};
+use shunt_netlink::ethtool::Ethtool;
+use shunt_netlink::link::{Link, Selector, link, links};
+use shunt_netlink::{Connection, NetlinkError};
 
 /// What a link says of its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub enum Speed {
 /// Asks links for their speed. Bound to the network namespace that it was opened in.
 #[derive(Debug)]
 pub struct Speeds {
-    route: RequestSocket,
+    route: Connection,
     /// None where the kernel has no ethtool family.
     ethtool: Option<Ethtool>,
 }
@@ -36,7 +34,7 @@ impl Speeds {
     /// # Errors
     /// Netlink's.
     pub fn open() -> Result<Self, NetlinkError> {
-        let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
+        let route = Connection::open()?;
         Ok(Self { route, ethtool: Ethtool::open().ok() })
     }
 
@@ -45,7 +43,7 @@ impl Speeds {
     /// # Errors
     /// Netlink's.
     pub fn read(&mut self, name: &str) -> Result<Speed, NetlinkError> {
-        let Some(found) = link::kind_by_name(&mut self.route, name)? else { return Ok(Speed::NoLink) };
+        let Some(found) = self.route.get(link(Selector::Name(name)))? else { return Ok(Speed::NoLink) };
         if !self.is_believable(&found)? {
             return Ok(Speed::Unknown);
         }
@@ -53,12 +51,12 @@ impl Speeds {
         Ok(ethtool.speed(found.index)?.map_or(Speed::Unknown, Speed::Known))
     }
 
-    fn is_believable(&mut self, link: &Kind) -> Result<bool, NetlinkError> {
-        Ok(match link.kind.as_str() {
-            "" | "vlan" | "macvlan" => true,
-            "bond" | "team" => {
-                let mut links = link::kinds(&mut self.route)?.into_iter();
-                links.all(|member| member.master != Some(link.index) || member.kind.is_empty())
+    fn is_believable(&mut self, link: &Link) -> Result<bool, NetlinkError> {
+        Ok(match link.kind.as_deref() {
+            None | Some("vlan" | "macvlan") => true,
+            Some("bond" | "team") => {
+                let mut links = self.route.list(links())?.into_iter();
+                links.all(|member| member.master != Some(link.index) || member.kind.is_none())
             }
             _ => false,
         })

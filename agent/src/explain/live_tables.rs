@@ -21,13 +21,15 @@ use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::stages::learn::Heard;
 use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use shunt_dataplane::wire::address::Address;
+use shunt_netlink::link::{Selector, link};
+use shunt_netlink::route::{NextHop, next_hop};
+use shunt_netlink::sock_diag::listeners;
+use shunt_netlink::{Connection, NetlinkError};
 
 use super::asked::Asked;
 use super::lookup_error::LookupError;
 use crate::bpf::maps::{Maps, lookup};
 use crate::mac;
-use crate::netlink::route::{self, NextHop};
-use crate::netlink::{NetlinkError, RequestSocket, link, listener};
 
 /// The maps for one program on one interface.
 pub struct LiveTables<'a> {
@@ -35,7 +37,7 @@ pub struct LiveTables<'a> {
     names: &'a HashMap<u32, String>,
     here: u32,
     times: Times,
-    routes: RefCell<&'a mut RequestSocket>,
+    routes: RefCell<&'a mut Connection>,
     asked: RefCell<Vec<(Asked, String)>>,
     failed: Cell<Option<LookupError>>,
 }
@@ -56,7 +58,7 @@ impl<'a> LiveTables<'a> {
         names: &'a HashMap<u32, String>,
         here: u32,
         times: Times,
-        routes: &'a mut RequestSocket,
+        routes: &'a mut Connection,
     ) -> Self {
         let (routes, asked) = (RefCell::new(routes), RefCell::default());
         Self { maps, names, here, times, routes, asked, failed: Cell::new(None) }
@@ -272,7 +274,7 @@ impl Tables for LiveTables<'_> {
 
     /// Connected sockets are not looked for: the ports that they have are none that would be tried.
     fn is_spoken_for(&self, tuple: &TupleKey) -> bool {
-        let sockets = listener::listeners(tuple.protocol).unwrap_or_else(|error| {
+        let sockets = listeners(tuple.protocol).unwrap_or_else(|error| {
             self.failed.set(Some(error.into()));
             Vec::new()
         });
@@ -321,10 +323,10 @@ impl Tables for LiveTables<'_> {
             self.failed.set(Some(error.into()));
             None
         })?;
-        let said = format!("by {} to {}, mtu {mtu}", self.name(hop.ifindex), hop.address);
+        let said = format!("by {} to {}, mtu {mtu}", self.name(hop.index), hop.gateway.unwrap_or(to));
         self.note(Asked::Route, format!("route from {from} to {to}: {said}"));
         (u32::from(query.bytes) <= mtu)
-            .then_some(Route { ifindex: hop.ifindex, next_hop: hop.address.into() })
+            .then_some(Route { ifindex: hop.index, next_hop: hop.gateway.unwrap_or(to).into() })
     }
 
     fn policer(&self, slot: u32) -> Option<Policer> {
@@ -360,11 +362,14 @@ impl LiveTables<'_> {
     /// The next hop on the way, and the largest packet that it takes.
     fn hop(&self, from: IpAddr, to: IpAddr, by: Option<u32>) -> Result<Option<(NextHop, u32)>, NetlinkError> {
         let mut routes = self.routes.borrow_mut();
-        let Some(hop) = route::get(&mut routes, from, to, by)? else {
+        let asked = routes.get(next_hop(from, to, by));
+        // The kernel refuses where there is no route, or one that says no.
+        let Some(hop) = asked.or_else(|error| if error.errno().is_some() { Ok(None) } else { Err(error) })?
+        else {
             self.note(Asked::Route, format!("no route from {from} to {to}"));
             return Ok(None);
         };
-        let link = link::by_index(&mut routes, hop.ifindex)?;
+        let link = routes.get(link(Selector::Index(hop.index)))?;
         Ok(link.map(|link| (hop, hop.mtu.unwrap_or(link.mtu))))
     }
 

@@ -2,7 +2,7 @@
 
 use aya::maps::MapError;
 
-use crate::netlink::NetlinkError;
+use shunt_netlink::NetlinkError;
 
 /// Why the maps could not be read.
 #[derive(Debug, thiserror::Error)]

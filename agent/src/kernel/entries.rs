@@ -124,12 +124,12 @@ impl Attachment {
 
 impl Bridge {
     pub(crate) fn port_entry(&self) -> Port {
-        let mac = self.link.mac.unwrap_or_default();
+        let mac = self.link.mac.map(Mac::new).unwrap_or_default();
         Port { bridge: self.link.index, slot: self.slot, asks: PATH_FAST, flags: 0, vid: 0, mac }
     }
 
     pub(crate) fn station_key(&self) -> Option<StationKey> {
-        Some(StationKey { bridge: self.link.index, vid: 0, mac: self.link.mac? })
+        Some(StationKey { bridge: self.link.index, vid: 0, mac: Mac::new(self.link.mac?) })
     }
 
     pub(super) fn station(&self) -> Station {

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use ipnet::IpNet;
+
 use crate::bpf::hook::Hook;
-use crate::nft::Prefix;
 
 /// One thing that is missing or altered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub enum Finding {
         /// The bridge.
         bridge: String,
         /// The address.
-        address: Prefix,
+        address: IpNet,
     },
     /// A VLAN's gateway has another MAC address than its neighbours know.
     Mac(String),

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::{PortKey, StationKey};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::fdb::refresh_station;
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
-use crate::netlink::station;
 use crate::uplink::Uplink;
 
 impl Kernel {
@@ -121,6 +121,6 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn let_hear(&mut self, ifindex: u32, mac: Mac) -> Result<(), KernelError> {
-        Ok(station::hear(&mut self.route, ifindex, mac)?)
+        Ok(self.route.run(refresh_station(ifindex, mac.octets()))?)
     }
 }

@@ -7,16 +7,18 @@
 
 use std::path::Path;
 
-use nix::libc;
+use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Rate, StormControl};
 use shunt_dataplane::abi::policer::{Policer, Storm, storm_slot};
+use shunt_netlink::link::links;
+use shunt_netlink::namespace::{NamespaceError, connect_within};
+use shunt_netlink::tc::{self, CLASS, Classifier, HANDLE};
+use shunt_netlink::{Connection, NetlinkError};
 
 use super::{Kernel, KernelError, in_map};
-use crate::netlink::sandbox::{self, SandboxError};
-use crate::netlink::{NetlinkError, RequestSocket, link, selective, shaper};
 use crate::registry::Attachment;
 use crate::shape::{self, Bucket};
-use crate::subnets::{End, Subnets};
+use crate::subnets::{End, Instruction, Subnets};
 
 /// Why a port is not limited.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +37,7 @@ pub enum LimitError {
         /// The interface in the container.
         ifname: String,
         /// What happened.
-        source: SandboxError,
+        source: NamespaceError,
     },
     /// The container's end is not where the runtime said.
     #[error("the limit of what {0} sends: the interface is not in the container's namespace")]
@@ -101,14 +103,14 @@ impl Kernel {
         let stays = |direction: fn(&BridgePort) -> bool| now.is_some_and(direction);
         let mut errors = Vec::new();
         if was.bandwidth.ingress.is_some() && !stays(|port| port.bandwidth.ingress.is_some()) {
-            let cleared = shaper::clear(&mut self.route, was.host.index);
+            let cleared = tc::clear_root(&mut self.route, was.host.index);
             errors.extend(cleared.map_err(shaped(&was.host.name)).err());
         }
         if was.bandwidth.egress.is_some()
             && !stays(|port| port.bandwidth.egress.is_some())
             && let Ok((mut socket, index)) = inside(was)
         {
-            errors.extend(shaper::clear(&mut socket, index).map_err(shaped(&was.key.ifname)).err());
+            errors.extend(tc::clear_root(&mut socket, index).map_err(shaped(&was.key.ifname)).err());
         }
         errors.into_iter().map(KernelError::from).collect()
     }
@@ -178,7 +180,7 @@ pub(super) fn policer(port: &BridgePort) -> Option<Policer> {
 
 /// Queues what leaves by an interface, all of it or what its subnets say. One kind of queue makes room for the other.
 fn shape(
-    socket: &mut RequestSocket,
+    socket: &mut Connection,
     index: u32,
     limit: Rate,
     port: &BridgePort,
@@ -186,27 +188,29 @@ fn shape(
 ) -> Result<(), NetlinkError> {
     let bucket = Bucket::of(limit, port.mtu);
     if let Some(subnets) = Subnets::of(&port.bandwidth) {
-        return selective::set(socket, index, bucket, &subnets, end);
+        let program = subnets.program(end, CLASS, HANDLE).into_iter().map(Instruction::bytes).collect();
+        let classifier = Classifier { program, unread: !subnets.limited };
+        return tc::set_htb(socket, index, bucket.into(), &classifier);
     }
-    match shaper::set(socket, index, bucket) {
-        Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::EINVAL) => {
-            shaper::clear(socket, index)?;
-            shaper::set(socket, index, bucket)
+    match tc::set_tbf(socket, index, bucket.into()) {
+        Err(error) if error.errno() == Some(Errno::EINVAL) => {
+            tc::clear_root(socket, index)?;
+            tc::set_tbf(socket, index, bucket.into())
         }
         set => set,
     }
 }
 
 fn is_shaped(
-    socket: &mut RequestSocket,
+    socket: &mut Connection,
     index: u32,
     limit: Rate,
     port: &BridgePort,
 ) -> Result<Option<bool>, NetlinkError> {
     let bucket = Bucket::of(limit, port.mtu);
     match Subnets::of(&port.bandwidth) {
-        Some(_) => selective::is_set(socket, index, bucket),
-        None => shaper::is_set(socket, index, bucket),
+        Some(_) => tc::is_htb_set(socket, index, bucket.into()),
+        None => tc::is_tbf_set(socket, index, bucket.into()),
     }
 }
 
@@ -231,12 +235,12 @@ fn finding(what: &str, set: Option<bool>) -> Option<String> {
 }
 
 /// A socket in the container's namespace, and the index that its end of the veth has in there.
-fn inside(port: &BridgePort) -> Result<(RequestSocket, u32), LimitError> {
+fn inside(port: &BridgePort) -> Result<(Connection, u32), LimitError> {
     let ifname = &port.key.ifname;
     let path = port.netns.as_deref().unwrap_or_default();
     let failed = |source| LimitError::Sandbox { ifname: ifname.clone(), source };
-    let mut socket = sandbox::open(Path::new(path)).map_err(failed)?;
-    let links = link::all(&mut socket).map_err(|source| failed(source.into()))?;
+    let mut socket = connect_within(Path::new(path)).map_err(failed)?;
+    let links = socket.list(links()).map_err(|source| failed(source.into()))?;
     let end = links.iter().find(|link| link.name == *ifname && link.peer == Some(port.host.index));
     let index = end.map(|end| end.index).ok_or_else(|| LimitError::NoPeer(ifname.clone()))?;
     Ok((socket, index))

@@ -3,12 +3,31 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use shunt_netlink::link::{Link, Selector, delete_link, link, link_elsewhere, links, ports, set_link_up};
+use shunt_netlink::{Connection, NetlinkError, unless};
+
 use super::{Kernel, KernelError};
-use crate::netlink::link::{self, Kind, Link};
 
 /// How long both ends of a veth may take to become operational. Before Linux 6.8 the kernel may look after an end's carrier once a second
 /// only (`linkwatch_schedule_work`, net/core/link_watch.c).
 const CARRIER_PATIENCE: Duration = Duration::from_millis(2500);
+
+/// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link that was made
+/// since.
+///
+/// # Errors
+/// Netlink's.
+pub(crate) fn delete_if_named(
+    connection: &mut Connection,
+    index: u32,
+    name: &str,
+) -> Result<(), NetlinkError> {
+    let selector = Selector::Index(index);
+    if connection.get(link(selector))?.is_none_or(|link| link.name != name) {
+        return Ok(());
+    }
+    unless(connection.run(delete_link(selector)), NetlinkError::is_missing)
+}
 
 impl Kernel {
     /// The link with this index, if there is one.
@@ -16,7 +35,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn link(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
-        Ok(link::by_index(&mut self.route, index)?)
+        Ok(self.route.get(link(Selector::Index(index)))?)
     }
 
     /// The link of this name, if there is one.
@@ -24,7 +43,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn link_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
-        Ok(link::by_name(&mut self.route, name)?)
+        Ok(self.route.get(link(Selector::Name(name)))?)
     }
 
     /// Sets a veth's end up. Where its peer is up, waits until both are operational.
@@ -35,7 +54,7 @@ impl Kernel {
         let begun = Instant::now();
         let mut pause = Duration::from_micros(100);
         loop {
-            if link::set_up(&mut self.route, host)? || !peer_up {
+            if self.set_end_up(host)? || !peer_up {
                 return Ok(());
             }
             if begun.elapsed() > CARRIER_PATIENCE {
@@ -46,27 +65,38 @@ impl Kernel {
         }
     }
 
-    /// What a link is made of; none if there is none.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn kind(&mut self, index: u32) -> Result<Option<Kind>, KernelError> {
-        Ok(link::kind(&mut self.route, index)?)
+    /// Sets a veth's end up; answers whether both ends are operational. To ask for both in the same breath has the kernel look after
+    /// their carriers at once (`linkwatch_sync_dev`, Linux 6.8). A peer that cannot be asked for counts as its own end does.
+    fn set_end_up(&mut self, host: &Link) -> Result<bool, NetlinkError> {
+        let own = Selector::Index(host.index);
+        let peer = host.peer.unwrap_or(host.index);
+        let peer = match host.peer_namespace {
+            Some(namespace) => link_elsewhere(peer, namespace),
+            None => link(Selector::Index(peer)),
+        };
+        let mut said = self.route.batch(vec![set_link_up(own), link(own).any(), peer.any()])?;
+        // The peer may be nowhere.
+        let peer = said.pop().and_then(Result::ok);
+        let said = said.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut ends = said.iter().chain(&peer).filter_map(|said| said.first::<Link>());
+        Ok(ends.all(|end| end.running && end.carrier))
     }
 
-    /// What every link is made of.
+    /// Every link.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn kinds(&mut self) -> Result<Vec<Kind>, KernelError> {
-        Ok(link::kinds(&mut self.route)?)
+    pub fn links(&mut self) -> Result<Vec<Link>, KernelError> {
+        Ok(self.route.list(links())?)
     }
 
-    /// What every port of a bridge is made of.
+    /// Every port of a bridge.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn ports(&mut self, bridge: u32) -> Result<Vec<Kind>, KernelError> {
-        Ok(link::ports(&mut self.route, bridge)?)
+    pub fn ports(&mut self, bridge: u32) -> Result<Vec<Link>, KernelError> {
+        let mut ports = self.route.list(ports(bridge))?;
+        ports.retain(|port| port.master == Some(bridge));
+        Ok(ports)
     }
 }

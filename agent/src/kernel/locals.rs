@@ -3,26 +3,33 @@
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{Local, LocalKey};
+use shunt_netlink::AddressFamily;
+use shunt_netlink::address::{Address, addresses};
 
 use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, remove};
-use crate::netlink::address::{self, InterfaceAddress};
 
 impl Kernel {
     /// Every address of the namespace that others can send to.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn addresses(&mut self) -> Result<Vec<InterfaceAddress>, KernelError> {
-        Ok(address::all(&mut self.route)?)
+    pub fn addresses(&mut self) -> Result<Vec<Address>, KernelError> {
+        self.addresses_that(Address::is_reachable)
     }
 
     /// The addresses that others' packets may be given where they leave the node.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn sources(&mut self) -> Result<Vec<InterfaceAddress>, KernelError> {
-        Ok(address::sources(&mut self.route)?)
+    pub fn sources(&mut self) -> Result<Vec<Address>, KernelError> {
+        self.addresses_that(Address::is_source)
+    }
+
+    fn addresses_that(&mut self, fit: fn(&Address) -> bool) -> Result<Vec<Address>, KernelError> {
+        let mut found = self.route.list(addresses(0, AddressFamily::Unspec))?;
+        found.retain(fit);
+        Ok(found)
     }
 
     /// Makes an address one of the node's.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use shunt_agent_api::{PortMapping, Protocol};
 use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
@@ -10,7 +11,6 @@ use shunt_dataplane::wire::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
-use crate::nft::Prefix;
 use crate::registry::Attachment;
 
 /// IP protocol number (IANA "Assigned Internet Protocol Numbers").
@@ -62,8 +62,8 @@ impl Attachment {
     /// is not its gateway there.
     fn subnet_bits(&self, is_of: fn(&IpAddr) -> bool, before: u8) -> u8 {
         let Some(ip) = self.port.ips.iter().copied().find(is_of) else { return 0 };
-        let gateways = self.port.service.gateways.iter().filter_map(|text| text.parse::<Prefix>().ok());
-        let of_it = gateways.filter(|subnet| subnet.has(ip)).map(|subnet| before + subnet.bits());
+        let gateways = self.port.service.gateways.iter().filter_map(|text| text.parse::<IpNet>().ok());
+        let of_it = gateways.filter(|subnet| subnet.contains(&ip)).map(|subnet| before + subnet.prefix_len());
         of_it.max().unwrap_or(0)
     }
 }

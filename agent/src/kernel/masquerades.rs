@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use shunt_dataplane::abi::translation::{Masquerade, Outlet};
 use shunt_dataplane::abi::{AddressKey, PortKey};
 use shunt_dataplane::wire::address::Address;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
-use crate::nft::Prefix;
 use crate::registry::Attachment;
 
 impl Attachment {
@@ -22,13 +22,13 @@ impl Attachment {
 
     /// The entries of its addresses that are masqueraded.
     pub(crate) fn masquerade_entries(&self) -> impl Iterator<Item = (AddressKey, Masquerade)> {
-        let prefixes: Vec<Prefix> = match self.is_masqueraded() {
+        let prefixes: Vec<IpNet> = match self.is_masqueraded() {
             true => self.port.masquerade.iter().filter_map(|prefix| prefix.parse().ok()).collect(),
             false => Vec::new(),
         };
         let (bridge, ifindex) = (self.port.bridge.index, self.port.host.index);
         self.port.ips.iter().filter_map(move |ip| {
-            let prefix = prefixes.iter().find(|prefix| prefix.has(*ip))?;
+            let prefix = prefixes.iter().find(|prefix| prefix.contains(ip))?;
             let key = AddressKey::new(bridge, 0, Address::from(*ip));
             Some((key, Masquerade { mask: whole_mask(prefix), ifindex }))
         })
@@ -36,9 +36,12 @@ impl Attachment {
 }
 
 /// A prefix's mask, of an IPv4 one as if mapped.
-fn whole_mask(prefix: &Prefix) -> Address {
+fn whole_mask(prefix: &IpNet) -> Address {
     let mut mask = [0xff; 16];
-    let own = prefix.mask();
+    let own = match prefix.netmask() {
+        IpAddr::V4(mask) => mask.octets().to_vec(),
+        IpAddr::V6(mask) => mask.octets().to_vec(),
+    };
     mask[16 - own.len()..].copy_from_slice(&own);
     IpAddr::from(mask).into()
 }

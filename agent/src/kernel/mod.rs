@@ -28,13 +28,19 @@ pub use entries::{Asks, station_key};
 pub use finding::Finding;
 pub use hooks::Way;
 pub use limit::{LimitError, limit_egress_beside};
+pub(crate) use links::delete_if_named;
 
 use std::collections::HashMap;
 
 use aya::maps::MapError;
-use nix::libc;
+use ipnet::IpNet;
 use shunt_agent_api::ProgramMode;
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::address::{Address, add_gateway, addresses};
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::fdb::{add_station, listen_to, station, stop_listening_to};
+use shunt_netlink::link::{Link, Selector, add_bridge, set_alias, set_master, set_port_flags};
+use shunt_netlink::{AddressFamily, Connection, NetlinkError, unless};
 
 use crate::bpf::clsact::{self, ClsactError};
 use crate::bpf::hook::{Hook, Program};
@@ -48,10 +54,6 @@ use crate::bpf::socket::SocketError;
 use crate::bpf::tcx::TcxError;
 use crate::bpf::versions::{self, Older, VersionError};
 use crate::config::Config;
-use crate::netlink::bridge::{self, PortFlags};
-use crate::netlink::link::{self, Link};
-use crate::netlink::{NetlinkError, RequestSocket, gateway, station};
-use crate::nft::Prefix;
 use crate::rcu::GracePeriods;
 use crate::registry::Others;
 
@@ -150,7 +152,7 @@ pub struct Kernel {
     modes: HashMap<(Program, u32), ProgramMode>,
     /// The uplinks whose drivers run a program, and the kernel's ids of it.
     natives: HashMap<u32, u32>,
-    route: RequestSocket,
+    route: Connection,
     grace_periods: GracePeriods,
     /// Whether the programs begin masqueraded connections; those that they have go on in any case.
     pub begins_masquerading: bool,
@@ -175,7 +177,7 @@ impl Kernel {
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
         let (programs, maps) = object::load(&pins, *max_flows, *late_programs)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
-        let route = RequestSocket::open(libc::NETLINK_ROUTE)?;
+        let route = Connection::open()?;
         let grace_periods = GracePeriods::open(*grace_periods);
         let way = Way::find(*attach);
         let programs = ProgramSets::new(programs, pins.clone());
@@ -252,7 +254,7 @@ impl Kernel {
         flags: PortFlags,
         container: Option<Mac>,
     ) -> Result<(), KernelError> {
-        bridge::enslave(&mut self.route, index, bridge)?;
+        self.route.run(set_master(index, bridge))?;
         self.set_port_flags(index, flags, container)
     }
 
@@ -267,9 +269,9 @@ impl Kernel {
         container: Option<Mac>,
     ) -> Result<(), KernelError> {
         if let Some(mac) = container {
-            station::add(&mut self.route, index, mac)?;
+            self.route.run(add_station(index, mac.octets()))?;
         }
-        Ok(bridge::set_flags(&mut self.route, index, flags)?)
+        Ok(self.route.run(set_port_flags(index, flags.exact()))?)
     }
 
     /// Tells a port's bridge again who is behind it for good.
@@ -277,7 +279,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn tell_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
-        Ok(station::add(&mut self.route, index, mac)?)
+        Ok(self.route.run(add_station(index, mac.octets()))?)
     }
 
     /// Whether a bridge was told that the station is behind this port for good.
@@ -285,7 +287,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn knows_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
-        let placement = station::find(&mut self.route, bridge, mac)?;
+        let placement = self.route.get(station(bridge, mac.octets()))?;
         Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
     }
 
@@ -294,7 +296,8 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn listen(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
-        Ok(station::listen(&mut self.route, master, mac)?)
+        let told = self.route.run(listen_to(master, mac.octets()));
+        Ok(unless(told, NetlinkError::is_existing)?)
     }
 
     /// Takes that back; the master may be gone.
@@ -302,7 +305,8 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn stop_listening(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
-        Ok(station::stop_listening(&mut self.route, master, mac)?)
+        let told = self.route.run(stop_listening_to(master, mac.octets()));
+        Ok(unless(told, NetlinkError::is_missing)?)
     }
 
     /// Makes a bridge like this one, unless a link of its name is there.
@@ -310,7 +314,12 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn make_bridge(&mut self, like: &Link) -> Result<(), KernelError> {
-        Ok(bridge::make(&mut self.route, like)?)
+        match self.route.run(add_bridge(like)) {
+            Err(error) if error.is_existing() => return Ok(()),
+            other => other?,
+        }
+        let Some(alias) = &like.alias else { return Ok(()) };
+        Ok(self.route.run(set_alias(Selector::Name(&like.name), alias))?)
     }
 
     /// The bridge of this name, if there is one.
@@ -318,34 +327,25 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn bridge_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
-        match link::kind_by_name(&mut self.route, name)?.filter(|found| found.kind == "bridge") {
-            Some(found) => self.link(found.index),
-            None => Ok(None),
-        }
+        Ok(self.link_named(name)?.filter(|found| found.kind.as_deref() == Some("bridge")))
     }
 
     /// The addresses of an interface, with their subnets.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn subnets(&mut self, index: u32) -> Result<Vec<Prefix>, KernelError> {
-        Ok(gateway::of(&mut self.route, index)?)
+    pub fn subnets(&mut self, index: u32) -> Result<Vec<IpNet>, KernelError> {
+        let present = self.route.list(addresses(index, AddressFamily::Unspec))?;
+        let present = present.into_iter().filter(|address| address.index == index && !address.is_of_link());
+        Ok(present.map(|address: Address| address.prefix).collect())
     }
 
     /// Gives an interface an address.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn add_address(&mut self, index: u32, address: Prefix) -> Result<(), KernelError> {
-        Ok(gateway::add(&mut self.route, index, address)?)
-    }
-
-    /// Every link of the namespace.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn links(&mut self) -> Result<Vec<Link>, KernelError> {
-        Ok(link::all(&mut self.route)?)
+    pub fn add_address(&mut self, index: u32, address: IpNet) -> Result<(), KernelError> {
+        Ok(unless(self.route.run(add_gateway(index, address)), NetlinkError::is_existing)?)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use aya::maps::MapError;
 use aya::maps::xdp::XdpMapError;
+use shunt_netlink::ethtool::Ethtool;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::{native, tcx};
-use crate::netlink::ethtool::Ethtool;
 use crate::seams::{self, Seam};
 use crate::uplink::Uplink;
 

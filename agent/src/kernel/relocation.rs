@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::Interface;
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::l3_config::{
+    L3Address, L3Config, are_usable, give_addresses, give_neighbours, give_routes, l3_config, take_addresses,
+    take_neighbours, take_routes,
+};
+use shunt_netlink::link::Link;
+use shunt_netlink::link::{Selector, leave_master, set_link_up, set_mac};
 
 use super::{Kernel, KernelError};
-use crate::netlink::belongings::{
-    self, Address, Belongings, give_addresses, give_neighbours, give_routes, take_addresses, take_neighbours,
-    take_routes,
-};
-use crate::netlink::bridge;
-use crate::netlink::link::Link;
 use crate::seams::{self, Seam};
 use crate::state::Relocation;
 use crate::uplink::Uplink;
@@ -31,8 +31,8 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn belongings(&mut self, index: u32) -> Result<(Belongings, Vec<String>), KernelError> {
-        Ok(belongings::of(&mut self.route, index)?)
+    pub fn belongings(&mut self, index: u32) -> Result<(L3Config, Vec<String>), KernelError> {
+        Ok(l3_config(&mut self.route, index)?)
     }
 
     /// Makes an uplink a port of its bridge, and the bridge the owner of what is the uplink's.
@@ -42,16 +42,16 @@ impl Kernel {
     pub fn move_to_bridge(&mut self, uplink: &Uplink, relocation: &Relocation) -> Result<(), KernelError> {
         let (from, to, moved) = (&uplink.link, &uplink.bridge, &relocation.belongings);
         self.set_bridge_mac(to, uplink.mac)?;
-        bridge::set_up(&mut self.route, to.index)?;
-        give_addresses(&mut self.route, &moved.addresses, to)?;
-        give_neighbours(&mut self.route, &moved.neighbours, from, to)?;
+        self.route.run(set_link_up(Selector::Index(to.index)))?;
+        give_addresses(&mut self.route, &moved.addresses, (to.index, &to.name))?;
+        give_neighbours(&mut self.route, &moved.neighbours, from.index, to.index)?;
         self.enslave_uplink(uplink)?;
         self.await_bridge(uplink)?;
         self.await_addresses(&moved.addresses, to)?;
-        give_routes(&mut self.route, &moved.routes, to)?;
-        take_routes(&mut self.route, &moved.routes, &moved.addresses, from)?;
-        take_addresses(&mut self.route, &moved.addresses, from)?;
-        Ok(take_neighbours(&mut self.route, &moved.neighbours, from)?)
+        give_routes(&mut self.route, &moved.routes, to.index)?;
+        take_routes(&mut self.route, &moved.routes, &moved.addresses, from.index)?;
+        take_addresses(&mut self.route, &moved.addresses, (from.index, &from.name))?;
+        Ok(take_neighbours(&mut self.route, &moved.neighbours, from.index)?)
     }
 
     /// Gives an uplink back what is its own, and takes it off its bridge unless it was a port before. Without a bridge what was
@@ -68,27 +68,27 @@ impl Kernel {
         let moved = &relocation.belongings;
         let to = Interface { name: uplink.name.clone(), index: uplink.index };
         let from = &relocation.bridge;
-        bridge::set_up(&mut self.route, to.index)?;
-        give_addresses(&mut self.route, &moved.addresses, &to)?;
-        give_neighbours(&mut self.route, &moved.neighbours, from, &to)?;
-        give_routes(&mut self.route, &moved.routes, &to)?;
+        self.route.run(set_link_up(Selector::Index(to.index)))?;
+        give_addresses(&mut self.route, &moved.addresses, (to.index, &to.name))?;
+        give_neighbours(&mut self.route, &moved.neighbours, from.index, to.index)?;
+        give_routes(&mut self.route, &moved.routes, to.index)?;
         if bridge.is_none() {
             return Ok(());
         }
         self.await_addresses(&moved.addresses, &to)?;
-        let own: Vec<Address> = moved.addresses.iter().filter(|address| !address.shared).cloned().collect();
-        take_routes(&mut self.route, &moved.routes, &own, from)?;
+        let own: Vec<L3Address> = moved.addresses.iter().filter(|address| !address.shared).cloned().collect();
+        take_routes(&mut self.route, &moved.routes, &own, from.index)?;
         if !relocation.kept && uplink.master == Some(from.index) {
-            bridge::enslave(&mut self.route, to.index, 0)?;
+            self.route.run(leave_master(to.index))?;
         }
-        take_addresses(&mut self.route, &own, from)?;
-        take_neighbours(&mut self.route, &moved.neighbours, from)?;
+        take_addresses(&mut self.route, &own, (from.index, &from.name))?;
+        take_neighbours(&mut self.route, &moved.neighbours, from.index)?;
         self.set_bridge_mac(from, Mac::new(relocation.bridge_mac))
     }
 
     /// Gives a bridge another Ethernet address, unless it has it, and has it tell its neighbours: containers know it as their gateway.
     fn set_bridge_mac(&mut self, to: &Interface, mac: Mac) -> Result<(), KernelError> {
-        if self.link(to.index)?.is_some_and(|link| link.mac == Some(mac)) {
+        if self.link(to.index)?.is_some_and(|link| link.mac == Some(mac.octets())) {
             return Ok(());
         }
         let settings = ["ipv4", "ipv6"].map(|family| {
@@ -100,7 +100,7 @@ impl Kernel {
             let was = fs::read_to_string(setting).ok().filter(|was| was.trim() == "0");
             was.filter(|_| write(setting, "1"))
         });
-        let set = bridge::set_mac(&mut self.route, to.index, mac);
+        let set = self.route.run(set_mac(to.index, mac.octets()));
         for (setting, was) in settings.iter().zip(were) {
             was.map(|was| write(setting, was.trim()));
         }
@@ -108,9 +108,9 @@ impl Kernel {
     }
 
     /// Waits until addresses that were just given work. One that does not, for whatever reason, did not work before either.
-    fn await_addresses(&mut self, addresses: &[Address], at: &Interface) -> Result<(), KernelError> {
+    fn await_addresses(&mut self, addresses: &[L3Address], at: &Interface) -> Result<(), KernelError> {
         let begun = Instant::now();
-        while !belongings::work(&mut self.route, addresses, at)? && begun.elapsed() < PATIENCE {
+        while !are_usable(&mut self.route, addresses, at.index)? && begun.elapsed() < PATIENCE {
             sleep(Duration::from_micros(200));
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Kernel {
         let begun = Instant::now();
         loop {
             let has_carrier = self.link(uplink.link.index)?.is_some_and(|link| link.carrier);
-            let is_alive = self.link(uplink.bridge.index)?.is_some_and(|link| link.operational);
+            let is_alive = self.link(uplink.bridge.index)?.is_some_and(|link| link.running);
             if is_alive || !has_carrier {
                 return Ok(());
             }

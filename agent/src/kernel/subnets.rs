@@ -21,8 +21,8 @@ pub fn entries(attachment: &Attachment) -> Entries {
     let limited = u32::from(subnets.limited);
     let rest = ((SLOT_BITS, SubnetKey { slot, ..SubnetKey::default() }), 1 - limited);
     let prefixes = subnets.prefixes.iter().map(|prefix| {
-        let bits = SUBNET_BITS - prefix.longest() + u32::from(prefix.bits());
-        ((bits, SubnetKey { slot, address: Address::from(prefix.first()) }), limited)
+        let bits = SUBNET_BITS - u32::from(prefix.max_prefix_len()) + u32::from(prefix.prefix_len());
+        ((bits, SubnetKey { slot, address: Address::from(prefix.network()) }), limited)
     });
     prefixes.chain([rest]).collect()
 }

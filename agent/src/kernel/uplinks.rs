@@ -1,11 +1,11 @@
 //! Map entries of bridges' uplinks, and their place in the bridge.
 
 use shunt_dataplane::abi::Port;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::{Selector, leave_master, set_link_up};
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
-use crate::netlink::bridge;
-use crate::netlink::bridge::PortFlags;
 use crate::uplink::Uplink;
 
 impl Kernel {
@@ -53,7 +53,7 @@ impl Kernel {
     /// Netlink's.
     pub fn enslave_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         self.enslave(uplink.link.index, uplink.bridge.index, PortFlags::default(), None)?;
-        Ok(bridge::set_up(&mut self.route, uplink.link.index)?)
+        Ok(self.route.run(set_link_up(Selector::Index(uplink.link.index)))?)
     }
 
     /// Takes it off its bridge, if it is that one's still.
@@ -65,7 +65,7 @@ impl Kernel {
         if link.is_none_or(|link| link.master != Some(uplink.bridge.index)) {
             return Ok(());
         }
-        Ok(bridge::enslave(&mut self.route, uplink.link.index, 0)?)
+        Ok(self.route.run(leave_master(uplink.link.index))?)
     }
 
     /// What of an uplink is missing or altered.

@@ -6,14 +6,17 @@ use std::net::Ipv6Addr;
 use shunt_dataplane::abi::Port;
 use shunt_dataplane::wire::address::Mac;
 
-use super::{Asks, Finding, Kernel, KernelError, in_map};
+use super::{Asks, Finding, Kernel, KernelError, delete_if_named, in_map};
 use crate::bpf::maps::{insert, remove};
-use crate::netlink::bridge::{self, PortFlags};
-use crate::netlink::link::{self, Link};
-use crate::netlink::{gateway, veth};
-use crate::nft::Prefix;
+use crate::registry::port_flags;
 use crate::seams::{self, Seam};
 use crate::vlan_gateway::VlanGateway;
+use ipnet::{IpNet, Ipv6Net};
+use shunt_netlink::address::delete_address;
+use shunt_netlink::link::{
+    Link, Selector, Veth, VethEnd, add_veth, set_link_up, set_mac, set_mtu, set_no_link_local,
+};
+use shunt_netlink::unless;
 
 impl Kernel {
     /// Makes a pair with these two names; it may be there already, made by an agent that died. Both ends as they are.
@@ -26,7 +29,9 @@ impl Kernel {
         mac: Mac,
         mtu: u32,
     ) -> Result<(Link, Link), KernelError> {
-        let made = veth::make(&mut self.route, (node, port), mac, mtu);
+        let end = VethEnd { name: node, mac: Some(mac.octets()), ..VethEnd::default() };
+        let peer = VethEnd { name: port, ..VethEnd::default() };
+        let made = self.route.run(add_veth(&Veth { end, peer, mtu: Some(mtu) }).any());
         match (self.gateway_ends((node, port))?, made) {
             (Some(ends), _) => Ok(ends),
             (None, Err(error)) => Err(error.into()),
@@ -52,12 +57,12 @@ impl Kernel {
     /// The kernel's; what was done stays.
     pub fn serve_gateway(&mut self, gateway: &VlanGateway) -> Result<(), KernelError> {
         let (node, port) = (&gateway.link, &gateway.port.port);
-        if self.link(node.index)?.is_some_and(|link| link.mac != Some(gateway.port.mac)) {
-            bridge::set_mac(&mut self.route, node.index, gateway.port.mac)?;
+        if self.link(node.index)?.is_some_and(|link| link.mac != Some(gateway.port.mac.octets())) {
+            self.route.run(set_mac(node.index, gateway.port.mac.octets()))?;
         }
         for index in [node.index, port.host.index] {
             // A kernel without IPv6 has nothing to be told.
-            let _ = veth::make_no_link_local(&mut self.route, index);
+            let _ = self.route.run(set_no_link_local(index));
         }
         // What containers say of routes is not for the node. Where it cannot be told, a node that forwards takes no notice of it
         // either (`accept_ra` in ip-sysctl.rst).
@@ -65,8 +70,8 @@ impl Kernel {
         let _ = seams::pass(Seam::Files).and_then(|()| fs::write(setting, "0"));
         // One that was never written down was never up, whoever made it; later a link that is down is somebody's order.
         if self.port(node.index)?.is_none() || self.port(port.host.index)?.is_none() {
-            bridge::set_up(&mut self.route, port.host.index)?;
-            bridge::set_up(&mut self.route, node.index)?;
+            self.route.run(set_link_up(Selector::Index(port.host.index)))?;
+            self.route.run(set_link_up(Selector::Index(node.index)))?;
         }
         self.write_gateway(gateway)?;
         for hook in gateway.port.hooks() {
@@ -74,7 +79,7 @@ impl Kernel {
                 self.attach(&hook)?;
             }
         }
-        self.enslave(port.host.index, port.bridge.index, PortFlags::of(port), None)
+        self.enslave(port.host.index, port.bridge.index, port_flags(port), None)
     }
 
     /// Writes what the programs know of a gateway.
@@ -91,9 +96,9 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn address_gateway(&mut self, gateway: &VlanGateway, address: Prefix) -> Result<(), KernelError> {
-        if !address.is_v4() {
-            let own = Prefix::new(link_local(gateway.port.mac).into(), 64);
+    pub fn address_gateway(&mut self, gateway: &VlanGateway, address: IpNet) -> Result<(), KernelError> {
+        if address.addr().is_ipv6() {
+            let own = Ipv6Net::new_assert(link_local(gateway.port.mac), 64).into();
             self.add_address(gateway.link.index, own)?;
         }
         self.add_address(gateway.link.index, address)
@@ -103,8 +108,9 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn remove_address(&mut self, index: u32, address: Prefix) -> Result<(), KernelError> {
-        Ok(gateway::remove(&mut self.route, index, address)?)
+    pub fn remove_address(&mut self, index: u32, address: IpNet) -> Result<(), KernelError> {
+        let removed = self.route.run(delete_address(index, address));
+        Ok(unless(removed, |error| error.is_missing() || error.is_no_address())?)
     }
 
     /// Deletes a link, if it is still the one of this name.
@@ -113,7 +119,7 @@ impl Kernel {
     /// Netlink's.
     pub fn delete_link(&mut self, link: &Link) -> Result<(), KernelError> {
         let _expedited = self.grace_periods.expedite();
-        Ok(link::delete(&mut self.route, link.index, &link.name)?)
+        Ok(delete_if_named(&mut self.route, link.index, &link.name)?)
     }
 
     /// Gives both ends of a gateway another MTU.
@@ -122,7 +128,7 @@ impl Kernel {
     /// Netlink's.
     pub fn set_gateway_mtu(&mut self, gateway: &VlanGateway, mtu: u32) -> Result<(), KernelError> {
         for index in [gateway.port.port.host.index, gateway.link.index] {
-            veth::set_mtu(&mut self.route, index, mtu)?;
+            self.route.run(set_mtu(index, mtu))?;
         }
         Ok(())
     }
@@ -135,7 +141,8 @@ impl Kernel {
         let mut errors: Vec<KernelError> = Vec::new();
         let expedited = self.grace_periods.expedite();
         for end in ends {
-            errors.extend(link::delete(&mut self.route, end.index, &end.name).err().map(KernelError::from));
+            errors
+                .extend(delete_if_named(&mut self.route, end.index, &end.name).err().map(KernelError::from));
         }
         drop(expedited);
         // With either end goes the other.
@@ -169,7 +176,7 @@ impl Kernel {
         if entry.map(|entry| Port { asks: 0, ..entry }) != Some(Port { asks: 0, ..gateway.node_entry() }) {
             findings.push(Finding::entry("PORTS", name, entry.as_ref()));
         }
-        if node.mac != Some(gateway.port.mac) {
+        if node.mac != Some(gateway.port.mac.octets()) {
             findings.push(Finding::Mac(name.clone()));
         }
         findings.extend(self.audit_port(&gateway.port)?);

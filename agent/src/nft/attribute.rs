@@ -1,6 +1,6 @@
 //! Netlink attributes of nf_tables: nested, and with numbers in network order (linux/netfilter/nf_tables.h).
 
-use crate::netlink::attribute::attribute;
+use shunt_netlink::attribute::attribute;
 
 const NESTED: u16 = 1 << 15;
 

@@ -1,35 +1,31 @@
 //! One transaction of nf_tables: all of its messages take effect, or none (`nfnetlink_rcv_batch`).
 
-use std::io;
-
-use netlink_packet_core::NetlinkBuffer;
-use netlink_sys::protocols::NETLINK_NETFILTER;
-use netlink_sys::{Socket, SocketAddr};
+use nix::errno::Errno;
 use nix::libc;
+use shunt_netlink::message::{Answer, messages, read};
+use shunt_netlink::{NetlinkError, Socket, message};
 
 use super::attribute::Attributes;
-use crate::netlink::socket::messages;
-use crate::seams::{self, Seam};
 
-const HEADER: usize = 16;
 const SUBSYSTEM: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
-const ANSWERS: usize = 64 << 10;
 
 /// Why the kernel's rules could not be set.
 #[derive(Debug, thiserror::Error)]
 pub enum NftError {
     /// The socket failed: the kernel may lack nf_tables.
     #[error("nf_tables: {0}")]
-    Socket(#[from] io::Error),
+    Socket(#[from] NetlinkError),
     /// The kernel refused a message, and with it all of them.
-    #[error("nf_tables refused {step}: {source}")]
+    #[error("nf_tables refused {step}: {}{}", errno.desc(), detail.as_deref().map(|words| format!(" ({words})")).unwrap_or_default())]
     Refused {
         /// Which.
         step: &'static str,
         /// Why.
-        source: io::Error,
+        errno: Errno,
+        /// The kernel's own words, where it has any.
+        detail: Option<String>,
     },
 }
 
@@ -73,24 +69,16 @@ impl Batch {
     /// [`NftError::Refused`] with the first that the kernel refused; nothing was changed then.
     pub(super) fn commit(mut self) -> Result<Committed, NftError> {
         self.message(BATCH_END, libc::NLM_F_REQUEST as u16, libc::AF_UNSPEC as u8, SUBSYSTEM, &[]);
-        seams::pass(Seam::Netlink)?;
-        let socket = Socket::new(NETLINK_NETFILTER)?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        socket.send(&self.wire, 0)?;
+        let mut socket = Socket::open(libc::NETLINK_NETFILTER)?;
+        socket.send(&self.wire)?;
         let mut answered = 0;
         while answered < self.steps.len() {
-            let mut buffer = Vec::with_capacity(ANSWERS);
-            match socket.recv(&mut buffer, 0) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
-            for answer in messages(&buffer).map_while(Result::ok) {
-                let errno = answer.payload().first_chunk().copied().map_or(0, i32::from_ne_bytes);
-                if errno != 0 {
+            for answer in messages(socket.receive()?).map_while(Result::ok) {
+                if let Answer::End(Err((errno, detail))) = read(&answer, &mut false) {
                     // The first message of a batch is its begin, which has no step.
                     let at = (answer.sequence_number() as usize).checked_sub(1);
                     let step = at.and_then(|at| self.steps.get(at)).copied().unwrap_or("the transaction");
-                    return Err(NftError::Refused { step, source: io::Error::from_raw_os_error(-errno) });
+                    return Err(NftError::Refused { step, errno, detail });
                 }
                 answered += 1;
             }
@@ -102,13 +90,6 @@ impl Batch {
     fn message(&mut self, kind: u16, flags: u16, family: u8, resource: u16, attributes: &[u8]) {
         let [high, low] = resource.to_be_bytes();
         let payload = [&[family, 0, high, low], attributes].concat();
-        let mut message = vec![0; HEADER + payload.len()];
-        message[HEADER..].copy_from_slice(&payload);
-        let mut header = NetlinkBuffer::new(&mut message);
-        header.set_length((HEADER + payload.len()) as u32);
-        header.set_message_type(kind);
-        header.set_flags(flags);
-        header.set_sequence_number(self.steps.len() as u32);
-        self.wire.extend_from_slice(&message);
+        message::write(kind, flags, self.steps.len() as u32, &payload, &mut self.wire);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use ipnet::IpNet;
 use nix::libc;
 
 use super::attribute::Attributes;
-use super::prefix::Prefix;
 
 const LIST_ELEM: u16 = 1;
 const EXPR_NAME: u16 = 1;
@@ -69,6 +69,14 @@ pub(super) enum Side {
     Destination,
 }
 
+/// An address in network order.
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
+    }
+}
+
 /// The steps of one rule.
 #[derive(Debug, Default)]
 pub(super) struct Expressions(Attributes);
@@ -81,9 +89,9 @@ impl Expressions {
     }
 
     /// Goes on for packets whose address is, or is not, in a prefix.
-    pub(super) fn address(self, side: Side, comparison: Comparison, prefix: &Prefix) -> Self {
-        let network = prefix.network();
-        let offset = match (prefix.is_v4(), side) {
+    pub(super) fn address(self, side: Side, comparison: Comparison, prefix: &IpNet) -> Self {
+        let network = octets(prefix.network());
+        let offset = match (prefix.addr().is_ipv4(), side) {
             (true, Side::Source) => 12,
             (true, Side::Destination) => 16,
             (false, Side::Source) => 8,
@@ -99,7 +107,7 @@ impl Expressions {
             .number(BITWISE_SREG, REGISTER)
             .number(BITWISE_DREG, REGISTER)
             .number(BITWISE_LEN, length)
-            .nest(BITWISE_MASK, value(&prefix.mask()))
+            .nest(BITWISE_MASK, value(&octets(prefix.netmask())))
             .nest(BITWISE_XOR, value(&vec![0; network.len()]));
         self.step("payload", load).step("bitwise", mask).compare(comparison, &network)
     }

@@ -4,14 +4,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use nix::libc;
 
 use super::expression::{Comparison, Expressions, Side};
-use super::prefix::Prefix;
 
 const SCTP: u8 = 132;
-const LOOPBACK_V4: Prefix = Prefix::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8);
-const LOOPBACK_V6: Prefix = Prefix::of_one(IpAddr::V6(Ipv6Addr::LOCALHOST));
+const LOOPBACK_V4: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8));
+const LOOPBACK_V6: IpNet = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128));
 
 /// What the node's own sockets send to a port of the node by SCTP goes to a container.
 ///
@@ -42,7 +42,7 @@ impl HostPortRule {
             .address(Side::Source, Comparison::IsNot, &loopback)
             .address(Side::Destination, Comparison::IsNot, &loopback);
         let steps = match self.host_ip {
-            Some(ip) => steps.address(Side::Destination, Comparison::Is, &Prefix::of_one(ip)),
+            Some(ip) => steps.address(Side::Destination, Comparison::Is, &IpNet::from(ip)),
             None => steps.for_the_node(),
         };
         steps.lead_to(self.to)

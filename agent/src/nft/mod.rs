@@ -9,11 +9,9 @@ mod batch;
 mod expression;
 mod host_port;
 mod masquerade;
-mod prefix;
 mod table;
 
 pub use batch::{Committed, NftError};
 pub use host_port::HostPortRule;
 pub use masquerade::MasqueradeRule;
-pub use prefix::{Prefix, PrefixError};
 pub use table::{Rules, replace};

@@ -3,12 +3,12 @@
 use std::thread;
 
 use shunt_agent_api::{Event, Reply, Request};
+use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::wire::unavailable;
 use crate::agent::{Agent, Events, Inheritance, OpenError};
 use crate::config::Config;
-use crate::netlink::monitor::LinkEvent;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
 const QUEUE: usize = 256;

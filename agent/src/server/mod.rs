@@ -7,6 +7,7 @@
 mod connection;
 mod core;
 mod listener;
+mod monitor;
 mod previous_version;
 mod request;
 mod subscription;
@@ -23,13 +24,13 @@ use tokio::time::MissedTickBehavior;
 pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
+use self::monitor::Monitor;
 use crate::agent::Inheritance;
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
 use crate::kubernetes::Publisher;
 use crate::metrics::{Metrics, MetricsError};
-use crate::netlink::monitor::Monitor;
 
 /// Connections at a time. Others are told to come back.
 const MAX_CONNECTIONS: usize = 512;

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use shunt_agent_api::Interface;
+use shunt_netlink::l3_config::L3Config;
 
 use super::record::FORMAT;
 use super::store::{Store, StoreError, UNFINISHED, failed};
-use crate::netlink::belongings::Belongings;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct Relocation {
     /// How far it is.
     pub phase: Phase,
     /// What.
-    pub belongings: Belongings,
+    pub belongings: L3Config,
 }
 
 impl Store {

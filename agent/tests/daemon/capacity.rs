@@ -3,10 +3,10 @@
 use std::fs;
 
 use serde_json::Value;
-use shunt_agent::netlink::ethtool::Ethtool;
 use shunt_agent_api::{
     AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, EventKind, Rate, Reply, Request,
 };
+use shunt_netlink::ethtool::Ethtool;
 
 use crate::events::Subscriber;
 use crate::rig::Rig;

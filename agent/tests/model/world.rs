@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use aya::maps::{HashMap, Map, MapData};
 use nix::net::if_::InterfaceFlags;
 use shunt_agent::config::{Config, Options};
-use shunt_agent::netlink::monitor::LinkEvent;
 use shunt_agent::seams::{self, Fault};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
@@ -18,6 +17,7 @@ use shunt_agent_api::{
 };
 use shunt_dataplane::abi::{Port, PortKey};
 use shunt_lab::{Lab, run};
+use shunt_netlink::LinkEvent;
 
 use crate::steps::{KEYS, RICH, Step, Verb};
 

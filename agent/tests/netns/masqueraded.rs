@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
-use shunt_agent::netlink::conntrack;
 use shunt_lab::{Conversation, Echo, Namespace, Protocol, uninterrupted};
+use shunt_netlink::conntrack;
 
 use crate::masquerade::{NODE, OUTSIDE, World, any};
 
@@ -47,11 +47,8 @@ fn server(world: &World, family: usize, port: u16) -> UdpSocket {
 
 /// Whether the node's conntrack knows of a connection to this end.
 fn is_tracked(world: &World, to: SocketAddr) -> bool {
-    let tracked = world.node.namespace().enter(|| conntrack::connections().unwrap()).unwrap();
-    tracked.iter().any(|connection| {
-        let end = connection.original.destination;
-        end.address == to.ip().into() && end.port == to.port().into()
-    })
+    let tracked = world.node.namespace().enter(|| conntrack::tracked_connections().unwrap()).unwrap();
+    tracked.iter().any(|connection| connection.original.destination == to)
 }
 
 #[test]

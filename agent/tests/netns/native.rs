@@ -4,10 +4,10 @@
 use std::fs;
 
 use serde_json::json;
-use shunt_agent::netlink::ethtool::Ethtool;
 use shunt_agent_api::ProgramMode;
 use shunt_lab::cni::Refusal;
 use shunt_lab::{Container, Conversation, Echo, Lab, Lacking, Namespace, Protocol, skip};
+use shunt_netlink::ethtool::Ethtool;
 
 use crate::restrictions::tap;
 use crate::stage::Stage;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
 };
-use shunt_agent::netlink::conntrack;
 use shunt_lab::{Namespace, uninterrupted};
+use shunt_netlink::conntrack;
 
 use crate::masquerade::{NODE, OUTSIDE, World, any};
 use crate::masqueraded::far;
@@ -95,10 +95,9 @@ fn identifier(message: &[u8]) -> u16 {
 
 /// Whether the node's conntrack knows of an echo with `whom`.
 fn is_tracked(world: &World, whom: IpAddr) -> bool {
-    let tracked = world.node.namespace().enter(|| conntrack::connections().unwrap()).unwrap();
+    let tracked = world.node.namespace().enter(|| conntrack::tracked_connections().unwrap()).unwrap();
     tracked.iter().any(|connection| {
-        connection.original.protocol == protocol(whom) as u8
-            && connection.original.destination.address == whom.into()
+        connection.original.protocol == protocol(whom) as u8 && connection.original.destination.ip() == whom
     })
 }
 

@@ -1,12 +1,11 @@
 //! What `explain` says of a packet, in user space and over live maps, is what the loaded programs do with it.
 
-use nix::libc;
 use shunt_agent::bpf::hook::{Hook, Program, ProgramSet};
 use shunt_agent::explain::frame::Frame;
 use shunt_agent::explain::live_tables::{LiveTables, Times};
 use shunt_agent::explain::sketch::framed;
 use shunt_agent::explain::{itinerary, travel};
-use shunt_agent::netlink::RequestSocket;
+use shunt_netlink::Connection;
 
 use crate::golden::case::{Case, all};
 use crate::golden::world;
@@ -36,7 +35,7 @@ fn golden_packets_are_explained_as_they_fare_in_the_kernel() {
         filled.fill(now);
         let maps = filled.into_maps();
         let names = world::places().map(|place| (place.ifindex, place.name.to_owned())).collect();
-        let mut routes = RequestSocket::open(libc::NETLINK_ROUTE).expect("a netlink socket");
+        let mut routes = Connection::open().expect("a netlink socket");
         let times = Times { boot: now, monotonic: 1 << 40 };
         let cases: Vec<_> = all().into_iter().filter(can_be_asked).collect();
         assert!(cases.len() >= 120, "only {} golden packets can be asked about", cases.len());

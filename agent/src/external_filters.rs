@@ -4,23 +4,11 @@
 use std::fs;
 
 use nix::libc;
-
-use super::socket::{self, NetlinkError, RequestSocket};
-
-/// `NFT_MSG_GETCHAIN`, and its attributes (linux/netfilter/nf_tables.h).
-const GET_CHAIN: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETCHAIN as u16;
-const TABLE: u16 = 1;
-const NAME: u16 = 3;
-const HOOK: u16 = 4;
-const POLICY: u16 = 5;
-const USE: u16 = 6;
-const HOOK_NUMBER: u16 = 1;
-
-/// Bytes of `struct nfgenmsg`, whose first is the family.
-const NFGENMSG: usize = 4;
+use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::{BaseChain, base_chains, has_ipsec_policies};
 
 /// Our own table (`crate::nft`).
-const OURS: &[u8] = b"shunt\0";
+const OURS: &str = "shunt";
 
 /// `NF_DROP`.
 const DROP: u32 = 0;
@@ -35,25 +23,13 @@ const OLD_FILTER: &str = "filter";
 const BRIDGED_TOO: [&str; 2] =
     ["/proc/sys/net/bridge/bridge-nf-call-iptables", "/proc/sys/net/bridge/bridge-nf-call-ip6tables"];
 
-/// `XFRM_MSG_GETSPDINFO` and the attribute with its numbers (linux/xfrm.h): policies in, out and forwarded come first.
-const GET_POLICIES: u16 = 0x25;
-const NUMBERS: u16 = 1;
-
-/// A chain of somebody's that does anything.
-#[derive(Debug)]
-struct Chain {
-    family: i32,
-    hook: i32,
-    says: String,
-}
-
 /// Who has a say in what the kernel forwards, and in nothing else that it does.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Forwarding {
+pub(crate) struct Forwarding {
     /// In what it routes.
-    pub routed: Option<String>,
+    pub(crate) routed: Option<String>,
     /// In what it bridges: rules of bridges' own, or those for routed packets where br_netfilter shows them bridged ones.
-    pub bridged: Option<String>,
+    pub(crate) bridged: Option<String>,
 }
 
 /// The first of those who filter what is forwarded (the hook `forward`, iptables' chain FORWARD). Of tables of iptables before
@@ -61,12 +37,10 @@ pub struct Forwarding {
 ///
 /// # Errors
 /// The kernel cannot say.
-pub fn forwarding() -> Result<Forwarding, NetlinkError> {
+pub(crate) fn forwarding() -> Result<Forwarding, NetlinkError> {
     let mut chains = chains()?;
-    chains.retain(|chain| chain.hook == libc::NF_INET_FORWARD);
-    let of = |families: &[i32]| {
-        chains.iter().find(|chain| families.contains(&chain.family)).map(|chain| chain.says.clone())
-    };
+    chains.retain(|chain| chain.hook == libc::NF_INET_FORWARD as u32);
+    let of = |families: &[i32]| chains.iter().find(|chain| families.contains(&chain.family.into())).map(say);
     let old = |path: &str| {
         let names = fs::read_to_string(path).unwrap_or_default();
         names
@@ -91,77 +65,37 @@ pub fn forwarding() -> Result<Forwarding, NetlinkError> {
 ///
 /// # Errors
 /// The kernel cannot say.
-pub fn first() -> Result<Option<String>, NetlinkError> {
+pub(crate) fn first() -> Result<Option<String>, NetlinkError> {
     if let Some(chain) = chains()?.into_iter().next() {
-        return Ok(Some(chain.says));
+        return Ok(Some(say(&chain)));
     }
     let table = OLD_TABLES.into_iter().find(|path| fs::read(path).is_ok_and(|names| !names.is_empty()));
     if let Some(table) = table {
         return Ok(Some(format!("iptables, by {table}")));
     }
-    Ok(has_policies().then(|| "policies of IPsec".to_owned()))
+    Ok(has_ipsec_policies().then(|| "policies of IPsec".to_owned()))
 }
 
 /// Chains that see forwarded packets, and do anything.
-fn chains() -> Result<Vec<Chain>, NetlinkError> {
-    let mut socket = RequestSocket::open(libc::NETLINK_NETFILTER)?;
-    match socket.dump(GET_CHAIN, &[libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0], chain) {
-        // A kernel without nf_tables.
-        Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::EINVAL) => Ok(Vec::new()),
-        found => found,
-    }
-}
-
-fn chain(message: &[u8]) -> Option<Chain> {
-    let (mut table, mut name, mut hook) = (Vec::new(), Vec::new(), None);
-    let (mut rules, mut policy) = (0, None);
-    socket::attributes(message.get(NFGENMSG..)?, |kind, value| match kind {
-        TABLE => table = value.to_vec(),
-        NAME => name = value.to_vec(),
-        HOOK => socket::attributes(value, |kind, value| {
-            if kind == HOOK_NUMBER {
-                hook = number(value);
+fn chains() -> Result<Vec<BaseChain>, NetlinkError> {
+    let mut chains = base_chains()?;
+    chains.retain(|chain| {
+        let hook = chain.hook as i32;
+        let is_seen = match chain.family.into() {
+            libc::NFPROTO_ARP => false,
+            // What a container sends to the node comes in by the bridge; what leaves is routed.
+            libc::NFPROTO_INET | libc::NFPROTO_IPV4 | libc::NFPROTO_IPV6 => {
+                hook != libc::NF_INET_LOCAL_IN && hook != libc::NF_INET_LOCAL_OUT
             }
-        }),
-        POLICY => policy = number(value),
-        USE => rules = number(value).unwrap_or(u32::MAX),
-        _ => {}
+            _ => true,
+        };
+        is_seen && (chain.rules != 0 || chain.policy == Some(DROP)) && chain.table != OURS
     });
-    let (family, hook) = (i32::from(*message.first()?), hook? as i32);
-    let is_seen = match family {
-        libc::NFPROTO_ARP => false,
-        // What a container sends to the node comes in by the bridge; what leaves is routed.
-        libc::NFPROTO_INET | libc::NFPROTO_IPV4 | libc::NFPROTO_IPV6 => {
-            hook != libc::NF_INET_LOCAL_IN && hook != libc::NF_INET_LOCAL_OUT
-        }
-        _ => true,
-    };
-    let does_anything = rules != 0 || policy == Some(DROP);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned();
-    (is_seen && does_anything && table != OURS).then(|| {
-        let says = format!("the chain {} of the table {}", text(&name), text(&table));
-        Chain { family, hook, says }
-    })
+    Ok(chains)
 }
 
-/// nf_tables' numbers are in network order.
-fn number(value: &[u8]) -> Option<u32> {
-    value.first_chunk().copied().map(u32::from_be_bytes)
-}
-
-/// A kernel that cannot be asked has none.
-fn has_policies() -> bool {
-    let Ok(mut socket) = RequestSocket::open(libc::NETLINK_XFRM) else { return false };
-    let mut policies = 0;
-    let asked = socket.get(GET_POLICIES, &0u32.to_ne_bytes(), |answer| {
-        socket::attributes(answer.get(4..).unwrap_or_default(), |kind, value| {
-            if kind == NUMBERS {
-                let counts = value.chunks_exact(4).take(3).filter_map(socket::number);
-                policies = counts.fold(0, u32::saturating_add);
-            }
-        });
-    });
-    asked.is_ok() && policies != 0
+fn say(chain: &BaseChain) -> String {
+    format!("the chain {} of the table {}", chain.name, chain.table)
 }
 
 #[cfg(test)]
