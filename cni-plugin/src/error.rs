@@ -1,11 +1,11 @@
 //! Everything that can go wrong in a call, and the one place where the CNI error code is decided.
 
 use shunt_agent_api::{ClientError, ErrorKind};
+use shunt_netlink::NetlinkError;
 
 use crate::attach::AttachError;
 use crate::config::ConfigError;
 use crate::ipam::IpamError;
-use crate::netlink::NetlinkError;
 use crate::netns::NamespaceError;
 use crate::protocol::{CallError, Failure, Verb, Version};
 use crate::result::ResultError;

@@ -17,7 +17,6 @@ pub mod failpoint;
 pub mod fdb;
 pub mod l3_config;
 pub mod link;
-mod link_watch;
 pub mod message;
 mod monitor;
 pub mod namespace;
@@ -33,7 +32,6 @@ pub mod tc;
 
 pub use connection::{Answers, Connection};
 pub use error::{NetlinkError, unless};
-pub use link_watch::LinkWatch;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netlink_packet_route::AddressFamily;
 pub use request::{Acknowledged, Reply, Request};

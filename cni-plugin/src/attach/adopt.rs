@@ -1,11 +1,12 @@
 //! Another plugin's interface, found in prevResult.
 
 use shunt_agent_api::{BridgePort, Interface};
+use shunt_netlink::link::Selector;
 
 use super::{AttachError, Node, Sandbox, plan};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
-use crate::netlink::Selector;
+use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::{AddResult, Ip};
 
@@ -52,13 +53,13 @@ impl Adopted {
         let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
         let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
         let ips = || previous.ips.iter().filter(own);
-        let addresses: Vec<_> = ips().map(|ip| ip.address.address()).collect();
+        let addresses: Vec<_> = ips().map(|ip| ip.address.addr()).collect();
         Ok(Self {
             port: Some(BridgePort {
                 key: plan::key(config, call),
                 bridge: Interface { name: bridge.name, index: bridge.index },
                 host: Interface { name: host.name, index: host.index },
-                mac: inner.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+                mac: inner.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
                 mappings: config.host_ports(&addresses)?,
                 ips: addresses,
                 mtu: host.mtu,

@@ -2,16 +2,19 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_route::AddressFamily;
-use nix::errno::Errno;
+use ipnet::IpNet;
 use shunt_agent_api::{Client, Reply, Request};
+use shunt_netlink::address::{add_gateway, addresses, delete_address};
+use shunt_netlink::link::{
+    self, Link, Selector, add_bridge, set_alias, set_link_up, set_mac, set_promiscuous,
+};
+use shunt_netlink::netconf::{Forwards, forwarding};
+use shunt_netlink::{AddressFamily, NetlinkError};
 
 use super::alias::BRIDGE;
 use super::{AttachError, BridgePlan, Journal, Node, Step};
 use crate::error::Error;
 use crate::mac::Mac;
-use crate::netlink::{InterfaceAddress, Link, NetlinkError, Selector, forwards, requests};
-use crate::prefix::Prefix;
 use crate::sysctl;
 
 /// What an ADD changed about a bridge, to be taken back only while nobody else uses it.
@@ -22,7 +25,7 @@ pub(crate) struct MadeBridge {
     /// Whether the bridge itself is new.
     pub(crate) new: bool,
     /// Addresses that are new.
-    pub(crate) addresses: Vec<Prefix>,
+    pub(crate) addresses: Vec<IpNet>,
 }
 
 /// The bridge as an ADD finds it, or has made it.
@@ -52,15 +55,15 @@ pub(crate) fn ensure_bridge(
     }
     let mut changes = Vec::new();
     if new {
-        changes.push(requests::set_alias(Selector::Index(bridge.index), BRIDGE));
+        changes.push(set_alias(Selector::Index(bridge.index), BRIDGE));
     }
     if plan.promiscuous && !bridge.promiscuous {
-        changes.push(requests::set_promiscuous(bridge.index));
+        changes.push(set_promiscuous(bridge.index));
     }
     if !bridge.up {
-        changes.push(requests::set_up(Selector::Index(bridge.index)));
+        changes.push(set_link_up(Selector::Index(bridge.index)));
     }
-    node.netlink.ask_all(changes)?;
+    node.netlink.run_all(changes)?;
     Ok(Found { link: bridge, new })
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn complete(
     // forget every neighbour, so one that was made with an address is left alone.
     let is_set = found.new || bridge.alias.as_deref() == Some(BRIDGE);
     if let (false, false, Some(mac)) = (added.is_empty(), is_set, bridge.mac) {
-        node.netlink.ask(requests::set_address(bridge.index, mac))?;
+        node.netlink.run(set_mac(bridge.index, mac))?;
     }
     journal.add_addresses(added);
     forward(node, &plan.gateways)
@@ -92,11 +95,15 @@ fn take_or_make(node: &mut Node, plan: &BridgePlan, found: Option<Link>) -> Resu
             Err(AttachError::NotABridge(plan.name.clone()).into())
         };
     }
-    let add = requests::add_bridge(&plan.name, plan.mtu, Mac::random());
-    let new = match node.netlink.ask(add) {
+    let add = add_bridge(&Link {
+        mtu: plan.mtu.unwrap_or_default(),
+        mac: Some(Mac::random().bytes()),
+        ..Link::named(&plan.name)
+    });
+    let new = match node.netlink.run(add) {
         Ok(_) => true,
         // Another ADD was quicker.
-        Err(error) if error.errno() == Some(Errno::EEXIST) => false,
+        Err(error) if error.is_existing() => false,
         Err(error) => return Err(error.into()),
     };
     match node.link(Selector::Name(&plan.name))? {
@@ -117,13 +124,13 @@ fn ensure_addresses(
     bridge: &Link,
     plan: &BridgePlan,
     agent: &mut Client,
-) -> Result<Vec<Prefix>, Error> {
+) -> Result<Vec<IpNet>, Error> {
     if !has_addresses(plan) {
         return Ok(Vec::new());
     }
-    let answers = node.netlink.ask(requests::list_addresses(bridge.index, AddressFamily::Unspec))?;
-    let mut present: Vec<Prefix> =
-        InterfaceAddress::all(&answers, bridge.index).iter().map(|address| address.prefix).collect();
+    let present = node.netlink.list(addresses(bridge.index, AddressFamily::Unspec))?.into_iter();
+    let present = present.filter(|address| address.index == bridge.index);
+    let mut present: Vec<IpNet> = present.map(|address| address.prefix).collect();
     let mut added = Vec::new();
     for gateway in plan.gateways.iter().copied() {
         if present.contains(&gateway) {
@@ -140,11 +147,11 @@ fn ensure_addresses(
                     AttachError::OtherAddress { bridge: plan.name.clone(), wanted: gateway, found }.into()
                 );
             }
-            node.netlink.ask(requests::delete_address(bridge.index, found))?;
+            node.netlink.run(delete_address(bridge.index, found))?;
         }
-        match node.netlink.ask(requests::add_gateway(bridge.index, gateway)) {
+        match node.netlink.run(add_gateway(bridge.index, gateway)) {
             Ok(_) => added.push(gateway),
-            Err(error) if error.errno() == Some(Errno::EEXIST) => {}
+            Err(error) if error.is_existing() => {}
             Err(error) => return Err(error.into()),
         }
         present.push(gateway);
@@ -153,7 +160,7 @@ fn ensure_addresses(
 }
 
 /// The node's own addresses that the bridge has in place of its uplink: they are in nobody's way, and no ADD's to remove.
-fn moved_to(bridge: &str, agent: &mut Client) -> Result<Vec<Prefix>, Error> {
+fn moved_to(bridge: &str, agent: &mut Client) -> Result<Vec<IpNet>, Error> {
     let Reply::Status(status) = agent.ask(Request::Status)? else { return Ok(Vec::new()) };
     let here = status.relocations.iter().filter(|moved| moved.bridge == bridge);
     Ok(here.flat_map(|moved| &moved.addresses).filter_map(|text| text.parse().ok()).collect())
@@ -173,21 +180,19 @@ fn hear_routers_like(node: &mut Node, bridge: &Link, uplink: &str) -> Result<(),
 }
 
 /// Whether the bridge cannot have both: one IPv4 address is all it gets, IPv6 subnets must not overlap.
-fn in_the_way(present: Prefix, wanted: Prefix) -> bool {
-    match (present.address(), wanted.address()) {
+fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
+    match (present.addr(), wanted.addr()) {
         (IpAddr::V4(_), IpAddr::V4(_)) => true,
-        (IpAddr::V6(a), IpAddr::V6(b)) => wanted.contains(a.into()) || present.contains(b.into()),
+        (IpAddr::V6(a), IpAddr::V6(b)) => wanted.contains(&IpAddr::V6(a)) || present.contains(&IpAddr::V6(b)),
         _ => false,
     }
 }
 
 /// Lets the node forward the families that it is the gateway of.
-fn forward(node: &mut Node, gateways: &[Prefix]) -> Result<(), Error> {
+fn forward(node: &mut Node, gateways: &[IpNet]) -> Result<(), Error> {
     for (family, setting) in families(gateways) {
         // Writing makes the kernel go through every interface. One that does not answer is written to.
-        if node.netlink.ask(requests::get_settings(family)).ok().and_then(|said| forwards(&said))
-            != Some(true)
-        {
+        if !matches!(node.netlink.get(forwarding(family)), Ok(Some(Forwards(true)))) {
             sysctl::write(setting, "1")?;
         }
     }
@@ -195,14 +200,13 @@ fn forward(node: &mut Node, gateways: &[Prefix]) -> Result<(), Error> {
 }
 
 /// The families of the gateways, each with the setting that has the node forward it.
-fn families(gateways: &[Prefix]) -> Vec<(AddressFamily, &'static str)> {
+fn families(gateways: &[IpNet]) -> Vec<(AddressFamily, &'static str)> {
     let families = [
         (AddressFamily::Inet, "net/ipv4/ip_forward"),
         (AddressFamily::Inet6, "net/ipv6/conf/all/forwarding"),
     ];
-    let wanted = |family| {
-        gateways.iter().any(|gateway| gateway.address().is_ipv6() == (family == AddressFamily::Inet6))
-    };
+    let wanted =
+        |family| gateways.iter().any(|gateway| gateway.addr().is_ipv6() == (family == AddressFamily::Inet6));
     families.into_iter().filter(|(family, _)| wanted(*family)).collect()
 }
 
@@ -213,6 +217,6 @@ pub(crate) fn is_idle(node: &mut Node, bridge: u32) -> Result<bool, NetlinkError
 
 /// How many ports a bridge has.
 pub(crate) fn ports(node: &mut Node, bridge: u32) -> Result<usize, NetlinkError> {
-    let answers = node.netlink.ask(requests::list_links(Some(bridge)))?;
-    Ok(Link::all(&answers).iter().filter(|link| link.master == Some(bridge)).count())
+    let links = node.netlink.list(link::ports(bridge))?;
+    Ok(links.iter().filter(|link| link.master == Some(bridge)).count())
 }

@@ -1,8 +1,11 @@
 //! The container's end: settings, addresses, up, routes.
 
+use shunt_netlink::address::add_address;
+use shunt_netlink::link::{Selector, set_link_up};
+
 use super::{Node, Plan, Sandbox};
 use crate::error::Error;
-use crate::netlink::{Selector, requests};
+use crate::routes::add_route;
 use crate::sysctl::{self, SysctlError};
 
 /// Configures the container's end, whose ifindex in there is `index`.
@@ -12,10 +15,10 @@ pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: 
     if plan.layer3 {
         node.namespace.within(&sandbox.namespace, || settings(plan))??;
     }
-    let addresses = plan.result.ips.iter().map(|ip| requests::add_address(index, ip.address));
-    let up = plan.up.then(|| requests::set_up(Selector::Index(index)));
-    let routes = plan.routes.iter().map(|route| requests::add_route(index, route));
-    sandbox.netlink.ask_all(addresses.chain(up).chain(routes).collect())?;
+    let addresses = plan.result.ips.iter().map(|ip| add_address(index, ip.address));
+    let up = plan.up.then(|| set_link_up(Selector::Index(index)));
+    let routes = plan.routes.iter().map(|route| add_route(index, route));
+    sandbox.netlink.run_all(addresses.chain(up).chain(routes).collect())?;
     Ok(())
 }
 
@@ -29,7 +32,7 @@ fn settings(plan: &Plan) -> Result<(), SysctlError> {
         let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/accept_dad"), "0");
     }
     let _ = sysctl::write(&format!("net/ipv4/conf/{ifname}/arp_notify"), "1");
-    if plan.result.ips.iter().any(|ip| ip.address.address().is_ipv6()) {
+    if plan.result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
         sysctl::ensure("net/ipv6/conf/lo/disable_ipv6", "0")?;
         sysctl::ensure(&format!("net/ipv6/conf/{ifname}/disable_ipv6"), "0")?;
         sysctl::write(&format!("net/ipv6/conf/{ifname}/keep_addr_on_down"), "1")?;

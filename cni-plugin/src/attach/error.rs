@@ -1,9 +1,9 @@
 //! Why an attachment cannot be made.
 
+use ipnet::IpNet;
 use shunt_agent_api::AttachmentKey;
 
 use crate::mac::MacError;
-use crate::prefix::Prefix;
 
 /// An attachment cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ pub(crate) enum AttachError {
         /// The bridge.
         bridge: String,
         /// The address that it should have.
-        wanted: Prefix,
+        wanted: IpNet,
         /// The address that it has.
-        found: Prefix,
+        found: IpNet,
     },
     /// The IPAM gave nothing.
     #[error("IPAM plugin returned missing IP config")]
@@ -54,7 +54,7 @@ pub(crate) enum AttachError {
     Vanished(String),
     /// Duplicate address detection found another station, or did not end.
     #[error("address {0} is in use by another station, or its detection did not end")]
-    Duplicate(Prefix),
+    Duplicate(IpNet),
     /// The interface in prevResult is not in the container.
     #[error("`prevResult`: {0}")]
     NotAdoptable(String),

@@ -2,14 +2,15 @@
 
 use std::fs::File;
 
+use ipnet::IpNet;
 use nix::fcntl::Flock;
 use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
+use shunt_netlink::address::delete_address;
+use shunt_netlink::link::{Selector, delete_link};
 
 use super::{MadeBridge, Node, is_idle};
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Selector, requests};
-use crate::prefix::Prefix;
 
 /// One thing that was done.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Journal {
     }
 
     /// Notes addresses that the bridge has got.
-    pub(crate) fn add_addresses(&mut self, added: Vec<Prefix>) {
+    pub(crate) fn add_addresses(&mut self, added: Vec<IpNet>) {
         for step in &mut self.steps {
             if let Step::Bridge(made) = step {
                 made.addresses.extend_from_slice(&added);
@@ -90,7 +91,7 @@ fn undo(
             drop(bridges.take());
             undo_bridge(node, &made)
         }
-        Step::Veth { index } => match node.netlink.ask(requests::delete_link(Selector::Index(index))) {
+        Step::Veth { index } => match node.netlink.run(delete_link(Selector::Index(index))) {
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),
         },
@@ -119,10 +120,10 @@ fn undo_bridge(node: &mut Node, made: &MadeBridge) -> Result<(), Error> {
         return Ok(());
     }
     if made.new {
-        node.netlink.ask(requests::delete_link(Selector::Index(made.index)))?;
+        node.netlink.run(delete_link(Selector::Index(made.index)))?;
         return Ok(());
     }
-    let removals = made.addresses.iter().map(|address| requests::delete_address(made.index, *address));
-    node.netlink.ask_all(removals.collect())?;
+    let removals = made.addresses.iter().map(|address| delete_address(made.index, *address));
+    node.netlink.run_all(removals.collect())?;
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) use adopt::Adopted;
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
 pub(crate) use bridge::{Found, MadeBridge, complete, ensure_bridge, is_idle, ports};
 pub(crate) use container::configure;
-pub(crate) use enlist::{PortSettings, enlist, enrol, restrict};
+pub(crate) use enlist::{enlist, enrol, holds, port_flags, restrict};
 pub(crate) use error::AttachError;
 pub(crate) use journal::{Journal, Step};
 pub(crate) use node::{Node, Sandbox};

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg};
+use shunt_netlink::link::{Link, Selector, link};
+use shunt_netlink::{Connection, NetlinkError};
 
 use super::AttachError;
 use crate::error::Error;
-use crate::netlink::{Connection, Link, NetlinkError, Selector, requests};
 use crate::netns::{Namespace, NamespaceError};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
@@ -59,21 +60,13 @@ impl Node {
 
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
-        find(&mut self.netlink, selector)
+        self.netlink.get(link(selector))
     }
 }
 
 impl Sandbox {
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
-        find(&mut self.netlink, selector)
-    }
-}
-
-fn find(netlink: &mut Connection, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
-    match netlink.ask(requests::get_link(selector)) {
-        Ok(answers) => Ok(Link::first(&answers)),
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error),
+        self.netlink.get(link(selector))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use ipnet::IpNet;
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgeUplink, PortMapping, Restrictions, Service, VlanGateway, Vlans,
     interface_name,
@@ -14,7 +15,7 @@ use crate::config::{Bridge, Config, ingress_policy, membership, storm_control};
 use crate::error::Error;
 use crate::ipam::lease_dir;
 use crate::mac::Mac;
-use crate::prefix::Prefix;
+use crate::prefix::{default_route, first_host};
 use crate::protocol::Call;
 use crate::result::{AddResult, Ip, Route};
 
@@ -25,7 +26,7 @@ pub(crate) struct BridgePlan {
     pub(crate) mtu: Option<u32>,
     pub(crate) promiscuous: bool,
     /// The addresses that the node answers on, each with its subnet's prefix.
-    pub(crate) gateways: Vec<Prefix>,
+    pub(crate) gateways: Vec<IpNet>,
     /// The interface that has them where it is not the bridge: the gateway of a VLAN, which the agent makes.
     pub(crate) vlan_gateway: Option<String>,
     /// Whether an address in a gateway's way is removed.
@@ -125,7 +126,7 @@ impl Plan {
         if !config.network.dns.is_empty() {
             result.dns = config.network.dns.clone();
         }
-        let ips: Vec<_> = result.ips.iter().map(|ip| ip.address.address()).collect();
+        let ips: Vec<_> = result.ips.iter().map(|ip| ip.address.addr()).collect();
         Ok(Self {
             service: service(bridge, &gateways),
             bridge: BridgePlan { gateways, ..self.bridge },
@@ -142,7 +143,7 @@ impl Plan {
 
 /// The subnets of its addresses, if what leaves them is to be masqueraded.
 pub(super) fn masqueraded<'a>(ips: impl Iterator<Item = &'a Ip>, bridge: &Bridge) -> Vec<String> {
-    let subnet = |ip: &Ip| format!("{}/{}", ip.address.network(), ip.address.length());
+    let subnet = |ip: &Ip| format!("{}/{}", ip.address.network(), ip.address.prefix_len());
     let subnets: BTreeSet<String> = ips.filter(|_| bridge.ip_masq).map(subnet).collect();
     subnets.into_iter().collect()
 }
@@ -162,7 +163,7 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
 }
 
 /// What the bridge is told for the port.
-pub(crate) fn service(bridge: &Bridge, gateways: &[Prefix]) -> Service {
+pub(crate) fn service(bridge: &Bridge, gateways: &[IpNet]) -> Service {
     let addresses = gateways.iter().map(ToString::to_string).collect();
     let uplink = bridge.uplink().map(|name| BridgeUplink {
         name: name.to_owned(),
@@ -199,13 +200,14 @@ pub(crate) fn key(config: &Config, call: &Call) -> AttachmentKey {
 }
 
 /// The addresses that a bridge has as the gateway of `ips`: none unless it is one.
-pub(crate) fn gateways_of<'a>(ips: impl Iterator<Item = &'a Ip>, bridge: &Bridge) -> Vec<Prefix> {
-    let gateway = |ip: &Ip| Prefix::new(ip.gateway.unwrap_or(ip.address.first_host()), ip.address.length());
+pub(crate) fn gateways_of<'a>(ips: impl Iterator<Item = &'a Ip>, bridge: &Bridge) -> Vec<IpNet> {
+    let gateway =
+        |ip: &Ip| IpNet::new(ip.gateway.unwrap_or(first_host(ip.address)), ip.address.prefix_len()).ok();
     ips.filter(|_| bridge.is_gateway).filter_map(gateway).collect()
 }
 
 /// Fills in gateways and default routes as the reference plugin does; answers the bridge's addresses.
-fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
+fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<IpNet> {
     let mut routes = Vec::new();
     for ip in &mut result.ips {
         // Bridge, host end, container end: every address is on the third.
@@ -213,8 +215,8 @@ fn place_gateways(result: &mut AddResult, bridge: &Bridge) -> Vec<Prefix> {
         if !bridge.is_gateway {
             continue;
         }
-        let gateway = *ip.gateway.get_or_insert(ip.address.first_host());
-        let default = Prefix::default_route(ip.address.address());
+        let gateway = *ip.gateway.get_or_insert(first_host(ip.address));
+        let default = default_route(ip.address.addr());
         let known = |route: &Route| route.dst == default && route.gw.is_some();
         if bridge.is_default_gateway && !result.routes.iter().chain(&routes).any(known) {
             routes.push(Route::via(default, Some(gateway)));
@@ -234,7 +236,7 @@ fn with_next_hops(result: &AddResult) -> Vec<Route> {
     };
     let hop = |route: &Route| match route.scope {
         Some(LINK..) => route.gw,
-        _ => route.gw.or_else(|| first(route.dst.address().is_ipv4())),
+        _ => route.gw.or_else(|| first(route.dst.addr().is_ipv4())),
     };
     result.routes.iter().map(|route| Route { gw: hop(route), ..route.clone() }).collect()
 }
@@ -258,7 +260,7 @@ mod tests {
         let mut result =
             ips(&[("10.0.0.5/24", None), ("10.0.1.5/24", None), ("fd00::5/64", Some("fd00::ff"))]);
         let gateways = place_gateways(&mut result, &bridge);
-        let text = |prefix: &Prefix| prefix.to_string();
+        let text = |prefix: &IpNet| prefix.to_string();
         assert_eq!(
             gateways.iter().map(text).collect::<Vec<_>>(),
             ["10.0.0.1/24", "10.0.1.1/24", "fd00::ff/64"]

@@ -3,13 +3,14 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use netlink_packet_route::AddressFamily;
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Interface};
+use shunt_netlink::AddressFamily;
+use shunt_netlink::address::{Address, addresses};
+use shunt_netlink::link::{Link, Selector};
 
-use super::{AttachError, Node, Plan, PortSettings, Sandbox, enrol};
+use super::{AttachError, Node, Plan, Sandbox, enrol, port_flags};
 use crate::error::Error;
-use crate::netlink::{InterfaceAddress, Link, Selector, requests};
 
 /// How long a bridge may take to come alive; the reference plugin waits as long for a port.
 const BRIDGE_PATIENCE: Duration = Duration::from_millis(2550);
@@ -23,7 +24,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: Interface, host: &Link) -> BridgePort
         bridge,
         host: interface(host),
         mac: plan.mac.to_string(),
-        ips: plan.result.ips.iter().map(|ip| ip.address.address()).collect(),
+        ips: plan.result.ips.iter().map(|ip| ip.address.addr()).collect(),
         mtu: host.mtu,
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
@@ -44,8 +45,8 @@ pub(crate) fn interface(link: &Link) -> Interface {
 
 /// Makes the host's end, which is down, a port of the bridge, and tells the bridge how to treat it.
 pub(crate) fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Result<(), Error> {
-    let settings = PortSettings::new(plan.service.hairpin, &plan.restrictions);
-    let joined = node.netlink.ask_all(enrol(host.index, bridge.index, settings, Some(plan.mac)));
+    let settings = port_flags(plan.service.hairpin, &plan.restrictions);
+    let joined = node.netlink.run_all(enrol(host.index, bridge.index, settings, Some(plan.mac.bytes())));
     match joined {
         Ok(_) => Ok(()),
         Err(error) if error.errno() == Some(Errno::EXFULL) => {
@@ -67,17 +68,16 @@ pub(crate) fn wait_for_bridge(node: &mut Node, plan: &Plan, bridge: &Link) -> Re
 
 /// Waits until the container's IPv6 addresses can be used.
 pub(crate) fn wait_for_addresses(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
-    let Some(ip) = plan.result.ips.iter().find(|ip| ip.address.address().is_ipv6()).filter(|_| plan.up)
-    else {
+    let Some(ip) = plan.result.ips.iter().find(|ip| ip.address.addr().is_ipv6()).filter(|_| plan.up) else {
         return Ok(());
     };
     poll(ADDRESS_PATIENCE, || {
-        let answers = sandbox.netlink.ask(requests::list_addresses(index, AddressFamily::Inet6))?;
-        let addresses = InterfaceAddress::all(&answers, index);
-        if let Some(duplicate) = addresses.iter().find(|address| address.duplicate && !address.link_local) {
+        let mut addresses = sandbox.netlink.list(addresses(index, AddressFamily::Inet6))?;
+        addresses.retain(|address| address.index == index && !address.is_of_link());
+        if let Some(duplicate) = addresses.iter().find(|address| address.is_duplicate()) {
             return Err(AttachError::Duplicate(duplicate.prefix).into());
         }
-        let tentative = addresses.iter().any(|address| address.tentative && !address.link_local);
+        let tentative = addresses.iter().any(Address::is_tentative);
         Ok((!tentative).then_some(()))
     })?
     .ok_or_else(|| AttachError::Duplicate(ip.address).into())

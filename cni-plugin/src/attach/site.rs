@@ -6,11 +6,11 @@ use nix::fcntl::Flock;
 use shunt_agent_api::{
     AgentError, AttachmentKey, BridgePort, Client, ClientError, ErrorKind, Reply, Request,
 };
+use shunt_netlink::link::{Link, set_link_down};
 
 use super::{AttachError, Journal, Node, Sandbox};
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Link, requests};
 
 /// Where an attachment is made, and what was done there.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Site {
     /// # Errors
     /// What the kernel or the agent says.
     pub(crate) fn detach(&mut self, key: &AttachmentKey, host: &Link) -> Result<(), Error> {
-        self.node.netlink.ask(requests::set_down(host.index))?;
+        self.node.netlink.run(set_link_down(host.index))?;
         self.agent.ask(Request::Detach { key: key.clone(), link: None })?;
         Ok(())
     }

@@ -2,11 +2,11 @@
 
 use std::os::fd::AsFd;
 
-use nix::errno::Errno;
+use shunt_netlink::link::{Link, Selector, Veth, VethEnd, add_veth, set_alias};
+use shunt_netlink::{Answers, NetlinkError};
 
 use super::{Alias, AttachError, Journal, Node, Plan, Sandbox, Step};
 use crate::error::Error;
-use crate::netlink::{Link, NetlinkError, Selector, requests};
 use crate::random;
 use crate::sysctl;
 
@@ -51,27 +51,30 @@ fn create(
         if !node.netlink.has_no_link(&name)? {
             continue;
         }
-        let add = requests::add_veth(&requests::Veth {
-            host: &name,
-            container: &plan.key.ifname,
-            namespace: sandbox.namespace.as_fd(),
-            mac: plan.mac,
+        let add = add_veth(&Veth {
+            end: VethEnd { name: &name, ..VethEnd::default() },
+            peer: VethEnd {
+                name: &plan.key.ifname,
+                mac: Some(plan.mac.bytes()),
+                namespace: Some(sandbox.namespace.as_fd()),
+                ..VethEnd::default()
+            },
             mtu: plan.mtu,
         });
-        let mark = alias.as_deref().map(|alias| requests::set_alias(Selector::Name(&name), alias));
-        let mut answers = node.netlink.batch([add].into_iter().chain(mark).collect())?.into_iter();
-        let mut next = || answers.next().unwrap_or(Ok(Vec::new()));
+        let mark = alias.as_deref().map(|alias| set_alias(Selector::Name(&name), alias));
+        let mut answers = node.netlink.batch([add.any()].into_iter().chain(mark).collect())?.into_iter();
+        let mut next = || answers.next().unwrap_or_else(|| Ok(Answers::default()));
         let (made, marked) = (next(), next());
         match made {
             Ok(shown) => {
-                let link = match Link::first(&shown) {
+                let link = match shown.first() {
                     Some(shown) => Some(shown),
                     None => node.link(Selector::Name(&name))?,
                 };
                 return Ok((link.ok_or(AttachError::Vanished(name))?, marked.map(drop)));
             }
-            Err(error) if error.errno() == Some(Errno::EEXIST) && !node.netlink.has_no_link(&name)? => {}
-            Err(error) if error.errno() == Some(Errno::EEXIST) => {
+            Err(error) if error.is_existing() && !node.netlink.has_no_link(&name)? => {}
+            Err(error) if error.is_existing() => {
                 return Err(AttachError::InterfaceExists(plan.key.ifname.clone()).into());
             }
             Err(error) => return Err(error.into()),

@@ -2,54 +2,56 @@
 
 use std::{fmt, net::IpAddr};
 
+use ipnet::IpNet;
+
 use super::{
     address::{after, width},
     fault::Fault,
 };
-use crate::prefix::Prefix;
+use crate::prefix::first_host;
 
 /// A network address and prefix length.
 ///
 /// Invariant: no host bits are set, and at least two of them exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subnet(Prefix);
+pub struct Subnet(IpNet);
 
 impl Subnet {
     /// Reads `address/prefix`.
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
-        let prefix: Prefix = text.parse().map_err(|_| Fault::NotASubnet(text.to_owned()))?;
+        let prefix: IpNet = text.parse().map_err(|_| Fault::NotASubnet(text.to_owned()))?;
         let network = prefix.network();
         // The IPv6 spelling of an IPv4 subnet: its prefix length would count in another width.
         if network.to_canonical() != network {
             return Err(Fault::NotASubnet(text.to_owned()));
         }
-        if prefix.length() > width(network) - 2 {
+        if prefix.prefix_len() > width(network) - 2 {
             return Err(Fault::TooSmall(text.to_owned()));
         }
-        if prefix.address() != network {
+        if prefix.addr() != network {
             return Err(Fault::HostBits { network, given: text.to_owned() });
         }
         Ok(Self(prefix))
     }
 
     pub(super) fn prefix_length(&self) -> u8 {
-        self.0.length()
+        self.0.prefix_len()
     }
 
     /// Whether the address is in this subnet; never true across families.
     pub(super) fn contains(&self, address: IpAddr) -> bool {
-        self.0.contains(address)
+        self.0.contains(&address)
     }
 
     /// The first address after the network's own: the default gateway.
     pub(super) fn first(&self) -> IpAddr {
-        self.0.first_host()
+        first_host(self.0)
     }
 
     /// The last address that a container may have: IPv4 keeps the broadcast address back.
     pub(super) fn last(&self) -> IpAddr {
         let network = self.0.network();
-        let host_bits = u32::from(width(network) - self.0.length());
+        let host_bits = u32::from(width(network) - self.0.prefix_len());
         let host_mask = 1u128.checked_shl(host_bits).map_or(u128::MAX, |size| size - 1);
         after(network, host_mask - u128::from(network.is_ipv4()))
     }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::attach::PortSettings;
-use crate::prefix::Prefix;
+use ipnet::IpNet;
+use shunt_netlink::bridge::PortFlags;
+
 use crate::result::Route;
 
 /// A difference between a result and the kernel.
@@ -16,7 +17,7 @@ pub(crate) enum Fault {
     /// A link has another address.
     OtherMac { link: String, expected: String, found: String },
     /// The container's end lacks an address.
-    NoAddress(Prefix),
+    NoAddress(IpNet),
     /// The container lacks a route.
     NoRoute(Route),
     /// The host's end is not there.
@@ -26,13 +27,13 @@ pub(crate) enum Fault {
     /// The bridge is not there, or is none.
     NoBridge(String),
     /// The host's end is no port of the bridge.
-    NotAPort { link: String, index: u32, bridge: String, master: u32, settings: PortSettings },
+    NotAPort { link: String, index: u32, bridge: String, master: u32, settings: PortFlags },
     /// The bridge does not restrict the host's end as it should.
-    OtherSettings { link: String, index: u32, master: u32, settings: PortSettings },
+    OtherSettings { link: String, index: u32, master: u32, settings: PortFlags },
     /// The container's end is a device of another VLAN, or on another master.
     OtherVlan { link: String, id: u16, master: String },
     /// The bridge lacks a gateway's address.
-    NoGateway { bridge: String, index: u32, address: Prefix },
+    NoGateway { bridge: String, index: u32, address: IpNet },
 }
 
 impl fmt::Display for Fault {

@@ -5,20 +5,21 @@
 mod fault;
 mod repair;
 
-use std::net::IpAddr;
+use ipnet::IpNet;
+use shunt_netlink::address::addresses;
+use shunt_netlink::link::{Link, Selector};
+use shunt_netlink::{AddressFamily, Connection};
 
 pub(crate) use fault::Fault;
 pub(crate) use repair::repair;
 
-use netlink_packet_route::AddressFamily;
-
-use crate::attach::{Alias, Node, PortSettings, Sandbox, gateways_of, key, restrictions, vlan_gateway};
+use crate::attach::{Alias, Node, Sandbox, gateways_of, holds, key, port_flags, restrictions, vlan_gateway};
 use crate::config::{Bridge, Config, Personality};
 use crate::error::Error;
-use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
-use crate::prefix::Prefix;
+use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::{AddResult, Interface, Ip, Route};
+use crate::routes::{InstalledRoute, installed_routes};
 
 /// One attachment under inspection.
 #[derive(Debug)]
@@ -72,9 +73,7 @@ impl Inspection<'_> {
     }
 
     fn missing_addresses(&self, sandbox: &mut Sandbox, index: u32) -> Result<Vec<Fault>, Error> {
-        let answers = sandbox.netlink.ask(requests::list_addresses(index, AddressFamily::Unspec))?;
-        let present: Vec<Prefix> =
-            InterfaceAddress::all(&answers, index).into_iter().map(|address| address.prefix).collect();
+        let present = addresses_of(&mut sandbox.netlink, index)?;
         let expected = self.own_addresses().map(|ip| ip.address);
         Ok(expected.filter(|address| !present.contains(address)).map(Fault::NoAddress).collect())
     }
@@ -83,12 +82,11 @@ impl Inspection<'_> {
         let mut faults = Vec::new();
         for v4 in [true, false] {
             let mut expected =
-                self.result.routes.iter().filter(|route| route.dst.address().is_ipv4() == v4).peekable();
+                self.result.routes.iter().filter(|route| route.dst.addr().is_ipv4() == v4).peekable();
             let Some(first) = expected.peek() else {
                 continue;
             };
-            let answers = sandbox.netlink.ask(requests::list_routes(first.dst.address()))?;
-            let present = InstalledRoute::all(&answers);
+            let present = installed_routes(&mut sandbox.netlink, first.dst.addr())?;
             let missing =
                 expected.filter(|route| !present.iter().any(|installed| is_installed(route, installed)));
             faults.extend(missing.cloned().map(Fault::NoRoute));
@@ -124,7 +122,7 @@ impl Inspection<'_> {
             return Ok(faults);
         };
         faults.extend(self.interface(&bridge.name, false).and_then(|expected| other_mac(expected, &bridge)));
-        let settings = PortSettings::new(self.bridge.hairpin_mode, &restrictions(self.bridge));
+        let settings = port_flags(self.bridge.hairpin_mode, &restrictions(self.bridge));
         if host.master != Some(bridge.index) {
             faults.push(Fault::NotAPort {
                 link: host.name.clone(),
@@ -133,7 +131,7 @@ impl Inspection<'_> {
                 master: bridge.index,
                 settings,
             });
-        } else if !settings.hold(host.port) {
+        } else if !holds(settings, host.port_flags) {
             faults.push(Fault::OtherSettings {
                 link: host.name.clone(),
                 index: host.index,
@@ -157,20 +155,23 @@ impl Inspection<'_> {
             None => Some(bridge.clone()),
         };
         let Some(bridge) = gateway else { return Ok(Vec::new()) };
-        let answers = node.netlink.ask(requests::list_addresses(bridge.index, AddressFamily::Unspec))?;
-        let present: Vec<IpAddr> = InterfaceAddress::all(&answers, bridge.index)
-            .iter()
-            .map(|address| address.prefix.address())
-            .collect();
-        let missing = gateways.into_iter().filter(|gateway| !present.contains(&gateway.address()));
+        let present = addresses_of(&mut node.netlink, bridge.index)?;
+        let is_there = |gateway: &IpNet| present.iter().any(|present| present.addr() == gateway.addr());
+        let missing = gateways.into_iter().filter(|gateway| !is_there(gateway));
         Ok(missing
             .map(|address| Fault::NoGateway { bridge: bridge.name.clone(), index: bridge.index, address })
             .collect())
     }
 }
 
+/// The addresses of an interface, with their subnets.
+fn addresses_of(netlink: &mut Connection, index: u32) -> Result<Vec<IpNet>, Error> {
+    let present = netlink.list(addresses(index, AddressFamily::Unspec))?.into_iter();
+    Ok(present.filter(|address| address.index == index).map(|address| address.prefix).collect())
+}
+
 fn other_mac(expected: &Interface, link: &Link) -> Option<Fault> {
-    let found = link.mac?.to_string();
+    let found = Mac::new(link.mac?).to_string();
     let differs = !expected.mac.is_empty() && !expected.mac.eq_ignore_ascii_case(&found);
     differs.then(|| Fault::OtherMac { link: link.name.clone(), expected: expected.mac.clone(), found })
 }
@@ -182,9 +183,9 @@ fn is_installed(expected: &Route, installed: &InstalledRoute) -> bool {
         expected.is_none_or(|value| value == 0 || found == Some(value))
     };
     // The kernel keeps no scope of IPv6 routes.
-    let v4 = expected.dst.address().is_ipv4();
+    let v4 = expected.dst.addr().is_ipv4();
     expected.dst.network() == found.dst.network()
-        && expected.dst.length() == found.dst.length()
+        && expected.dst.prefix_len() == found.dst.prefix_len()
         && expected.gw.is_none_or(|gw| found.gw == Some(gw))
         && same(expected.scope.map(u32::from).filter(|_| v4), found.scope.map(u32::from))
         && same(expected.priority, found.priority)

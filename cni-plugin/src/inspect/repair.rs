@@ -1,10 +1,12 @@
 //! Putting an attachment right, fault by fault.
 
+use shunt_netlink::address::{add_address, add_gateway};
+use shunt_netlink::link::{Selector, set_link_up};
+
 use super::Fault;
 use crate::attach::{Node, Sandbox, enlist};
 use crate::error::Error;
-use crate::mac::Mac;
-use crate::netlink::{Selector, requests};
+use crate::routes::add_route;
 
 /// Repairs what can be repaired in place; answers what cannot. `index` is the container end's ifindex and
 /// `station` its address.
@@ -15,26 +17,26 @@ pub(crate) fn repair(
     node: &mut Node,
     sandbox: &mut Sandbox,
     index: u32,
-    station: Option<Mac>,
+    station: Option<[u8; 6]>,
 ) -> Result<Vec<Fault>, Error> {
     let mut left = Vec::new();
     let (mut outside, mut inside, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for fault in faults {
         match fault {
-            Fault::Down(_) => inside.push(requests::set_up(Selector::Index(index))),
-            Fault::NoAddress(address) => inside.push(requests::add_address(index, address)),
-            Fault::NoRoute(route) => routes.push(requests::add_route(index, &route)),
-            Fault::HostDown { index, .. } => outside.push(requests::set_up(Selector::Index(index))),
+            Fault::Down(_) => inside.push(set_link_up(Selector::Index(index))),
+            Fault::NoAddress(address) => inside.push(add_address(index, address)),
+            Fault::NoRoute(route) => routes.push(add_route(index, &route)),
+            Fault::HostDown { index, .. } => outside.push(set_link_up(Selector::Index(index))),
             Fault::NotAPort { index, master, settings, .. }
             | Fault::OtherSettings { index, master, settings, .. } => {
                 outside.extend(enlist(index, master, settings, station));
             }
-            Fault::NoGateway { index, address, .. } => outside.push(requests::add_gateway(index, address)),
+            Fault::NoGateway { index, address, .. } => outside.push(add_gateway(index, address)),
             fault => left.push(fault),
         }
     }
-    node.netlink.ask_all(outside)?;
+    node.netlink.run_all(outside)?;
     inside.append(&mut routes);
-    sandbox.netlink.ask_all(inside)?;
+    sandbox.netlink.run_all(inside)?;
     Ok(left)
 }

@@ -56,7 +56,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, IpamError> 
 
 fn result(allocation: Allocation) -> AddResult {
     let ip = |ip: host_local::AllocatedIp| {
-        let address = crate::prefix::Prefix::new(ip.address, ip.prefix)?;
+        let address = ipnet::IpNet::new(ip.address, ip.prefix).ok()?;
         Some(Ip { interface: None, address, gateway: ip.gateway })
     };
     AddResult {
@@ -76,7 +76,7 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), IpamError> {
 pub(crate) fn check(config: &Config, call: &Call) -> Result<(), IpamError> {
     let previous = config.prev_result().ok().flatten();
     let expected: Vec<IpAddr> =
-        previous.iter().flat_map(|result| &result.ips).map(|ip| ip.address.address()).collect();
+        previous.iter().flat_map(|result| &result.ips).map(|ip| ip.address.addr()).collect();
     Ok(host_local::check(&request(config, call, Vec::new()), &expected)?)
 }
 

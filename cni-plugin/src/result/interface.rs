@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::prefix::Prefix;
 use crate::result::lenient;
 
 /// An interface that the attachment created or uses.
@@ -41,7 +41,7 @@ pub struct Ip {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<usize>,
     /// The address and its prefix.
-    pub address: Prefix,
+    pub address: IpNet,
     /// The subnet's gateway.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]
     pub gateway: Option<IpAddr>,

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::prefix::Prefix;
 use crate::result::lenient;
 
 /// A route inside the container. All but `dst` and `gw` came with version 1.1.0 of the specification.
@@ -12,7 +12,8 @@ use crate::result::lenient;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Route {
     /// The destination.
-    pub dst: Prefix,
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub dst: IpNet,
     /// The next hop; without it, the gateway of the family's first address.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]
     pub gw: Option<IpAddr>,
@@ -35,7 +36,7 @@ pub struct Route {
 
 impl Route {
     /// A route with nothing but a destination and a next hop.
-    pub fn via(dst: Prefix, gw: Option<IpAddr>) -> Self {
+    pub fn via(dst: IpNet, gw: Option<IpAddr>) -> Self {
         Self { dst, gw, mtu: None, advmss: None, priority: None, table: None, scope: None }
     }
 }

@@ -3,11 +3,11 @@
 //! 0.1.0 and 0.2.0 know one address per family, each with its routes; 0.3.0 to 0.4.0 say each address's family; 1.0.0
 //! leaves that out; 1.1.0 adds the interfaces' MTU, socket and PCI address and the routes' metrics.
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{AddResult, Dns, Ip, Route};
-use crate::prefix::Prefix;
 use crate::protocol::Version;
 use crate::result::lenient;
 use crate::words::pretty;
@@ -37,7 +37,7 @@ pub enum ResultError {
 /// One family's part of a result before 0.3.0.
 #[derive(Debug, Serialize, Deserialize)]
 struct FamilyConfig {
-    ip: Prefix,
+    ip: IpNet,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]
     gateway: Option<std::net::IpAddr>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,10 +132,10 @@ impl AddResult {
     fn write_families(&self, version: Version, object: &mut Map<String, Value>) -> Result<(), ResultError> {
         self.can_be_said_in(version)?;
         for (key, v4) in [("ip4", true), ("ip6", false)] {
-            let Some(ip) = self.ips.iter().find(|ip| ip.address.address().is_ipv4() == v4) else {
+            let Some(ip) = self.ips.iter().find(|ip| ip.address.addr().is_ipv4() == v4) else {
                 continue;
             };
-            let routes = self.routes.iter().filter(|route| route.dst.address().is_ipv4() == v4);
+            let routes = self.routes.iter().filter(|route| route.dst.addr().is_ipv4() == v4);
             let routes = routes.map(|route| Route::via(route.dst, route.gw)).collect();
             let family = FamilyConfig { ip: ip.address, gateway: ip.gateway, routes };
             object.insert(key.to_owned(), serde_json::to_value(family)?);
@@ -149,6 +149,6 @@ fn name_families(ips: &[Ip], object: &mut Map<String, Value>) {
         return;
     };
     for (ip, written) in ips.iter().zip(written) {
-        written["version"] = json!(if ip.address.address().is_ipv4() { "4" } else { "6" });
+        written["version"] = json!(if ip.address.addr().is_ipv4() { "4" } else { "6" });
     }
 }

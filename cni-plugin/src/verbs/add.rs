@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use shunt_netlink::link::Selector;
+
 use super::add_adopted::adopt;
 use super::add_bridged::Bridged;
 use super::add_update::Update;
@@ -11,7 +13,6 @@ use crate::config::{Bridge, Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
 use crate::mac::Mac;
-use crate::netlink::Selector;
 use crate::protocol::Call;
 use crate::result::AddResult;
 

@@ -4,9 +4,10 @@ use shunt_agent_api::{Client, ClientError, ErrorKind, Request};
 
 use super::metadata;
 use crate::agent;
-use crate::attach::{Adopted, Node, PortSettings, Sandbox, restrict};
+use crate::attach::{Adopted, Node, Sandbox, port_flags, restrict};
 use crate::config::{Bridge, Config};
 use crate::error::Error;
+use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
@@ -25,8 +26,8 @@ pub(crate) fn adopt(
         return Ok(previous);
     };
     let (key, limits) = (port.key.clone(), port.bandwidth.clone());
-    let settings = PortSettings::new(false, &port.restrictions);
-    let restricted = restrict(port.host.index, settings, port.mac.parse().ok());
+    let settings = port_flags(false, &port.restrictions);
+    let restricted = restrict(port.host.index, settings, port.mac.parse().ok().map(Mac::bytes));
     // What is attached under this key already is not this ADD's to detach.
     let undo = |agent: &mut Client, error: Error| {
         if bridge.update_existing {
@@ -47,7 +48,7 @@ pub(crate) fn adopt(
         }
         Err(error) => return Err(undo(&mut agent, error.into())),
     };
-    node.netlink.ask_all(restricted).map_err(|error| undo(&mut agent, error.into()))?;
+    node.netlink.run_all(restricted).map_err(|error| undo(&mut agent, error.into()))?;
     let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
     if let Some(interface) = own {
         interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));

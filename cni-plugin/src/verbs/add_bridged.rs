@@ -1,6 +1,7 @@
 //! A veth pair from the container to a port of the bridge, handed to the agent before it carries a packet.
 
 use shunt_agent_api::Reply;
+use shunt_netlink::link::{Link, Selector};
 
 use super::metadata;
 use crate::attach::{
@@ -9,7 +10,7 @@ use crate::attach::{
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
-use crate::netlink::{Link, Selector};
+use crate::mac::Mac;
 use crate::result::{AddResult, Interface};
 
 /// A container's interface as a port of the configuration's bridge.
@@ -109,7 +110,7 @@ fn gateway(node: &mut Node, plan: &Plan) -> Result<Option<Interface>, Error> {
 pub(super) fn on_node(link: &Link) -> Interface {
     Interface {
         name: link.name.clone(),
-        mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
         mtu: Some(link.mtu),
         ..Interface::default()
     }

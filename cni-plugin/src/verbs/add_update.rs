@@ -4,8 +4,10 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_route::AddressFamily;
 use shunt_agent_api::{BridgePort, Request};
+use shunt_netlink::AddressFamily;
+use shunt_netlink::address::addresses;
+use shunt_netlink::link::{Link, Selector};
 
 use super::add_bridged::on_node;
 use super::metadata;
@@ -15,9 +17,10 @@ use crate::config::{Bridge, Config};
 use crate::error::Error;
 use crate::ipam::lease_dir;
 use crate::mac::Mac;
-use crate::netlink::{InstalledRoute, InterfaceAddress, Link, Selector, requests};
+use crate::prefix::first_host;
 use crate::protocol::Call;
 use crate::result::{AddResult, Interface, Ip, Route};
+use crate::routes::{InstalledRoute, installed_routes};
 
 /// What the update is to find.
 #[derive(Debug)]
@@ -61,14 +64,14 @@ impl Update<'_> {
         let Some(bridge) = bridge.filter(|bridge| bridge.name == self.bridge.bridge) else {
             return Err(AttachError::OtherFacts { key, what: "bridge" }.into());
         };
-        if self.mac.is_some_and(|mac| inner.mac != Some(mac)) {
+        if self.mac.is_some_and(|mac| inner.mac != Some(mac.bytes())) {
             return Err(AttachError::OtherFacts { key, what: "MAC address" }.into());
         }
         if self.bridge.mtu != 0 && self.bridge.mtu != inner.mtu {
             return Err(AttachError::OtherFacts { key, what: "MTU" }.into());
         }
         let mut result = self.read_back(sandbox, &bridge, &host, inner)?;
-        if self.requested.iter().any(|wanted| !result.ips.iter().any(|ip| ip.address.address() == *wanted)) {
+        if self.requested.iter().any(|wanted| !result.ips.iter().any(|ip| ip.address.addr() == *wanted)) {
             return Err(AttachError::OtherFacts { key, what: "address" }.into());
         }
         if let Some(port) = Adopted::find(node, sandbox, self.config, self.bridge, self.call, &result)?.port {
@@ -95,28 +98,25 @@ impl Update<'_> {
         host: &Link,
         inner: &Link,
     ) -> Result<AddResult, Error> {
-        let answers = sandbox.netlink.ask(requests::list_addresses(inner.index, AddressFamily::Unspec))?;
-        let addresses = InterfaceAddress::all(&answers, inner.index);
-        let prefixes: Vec<_> =
-            addresses.iter().filter(|address| !address.link_local).map(|address| address.prefix).collect();
+        let addresses = sandbox.netlink.list(addresses(inner.index, AddressFamily::Unspec))?.into_iter();
+        let addresses = addresses.filter(|address| address.index == inner.index && !address.is_of_link());
+        let prefixes: Vec<_> = addresses.map(|address| address.prefix).collect();
         let mut routes = Vec::new();
         for v4 in [true, false] {
-            let Some(like) = prefixes.iter().find(|prefix| prefix.address().is_ipv4() == v4) else {
+            let Some(like) = prefixes.iter().find(|prefix| prefix.addr().is_ipv4() == v4) else {
                 continue;
             };
-            let answers = sandbox.netlink.ask(requests::list_routes(like.address()))?;
-            routes.extend(
-                InstalledRoute::all(&answers).into_iter().filter_map(|route| own(route, inner.index)),
-            );
+            let present = installed_routes(&mut sandbox.netlink, like.addr())?.into_iter();
+            routes.extend(present.filter_map(|route| own(route, inner.index)));
         }
         let ips = prefixes.into_iter().map(|address| {
-            let gateway = routes.iter().filter_map(|route| route.gw).find(|gw| address.contains(*gw));
-            let gateway = gateway.or_else(|| self.bridge.is_gateway.then(|| address.first_host()));
+            let gateway = routes.iter().filter_map(|route| route.gw).find(|gw| address.contains(gw));
+            let gateway = gateway.or_else(|| self.bridge.is_gateway.then(|| first_host(address)));
             Ip { interface: Some(CONTAINER), address, gateway }
         });
         let interface = |link: &Link, sandbox: &str| Interface {
             name: link.name.clone(),
-            mac: link.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+            mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
             mtu: Some(link.mtu),
             sandbox: sandbox.to_owned(),
             ..Interface::default()

@@ -1,9 +1,10 @@
 //! DEINIT: takes down the bridge that shunt made, and refuses while a container, or anything else, is on it.
 
+use shunt_netlink::link::{Selector, delete_link};
+
 use crate::attach::{AttachError, BRIDGE_MARK, Node, ports};
 use crate::config::Config;
 use crate::error::Error;
-use crate::netlink::{Selector, requests};
 
 /// Takes the bridge down. May be repeated; another's bridge is left alone.
 pub(crate) fn deinit(config: &Config) -> Result<(), Error> {
@@ -17,7 +18,7 @@ pub(crate) fn deinit(config: &Config) -> Result<(), Error> {
     };
     match ports(&mut node, link.index)? {
         0 if link.alias.as_deref() == Some(BRIDGE_MARK) => {
-            node.netlink.ask(requests::delete_link(Selector::Index(link.index)))?;
+            node.netlink.run(delete_link(Selector::Index(link.index)))?;
             Ok(())
         }
         0 => Ok(()),

@@ -11,13 +11,14 @@ use nix::net::if_::if_nametoindex;
 use shunt_agent_api::{
     AttachmentKey, BridgePort, Client, ClientError, Detached, ErrorKind, Interface, Reply, Request,
 };
+use shunt_netlink::link::{Link, Selector, delete_link, links};
+use shunt_netlink::{Connection, NetlinkError, unless};
 
 use crate::agent;
 use crate::attach::{Alias, Node, Sandbox, key};
 use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Connection, Link, NetlinkError, Selector, requests};
 use crate::netns::NamespaceError;
 use crate::protocol::Call;
 
@@ -113,7 +114,7 @@ fn is_ours(host: &Link, key: &AttachmentKey) -> bool {
 
 /// The host's end by its mark.
 fn marked(node: &mut Node, key: &AttachmentKey) -> Result<Option<Link>, Error> {
-    let links = Link::all(&node.netlink.ask(requests::list_links(None))?);
+    let links = node.netlink.list(links())?;
     Ok(links.into_iter().find(|link| is_ours(link, key)))
 }
 
@@ -159,8 +160,5 @@ fn remove(node: &mut Node, host: &Link, patience: Duration) -> Result<(), Error>
 }
 
 fn delete(netlink: &mut Connection, link: Selector<'_>) -> Result<(), NetlinkError> {
-    match netlink.ask(requests::delete_link(link)) {
-        Err(error) if !error.is_missing() => Err(error),
-        _ => Ok(()),
-    }
+    unless(netlink.run(delete_link(link)), NetlinkError::is_missing)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use shunt_agent_api::{ClientError, ErrorKind, Request};
+use shunt_netlink::link::Selector;
 
 use super::check::CheckError;
 use crate::agent;
@@ -10,7 +11,6 @@ use crate::attach::{Adopted, Node};
 use crate::config::{Config, ConfigError};
 use crate::error::Error;
 use crate::inspect::{Inspection, repair};
-use crate::netlink::Selector;
 use crate::protocol::Call;
 
 /// Repairs, and fails with what cannot be repaired.

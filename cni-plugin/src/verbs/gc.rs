@@ -1,13 +1,13 @@
 //! GC: everything of this network that is not on the list goes; other networks are not looked at.
 
 use shunt_agent_api::{AttachmentKey, ClientError, Collected, Reply, Request};
+use shunt_netlink::link::{Selector, delete_link, links};
 
 use crate::agent;
 use crate::attach::{Alias, Node};
 use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Link, Selector, requests};
 use crate::protocol::Call;
 
 /// Collects. An absent list is not an empty one: nothing is done.
@@ -55,7 +55,7 @@ fn collect_attachments(config: &Config, valid: &[AttachmentKey]) -> Result<(), E
 /// The links of this network, known by their marks.
 fn collect_links(network: &str, valid: &[AttachmentKey]) -> Result<(), Error> {
     let mut node = Node::open()?;
-    let links = Link::all(&node.netlink.ask(requests::list_links(None))?);
+    let links = node.netlink.list(links())?;
     let stale = links.iter().filter(|link| {
         let owner = link.alias.as_deref().and_then(Alias::read);
         owner.is_some_and(|owner| {
@@ -64,7 +64,7 @@ fn collect_links(network: &str, valid: &[AttachmentKey]) -> Result<(), Error> {
     });
     let mut failures = Vec::new();
     for link in stale {
-        match node.netlink.ask(requests::delete_link(Selector::Index(link.index))) {
+        match node.netlink.run(delete_link(Selector::Index(link.index))) {
             Err(error) if !error.is_missing() => failures.push(error.into()),
             _ => {}
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use shunt_agent_api::{Reply, Request};
+use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::{device, joined, share};
@@ -10,7 +11,6 @@ use crate::agent;
 use crate::attach::{Alias, AttachError, Node, Sandbox, key};
 use crate::config::{Config, ConfigError, Dataplane, Vlan};
 use crate::error::Error;
-use crate::netlink::{Link, Selector};
 use crate::protocol::Call;
 use crate::result::AddResult;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use shunt_agent_api::{BridgePort, Request};
+use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::{joined, share};
@@ -12,7 +13,7 @@ use crate::config::{Bridge, Config, ConfigError, Vlan};
 use crate::error::Error;
 use crate::inspect::{Fault, Inspection};
 use crate::ipam::Ipam;
-use crate::netlink::{Link, Selector};
+use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::{AddResult, Ip};
 use crate::verbs::CheckError;
@@ -67,11 +68,11 @@ fn host_side(
         return Err(CheckError(vec![Fault::HostDown { link: host.name, index: host.index }]).into());
     }
     let (trunk, joins) = master.trunk(vlan, node)?;
-    let mac = inner.mac.unwrap_or_else(crate::mac::Mac::random);
+    let mac = inner.mac.map_or_else(Mac::random, Mac::new);
     let plan = share::plan(config, call, host.mtu, mac, None)?;
     let position = result.interfaces.iter().position(|interface| interface.name == call.ifname);
     let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
-    let ips = result.ips.iter().filter(own).map(|ip| ip.address.address()).collect();
+    let ips = result.ips.iter().filter(own).map(|ip| ip.address.addr()).collect();
     let port = BridgePort { ips, ..joined::port(&plan, joins, trunk, &host) };
     agent::connect(config)?.ask(Request::Check { port })?;
     Ok(Ipam::of(config, call)?.check()?)

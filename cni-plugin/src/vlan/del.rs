@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use shunt_netlink::link::{Selector, delete_link};
+
 use super::add::is_marked;
 use crate::attach::Node;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Selector, requests};
 use crate::netns::NamespaceError;
 use crate::protocol::Call;
 use crate::verbs;
@@ -39,7 +40,7 @@ fn delete_device(config: &Config, call: &Call) -> Result<(), Error> {
         opened => opened?,
     };
     let Some(link) = is_marked(config, call, &mut sandbox)? else { return Ok(()) };
-    match sandbox.netlink.ask(requests::delete_link(Selector::Index(link.index))) {
+    match sandbox.netlink.run(delete_link(Selector::Index(link.index))) {
         Err(error) if !error.is_missing() => Err(error.into()),
         _ => Ok(()),
     }

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
+use shunt_netlink::link::{Link, Selector, VlanDevice, add_vlan, delete_link, set_alias, set_link_up};
 
 use super::master::Master;
 use super::share;
@@ -10,7 +11,7 @@ use crate::attach::{self, Alias, AttachError, Node, Sandbox, wait_for_addresses}
 use crate::config::{Config, Vlan};
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::netlink::{Link, Selector, VlanDevice, requests};
+use crate::mac::Mac;
 use crate::protocol::Call;
 use crate::result::AddResult;
 
@@ -35,8 +36,8 @@ pub(super) fn make(
         mtu: master.mtu(vlan),
         namespace: (!master.within).then(|| sandbox.namespace.as_fd()),
     };
-    let request = requests::add_vlan(&device);
-    let made = if master.within { sandbox.netlink.ask(request) } else { node.netlink.ask(request) };
+    let request = add_vlan(&device);
+    let made = if master.within { sandbox.netlink.run(request) } else { node.netlink.run(request) };
     made.map_err(|error| match error.errno() {
         Some(Errno::EOPNOTSUPP) => AttachError::NoVlanDevices.into(),
         Some(Errno::EEXIST) => {
@@ -63,17 +64,17 @@ pub(super) fn configure(
     let mut asked = false;
     let made = Ipam::of(config, call).map_err(Error::from).and_then(|ipam| {
         if ipam.needs_interface() {
-            sandbox.netlink.ask(requests::set_up(Selector::Index(link.index)))?;
+            sandbox.netlink.run(set_link_up(Selector::Index(link.index)))?;
         }
         let addresses = ipam.exists().then(|| {
             asked = true;
             ipam.add()
         });
-        let mac = link.mac.ok_or_else(|| AttachError::Vanished(link.name.clone()))?;
+        let mac = link.mac.map(Mac::new).ok_or_else(|| AttachError::Vanished(link.name.clone()))?;
         let plan = share::plan(config, call, master.mtu(vlan), mac, addresses.transpose()?)?;
         let alias = Alias::of(&plan.key);
-        let mark = alias.map(|alias| requests::set_alias(Selector::Index(link.index), &alias));
-        sandbox.netlink.ask_all(mark.into_iter().collect())?;
+        let mark = alias.map(|alias| set_alias(Selector::Index(link.index), &alias));
+        sandbox.netlink.run_all(mark.into_iter().collect())?;
         attach::configure(node, sandbox, &plan, link.index)?;
         wait_for_addresses(sandbox, &plan, link.index)?;
         Ok(share::result(&plan, link, previous))
@@ -81,7 +82,7 @@ pub(super) fn configure(
     made.map_err(|error| {
         // A DHCP client gives its lease back by the interface.
         let released = asked.then(|| Ipam::of(config, call).and_then(|ipam| ipam.del()).err()).flatten();
-        let deleted = sandbox.netlink.ask(requests::delete_link(Selector::Index(link.index)));
+        let deleted = sandbox.netlink.run(delete_link(Selector::Index(link.index)));
         let deleted = deleted.err().filter(|error| !error.is_missing()).map(Error::from);
         error.after_undo(deleted.into_iter().chain(released.map(Error::from)).collect())
     })

@@ -1,6 +1,7 @@
 //! A veth whose host end the agent joins to the master: it puts the VLAN's tag on and takes it off.
 
 use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterface};
+use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::share;
@@ -13,7 +14,6 @@ use crate::config::{Config, Vlan};
 use crate::error::Error;
 use crate::ipam::Ipam;
 use crate::mac::Mac;
-use crate::netlink::{Link, Selector};
 use crate::protocol::Call;
 use crate::result::AddResult;
 
@@ -37,7 +37,7 @@ pub(super) fn add(
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
 fn address(master: &Master) -> Mac {
-    master.link.mac.filter(|_| master.within).unwrap_or_else(Mac::random)
+    master.link.mac.filter(|_| master.within).map_or_else(Mac::random, Mac::new)
 }
 
 /// A container's interface in a VLAN: what it is joined to, and how.

@@ -1,11 +1,11 @@
 //! The interface that a VLAN is on.
 
 use shunt_agent_api::{Interface, VlanInterface};
+use shunt_netlink::link::{Link, Selector};
 
 use crate::attach::{AttachError, Node, Sandbox};
 use crate::config::{ConfigError, Vlan};
 use crate::error::Error;
-use crate::netlink::{Link, Selector};
 
 /// Where it is.
 #[derive(Debug)]

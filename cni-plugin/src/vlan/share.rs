@@ -1,10 +1,11 @@
 //! What both forms have in common: the plan for the container's side, and the result.
 
+use shunt_netlink::link::Link;
+
 use crate::attach::Plan;
 use crate::config::{Bridge, Config, ConfigError};
 use crate::error::Error;
 use crate::mac::Mac;
-use crate::netlink::Link;
 use crate::protocol::Call;
 use crate::result::{AddResult, Interface};
 
@@ -42,7 +43,7 @@ pub(super) fn result(plan: &Plan, inner: &Link, previous: AddResult) -> AddResul
     let before = previous.interfaces.len();
     let own = Interface {
         name: plan.key.ifname.clone(),
-        mac: inner.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        mac: inner.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
         mtu: Some(inner.mtu),
         sandbox: plan.netns.clone(),
         ..Interface::default()
