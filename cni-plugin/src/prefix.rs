@@ -42,13 +42,4 @@ mod tests {
         assert_eq!(first_host(one).to_string(), "0.0.0.0");
         assert_eq!(default_route(one.addr()).to_string(), "0.0.0.0/0");
     }
-
-    #[test]
-    fn what_is_not_a_prefix_is_refused() {
-        for text in
-            ["", "10.0.0.1", "10.0.0.1/", "10.0.0.1/33", "fd00::/129", "10.0.0.1/+4", "10.0.0/8", "x/8"]
-        {
-            assert!(text.parse::<IpNet>().is_err(), "{text}");
-        }
-    }
 }

@@ -23,9 +23,6 @@ pub(crate) struct InstalledRoute {
 }
 
 /// Reads the unicast routes of the family of `like`. Equal-cost paths are a route each, as they were added.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub(crate) fn installed_routes(
     netlink: &mut Connection,
     like: IpAddr,

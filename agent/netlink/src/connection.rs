@@ -99,9 +99,6 @@ impl Connection {
     }
 
     /// Sends requests in one piece; the first failure is the error, whatever became of the others.
-    ///
-    /// # Errors
-    /// Every kind of [`NetlinkError`].
     pub fn run_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answers>, NetlinkError> {
         self.batch(requests)?.into_iter().collect()
     }

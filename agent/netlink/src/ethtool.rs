@@ -91,9 +91,6 @@ impl Ethtool {
     }
 
     /// Whether a link's hardware takes VLAN tags off before anybody sees the frame.
-    ///
-    /// # Errors
-    /// Every kind of [`NetlinkError`].
     pub fn takes_tags_off(&mut self, index: u32) -> Result<bool, NetlinkError> {
         let payload = message(ETHTOOL_MSG_FEATURES_GET, ETHTOOL_A_FEATURES_HEADER, index);
         let said = self.connection.get(Request::raw("read the link's features", self.family, 0, payload))?;
@@ -101,9 +98,6 @@ impl Ethtool {
     }
 
     /// Tells a link's hardware to leave VLAN tags where they are. What it does without being asked it may go on doing.
-    ///
-    /// # Errors
-    /// Every kind of [`NetlinkError`].
     pub fn leave_tags(&mut self, index: u32) -> Result<(), NetlinkError> {
         // A feature that is named and not set is to be switched off.
         let bit = nested(ETHTOOL_A_BITSET_BITS_BIT, &attribute(ETHTOOL_A_BITSET_BIT_NAME, TAKES_TAGS_OFF));

@@ -2,7 +2,8 @@
 //! function for each verb.
 //!
 //! Messages are built by `rtnetlink` and read by `netlink-packet-*`, attribute by attribute, so that one that this version has never
-//! heard of is skipped and not an error. What is done by hand is named in docs/adr/0001-one-netlink.md.
+//! heard of is skipped and not an error. What asks the kernel fails with a [`NetlinkError`].
+//! What is done by hand is named in docs/adr/0001-one-netlink.md.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ pub mod namespace;
 pub mod neighbour;
 pub mod netconf;
 pub mod netfilter;
+pub mod prefix;
 mod request;
 pub mod route;
 pub mod sock_diag;

@@ -60,9 +60,6 @@ impl Reply for BaseChain {
 }
 
 /// Every chain at a hook; none on a kernel without nf_tables.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn base_chains() -> Result<Vec<BaseChain>, NetlinkError> {
     let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
     let request = Request::raw("list the chains of nf_tables", GET_CHAIN, NLM_F_DUMP, payload);

@@ -87,9 +87,6 @@ impl SocketDiagnosis {
     }
 
     /// Every connected UDP socket: `ESTABLISHED` is UDP's state for it, too.
-    ///
-    /// # Errors
-    /// Every kind of [`NetlinkError`].
     pub fn connected_udp(&mut self) -> Result<Vec<InetSocket>, NetlinkError> {
         self.sockets(IPPROTO_UDP, &StateFlags::ESTABLISHED)
     }

@@ -1,8 +1,8 @@
 //! Whether a request's port can exist at all, before anything is asked of the kernel.
 
-use ipnet::IpNet;
 use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
 use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::prefix;
 
 use super::Refusal;
 use crate::mac;
@@ -41,10 +41,10 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
             "are more than one interface may have here, 64",
         ));
     }
-    if let Some(prefix) = port.masquerade.iter().find(|prefix| prefix.parse::<IpNet>().is_err()) {
+    if let Some(prefix) = port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
         return Err(malformed("masquerade", prefix, "is not an address prefix"));
     }
-    if let Some(text) = port.service.gateways.iter().find(|text| text.parse::<IpNet>().is_err()) {
+    if let Some(text) = port.service.gateways.iter().find(|text| prefix::parse(text).is_err()) {
         return Err(malformed("gateways", text, "is not an address with its subnet's length"));
     }
     gateway(port)?;
@@ -120,7 +120,7 @@ fn membership(vlans: &Vlans) -> Result<(), Refusal> {
 /// Judges the gateway of a port's VLAN: it is in that of the port's untagged frames.
 fn gateway(port: &BridgePort) -> Result<(), Refusal> {
     let Some(wanted) = &port.service.vlan_gateway else { return Ok(()) };
-    if let Some(text) = wanted.addresses.iter().find(|text| text.parse::<IpNet>().is_err()) {
+    if let Some(text) = wanted.addresses.iter().find(|text| prefix::parse(text).is_err()) {
         return Err(malformed("vlan_gateway", text, "is not an address with its subnet's length"));
     }
     if port.vlan.is_some() || port.restrictions.vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_none()) {
@@ -146,7 +146,7 @@ fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
         ));
     }
     for (field, subnets) in [("shaped", shaped), ("unshaped", unshaped)] {
-        if let Some(subnet) = subnets.iter().find(|subnet| subnet.parse::<IpNet>().is_err()) {
+        if let Some(subnet) = subnets.iter().find(|subnet| prefix::parse(subnet).is_err()) {
             return Err(malformed(field, subnet, "is not an address prefix"));
         }
         if subnets.len() > MAX_SUBNETS {

@@ -2,8 +2,8 @@
 //!
 //! Subnets are the other ends': of what comes to the container by its source, of what goes from it by its destination.
 
-use ipnet::IpNet;
 use shunt_agent_api::{Bandwidth as Limits, Rate};
+use shunt_netlink::prefix;
 
 use super::{Bandwidth, ConfigError};
 
@@ -47,7 +47,7 @@ pub(super) fn of(own: Bandwidth, runtime: Option<Bandwidth>) -> Result<Limits, C
 }
 
 fn subnets(key: &'static str, subnets: Vec<String>) -> Result<Vec<String>, ConfigError> {
-    match subnets.iter().find(|subnet| subnet.parse::<IpNet>().is_err()) {
+    match subnets.iter().find(|subnet| prefix::parse(subnet).is_err()) {
         Some(wrong) => {
             Err(ConfigError::Invalid { key, why: format!("`{wrong}` is no subnet, as 10.1.0.0/16 is") })
         }

@@ -3,6 +3,7 @@
 use std::{fmt, net::IpAddr};
 
 use ipnet::IpNet;
+use shunt_netlink::prefix;
 
 use super::{
     address::{after, width},
@@ -19,7 +20,7 @@ pub struct Subnet(IpNet);
 impl Subnet {
     /// Reads `address/prefix`.
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
-        let prefix: IpNet = text.parse().map_err(|_| Fault::NotASubnet(text.to_owned()))?;
+        let prefix = prefix::parse(text).map_err(|_| Fault::NotASubnet(text.to_owned()))?;
         let network = prefix.network();
         // The IPv6 spelling of an IPv4 subnet: its prefix length would count in another width.
         if network.to_canonical() != network {

@@ -41,6 +41,7 @@ pub struct Ip {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<usize>,
     /// The address and its prefix.
+    #[serde(deserialize_with = "shunt_netlink::prefix::deserialize")]
     pub address: IpNet,
     /// The subnet's gateway.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]

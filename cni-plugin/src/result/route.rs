@@ -13,6 +13,7 @@ use crate::result::lenient;
 pub struct Route {
     /// The destination.
     #[cfg_attr(test, schemars(with = "String"))]
+    #[serde(deserialize_with = "shunt_netlink::prefix::deserialize")]
     pub dst: IpNet,
     /// The next hop; without it, the gateway of the family's first address.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]

@@ -37,6 +37,7 @@ pub enum ResultError {
 /// One family's part of a result before 0.3.0.
 #[derive(Debug, Serialize, Deserialize)]
 struct FamilyConfig {
+    #[serde(deserialize_with = "shunt_netlink::prefix::deserialize")]
     ip: IpNet,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::address")]
     gateway: Option<std::net::IpAddr>,

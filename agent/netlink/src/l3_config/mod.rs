@@ -39,9 +39,6 @@ pub struct L3Config {
 
 /// Everything that an interface has; and, for a person, the routes by next hop objects, which are others' too and cannot be told to lead
 /// through another interface.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn l3_config(connection: &mut Connection, index: u32) -> Result<(L3Config, Vec<String>), NetlinkError> {
     let addresses = address::all(connection, index)?;
     let (mut routes, mut by_objects) = (Vec::new(), Vec::new());
@@ -101,9 +98,6 @@ impl L3Config {
 }
 
 /// Gives the interface `index` of this name these addresses, which work at once. It may have some.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn give_addresses(
     connection: &mut Connection,
     addresses: &[L3Address],
@@ -121,9 +115,6 @@ pub fn give_addresses(
 }
 
 /// Whether these work where they are now. IPv6 makes them work from a queue of its own, a moment later.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn are_usable(
     connection: &mut Connection,
     addresses: &[L3Address],
@@ -151,9 +142,6 @@ pub fn take_addresses(
 }
 
 /// Has these routes lead through `index`, each in its place among others to the same destination.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn give_routes(connection: &mut Connection, routes: &[L3Route], index: u32) -> Result<(), NetlinkError> {
     routes.iter().try_for_each(|route| {
         let message = RouteNetlinkMessage::NewRoute(route.by(index));

@@ -42,9 +42,6 @@ impl Reply for Filter {
 }
 
 /// The filters of one hook: `parent` is [`super::CLSACT_INGRESS`] or [`super::CLSACT_EGRESS`]. Empty without the qdisc.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn filters(connection: &mut Connection, index: u32, parent: u32) -> Result<Vec<Filter>, NetlinkError> {
     let message = RouteNetlinkMessage::GetTrafficFilter(about(index, 0, parent));
     match connection.list(Request::dump("list the filters", message)) {

@@ -91,9 +91,6 @@ fn requests(index: u32, rate: Rate, classifier: &Classifier) -> [Request; 4] {
 }
 
 /// Whether an interface is shaped so, by the kernel's own word; none if it has no such queue of ours.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn is_set(connection: &mut Connection, index: u32, rate: Rate) -> Result<Option<bool>, NetlinkError> {
     let classes = RouteNetlinkMessage::GetTrafficClass(about(index, 0, 0));
     let classes = connection.list(Request::<TrafficControl>::dump("list the queue's classes", classes))?;

@@ -95,9 +95,6 @@ fn with(mut message: TcMessage, kind: &str, options: Vec<DefaultNla>) -> TcMessa
 }
 
 /// Stops shaping what leaves by an interface; the interface, or our discipline, may be gone.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn clear_root(connection: &mut Connection, index: u32) -> Result<(), NetlinkError> {
     let message = RouteNetlinkMessage::DelQueueDiscipline(about(index, HANDLE, ROOT));
     let outcome = connection.run(Request::new("remove the queueing discipline", message, 0));

@@ -30,9 +30,6 @@ pub fn set(connection: &mut Connection, index: u32, rate: Rate) -> Result<(), Ne
 }
 
 /// Whether an interface is shaped so, by the kernel's own word; none if it is not shaped by us at all.
-///
-/// # Errors
-/// Every kind of [`NetlinkError`].
 pub fn is_set(connection: &mut Connection, index: u32, rate: Rate) -> Result<Option<bool>, NetlinkError> {
     let message = RouteNetlinkMessage::GetQueueDiscipline(about(index, 0, ROOT));
     let found = connection.list(Request::<TrafficControl>::dump("list the queueing disciplines", message))?;
