@@ -1,10 +1,11 @@
 //! What the kernel says of a link.
 
-use netlink_packet_core::ParseableParametrized as _;
+use netlink_packet_core::{parse_i32, parse_mac, parse_u8};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
-    InfoBridge, InfoBridgePort, InfoVlan, LinkAttribute, LinkFlags, LinkHeader, LinkLayerType, State,
+    InfoBridge, InfoBridgePort, InfoVlan, LinkFlags, LinkHeader, LinkLayerType, State,
 };
+use nix::libc;
 
 use crate::attribute::{attributes, find, number, text, typed};
 use crate::bridge::{BridgeMode, PortFlags, is_blocked};
@@ -13,14 +14,10 @@ use crate::request::Reply;
 /// Bytes of `struct ifinfomsg`.
 const HEADER: usize = 16;
 
-// The crates read these as a whole, and nothing of them where one attribute inside is not as they expect.
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
+// `LinkAttribute` would bring the readers of every kind of link into the plugin, and reads what is nested all or nothing. So
+// attributes are told apart by hand; their values are read by the crates.
 const IFLA_INFO_PORT_KIND: u16 = 4;
 const IFLA_INFO_PORT_DATA: u16 = 5;
-const IFLA_AF_SPEC: u16 = 26;
-const AF_INET6: u16 = 10;
 const IFLA_INET6_CONF: u16 = 2;
 /// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), an array of 32-bit numbers.
 const ACCEPT_RA: usize = 3;
@@ -107,25 +104,30 @@ impl Link {
         }
     }
 
-    fn read_attribute(&mut self, attribute: LinkAttribute) {
-        match attribute {
-            LinkAttribute::IfName(name) => self.name = name,
-            LinkAttribute::Address(address) => self.mac = address.try_into().ok(),
-            LinkAttribute::Mtu(mtu) => self.mtu = mtu,
-            LinkAttribute::Controller(master) => self.master = Some(master).filter(|index| *index != 0),
-            LinkAttribute::Link(peer) => self.peer = Some(peer).filter(|index| *index != 0),
-            LinkAttribute::LinkNetNsId(namespace) => self.peer_namespace = Some(namespace),
-            LinkAttribute::OperState(state) => self.operational = state == State::Up,
+    fn read_attribute(&mut self, kind: u16, value: &[u8]) {
+        let index = || number(value).filter(|index| *index != 0);
+        match kind {
+            libc::IFLA_IFNAME => self.name = text(value),
+            libc::IFLA_ADDRESS => self.mac = parse_mac(value).ok(),
+            libc::IFLA_MTU => self.mtu = number(value).unwrap_or(self.mtu),
+            libc::IFLA_MASTER => self.master = index(),
+            libc::IFLA_LINK => self.peer = index(),
+            libc::IFLA_LINK_NETNSID => self.peer_namespace = parse_i32(value).ok(),
+            libc::IFLA_OPERSTATE => {
+                self.operational = parse_u8(value).is_ok_and(|up| State::from(up) == State::Up)
+            }
             // A link has "noop" until it is first up, as a container's host end often is when it is attached.
-            LinkAttribute::Qdisc(name) => self.queued = !matches!(name.as_str(), "noqueue" | "noop"),
-            LinkAttribute::IfAlias(alias) => self.alias = Some(alias),
+            libc::IFLA_QDISC => self.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
+            libc::IFLA_IFALIAS => self.alias = Some(text(value)),
+            libc::IFLA_LINKINFO => self.read_info(value),
+            libc::IFLA_AF_SPEC => self.accepts_routers = accepts_routers(value).unwrap_or_default(),
             _ => {}
         }
     }
 
     fn read_info(&mut self, info: &[u8]) {
-        self.kind = find(info, IFLA_INFO_KIND).map(text);
-        let data = find(info, IFLA_INFO_DATA).unwrap_or_default();
+        self.kind = find(info, libc::IFLA_INFO_KIND).map(text);
+        let data = find(info, libc::IFLA_INFO_DATA).unwrap_or_default();
         match self.kind.as_deref() {
             Some("bridge") => self.bridging = BridgeMode::of(typed::<InfoBridge>(data)),
             Some("vlan") => {
@@ -147,7 +149,7 @@ impl Link {
 
 /// None on a kernel without IPv6.
 fn accepts_routers(families: &[u8]) -> Option<bool> {
-    let settings = find(find(families, AF_INET6)?, IFLA_INET6_CONF)?;
+    let settings = find(find(families, libc::AF_INET6 as u16)?, IFLA_INET6_CONF)?;
     Some(number(settings.chunks(4).nth(ACCEPT_RA)?)? != 0)
 }
 
@@ -159,16 +161,8 @@ impl Reply for Link {
             return None;
         }
         let mut link = Self::of(&header);
-        for attribute in attributes(payload.get(HEADER..)?) {
-            match attribute.kind() {
-                IFLA_LINKINFO => link.read_info(attribute.value()),
-                IFLA_AF_SPEC => link.accepts_routers = accepts_routers(attribute.value()).unwrap_or_default(),
-                _ => {
-                    let read = LinkAttribute::parse_with_param(&attribute, AddressFamily::Unspec);
-                    let _ = read.map(|read| link.read_attribute(read));
-                }
-            }
-        }
+        attributes(payload.get(HEADER..)?)
+            .for_each(|attribute| link.read_attribute(attribute.kind(), attribute.value()));
         Some(link)
     }
 }
