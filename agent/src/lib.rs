@@ -31,4 +31,4 @@ pub mod upgrade;
 pub mod uplink;
 pub mod vlan_gateway;
 
-pub use agent::{Agent, Inheritance, OpenError, Refusal};
+pub use agent::{Agent, OpenError, PreviousState, Refusal};

@@ -18,7 +18,6 @@ mod gateway;
 mod heal;
 mod healing;
 mod health;
-mod inheritance;
 mod learn;
 mod learned;
 mod leases;
@@ -29,6 +28,7 @@ mod native;
 mod orphan;
 mod outlets;
 mod outside;
+mod previous_state;
 mod programs;
 mod reap;
 mod reconcile;
@@ -54,9 +54,9 @@ use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use flows::Sweeping;
-pub use inheritance::Inheritance;
 use outlets::Outlets;
 use outside::Outside;
+pub use previous_state::PreviousState;
 pub use refusal::Refusal;
 
 use self::healing::Healing;
@@ -134,15 +134,15 @@ impl Agent {
     /// # Errors
     /// [`OpenError`]; what serves already goes on serving.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
-        Self::succeed(config, Inheritance::take(&config.state_dir)?)
+        Self::succeed(config, PreviousState::take(&config.state_dir)?)
     }
 
-    /// The same with what [`Inheritance::take`] found.
+    /// The same with what [`PreviousState::take`] found.
     ///
     /// # Errors
     /// [`OpenError`]; what serves already goes on serving.
-    pub fn succeed(config: &Config, inheritance: Inheritance) -> Result<Self, OpenError> {
-        let Inheritance { store, loaded, leases } = inheritance;
+    pub fn succeed(config: &Config, previous_state: PreviousState) -> Result<Self, OpenError> {
+        let PreviousState { store, loaded, leases } = previous_state;
         let kernel = Kernel::open(config)?;
         let mut agent = Self {
             store,

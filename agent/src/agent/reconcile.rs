@@ -22,7 +22,7 @@ pub(super) type Links = HashMap<u32, Link>;
 pub(super) type Entries = BTreeMap<u32, Port>;
 
 /// Counter slots of an earlier agent's ports, by ifindex.
-pub(super) type Heirlooms = HashMap<u32, u32>;
+pub(super) type PreviousSlots = HashMap<u32, u32>;
 
 impl Agent {
     /// `leases` says of how many the dead were freed before.
@@ -38,7 +38,7 @@ impl Agent {
         self.read_relocations();
         let links: Links = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
         let entries = self.port_entries()?;
-        let mut heirlooms: Heirlooms = entries
+        let mut previous_slots: PreviousSlots = entries
             .iter()
             .filter(|(_, entry)| self.registry.slots.claim(entry.slot))
             .map(|(ifindex, entry)| (*ifindex, entry.slot))
@@ -46,7 +46,7 @@ impl Agent {
         self.look_for_bystanders();
         let mut lost = Vec::new();
         for record in loaded.records {
-            if let Err(why) = self.place(&record.port, &links, &mut heirlooms) {
+            if let Err(why) = self.place(&record.port, &links, &mut previous_slots) {
                 if has_lost_its_bridge(&record.port, &links) {
                     if record.port.vlan.is_none() {
                         self.orphan_of(record.port);
@@ -59,7 +59,7 @@ impl Agent {
             }
         }
         self.note_parents();
-        for slot in heirlooms.into_values() {
+        for slot in previous_slots.into_values() {
             self.registry.slots.give_back(slot);
         }
         for port in &lost {
@@ -112,7 +112,12 @@ impl Agent {
     }
 
     /// Notes a record's attachment and its bridge, if both links are still the ones that it names.
-    fn place(&mut self, port: &BridgePort, links: &Links, heirlooms: &mut Heirlooms) -> Result<(), String> {
+    fn place(
+        &mut self,
+        port: &BridgePort,
+        links: &Links,
+        previous_slots: &mut PreviousSlots,
+    ) -> Result<(), String> {
         let mac = admit::port(port).map_err(|refusal| refusal.to_string())?;
         let find = |interface: &Interface| {
             let link = links.get(&interface.index).filter(|link| link.name == interface.name);
@@ -123,7 +128,7 @@ impl Agent {
             return Err(format!("{} is {}'s", host.name, other.port.key));
         }
         // The counters that it had, so that they go on counting.
-        let mut slot = |agent: &mut Self, ifindex| match heirlooms.remove(&ifindex) {
+        let mut slot = |agent: &mut Self, ifindex| match previous_slots.remove(&ifindex) {
             Some(slot) => Ok(slot),
             None => agent.take_some_slot(),
         };
@@ -138,8 +143,8 @@ impl Agent {
             tracing::warn!(key = %port.key, %error, "not limited");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
         }
-        self.place_uplink(port, links, heirlooms);
-        self.place_gateway(port, links, heirlooms);
+        self.place_uplink(port, links, previous_slots);
+        self.place_gateway(port, links, previous_slots);
         if host.master == Some(bridge.index) {
             self.healing.serves(host);
         }

@@ -8,7 +8,7 @@ use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::reconcile::{Entries, Heirlooms, Links};
+use super::reconcile::{Entries, Links, PreviousSlots};
 use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
 use crate::uplink::Uplink;
@@ -176,14 +176,20 @@ impl Agent {
     }
 
     /// Notes the uplink of an attachment that an earlier agent made.
-    pub(super) fn place_uplink(&mut self, port: &BridgePort, links: &Links, heirlooms: &mut Heirlooms) {
+    pub(super) fn place_uplink(
+        &mut self,
+        port: &BridgePort,
+        links: &Links,
+        previous_slots: &mut PreviousSlots,
+    ) {
         let Some(wanted) = &port.service.uplink else { return };
         let Some(link) = links.values().find(|link| link.name == wanted.name) else { return };
         if self.registry.uplinks.contains_key(&link.index) {
             return;
         }
         // Without counters of its own it serves all the same.
-        let slot = heirlooms.remove(&link.index).or_else(|| self.take_some_slot().ok()).unwrap_or(NO_SLOT);
+        let slot =
+            previous_slots.remove(&link.index).or_else(|| self.take_some_slot().ok()).unwrap_or(NO_SLOT);
         self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
     }
 

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::{NO_SLOT, PORT_STRANGER};
 
-use super::reconcile::{Entries, Heirlooms, Links};
+use super::reconcile::{Entries, Links, PreviousSlots};
 use super::vlan_gateway::ailment;
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
@@ -14,7 +14,12 @@ use crate::vlan_gateway::{self, Place, VlanGateway};
 
 impl Agent {
     /// Notes the gateway of an attachment that an earlier agent made. One that is not there is made when there is time.
-    pub(super) fn place_gateway(&mut self, port: &BridgePort, links: &Links, heirlooms: &mut Heirlooms) {
+    pub(super) fn place_gateway(
+        &mut self,
+        port: &BridgePort,
+        links: &Links,
+        previous_slots: &mut PreviousSlots,
+    ) {
         let Some(place) = vlan_gateway::place(port) else { return };
         if self.registry.gateways.contains_key(&place) {
             return;
@@ -25,7 +30,7 @@ impl Agent {
         else {
             return;
         };
-        let slot = heirlooms.remove(&bridged.index).or_else(|| self.take_some_slot().ok());
+        let slot = previous_slots.remove(&bridged.index).or_else(|| self.take_some_slot().ok());
         if let Some(gateway) = VlanGateway::of(port, (node, bridged), slot.unwrap_or(NO_SLOT)) {
             self.registry.gateways.insert(place, gateway);
         }

@@ -7,7 +7,7 @@ use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::wire::unavailable;
-use crate::agent::{Agent, Events, Inheritance, OpenError};
+use crate::agent::{Agent, Events, OpenError, PreviousState};
 use crate::config::Config;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
@@ -49,14 +49,14 @@ impl Core {
     /// [`CoreError::Open`].
     pub async fn start(
         config: Config,
-        inheritance: Inheritance,
+        previous_state: PreviousState,
     ) -> Result<(Self, oneshot::Receiver<()>), CoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (opened, open) = oneshot::channel();
         let (alive, ended) = oneshot::channel();
         let run = move || {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
-            match Agent::succeed(&config, inheritance) {
+            match Agent::succeed(&config, previous_state) {
                 Ok(agent) => {
                     if opened.send(Ok(agent.events())).is_ok() {
                         work(agent, queue);

@@ -25,7 +25,7 @@ pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
 use self::monitor::Monitor;
-use crate::agent::Inheritance;
+use crate::agent::PreviousState;
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
@@ -80,7 +80,8 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> ServerError {
 pub async fn run(config: Config) -> Result<(), ServerError> {
     Listener::refuse_taken(&config.socket)?;
     // Before anybody can ask: see there.
-    let inheritance = Inheritance::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
+    let previous_state =
+        PreviousState::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
     let listener = Listener::bind(&config.socket, config.group.as_deref())?;
     let has_readers = config.group.is_some();
     let metrics = match config.metrics {
@@ -93,7 +94,7 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
-    let (core, mut ended) = Core::start(config, inheritance).await?;
+    let (core, mut ended) = Core::start(config, previous_state).await?;
     tracing::info!(socket = %listener.path().display(), "serving");
 
     let mut telling = JoinSet::new();

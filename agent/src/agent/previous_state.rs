@@ -19,14 +19,14 @@ use crate::state::{Loaded, Store, StoreError};
 
 /// A state directory that is this agent's now, and what is in it.
 #[derive(Debug)]
-pub struct Inheritance {
+pub struct PreviousState {
     pub(super) store: Store,
     pub(super) loaded: Loaded,
     /// How many leases of the dead were freed.
     pub(super) leases: usize,
 }
 
-impl Inheritance {
+impl PreviousState {
     /// Takes the state directory, reads it, and frees the leases of containers that are gone. To be called in the agent's
     /// network namespace, before it listens.
     ///
