@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Agent;
-use super::reconcile::Entries;
+use super::recover::Entries;
 use crate::kernel::{Asks, KernelError};
 use crate::registry::{Attachment, Bridge};
 

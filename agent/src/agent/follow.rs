@@ -10,7 +10,7 @@ use shunt_netlink::LinkEvent;
 use shunt_netlink::fdb::FdbEntry;
 use shunt_netlink::link::Link;
 
-use super::reconcile::Entries;
+use super::recover::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::Asks;
 use crate::registry::Bridge;

@@ -1,6 +1,6 @@
 //! Taking over from an agent of an older version of the map ABI, under its attachments' traffic.
 
-use super::reconcile::Entries;
+use super::recover::Entries;
 use super::{Agent, OpenError};
 use crate::kernel::Asks;
 use crate::registry::{Attachment, Bridge};

@@ -31,7 +31,7 @@ mod outside;
 mod previous_state;
 mod programs;
 mod reap;
-mod reconcile;
+mod recover;
 mod refusal;
 mod relocate;
 mod report;
@@ -171,7 +171,7 @@ impl Agent {
             unreturned: BTreeMap::new(),
         };
         agent.read_speeds();
-        agent.reconcile(loaded, leases)?;
+        agent.recover(loaded, leases)?;
         agent.told = agent.ledger.pools();
         Ok(agent)
     }

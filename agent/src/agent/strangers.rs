@@ -4,7 +4,7 @@
 use shunt_dataplane::abi::PORT_STRANGER;
 use shunt_netlink::link::Link;
 
-use super::reconcile::Entries;
+use super::recover::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 

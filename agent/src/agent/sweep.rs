@@ -7,7 +7,7 @@ use shunt_dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
 
 use super::Agent;
 use super::outside::WAYS_IN;
-use super::reconcile::{Entries, Links};
+use super::recover::{Entries, Links};
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::maps;
 use crate::kernel::KernelError;

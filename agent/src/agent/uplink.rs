@@ -8,7 +8,7 @@ use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::reconcile::{Entries, Links, PreviousSlots};
+use super::recover::{Entries, Links, PreviousSlots};
 use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
 use crate::uplink::Uplink;

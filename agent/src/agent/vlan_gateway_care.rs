@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::{NO_SLOT, PORT_STRANGER};
 
-use super::reconcile::{Entries, Links, PreviousSlots};
+use super::recover::{Entries, Links, PreviousSlots};
 use super::vlan_gateway::ailment;
 use super::{Agent, Refusal};
 use crate::kernel::Finding;

@@ -107,7 +107,7 @@ fn start(rig: &mut Rig) -> Duration {
         rig.kill();
         rig.run("auto");
         let log = rig.log();
-        let line = log.lines().rfind(|line| line.contains("reconciled")).unwrap().to_owned();
+        let line = log.lines().rfind(|line| line.contains("recovered")).unwrap().to_owned();
         let took = line.rsplit_once("processor=").unwrap().1.split(' ').next().unwrap().to_owned();
         let at = took.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
         let unit = if took[at..].starts_with("ms") {
@@ -132,7 +132,7 @@ fn a_start_costs_each_of_a_thousand_attachments_no_more_than_each_of_ten() {
         ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
         let took = start(&mut rig);
         println!(
-            "{count} attachments: reconciled with {took:?} of a processor, {:?} each",
+            "{count} attachments: recovered with {took:?} of a processor, {:?} each",
             took / count as u32
         );
         each.push(took / count as u32);

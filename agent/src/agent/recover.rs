@@ -26,7 +26,7 @@ pub(super) type PreviousSlots = HashMap<u32, u32>;
 
 impl Agent {
     /// `leases` says of how many the dead were freed before.
-    pub(super) fn reconcile(&mut self, loaded: Loaded, leases: usize) -> Result<(), OpenError> {
+    pub(super) fn recover(&mut self, loaded: Loaded, leases: usize) -> Result<(), OpenError> {
         let (begun, worked) = (Instant::now(), processor_time());
         for aside in loaded.aside {
             tracing::warn!(path = %aside.path.display(), reason = %aside.reason, "a state file was set aside");
@@ -97,7 +97,7 @@ impl Agent {
         }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
         let worked = processor_time().saturating_sub(worked);
-        tracing::info!(adopted, lost, repaired, leases, processor = ?worked, took = ?begun.elapsed(), "reconciled");
+        tracing::info!(adopted, lost, repaired, leases, processor = ?worked, took = ?begun.elapsed(), "recovered");
         Ok(())
     }
 
