@@ -147,7 +147,7 @@ impl Agent {
         let attachment =
             Attachment { port: port.clone(), mac, slot, peer, others, abandoned: false, is_parent, lent };
         self.registry.insert(attachment.clone());
-        self.strangers.remove(&host.index);
+        self.foreign_ports.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         if port.vlan.is_none() {
             self.build_bridge(bridge)?;
@@ -181,7 +181,7 @@ impl Agent {
         let bridge = Bridge { link, slot };
         self.registry.insert_bridge(bridge.clone());
         self.kernel.write_bridge(&bridge)?;
-        self.find_strangers_on(bridge.link.index)?;
+        self.find_foreign_ports_on(bridge.link.index)?;
         self.kernel.attach(&bridge.hook())?;
         self.watch_wires();
         Ok(())

@@ -95,7 +95,7 @@ impl Agent {
             && self.registry.of_bridge(bridge).next().is_none()
             && let Some(bridge) = self.registry.remove_bridge(bridge)
         {
-            errors.extend(self.forget_strangers_of(bridge.link.index).err());
+            errors.extend(self.forget_foreign_ports_of(bridge.link.index).err());
             errors.extend(self.kernel.detach(&bridge.hook()).err());
             errors.extend(self.kernel.erase_bridge(&bridge));
             self.registry.slots.give_back(bridge.slot);

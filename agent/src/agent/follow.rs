@@ -120,7 +120,7 @@ impl Agent {
         } else if let Some(uplink) = self.registry.uplinks.get(&link.index).cloned() {
             self.uplink_changed(&uplink, link)?;
         } else {
-            self.stranger_changed(link)?;
+            self.foreign_port_changed(link)?;
         }
         Ok(())
     }
@@ -201,8 +201,8 @@ impl Agent {
             self.watch_wires();
         }
         let now = self.kernel.link(index)?;
-        if now.is_none() && self.strangers.contains_key(&index) {
-            self.forget_stranger(index)?;
+        if now.is_none() && self.foreign_ports.contains_key(&index) {
+            self.forget_foreign_port(index)?;
         }
         let is_still_there = |name: &str| now.as_ref().is_some_and(|link| link.name == name);
         let port = self.registry.by_host(index).map(|attachment| &attachment.port);
@@ -247,7 +247,7 @@ impl Agent {
                 None => self.gone(index)?,
             }
         }
-        self.find_strangers(&Entries::new())?;
+        self.find_foreign_ports(&Entries::new())?;
         self.read_addresses()?;
         self.watch_wires();
         tracing::info!(links = links.len(), "compared every link: events were lost");

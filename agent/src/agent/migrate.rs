@@ -27,7 +27,7 @@ impl Agent {
         }
         self.read_addresses()?;
         // What reaches restricted ports from others' interfaces is judged by these.
-        self.find_strangers(&Entries::new())?;
+        self.find_foreign_ports(&Entries::new())?;
         self.kernel.carry_links()?;
         tracing::info!(?versions, attachments = self.registry.len(), "taking over from an older agent");
         Ok(true)

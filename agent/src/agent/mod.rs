@@ -14,6 +14,7 @@ mod events;
 mod explain;
 mod flows;
 mod follow;
+mod foreign_ports;
 mod gateway;
 mod heal;
 mod healing;
@@ -39,7 +40,6 @@ mod rules;
 mod sockets;
 mod spanning_tree;
 mod stranded;
-mod strangers;
 mod sweep;
 mod trunk;
 mod update;
@@ -99,7 +99,7 @@ pub struct Agent {
     /// Where state files that are no records were moved to.
     aside: Vec<PathBuf>,
     /// Other people's ports of our bridges, each with its bridge.
-    strangers: BTreeMap<u32, u32>,
+    foreign_ports: BTreeMap<u32, u32>,
     /// The rules that the kernel has; none while that is not known.
     rules: Option<Rules>,
     /// The node's own addresses, and by which interfaces packets come in.
@@ -154,7 +154,7 @@ impl Agent {
             warnings: config.warnings.clone(),
             remark: None,
             aside: Vec::new(),
-            strangers: BTreeMap::new(),
+            foreign_ports: BTreeMap::new(),
             rules: None,
             outside: Outside::default(),
             outlets: Outlets::new(config.masquerade),

@@ -82,7 +82,7 @@ impl Agent {
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
-        if let Err(error) = self.find_strangers(&entries) {
+        if let Err(error) = self.find_foreign_ports(&entries) {
             self.warnings.push(format!("other ports of the bridges are not known: {error}"));
         }
         self.read_addresses()?;

@@ -91,7 +91,7 @@ impl Agent {
             return Ok(());
         }
         let uplink = uplink_of(port, wanted, &link, self.take_slot()?);
-        self.strangers.remove(&link.index);
+        self.foreign_ports.remove(&link.index);
         self.registry.uplinks.insert(link.index, uplink.clone());
         if wanted.move_address {
             self.begin_relocation(&uplink)?;
@@ -147,7 +147,7 @@ impl Agent {
         }
         errors.extend(self.take_uplink(&uplink));
         // It may be a port like any other now.
-        errors.extend(self.find_strangers(&Entries::new()).err());
+        errors.extend(self.find_foreign_ports(&Entries::new()).err());
         errors
     }
 

@@ -136,7 +136,7 @@ impl Agent {
         let gateway =
             made.ok_or_else(|| Refusal::Gateway { name: node, why: "has no MAC address".into() })?;
         self.registry.gateways.insert(place, gateway.clone());
-        self.strangers.remove(&ends.1.index);
+        self.foreign_ports.remove(&ends.1.index);
         self.kernel.serve_gateway(&gateway)?;
         tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "the gateway of a VLAN");
         self.watch_wires();

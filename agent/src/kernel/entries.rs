@@ -283,7 +283,12 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn write_stranger(&mut self, ifindex: u32, bridge: u32, leads_out: bool) -> Result<(), KernelError> {
+    pub fn write_foreign_port(
+        &mut self,
+        ifindex: u32,
+        bridge: u32,
+        leads_out: bool,
+    ) -> Result<(), KernelError> {
         let flags = PORT_STRANGER | flag(leads_out, PORT_WIRE);
         let entry = Port { bridge, flags, ..Port::default() };
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
@@ -293,7 +298,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn erase_stranger(&mut self, ifindex: u32) -> Result<(), KernelError> {
+    pub fn erase_foreign_port(&mut self, ifindex: u32) -> Result<(), KernelError> {
         remove(&mut self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
     }
 

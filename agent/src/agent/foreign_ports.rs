@@ -14,21 +14,21 @@ const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
 impl Agent {
     /// Writes down every stranger on our bridges, and forgets those that have left. `earlier` are the entries that
     /// an earlier agent wrote.
-    pub(super) fn find_strangers(&mut self, earlier: &Entries) -> Result<(), KernelError> {
+    pub(super) fn find_foreign_ports(&mut self, earlier: &Entries) -> Result<(), KernelError> {
         let kinds = self.kernel.links()?;
         let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
         let gone: Vec<_> = known
-            .chain(self.strangers.keys().copied())
+            .chain(self.foreign_ports.keys().copied())
             .filter(|index| {
-                !self.is_known(*index) && kinds.iter().all(|kind| !self.is_stranger(kind, *index))
+                !self.is_known(*index) && kinds.iter().all(|kind| !self.is_foreign_port(kind, *index))
             })
             .collect();
         for index in gone {
-            self.forget_stranger(index)?;
+            self.forget_foreign_port(index)?;
         }
         for kind in &kinds {
-            if self.is_stranger(kind, kind.index) {
-                self.note_stranger(kind)?;
+            if self.is_foreign_port(kind, kind.index) {
+                self.note_foreign_port(kind)?;
             }
         }
         Ok(())
@@ -36,51 +36,51 @@ impl Agent {
 
     /// Writes down the strangers on a bridge that has just become ours: its ports are asked for and no other link, as the
     /// kernel takes the longer for each the more containers there are (`peernet2id`, net/core/net_namespace.c).
-    pub(super) fn find_strangers_on(&mut self, bridge: u32) -> Result<(), KernelError> {
+    pub(super) fn find_foreign_ports_on(&mut self, bridge: u32) -> Result<(), KernelError> {
         for kind in self.kernel.ports(bridge)? {
-            if self.is_stranger(&kind, kind.index) {
-                self.note_stranger(&kind)?;
+            if self.is_foreign_port(&kind, kind.index) {
+                self.note_foreign_port(&kind)?;
             }
         }
         Ok(())
     }
 
     /// A link that is neither a container's nor a bridge of ours has changed.
-    pub(super) fn stranger_changed(&mut self, link: &Link) -> Result<(), Refusal> {
+    pub(super) fn foreign_port_changed(&mut self, link: &Link) -> Result<(), Refusal> {
         let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());
-        match (bridge, self.strangers.get(&link.index)) {
+        match (bridge, self.foreign_ports.get(&link.index)) {
             (Some(bridge), Some(noted)) if bridge == *noted => {}
             (Some(_), _) => {
                 if let Some(kind) =
-                    self.kernel.link(link.index)?.filter(|kind| self.is_stranger(kind, link.index))
+                    self.kernel.link(link.index)?.filter(|kind| self.is_foreign_port(kind, link.index))
                 {
-                    self.note_stranger(&kind)?;
+                    self.note_foreign_port(&kind)?;
                 }
             }
-            (None, Some(_)) => self.forget_stranger(link.index)?,
+            (None, Some(_)) => self.forget_foreign_port(link.index)?,
             (None, None) => {}
         }
         Ok(())
     }
 
     /// Forgets the strangers of a bridge that is ours no more.
-    pub(super) fn forget_strangers_of(&mut self, bridge: u32) -> Result<(), KernelError> {
-        let strangers: Vec<_> =
-            self.strangers.iter().filter(|(_, on)| **on == bridge).map(|(index, _)| *index).collect();
-        strangers.into_iter().try_for_each(|index| self.forget_stranger(index))
+    pub(super) fn forget_foreign_ports_of(&mut self, bridge: u32) -> Result<(), KernelError> {
+        let foreign: Vec<_> =
+            self.foreign_ports.iter().filter(|(_, on)| **on == bridge).map(|(index, _)| *index).collect();
+        foreign.into_iter().try_for_each(|index| self.forget_foreign_port(index))
     }
 
     /// Forgets one: its link is gone, has left the bridge, or has become a container's.
-    pub(super) fn forget_stranger(&mut self, index: u32) -> Result<(), KernelError> {
-        self.strangers.remove(&index);
-        if self.is_known(index) { Ok(()) } else { self.kernel.erase_stranger(index) }
+    pub(super) fn forget_foreign_port(&mut self, index: u32) -> Result<(), KernelError> {
+        self.foreign_ports.remove(&index);
+        if self.is_known(index) { Ok(()) } else { self.kernel.erase_foreign_port(index) }
     }
 
-    fn note_stranger(&mut self, kind: &Link) -> Result<(), KernelError> {
+    fn note_foreign_port(&mut self, kind: &Link) -> Result<(), KernelError> {
         let Some(bridge) = kind.master else { return Ok(()) };
         let leads_out = !kind.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind));
-        self.kernel.write_stranger(kind.index, bridge, leads_out)?;
-        self.strangers.insert(kind.index, bridge);
+        self.kernel.write_foreign_port(kind.index, bridge, leads_out)?;
+        self.foreign_ports.insert(kind.index, bridge);
         tracing::debug!(
             index = kind.index,
             kind = kind.kind.as_deref().unwrap_or_default(),
@@ -90,7 +90,7 @@ impl Agent {
         Ok(())
     }
 
-    fn is_stranger(&self, kind: &Link, index: u32) -> bool {
+    fn is_foreign_port(&self, kind: &Link, index: u32) -> bool {
         kind.index == index
             && !self.is_known(index)
             && kind.master.is_some_and(|master| self.registry.bridge(master).is_some())
