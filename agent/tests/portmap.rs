@@ -42,8 +42,8 @@ mod sctp_from_node;
 mod sctp_reference;
 #[path = "portmap/stage.rs"]
 mod stage;
-#[path = "portmap/stranded.rs"]
-mod stranded;
+#[path = "portmap/stale_sockets.rs"]
+mod stale_sockets;
 #[path = "portmap/strays.rs"]
 mod strays;
 #[path = "portmap/too_big.rs"]

@@ -39,7 +39,7 @@ mod report;
 mod rules;
 mod sockets;
 mod spanning_tree;
-mod stranded;
+mod stale_sockets;
 mod sweep;
 mod trunk;
 mod update;

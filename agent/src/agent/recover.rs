@@ -87,7 +87,7 @@ impl Agent {
         }
         self.read_addresses()?;
         self.watch_wires();
-        self.abort_stranded(&[]);
+        self.abort_stale_sockets(&[]);
         self.sweep_flows_soon();
         self.sweep_wires();
         self.kernel.remove_older();

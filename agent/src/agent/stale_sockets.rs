@@ -32,14 +32,14 @@ impl Agent {
             self.sweep_flows_soon();
         }
         if begun.iter().chain(ended).any(|mapping| mapping.protocol == Protocol::Udp) {
-            self.abort_stranded(&begun);
+            self.abort_stale_sockets(&begun);
         }
     }
 
     /// Aborts what was led elsewhere than its host port leads to now, and what goes past the mappings in `begun`. What
     /// cannot be done is logged.
-    pub(super) fn abort_stranded(&mut self, begun: &[PortMapping]) {
-        match self.abort_stranded_sockets(begun) {
+    pub(super) fn abort_stale_sockets(&mut self, begun: &[PortMapping]) {
+        match self.abort_all_stale(begun) {
             Ok(0) => {}
             Ok(aborted) => {
                 tracing::info!(
@@ -53,12 +53,12 @@ impl Agent {
         }
     }
 
-    fn abort_stranded_sockets(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
+    fn abort_all_stale(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
         let mut sockets = SocketDiagnosis::open().map_err(KernelError::from)?;
         let mut routes = Connection::open().map_err(KernelError::from)?;
         let mut aborted = 0;
         for socket in sockets.connected_udp().map_err(KernelError::from)? {
-            if self.is_stranded(&socket, begun, &mut routes)? {
+            if self.is_stale(&socket, begun, &mut routes)? {
                 sockets.abort(&socket).map_err(KernelError::from)?;
                 aborted += 1;
             }
@@ -66,7 +66,7 @@ impl Agent {
         Ok(aborted)
     }
 
-    fn is_stranded(
+    fn is_stale(
         &self,
         socket: &InetSocket,
         begun: &[PortMapping],
