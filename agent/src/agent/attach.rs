@@ -156,7 +156,7 @@ impl Agent {
         self.build_gateway(port)?;
         // Whoever goes is noticed in time; whoever has come, before this container sends anything.
         if attachment.is_masqueraded() && self.kernel.begins_masquerading {
-            self.look_for_bystanders();
+            self.look_for_external_filters();
         }
         self.kernel.write_port(&attachment, Asks::Fast)?;
         self.build_trunk(&attachment)?;

@@ -22,7 +22,7 @@ impl Agent {
         let warnings = self.warnings.iter().chain(&self.remark).cloned();
         let warnings =
             warnings.chain(aside).chain(full).chain(self.leases.say()).chain(self.unreturned_say());
-        warnings.chain(self.bypassed_say()).collect()
+        warnings.chain(self.external_filter_warnings()).collect()
     }
 
     /// Has the status say this, instead of what it was last told to.

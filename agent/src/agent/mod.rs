@@ -5,13 +5,13 @@
 mod admit;
 mod adopt;
 mod attach;
-mod bypassed;
 mod capacity;
 mod change;
 mod check;
 mod detach;
 mod events;
 mod explain;
+mod external_filters;
 mod flows;
 mod follow;
 mod foreign_ports;

@@ -32,7 +32,7 @@ pub(super) struct Outlets {
     mode: Masquerading,
     last: Option<Instant>,
     /// Who has rules, as it was last said in the log.
-    bystander: Option<String>,
+    external_filter: Option<String>,
     seed: u32,
 }
 
@@ -40,7 +40,7 @@ impl Outlets {
     pub(super) fn new(mode: Masquerading) -> Self {
         // Keyed by the kernel's random numbers.
         let seed = RandomState::new().hash_one(0) as u32;
-        Self { mode, last: None, bystander: None, seed }
+        Self { mode, last: None, external_filter: None, seed }
     }
 }
 
@@ -59,37 +59,37 @@ impl Agent {
         let is_due = self.outlets.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
         if is_due && self.is_masqueraded() {
             self.outlets.last = Some(seams::now());
-            self.look_for_bystanders();
+            self.look_for_external_filters();
             self.watch_outlets();
         }
     }
 
     /// Has the programs begin masqueraded connections, or the kernel, as it is right now.
-    pub(super) fn look_for_bystanders(&mut self) {
-        let bystander = match self.outlets.mode {
+    pub(super) fn look_for_external_filters(&mut self) {
+        let external_filter = match self.outlets.mode {
             Masquerading::Programs => None,
             Masquerading::Kernel => Some("the configuration".to_owned()),
             // Whoever cannot be asked may have rules.
             Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
         };
-        let begins = bystander.is_none();
-        if self.outlets.bystander != bystander {
-            match &bystander {
+        let begins = external_filter.is_none();
+        if self.outlets.external_filter != external_filter {
+            match &external_filter {
                 Some(who) => tracing::info!(who, "masqueraded connections are left to the kernel"),
                 None => tracing::info!("masqueraded connections begin in the programs"),
             }
-            self.outlets.bystander = bystander;
+            self.outlets.external_filter = external_filter;
         }
         if self.kernel.begins_masquerading == begins {
             return;
         }
         self.kernel.begins_masquerading = begins;
-        if let Err(error) = self.follow_bystanders(begins) {
+        if let Err(error) = self.follow_external_filters(begins) {
             tracing::warn!(%error, "what begins masqueraded connections could not be changed");
         }
     }
 
-    fn follow_bystanders(&mut self, begins: bool) -> Result<(), KernelError> {
+    fn follow_external_filters(&mut self, begins: bool) -> Result<(), KernelError> {
         if !begins {
             return self.kernel.retain_masquerades(|_| false);
         }

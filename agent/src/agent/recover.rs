@@ -43,7 +43,7 @@ impl Agent {
             .filter(|(_, entry)| self.registry.slots.claim(entry.slot))
             .map(|(ifindex, entry)| (*ifindex, entry.slot))
             .collect();
-        self.look_for_bystanders();
+        self.look_for_external_filters();
         let mut lost = Vec::new();
         for record in loaded.records {
             if let Err(why) = self.place(&record.port, &links, &mut previous_slots) {

@@ -8,7 +8,7 @@ use crate::external_filters::{self, Forwarding};
 
 impl Agent {
     /// What an operator who has such rules should know, as it is right now. Whoever cannot be asked has none.
-    pub(super) fn bypassed_say(&self) -> Vec<String> {
+    pub(super) fn external_filter_warnings(&self) -> Vec<String> {
         let is_bridged = self.registry.attachments().any(|attachment| attachment.port.vlan.is_none());
         if !is_bridged {
             return Vec::new();
