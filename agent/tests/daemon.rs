@@ -37,8 +37,6 @@ mod follow;
 mod grace_periods;
 #[path = "daemon/group.rs"]
 mod group;
-#[path = "daemon/heal.rs"]
-mod heal;
 #[path = "daemon/health.rs"]
 mod health;
 #[path = "daemon/kernel.rs"]
@@ -56,6 +54,8 @@ mod privileges;
 mod publishing;
 #[path = "daemon/renamed.rs"]
 mod renamed;
+#[path = "daemon/repair.rs"]
+mod repair;
 #[path = "daemon/rig.rs"]
 mod rig;
 #[path = "daemon/service.rs"]

@@ -74,7 +74,7 @@ impl Agent {
         let attachment = self.registry.remove(key)?;
         self.ledger.release(key);
         self.leases.forget(&attachment.port);
-        self.healing.forget(&attachment);
+        self.repairs.forget(&attachment);
         let mut errors = self.kernel.erase_mappings(&attachment);
         errors.extend(self.take_away(&attachment));
         if !attachment.port.mappings.is_empty() {

@@ -33,7 +33,7 @@ impl Agent {
                     if self.registry.bridge(address.index).is_some()
                         || self.registry.gateway_by_end(address.index).is_some()
                     {
-                        self.healing.miss(address.index);
+                        self.repairs.miss(address.index);
                     }
                     self.unaddressed(*address).map_err(Refusal::from)
                 }
@@ -74,7 +74,7 @@ impl Agent {
         if let Some(uplink) = self.registry.uplinks.get(&ifindex).cloned() {
             return Ok(self.heed_bridge(&uplink).map(drop)?);
         }
-        if self.healing.is_in_service(ifindex)
+        if self.repairs.is_in_service(ifindex)
             && let Some(link) = self.kernel.link(ifindex)?
         {
             self.moved(&link)?;
@@ -88,10 +88,10 @@ impl Agent {
         let mac = Mac::new(mac);
         let Some(station) = self.kernel.station(&StationKey { bridge, vid: 0, mac })? else { return Ok(()) };
         // It may have come or gone: what counts is what the bridge says now.
-        if !(sticky && port == station.ifindex && !self.healing.stationed.contains(&port)) {
+        if !(sticky && port == station.ifindex && !self.repairs.stationed.contains(&port)) {
             self.look_at(station.ifindex);
         } else if self.kernel.knows_station(bridge, port, mac)? {
-            self.healing.stationed.insert(port);
+            self.repairs.stationed.insert(port);
         }
         Ok(())
     }
@@ -135,13 +135,13 @@ impl Agent {
         }
         let bridge = port.bridge.index;
         let serves = link.master == Some(bridge);
-        if serves && !self.healing.is_in_service(link.index) {
+        if serves && !self.repairs.is_in_service(link.index) {
             // The event may be older than the attachment, and whoever makes the port may have taken it off since.
             let now = self.kernel.link(link.index)?;
             let Some(now) = now.filter(|now| now.master == Some(bridge)) else { return Ok(()) };
-            self.healing.serves(&now);
+            self.repairs.serves(&now);
         } else if serves {
-            self.healing.serves(link);
+            self.repairs.serves(link);
         }
         if !serves
             || self.registry.by_host(link.index).is_some_and(|attachment| !attachment.is_served_by(link))
@@ -154,9 +154,9 @@ impl Agent {
     /// What has happened on a host end or a bridge may have cost us something.
     fn look_at(&mut self, ifindex: u32) {
         if let Some(key) = self.registry.by_host(ifindex).map(|attachment| attachment.port.key.clone()) {
-            self.mend(&key);
+            self.repair_attachment(&key);
         } else if let Some(bridge) = self.registry.bridge(ifindex).cloned() {
-            self.mend_bridge(&bridge);
+            self.repair_bridge(&bridge);
         }
     }
 
@@ -169,7 +169,7 @@ impl Agent {
         };
         let mut others = self.kernel.others(ifindex)?;
         if port.bandwidth.ingress.is_some() && !others.queue {
-            self.mend(&port.key);
+            self.repair_attachment(&port.key);
             others = self.kernel.others(ifindex)?;
         }
         if others != known

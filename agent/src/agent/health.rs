@@ -10,9 +10,8 @@ impl Agent {
     pub(super) fn reasons(&self) -> Vec<String> {
         let store = self.store.probe().err().map(|error| error.to_string());
         let pins = self.kernel.pinned().err().map(|error| error.to_string());
-        let ailments =
-            self.healing.ailments.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
-        store.into_iter().chain(pins).chain(ailments).chain(self.orphans_say()).collect()
+        let faults = self.repairs.faults.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
+        store.into_iter().chain(pins).chain(faults).chain(self.orphans_say()).collect()
     }
 
     /// What an operator should know although an ADD would work.

@@ -179,8 +179,8 @@ impl Leases {
 
 impl Agent {
     /// Looks at the leases of some attachments, and of all that lack one.
-    pub(super) fn mend_leases(&mut self) {
-        if self.healing.is_off() {
+    pub(super) fn repair_leases(&mut self) {
+        if self.repairs.is_off() {
             return;
         }
         let turn = self.registry.len().min(AT_LEAST.max(self.registry.len() / 10));
@@ -193,12 +193,12 @@ impl Agent {
         keys.dedup();
         for key in keys {
             if let Some(port) = self.registry.get(&key).map(|attachment| attachment.port.clone()) {
-                self.mend_lease(&port);
+                self.repair_lease(&port);
             }
         }
     }
 
-    fn mend_lease(&mut self, port: &BridgePort) {
+    fn repair_lease(&mut self, port: &BridgePort) {
         let (key, found) = (&port.key, amiss(port));
         let Some(Amiss::Missing(address)) = found else {
             self.leases.missing.remove(key);
@@ -215,7 +215,7 @@ impl Agent {
                 let wrong = Amiss::Missing(address).to_string();
                 self.leases.missing.remove(key);
                 self.leases.put_back.entry(key.clone()).or_default().extend(made);
-                self.healing.repairs += 1;
+                self.repairs.count += 1;
                 tracing::warn!(what = %key, wrong, "repaired");
                 self.events.tell(EventKind::Repair, Some(key), &port.host.name, wrong);
                 self.tell_lease(port, amiss(port));

@@ -16,8 +16,6 @@ mod flows;
 mod follow;
 mod foreign_ports;
 mod gateway;
-mod heal;
-mod healing;
 mod health;
 mod learn;
 mod learned;
@@ -35,6 +33,8 @@ mod reap;
 mod recover;
 mod refusal;
 mod relocate;
+mod repair;
+mod repairs;
 mod report;
 mod rules;
 mod sockets;
@@ -45,7 +45,7 @@ mod trunk;
 mod update;
 mod uplink;
 mod vlan_gateway;
-mod vlan_gateway_care;
+mod vlan_gateway_repair;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -59,10 +59,10 @@ use outside::Outside;
 pub use previous_state::PreviousState;
 pub use refusal::Refusal;
 
-use self::healing::Healing;
 use self::learned::Learning;
 use self::leases::Leases;
 use self::orphan::Orphan;
+use self::repairs::Repairs;
 use self::sockets::Sockets;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
@@ -114,7 +114,7 @@ pub struct Agent {
     events: Events,
     /// What was last told of the uplinks' capacity.
     told: Vec<(String, PoolReport, PoolReport)>,
-    healing: Healing,
+    repairs: Repairs,
     /// What is wrong with the leases of addresses.
     leases: Leases,
     /// Containers whose bridge was deleted.
@@ -163,7 +163,7 @@ impl Agent {
             learning: Learning::default(),
             events: Events::default(),
             told: Vec::new(),
-            healing: Healing::new(config.repairs),
+            repairs: Repairs::new(config.repairs),
             leases: Leases::default(),
             orphans: Vec::new(),
             natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),

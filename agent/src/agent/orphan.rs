@@ -45,7 +45,7 @@ impl Agent {
     /// Forgets an attachment whose bridge is gone, but for what is needed to put it back.
     pub(super) fn orphan(&mut self, key: &AttachmentKey, bridge: &Link) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
-        let flags = self.healing.flags_of(&attachment);
+        let flags = self.repairs.flags_of(&attachment);
         if let Some(port) = self.forget(key, "its bridge is gone") {
             if let Err(error) = self.store.write(&port) {
                 tracing::warn!(%key, %error, "would not be put back by another agent");
@@ -104,14 +104,14 @@ impl Agent {
                 self.forget_orphan(&key);
                 continue;
             }
-            if self.healing.is_off() {
+            if self.repairs.is_off() {
                 self.orphans.push(orphan);
                 continue;
             }
             match self.put_back(&orphan) {
                 Ok(()) => {
                     let wrong = format!("its bridge {} was deleted", orphan.bridge.name);
-                    self.healing.repairs += 1;
+                    self.repairs.count += 1;
                     tracing::warn!(what = %key, wrong, took = ?begun.elapsed(), "repaired");
                     self.events.tell(EventKind::Repair, Some(&key), &orphan.port.host.name, wrong);
                 }
@@ -163,7 +163,7 @@ impl Agent {
             return Err(error.into());
         }
         if let Some(link) = self.kernel.link(host)? {
-            self.healing.serves(&link);
+            self.repairs.serves(&link);
         }
         for address in self.missing_gateways(&bridge)? {
             self.kernel.add_address(bridge.index, address)?;

@@ -111,7 +111,7 @@ impl Agent {
     }
 
     /// Puts the program back where somebody has taken it away.
-    pub(super) fn mend_wires(&mut self) {
+    pub(super) fn repair_wires(&mut self) {
         let lost: Vec<_> = self.outside.wires.values().cloned().collect();
         let lost = lost.into_iter().filter(|hook| matches!(self.kernel.is_attached(hook), Ok(false)));
         let lost: Vec<_> = lost.collect();

@@ -1,6 +1,6 @@
 //! Whether every program is still where it was attached. Nobody tells of a tcx link that is detached, and a container without its
 //! program is without what keeps others from it: all are looked for every second, as far as [`BUDGET`] goes, and what else may be
-//! wrong with an attachment when its turn comes (see `heal.rs`).
+//! wrong with an attachment when its turn comes (see `repair.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -16,19 +16,19 @@ const AT_A_TIME: usize = 16;
 
 impl Agent {
     /// Puts programs back that are gone, and goes on where it stopped the last time.
-    pub(super) fn mend_programs(&mut self) {
-        if self.healing.is_off() {
+    pub(super) fn repair_programs(&mut self) {
+        if self.repairs.is_off() {
             return;
         }
         let begun = Instant::now();
         let mut left = self.registry.len();
         while left > 0 && begun.elapsed() < BUDGET {
             for _ in 0..left.min(AT_A_TIME) {
-                let Some(key) = self.registry.after(self.healing.watched.as_ref()).cloned() else { return };
+                let Some(key) = self.registry.after(self.repairs.watched.as_ref()).cloned() else { return };
                 if self.has_lost_a_program(&key) {
-                    self.mend(&key);
+                    self.repair_attachment(&key);
                 }
-                self.healing.watched = Some(key);
+                self.repairs.watched = Some(key);
             }
             left -= left.min(AT_A_TIME);
         }

@@ -146,7 +146,7 @@ impl Agent {
         self.place_uplink(port, links, previous_slots);
         self.place_gateway(port, links, previous_slots);
         if host.master == Some(bridge.index) {
-            self.healing.serves(host);
+            self.repairs.serves(host);
         }
         // A container that is there is not forgotten because the kernel could not be asked: packets of it go past nothing then.
         let others = self.kernel.others(host.index).unwrap_or_else(|error| {

@@ -37,7 +37,7 @@ impl Agent {
             reasons,
             warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
-            repairs: self.healing.repairs,
+            repairs: self.repairs.count,
             flow_evictions: self.flow_evictions(),
             grace_periods: Some(self.kernel.grace_periods().report()),
             programs: hooks

@@ -64,7 +64,7 @@ impl Agent {
     }
 
     /// Puts back what somebody has taken away.
-    pub(super) fn mend_sockets(&mut self) {
+    pub(super) fn repair_sockets(&mut self) {
         if matches!(self.sockets.state, State::Attached { .. }) && self.kernel.has_lost_sockets() {
             tracing::warn!("programs on sockets are not attached any more");
             self.attach_sockets();

@@ -94,14 +94,14 @@ impl Agent {
     }
 
     /// Puts the programs back where somebody has taken them away.
-    pub(super) fn mend_trunks(&mut self) {
+    pub(super) fn repair_trunks(&mut self) {
         for trunk in self.registry.trunks().cloned().collect::<Vec<_>>() {
             let name = format!("VLANs of {}", trunk.link.name);
             let findings = self.audit_trunk(&trunk);
-            if self.healing.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+            if self.repairs.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
                 continue;
             }
-            self.treat(&name, None, &trunk.link.name, findings, |agent, _| {
+            self.repair_findings(&name, None, &trunk.link.name, findings, |agent, _| {
                 agent.kernel.attach(&trunk.hook())?;
                 agent.audit_trunk(&trunk)
             });

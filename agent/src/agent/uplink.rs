@@ -130,7 +130,7 @@ impl Agent {
         if self.registry.of_bridge(port.bridge.index).any(|other| names(&other.port, &wanted.name)) {
             return Vec::new();
         }
-        self.healing.settle_ailment(&format!("uplink {}", wanted.name));
+        self.repairs.resolve(&format!("uplink {}", wanted.name));
         let is_it = |uplink: &&Uplink| uplink.link.name == wanted.name && uplink.bridge == port.bridge;
         let uplink = self.registry.uplinks.values().find(is_it).cloned();
         if let Some(uplink) = &uplink {
@@ -203,8 +203,8 @@ impl Agent {
     }
 
     /// Makes good what somebody has done to uplinks, and takes back those that have come back.
-    pub(super) fn mend_uplinks(&mut self) {
-        if self.healing.is_off() {
+    pub(super) fn repair_uplinks(&mut self) {
+        if self.repairs.is_off() {
             return;
         }
         for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
@@ -214,7 +214,7 @@ impl Agent {
                 self.lose_uplink(uplink.link.index);
                 continue;
             }
-            self.treat(&name, None, &uplink.link.name, findings, |agent, _| {
+            self.repair_findings(&name, None, &uplink.link.name, findings, |agent, _| {
                 agent.serve_uplink(&uplink)?;
                 agent.audit_uplink(&uplink)
             });
@@ -222,7 +222,7 @@ impl Agent {
         for mut port in self.ports_without_uplink() {
             let Some(name) = port.service.uplink.as_ref().map(|wanted| wanted.name.clone()) else { continue };
             let findings = Ok(vec![Finding::Link(name.clone())]);
-            self.treat(&format!("uplink {name}"), None, &name, findings, |agent, _| {
+            self.repair_findings(&format!("uplink {name}"), None, &name, findings, |agent, _| {
                 agent.admit_uplink(&mut port)?;
                 agent.build_uplink(&port)?;
                 Ok(Vec::new())

@@ -170,13 +170,13 @@ impl Agent {
     }
 
     pub(super) fn remove_gateway(&mut self, place: Place, bridge: &Interface) -> Vec<KernelError> {
-        self.healing.settle_ailment(&ailment(&vlan_gateway::names(bridge, place.1).0));
+        self.repairs.resolve(&fault_name(&vlan_gateway::names(bridge, place.1).0));
         let Some(gateway) = self.registry.gateways.remove(&place) else {
             return self.remove_unfinished(place, bridge).err().into_iter().collect();
         };
         let errors = self.kernel.delete_gateway(&gateway);
         self.registry.slots.give_back(gateway.port.slot);
-        self.healing.unaddressed.remove(&gateway.link.index);
+        self.repairs.unaddressed.remove(&gateway.link.index);
         self.watch_wires();
         errors
     }
@@ -225,7 +225,7 @@ fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
 }
 
 /// What is wrong with a gateway is said under this name.
-pub(super) fn ailment(name: &str) -> String {
+pub(super) fn fault_name(name: &str) -> String {
     format!("gateway {name}")
 }
 

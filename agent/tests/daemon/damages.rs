@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shunt_agent_api::{Bandwidth, BridgePort, Rate, Restrictions, Service, Vlans};
 
-use crate::heal::damage;
+use crate::repair::damage;
 use crate::rig::{BRIDGE, Rig, eventually};
 
 /// What is done, and what the agent says of it.

@@ -10,7 +10,7 @@ use shunt_agent_api::{BridgePort, EventKind, Reply, Request, Restrictions, Servi
 use shunt_lab::uninterrupted;
 
 use crate::events::Subscriber;
-use crate::heal::damage;
+use crate::repair::damage;
 use crate::rig::{BRIDGE, Rig, eventually};
 
 const GATEWAY: &str = "10.88.0.1/24";

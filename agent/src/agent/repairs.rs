@@ -19,13 +19,13 @@ const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 
 /// What is remembered between one look and the next.
 #[derive(Debug, Default)]
-pub(super) struct Healing {
+pub(super) struct Repairs {
     /// Whether nothing is to be repaired.
     off: bool,
     /// How much was repaired since the start.
-    pub(super) repairs: u64,
+    pub(super) count: u64,
     /// What could not be repaired, by whose it is.
-    pub(super) ailments: BTreeMap<String, Vec<String>>,
+    pub(super) faults: BTreeMap<String, Vec<String>>,
     /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
     pub(super) in_service: HashMap<u32, PortFlags>,
     /// The host ends behind which their bridges were told of the container. Whoever makes the port does that.
@@ -44,7 +44,7 @@ pub(super) struct Healing {
     pub(super) last: Option<AttachmentKey>,
 }
 
-impl Healing {
+impl Repairs {
     pub(super) fn new(repairs: bool) -> Self {
         Self { off: !repairs, ..Self::default() }
     }
@@ -84,13 +84,13 @@ impl Healing {
     }
 
     /// Nothing is wrong with it now.
-    pub(super) fn settle_ailment(&mut self, name: &str) {
-        self.ailments.remove(name);
+    pub(super) fn resolve(&mut self, name: &str) {
+        self.faults.remove(name);
     }
 
     /// It is gone.
     fn settle(&mut self, name: &str) {
-        self.ailments.remove(name);
+        self.faults.remove(name);
         self.repaired.remove(name);
     }
 

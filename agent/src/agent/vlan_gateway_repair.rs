@@ -7,7 +7,7 @@ use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::{NO_SLOT, PORT_STRANGER};
 
 use super::recover::{Entries, Links, PreviousSlots};
-use super::vlan_gateway::ailment;
+use super::vlan_gateway::fault_name;
 use super::{Agent, Refusal};
 use crate::kernel::Finding;
 use crate::vlan_gateway::{self, Place, VlanGateway};
@@ -67,8 +67,8 @@ impl Agent {
     }
 
     /// Makes good what somebody has done to gateways, and makes those that are missing.
-    pub(super) fn mend_gateways(&mut self) {
-        if self.healing.is_off() {
+    pub(super) fn repair_gateways(&mut self) {
+        if self.repairs.is_off() {
             return;
         }
         let ports = self.registry.attachments().map(|attachment| &attachment.port);
@@ -81,14 +81,14 @@ impl Agent {
             }
             let name = vlan_gateway::names(&bridge, place.1).0;
             let findings = self.audit_gateway_patiently(place, &name);
-            self.treat(&ailment(&name), None, &name, findings, |agent, findings| {
-                agent.mend_gateway(place, findings)?;
+            self.repair_findings(&fault_name(&name), None, &name, findings, |agent, findings| {
+                agent.repair_gateway(place, findings)?;
                 agent.audit_gateway(place, &name)
             });
         }
     }
 
-    fn mend_gateway(&mut self, place: Place, findings: &[Finding]) -> Result<(), Refusal> {
+    fn repair_gateway(&mut self, place: Place, findings: &[Finding]) -> Result<(), Refusal> {
         let is_gone = findings.iter().any(|finding| matches!(finding, Finding::Link(_)));
         let gateway = self.registry.gateways.get(&place).cloned();
         let Some(gateway) = gateway.filter(|_| !is_gone) else { return self.make_gateway_anew(place) };
@@ -155,8 +155,8 @@ impl Agent {
         };
         let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
         if !findings.iter().any(is_address) {
-            self.healing.unaddressed.remove(&index);
-        } else if !self.healing.miss(index) {
+            self.repairs.unaddressed.remove(&index);
+        } else if !self.repairs.miss(index) {
             findings.retain(|finding| !is_address(finding));
         }
         Ok(findings)
@@ -173,7 +173,7 @@ impl Agent {
     /// A link is gone: if it was an end of a gateway, that is made anew.
     pub(super) fn lose_gateway(&mut self, index: u32) {
         if self.registry.gateway_by_end(index).is_some() {
-            self.mend_gateways();
+            self.repair_gateways();
         }
     }
 }

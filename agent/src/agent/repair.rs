@@ -23,29 +23,29 @@ impl Agent {
         self.read_speeds();
         self.tell_capacity();
         self.reunite();
-        self.mend_pins();
-        self.mend_wires();
+        self.repair_pins();
+        self.repair_wires();
         self.tend_masquerading();
-        self.mend_sockets();
-        self.mend_trunks();
-        self.mend_uplinks();
-        self.mend_gateways();
+        self.repair_sockets();
+        self.repair_trunks();
+        self.repair_uplinks();
+        self.repair_gateways();
         self.bring_all_home();
         self.sweep_flows();
         self.sweep_learned();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
-            self.mend_bridge(&bridge);
+            self.repair_bridge(&bridge);
         }
-        for key in std::mem::take(&mut self.healing.deferred) {
-            self.mend(&key);
+        for key in std::mem::take(&mut self.repairs.deferred) {
+            self.repair_attachment(&key);
         }
-        self.mend_programs();
-        self.mend_leases();
+        self.repair_programs();
+        self.repair_leases();
         let begun = Instant::now();
         for _ in 0..self.registry.len() {
-            let Some(key) = self.registry.after(self.healing.last.as_ref()).cloned() else { break };
-            self.mend(&key);
-            self.healing.last = Some(key);
+            let Some(key) = self.registry.after(self.repairs.last.as_ref()).cloned() else { break };
+            self.repair_attachment(&key);
+            self.repairs.last = Some(key);
             if begun.elapsed() > BUDGET {
                 break;
             }
@@ -56,7 +56,7 @@ impl Agent {
     /// The kernel may have begun flows of ports that were put back, or the programs have failed to notice some. Asked
     /// once for all of them: until then they leave to the kernel what they do not know.
     pub(super) fn learn_unsure(&mut self) {
-        let mut unsure = std::mem::take(&mut self.healing.unsure);
+        let mut unsure = std::mem::take(&mut self.repairs.unsure);
         unsure.retain(|ifindex| self.registry.by_host(*ifindex).is_some());
         if !unsure.is_empty() {
             self.learn(&unsure);
@@ -64,12 +64,12 @@ impl Agent {
     }
 
     /// Repairs what is wrong with an attachment.
-    pub(super) fn mend(&mut self, key: &AttachmentKey) {
+    pub(super) fn repair_attachment(&mut self, key: &AttachmentKey) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let name = key.to_string();
         let findings = self.audit(&attachment);
         // A link that is gone is said by the kernel too, which ends the attachment.
-        if self.healing.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+        if self.repairs.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
             return;
         }
         let bridge = attachment.port.bridge.index;
@@ -84,26 +84,26 @@ impl Agent {
         }
         let ifname = attachment.port.host.name.clone();
         let repair = |agent: &mut Self, findings: &[Finding]| {
-            agent.repair(&attachment, findings)?;
+            agent.apply_repairs(&attachment, findings)?;
             agent.audit(&attachment)
         };
-        self.treat(&name, Some(key), &ifname, findings, repair);
+        self.repair_findings(&name, Some(key), &ifname, findings, repair);
     }
 
     /// Without the pins, the next agent would begin with empty maps.
-    fn mend_pins(&mut self) {
+    fn repair_pins(&mut self) {
         let findings = self.kernel.audit_pins();
-        if !self.healing.is_off() {
-            self.treat("pins", None, "", Ok(findings), |agent, _| {
+        if !self.repairs.is_off() {
+            self.repair_findings("pins", None, "", Ok(findings), |agent, _| {
                 agent.kernel.pin_again()?;
                 Ok(agent.kernel.audit_pins())
             });
         }
     }
 
-    pub(super) fn mend_bridge(&mut self, bridge: &Bridge) {
+    pub(super) fn repair_bridge(&mut self, bridge: &Bridge) {
         let findings = self.audit_bridge_patiently(bridge);
-        if self.healing.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
+        if self.repairs.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
             return;
         }
         let name = bridge.link.name.clone();
@@ -116,11 +116,11 @@ impl Agent {
             let entries = agent.entry_of(bridge.link.index)?;
             if !agent.adopt_bridge(bridge, &entries)? {
                 let ports = agent.registry.of_bridge(bridge.link.index);
-                agent.healing.unsure.extend(ports.map(|attachment| attachment.port.host.index));
+                agent.repairs.unsure.extend(ports.map(|attachment| attachment.port.host.index));
             }
             agent.audit_bridge(bridge)
         };
-        self.treat(&name, None, &name, findings, repair);
+        self.repair_findings(&name, None, &name, findings, repair);
     }
 
     /// What is wrong with a bridge.
@@ -138,8 +138,8 @@ impl Agent {
         let mut findings = self.audit_bridge(bridge)?;
         let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
         if !findings.iter().any(is_address) {
-            self.healing.unaddressed.remove(&bridge.link.index);
-        } else if !self.healing.miss(bridge.link.index) {
+            self.repairs.unaddressed.remove(&bridge.link.index);
+        } else if !self.repairs.miss(bridge.link.index) {
             findings.retain(|finding| !is_address(finding));
         }
         Ok(findings)
@@ -148,7 +148,7 @@ impl Agent {
     /// What is wrong with an attachment. One that is not in service yet needs no bridge.
     pub(super) fn audit(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.kernel.audit_port(attachment)?;
-        if !self.healing.in_service.contains_key(&attachment.port.host.index) {
+        if !self.repairs.in_service.contains_key(&attachment.port.host.index) {
             match findings.iter().position(|finding| matches!(finding, Finding::Master { .. })) {
                 Some(position) => _ = findings.remove(position),
                 None => self.notice_service(attachment)?,
@@ -177,29 +177,29 @@ impl Agent {
         let Some(mac) = attachment.known_station().filter(|_| attachment.port.vlan.is_none()) else {
             return Ok(false);
         };
-        if !self.healing.in_service.contains_key(&host)
+        if !self.repairs.in_service.contains_key(&host)
             || findings.iter().any(|finding| matches!(finding, Finding::Master { .. }))
         {
             return Ok(false);
         }
         if self.kernel.knows_station(bridge, host, mac)? {
-            self.healing.stationed.insert(host);
+            self.repairs.stationed.insert(host);
             return Ok(false);
         }
-        Ok(self.healing.stationed.contains(&host) || attachment.port.restrictions.mac_check)
+        Ok(self.repairs.stationed.contains(&host) || attachment.port.restrictions.mac_check)
     }
 
     fn notice_service(&mut self, attachment: &Attachment) -> Result<(), Refusal> {
         let bridge = Some(attachment.port.bridge.index);
         if let Some(link) = self.kernel.link(attachment.port.host.index)?.filter(|link| link.master == bridge)
         {
-            self.healing.serves(&link);
+            self.repairs.serves(&link);
         }
         Ok(())
     }
 
     /// Repairs, looks again, and says what has become of it: once, whatever it is.
-    pub(super) fn treat(
+    pub(super) fn repair_findings(
         &mut self,
         name: &str,
         key: Option<&AttachmentKey>,
@@ -209,12 +209,12 @@ impl Agent {
     ) {
         let begun = Instant::now();
         let wrong = match &findings {
-            Ok(findings) if findings.is_empty() => return self.healing.settle_ailment(name),
+            Ok(findings) if findings.is_empty() => return self.repairs.resolve(name),
             Ok(findings) => joined(findings),
             Err(error) => error.to_string(),
         };
-        if !self.healing.may_repair(name) {
-            self.healing.deferred.extend(key.cloned());
+        if !self.repairs.may_repair(name) {
+            self.repairs.deferred.extend(key.cloned());
             return;
         }
         for finding in findings.iter().flatten().filter(|finding| matches!(finding, Finding::Program(_))) {
@@ -222,26 +222,26 @@ impl Agent {
         }
         let left = match findings.and_then(|findings| repair(self, &findings)) {
             Ok(left) if left.is_empty() => {
-                self.healing.repairs += 1;
-                self.healing.ailments.remove(name);
+                self.repairs.count += 1;
+                self.repairs.faults.remove(name);
                 tracing::warn!(what = name, wrong, took = ?begun.elapsed(), "repaired");
                 return self.events.tell(EventKind::Repair, key, ifname, wrong);
             }
             Ok(left) => left.iter().map(Finding::to_string).collect(),
             Err(error) => vec![error.to_string()],
         };
-        if self.healing.ailments.get(name) != Some(&left) {
+        if self.repairs.faults.get(name) != Some(&left) {
             tracing::error!(what = name, wrong, left = left.join("; "), "cannot be repaired");
-            self.healing.ailments.insert(name.to_owned(), left);
+            self.repairs.faults.insert(name.to_owned(), left);
         }
     }
 
-    fn repair(&mut self, attachment: &Attachment, findings: &[Finding]) -> Result<(), Refusal> {
+    fn apply_repairs(&mut self, attachment: &Attachment, findings: &[Finding]) -> Result<(), Refusal> {
         let port = &attachment.port;
         for finding in findings {
             match finding {
                 Finding::Master { .. } => {
-                    let flags = self.healing.flags_of(attachment);
+                    let flags = self.repairs.flags_of(attachment);
                     self.kernel.enslave(
                         port.host.index,
                         port.bridge.index,
@@ -250,7 +250,7 @@ impl Agent {
                     )?;
                 }
                 Finding::Flags { .. } => {
-                    let flags = self.healing.flags_of(attachment);
+                    let flags = self.repairs.flags_of(attachment);
                     self.kernel.set_port_flags(port.host.index, flags, attachment.known_station())?;
                 }
                 Finding::Station { .. } => {
@@ -272,7 +272,7 @@ impl Agent {
         if findings.iter().any(|finding| matches!(finding, Finding::Entry { .. } | Finding::Program(_))) {
             let entries = self.entry_of(port.host.index)?;
             self.adopt_port(attachment, &entries)?;
-            self.healing.unsure.insert(port.host.index);
+            self.repairs.unsure.insert(port.host.index);
         }
         Ok(())
     }
