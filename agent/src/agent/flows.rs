@@ -21,9 +21,9 @@ use shunt_dataplane::wire::address::Address;
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
 use crate::flows::{self, Connection, Evictions, Flows};
+use crate::host_port_counters::{self, HostPortCounters, Place, Volumes};
 use crate::kernel::{KernelError, mappings};
 use crate::seams;
-use crate::tally::{self, Place, Tally, Volumes};
 
 /// So many percent in use are called full: the kernel makes room before the last entry is taken.
 const FULL: u32 = 90;
@@ -41,7 +41,7 @@ pub(super) struct Sweeping {
     /// How many percent of the map the last sweep found in use.
     in_use: Arc<AtomicU32>,
     evictions: Arc<Mutex<Evictions>>,
-    tally: Arc<Mutex<Tally>>,
+    counters: Arc<Mutex<HostPortCounters>>,
 }
 
 impl Agent {
@@ -64,8 +64,8 @@ impl Agent {
         (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_translated);
         let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.kernel.map_pin(name));
         let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
-        let tally = Arc::clone(&self.sweeping.tally);
-        let sweep = move || match sweep(&pins, &in_use, &evictions, &tally) {
+        let counters = Arc::clone(&self.sweeping.counters);
+        let sweep = move || match sweep(&pins, &in_use, &evictions, &counters) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
             Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
@@ -113,14 +113,14 @@ impl Agent {
     /// # Errors
     /// The map cannot be read.
     pub fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
-        let mut volumes = lock(&self.sweeping.tally).swept();
+        let mut volumes = lock(&self.sweeping.counters).swept();
         let flows = self.read_flows()?;
         let known: HashSet<_> = self
             .registry
             .attachments()
             .flat_map(|attachment| attachment.mapping_entries().into_keys())
             .collect();
-        let place = |key, flow| tally::place(key, flow, |own| known.contains(own));
+        let place = |key, flow| host_port_counters::place(key, flow, |own| known.contains(own));
         for (key, flow) in &flows {
             if let Some(place) = place(key, flow) {
                 *volumes.entry(place).or_default() += Volumes::of(flow);
@@ -132,7 +132,7 @@ impl Agent {
                 *counts.entry(place).or_default() += 1;
             }
         }
-        let mut tally = lock(&self.sweeping.tally);
+        let mut counters = lock(&self.sweeping.counters);
         let mut reports = Vec::new();
         for attachment in self.registry.attachments() {
             for mapping in &attachment.port.mappings {
@@ -140,7 +140,7 @@ impl Agent {
                 let places = ips.iter().map(|ip| (mappings::key(mapping, *ip), Address::from(*ip)));
                 let (mut volume, mut connections) = (Volumes::default(), 0);
                 for place in places {
-                    volume += tally.tell(place, volumes.get(&place).copied().unwrap_or_default());
+                    volume += counters.tell(place, volumes.get(&place).copied().unwrap_or_default());
                     connections += counts.get(&place).copied().unwrap_or_default();
                 }
                 reports.push(MappingReport {
@@ -172,7 +172,7 @@ fn sweep(
     [flows, mappings, made, addresses]: &[PathBuf; 4],
     in_use: &AtomicU32,
     evictions: &Mutex<Evictions>,
-    tally: &Mutex<Tally>,
+    counters: &Mutex<HostPortCounters>,
 ) -> Result<usize, MapError> {
     let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
@@ -198,7 +198,7 @@ fn sweep(
             return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
         }
         let asked = (connection.request.destination, connection.request.destination_port);
-        tally::keys(asked, connection.request.protocol).iter().any(leads_there)
+        host_port_counters::keys(asked, connection.request.protocol).iter().any(leads_there)
     };
     let stale = flows::stale(&found, boot_time(), is_mapped);
     // One may have been evicted meanwhile, or have begun anew; one that begins between the look and the removal is made
@@ -214,13 +214,13 @@ fn sweep(
             continue;
         }
         swept += 1;
-        let place = tally::place(key, &flow, |own| mappings.get(own, 0).is_ok());
+        let place = host_port_counters::place(key, &flow, |own| mappings.get(own, 0).is_ok());
         if let Some(place) = place.filter(leads_there) {
-            lock(tally).sweep(place, Volumes::of(&flow));
+            lock(counters).sweep(place, Volumes::of(&flow));
         }
     }
     lock(evictions).remove(swept as u64);
-    lock(tally).retain(leads_there);
+    lock(counters).retain(leads_there);
     Ok(swept)
 }
 

@@ -79,12 +79,12 @@ pub fn keys((address, port): (Address, L4Port), protocol: u8) -> [MappingKey; 2]
 
 /// The sums.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct HostPortCounters {
     swept: HashMap<Place, Volumes>,
     told: HashMap<Place, Volumes>,
 }
 
-impl Tally {
+impl HostPortCounters {
     /// An entry has been removed that had this.
     pub fn sweep(&mut self, place: Place, had: Volumes) {
         *self.swept.entry(place).or_default() += had;
@@ -166,19 +166,19 @@ mod tests {
     #[test]
     fn sums_outlive_their_entries_and_never_fall() {
         let [any, own] = keys((address(1), 8080.into()), 6).map(|key| (key, address(77)));
-        let mut tally = Tally::default();
-        let told = |tally: &mut Tally, living| {
-            let mut sum = tally.swept().get(&any).copied().unwrap_or_default();
+        let mut counters = HostPortCounters::default();
+        let told = |counters: &mut HostPortCounters, living| {
+            let mut sum = counters.swept().get(&any).copied().unwrap_or_default();
             sum += living;
-            tally.tell(any, sum)
+            counters.tell(any, sum)
         };
-        assert_eq!(told(&mut tally, volumes(2, 3)), volumes(2, 3));
-        tally.sweep(any, volumes(2, 3));
-        assert_eq!(told(&mut tally, volumes(0, 0)), volumes(2, 3), "swept");
-        assert_eq!(told(&mut tally, volumes(10, 10)), volumes(12, 13));
-        assert_eq!(told(&mut tally, volumes(1, 1)), volumes(12, 13), "some were evicted");
-        assert_eq!(told(&mut tally, volumes(11, 10)), volumes(13, 13));
-        tally.retain(|place| *place == own);
-        assert_eq!(told(&mut tally, volumes(0, 0)), volumes(0, 0), "another's port");
+        assert_eq!(told(&mut counters, volumes(2, 3)), volumes(2, 3));
+        counters.sweep(any, volumes(2, 3));
+        assert_eq!(told(&mut counters, volumes(0, 0)), volumes(2, 3), "swept");
+        assert_eq!(told(&mut counters, volumes(10, 10)), volumes(12, 13));
+        assert_eq!(told(&mut counters, volumes(1, 1)), volumes(12, 13), "some were evicted");
+        assert_eq!(told(&mut counters, volumes(11, 10)), volumes(13, 13));
+        counters.retain(|place| *place == own);
+        assert_eq!(told(&mut counters, volumes(0, 0)), volumes(0, 0), "another's port");
     }
 }
