@@ -1,7 +1,7 @@
 //! The attachment state machine against a simple model, with calls that fail at any moment and agents that die at any moment.
 //!
 //! The agent's own code runs in the test's thread, in a namespace of its own, on the real kernel; the faults are planned at
-//! its seams. Needs root. `PROPTEST_CASES` makes it longer.
+//! its failpoints. Needs root. `PROPTEST_CASES` makes it longer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test, and its figures")]
 
 #[allow(dead_code, reason = "the suite in namespaces has more of it")]
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use nix::errno::Errno;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use shunt_agent::seams::{Fault, Plan};
+use shunt_agent::failpoints::{Fault, Plan};
 use shunt_lab::Lab;
 
 use crate::steps::{RICH, Step, Verb, scripts};
@@ -48,7 +48,7 @@ fn any_sequence_of_changes_faults_deaths_and_restarts_converges_to_what_a_simple
 #[test]
 fn what_was_collected_with_any_call_refused_does_not_come_back_after_a_second_whoever_is_killed_then() {
     for after in 0..20 {
-        let fault = Some(Plan { seam: None, after, fault: Fault::Refused(Errno::EBUSY) });
+        let fault = Some(Plan { failpoint: None, after, fault: Fault::Refused(Errno::EBUSY) });
         let collect = Step { verb: Verb::Collect(BTreeSet::new()), fault };
         let [add, wait, restart] = [Verb::Add(0), Verb::Wait, Verb::Restart].map(Step::undisturbed);
         let script = [add, collect, wait, restart];
@@ -97,7 +97,7 @@ fn calls_of(world: &mut World, before: &[Verb], change: &Verb, fault: Fault) -> 
             world.take(&Step::undisturbed(verb.clone()))?;
         }
         let faults = world.faults;
-        let plan = Some(Plan { seam: None, after, fault });
+        let plan = Some(Plan { failpoint: None, after, fault });
         let when = |error| format!("{change:?}, {fault:?} after {after}: {error}");
         world.take(&Step { verb: change.clone(), fault: plan }).map_err(when)?;
         world.settle_started().map_err(when)?;

@@ -20,10 +20,10 @@ use shunt_dataplane::wire::address::Address;
 
 use super::{Agent, Refusal};
 use crate::bpf::room::MOST_ENTRIES;
+use crate::failpoints;
 use crate::flows::{self, Connection, Evictions, Flows};
 use crate::host_port_counters::{self, HostPortCounters, Place, Volumes};
 use crate::kernel::{KernelError, mappings};
-use crate::seams;
 
 /// So many percent in use are called full: the kernel makes room before the last entry is taken.
 const FULL: u32 = 90;
@@ -52,7 +52,7 @@ impl Agent {
 
     /// Begins to sweep, if it is time, and the last sweep is over.
     pub(super) fn sweep_flows(&mut self) {
-        let is_due = self.sweeping.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
+        let is_due = self.sweeping.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         let is_translated = self.is_mapped() || self.is_masqueraded();
         if !(is_due && (is_translated || self.sweeping.leftovers)) {
             return;
@@ -61,7 +61,7 @@ impl Agent {
             return;
         }
         // Once more after the last mapping has gone.
-        (self.sweeping.last, self.sweeping.leftovers) = (Some(seams::now()), is_translated);
+        (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
         let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.kernel.map_pin(name));
         let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
         let counters = Arc::clone(&self.sweeping.counters);

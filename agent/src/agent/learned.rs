@@ -13,7 +13,7 @@ use super::flows::boot_time;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 use crate::uplink::Uplink;
-use crate::{learned, mac, seams};
+use crate::{failpoints, learned, mac};
 
 /// How often what was learned is looked through.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -39,11 +39,11 @@ impl Agent {
         if self.registry.uplinks.is_empty() {
             return;
         }
-        let is_due = self.learning.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
+        let is_due = self.learning.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         if !is_due && !self.is_crowded() {
             return;
         }
-        self.learning.last = Some(seams::now());
+        self.learning.last = Some(failpoints::now());
         if let Err(error) = self.sweep_stations_beyond() {
             tracing::warn!(%error, "stations beyond uplinks could not be swept");
         }

@@ -14,7 +14,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 use shunt_leases::{Directory, Error, Identity, Record, Standing, is_usable};
 
 use super::Agent;
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 
 /// How long a start may wait, altogether, for locks that others hold.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -111,7 +111,7 @@ fn free_in(data_dir: &Path, network: &str, ports: &[&BridgePort], deadline: Inst
     let mut freed = 0;
     for port in ports {
         for address in &port.ips {
-            let passed = seams::pass(Seam::Files);
+            let passed = failpoints::pass(Failpoint::Files);
             let passed = passed.map_err(|source| Error::Io { path: data_dir.to_owned(), source });
             match passed.and_then(|()| store.release_of(*address, record(&port.key))) {
                 Ok(Standing::Held) => {
@@ -131,7 +131,7 @@ fn free_in(data_dir: &Path, network: &str, ports: &[&BridgePort], deadline: Inst
 
 /// Writes down again what is missing.
 fn put_back(port: &BridgePort, data_dir: &Path) -> Result<Vec<(IpAddr, Identity)>, Error> {
-    seams::pass(Seam::Files).map_err(|source| Error::Io { path: data_dir.to_owned(), source })?;
+    failpoints::pass(Failpoint::Files).map_err(|source| Error::Io { path: data_dir.to_owned(), source })?;
     // Whoever has the lock is at work there: the next look comes soon enough.
     let store = Directory::open_or_create(data_dir, &port.key.network)?.lock(Instant::now())?;
     let mut made = Vec::new();
@@ -204,7 +204,7 @@ impl Agent {
             self.leases.missing.remove(key);
             return self.tell_lease(port, found);
         };
-        let now = seams::now();
+        let now = failpoints::now();
         let since = *self.leases.missing.entry(key.clone()).or_insert(now);
         if now.duration_since(since) < RESPITE || !matches!(self.is_gone(port), Ok(false)) {
             return;

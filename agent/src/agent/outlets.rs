@@ -16,9 +16,9 @@ use super::Agent;
 use crate::bpf::hook::Program;
 use crate::config::Masquerading;
 use crate::external_filters;
+use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
-use crate::seams;
 
 /// How often it is looked whether anybody has rules, and which ports the node gives its sockets: neither is told.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -56,9 +56,9 @@ impl Agent {
 
     /// Looks, now and then, at what nobody tells.
     pub(super) fn tend_masquerading(&mut self) {
-        let is_due = self.outlets.last.is_none_or(|last| seams::now().duration_since(last) > PERIOD);
+        let is_due = self.outlets.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         if is_due && self.is_masqueraded() {
-            self.outlets.last = Some(seams::now());
+            self.outlets.last = Some(failpoints::now());
             self.look_for_external_filters();
             self.watch_outlets();
         }

@@ -7,8 +7,8 @@ use shunt_agent_api::AttachmentKey;
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
+use crate::failpoints;
 use crate::registry::{Attachment, port_flags};
-use crate::seams;
 
 /// How long a few repairs are given before the next one of the same: somebody else may be at it too.
 const RESPITE: Duration = Duration::from_millis(900);
@@ -72,7 +72,7 @@ impl Repairs {
 
     /// Notes that an interface lacks an address. False if it is too early to give it back.
     pub(super) fn miss(&mut self, ifindex: u32) -> bool {
-        seams::now().duration_since(*self.unaddressed.entry(ifindex).or_insert_with(seams::now))
+        failpoints::now().duration_since(*self.unaddressed.entry(ifindex).or_insert_with(failpoints::now))
             > ADDRESS_RESPITE
     }
 
@@ -96,7 +96,7 @@ impl Repairs {
 
     /// Whether it may be repaired now.
     pub(super) fn may_repair(&mut self, name: &str) -> bool {
-        let now = seams::now();
+        let now = failpoints::now();
         let (since, times) = match self.repaired.get(name) {
             Some((since, times)) if now.duration_since(*since) <= RESPITE => (*since, *times),
             _ => (now, 0),

@@ -16,7 +16,7 @@ use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 
 /// Why a map could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +172,7 @@ fn take<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) 
 /// # Errors
 /// The kernel's.
 pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<Option<V>, MapError> {
-    seams::pass(Seam::Bpf)?;
+    failpoints::pass(Failpoint::Bpf)?;
     match map.get(key, 0) {
         Ok(value) => Ok(Some(value)),
         Err(MapError::KeyNotFound) => Ok(None),
@@ -185,7 +185,7 @@ pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<O
 /// # Errors
 /// The kernel's.
 pub fn insert<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: K, value: V) -> Result<(), MapError> {
-    seams::pass(Seam::Bpf)?;
+    failpoints::pass(Failpoint::Bpf)?;
     map.insert(key, value, 0)
 }
 
@@ -194,7 +194,7 @@ pub fn insert<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: K, value: V
 /// # Errors
 /// The kernel's.
 pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Result<(), MapError> {
-    seams::pass(Seam::Bpf)?;
+    failpoints::pass(Failpoint::Bpf)?;
     match map.remove(key) {
         Err(error) if !is_absent(&error) => Err(error),
         _ => Ok(()),

@@ -9,7 +9,7 @@ use aya::programs::xdp::XdpLink;
 use aya::programs::{ProgramError, Xdp, XdpMode};
 
 use super::tcx::{self, TcxError};
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 
 /// The program's name in the object, in pins and in reports.
 pub const NAME: &str = "from_nic";
@@ -19,7 +19,7 @@ pub const NAME: &str = "from_nic";
 /// # Errors
 /// [`TcxError`]; nothing new stays attached.
 pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), TcxError> {
-    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
+    failpoints::pass(Failpoint::Bpf).map_err(ProgramError::from)?;
     if pin.exists() {
         if update(program, pin).is_ok() {
             return Ok(());
@@ -29,7 +29,7 @@ pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), TcxErro
     }
     let id = program.attach_to_if_index(ifindex, XdpMode::Driver)?;
     let link = FdLink::try_from(program.take_link(id)?)?;
-    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
+    failpoints::pass(Failpoint::Bpf).map_err(ProgramError::from)?;
     link.pin(pin)?;
     Ok(())
 }

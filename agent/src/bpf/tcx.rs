@@ -13,7 +13,7 @@ use nix::libc;
 
 use super::hook::{Hook, Program};
 use super::pins::Pins;
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 
 /// Why a link could not be made, taken over or removed; of a driver's program, too.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ impl TcxError {
 /// # Errors
 /// The kernel refuses for another reason; the link is as it was.
 pub fn adopt(program: &mut SchedClassifier, pin: &Path) -> Result<bool, TcxError> {
-    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
+    failpoints::pass(Failpoint::Bpf).map_err(ProgramError::from)?;
     match update(program, pin) {
         Ok(()) => Ok(true),
         Err(error) if error.means_dead() => detach(pin).map(|()| false),
@@ -112,7 +112,7 @@ pub fn attach(
     pins: &Pins,
     has_behind: impl Fn(Program) -> bool,
 ) -> Result<(), TcxError> {
-    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
+    failpoints::pass(Failpoint::Bpf).map_err(ProgramError::from)?;
     let behind = hook.program.behind().iter().filter(|next| has_behind(**next));
     let mut behind = behind.map(|next| pins.link(*next, hook.ifindex));
     let next = behind.find(|pin| pin.exists()).map(|pin| pinned(&pin)).transpose();
@@ -126,7 +126,7 @@ pub fn attach(
         Err(error) if error.means_dead() => attach_at(program, hook, LinkOrder::default())?,
         attached => attached?,
     };
-    seams::pass(Seam::Bpf).map_err(ProgramError::from)?;
+    failpoints::pass(Failpoint::Bpf).map_err(ProgramError::from)?;
     FdLink::try_from(link)?.pin(pins.link(hook.program, hook.ifindex))?;
     Ok(())
 }
@@ -169,7 +169,7 @@ fn interface(link: &SchedClassifierLink) -> Result<u32, TcxError> {
 /// [`TcxError::Unpin`].
 pub fn detach(pin: &Path) -> Result<(), TcxError> {
     let _closed_last = PinnedLink::from_pin(pin);
-    match seams::pass(Seam::Bpf).and_then(|()| fs::remove_file(pin)) {
+    match failpoints::pass(Failpoint::Bpf).and_then(|()| fs::remove_file(pin)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TcxError::Unpin(error)),
         _ => Ok(()),
     }

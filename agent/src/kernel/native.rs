@@ -6,7 +6,7 @@ use shunt_netlink::ethtool::Ethtool;
 
 use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::{native, tcx};
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 use crate::uplink::Uplink;
 
 const MAP: &str = "NICS";
@@ -23,7 +23,7 @@ impl Kernel {
         let attached = native::attach(program, index, &pin);
         attached.map_err(|source| KernelError::Native { ifname: uplink.link.name.clone(), source })?;
         self.natives.insert(index, id);
-        seams::pass(Seam::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
+        failpoints::pass(Failpoint::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
         self.maps.nics.insert(index, index, None, 0).map_err(|error| in_map(MAP)(plain(error)))
     }
 
@@ -36,7 +36,7 @@ impl Kernel {
         if self.natives.remove(&index).is_none() && !pin.exists() {
             return Ok(());
         }
-        seams::pass(Seam::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
+        failpoints::pass(Failpoint::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
         match self.maps.nics.remove(index) {
             // The kernel takes an entry away with its interface.
             Err(MapError::KeyNotFound | MapError::ElementNotFound) | Ok(()) => {}

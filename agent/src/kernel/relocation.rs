@@ -19,7 +19,7 @@ use shunt_netlink::link::Link;
 use shunt_netlink::link::{Selector, leave_master, set_link_up, set_mac};
 
 use super::{Kernel, KernelError};
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 use crate::state::Relocation;
 use crate::uplink::Uplink;
 
@@ -134,5 +134,5 @@ impl Kernel {
 }
 
 fn write(setting: &str, value: &str) -> bool {
-    seams::pass(Seam::Files).and_then(|()| fs::write(setting, value)).is_ok()
+    failpoints::pass(Failpoint::Files).and_then(|()| fs::write(setting, value)).is_ok()
 }

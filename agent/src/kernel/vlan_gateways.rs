@@ -8,8 +8,8 @@ use shunt_dataplane::wire::address::Mac;
 
 use super::{Asks, Finding, Kernel, KernelError, delete_if_named, in_map};
 use crate::bpf::maps::{insert, remove};
+use crate::failpoints::{self, Failpoint};
 use crate::registry::port_flags;
-use crate::seams::{self, Seam};
 use crate::vlan_gateway::VlanGateway;
 use ipnet::{IpNet, Ipv6Net};
 use shunt_netlink::address::delete_address;
@@ -67,7 +67,7 @@ impl Kernel {
         // What containers say of routes is not for the node. Where it cannot be told, a node that forwards takes no notice of it
         // either (`accept_ra` in ip-sysctl.rst).
         let setting = format!("/proc/sys/net/ipv6/conf/{}/accept_ra", node.name);
-        let _ = seams::pass(Seam::Files).and_then(|()| fs::write(setting, "0"));
+        let _ = failpoints::pass(Failpoint::Files).and_then(|()| fs::write(setting, "0"));
         // One that was never written down was never up, whoever made it; later a link that is down is somebody's order.
         if self.port(node.index)?.is_none() || self.port(port.host.index)?.is_none() {
             self.route.run(set_link_up(Selector::Index(port.host.index)))?;

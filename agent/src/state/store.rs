@@ -12,7 +12,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort};
 
 use super::name;
 use super::record::{FORMAT, Record, RecordError};
-use crate::seams::{self, Seam};
+use crate::failpoints::{self, Failpoint};
 
 /// What a file is called until it is whole.
 pub(super) const UNFINISHED: &str = ".unfinished";
@@ -131,11 +131,11 @@ impl Store {
     pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         let unfinished = path.with_added_extension(&UNFINISHED[1..]);
         let written = write_new(&unfinished, content)
-            .and_then(|()| seams::pass(Seam::Files))
+            .and_then(|()| failpoints::pass(Failpoint::Files))
             .and_then(|()| fs::rename(&unfinished, path))
             .map_err(failed("write", path));
         if written.is_err() {
-            let _absent = seams::pass(Seam::Files).and_then(|()| fs::remove_file(&unfinished));
+            let _absent = failpoints::pass(Failpoint::Files).and_then(|()| fs::remove_file(&unfinished));
         } else {
             self.refused.remove(path);
         }
@@ -144,7 +144,7 @@ impl Store {
 
     /// Removes a file, now or by [`Store::retry`]; it may be gone already.
     pub(super) fn take_away(&mut self, path: PathBuf) -> Result<(), StoreError> {
-        match seams::pass(Seam::Files).and_then(|()| fs::remove_file(&path)) {
+        match failpoints::pass(Failpoint::Files).and_then(|()| fs::remove_file(&path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let refusal = failed("remove", &path)(error);
                 self.refused.insert(path);
@@ -238,6 +238,6 @@ fn remove_useless(path: &Path) {
 
 /// Writes a file for root alone; truncates one that exists.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    seams::pass(Seam::Files)?;
+    failpoints::pass(Failpoint::Files)?;
     OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?.write_all(bytes)
 }

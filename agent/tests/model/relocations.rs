@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use shunt_agent::config::{Config, Options};
-use shunt_agent::seams::{self, Fault, Plan, Seam};
+use shunt_agent::failpoints::{self, Failpoint, Fault, Plan};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, BridgeUplink, Interface, Reply, Request, Restrictions, Service,
@@ -127,8 +127,8 @@ fn attached(agent: &mut Agent) -> bool {
     matches!(agent.answer(Request::Ports), Reply::Ports(ports) if !ports.is_empty())
 }
 
-fn plan(after: u32, fault: Fault, seam: Option<Seam>) {
-    seams::plan(Plan { seam, after, fault });
+fn plan(after: u32, fault: Fault, failpoint: Option<Failpoint>) {
+    failpoints::plan(Plan { failpoint, after, fault });
 }
 
 fn within(work: impl FnOnce(&Scene) + Send) {
@@ -145,7 +145,7 @@ fn a_move_of_which_any_call_is_refused_is_taken_back_wholly_and_works_the_next_t
         for after in 0..MOST {
             plan(after, Fault::Refused(Errno::EIO), None);
             let outcome: Result<(), Refusal> = agent.attach(port.clone()).map(drop);
-            let struck = seams::recall();
+            let struck = failpoints::recall();
             match &outcome {
                 Ok(()) => assert!(scene.is_moved(), "{after}: {}", scene.state()),
                 Err(error) => assert!(scene.is_home(), "{after}, {error}: {}", scene.state()),
@@ -174,7 +174,7 @@ fn a_way_back_of_which_any_call_is_refused_is_gone_on_with_a_second_later() {
             agent.attach(port.clone()).unwrap();
             plan(after, Fault::Refused(Errno::EIO), None);
             agent.detach(&key(), None);
-            let struck = seams::recall();
+            let struck = failpoints::recall();
             scene.assert_reachable(&format!("on the way back refused after {after}"));
             agent.tick();
             assert!(scene.is_home(), "{after}: {}", scene.state());
@@ -195,10 +195,10 @@ fn whenever_an_agent_dies_over_a_move_the_node_is_reached_and_the_next_agent_fin
         for after in 0..MOST {
             let mut agent = scene.open();
             let port = port();
-            plan(after, Fault::Death, Some(Seam::Netlink));
+            plan(after, Fault::Death, Some(Failpoint::Netlink));
             let outcome = agent.attach(port);
             drop(agent);
-            let died = seams::recall();
+            let died = failpoints::recall();
             scene.assert_reachable(&format!("dead after {after}"));
             // The plugin takes the link away when its ADD has failed; it may be killed, too.
             if after % 2 == 1 && outcome.is_err() {
@@ -231,10 +231,10 @@ fn whenever_an_agent_dies_on_the_way_back_the_node_is_reached_and_the_next_agent
             let mut agent = scene.open();
             agent.attach(port()).unwrap();
             assert!(scene.is_moved(), "{}", scene.state());
-            plan(after, Fault::Death, Some(Seam::Netlink));
+            plan(after, Fault::Death, Some(Failpoint::Netlink));
             agent.detach(&key(), None);
             drop(agent);
-            let died = seams::recall();
+            let died = failpoints::recall();
             scene.assert_reachable(&format!("dead on the way back after {after}"));
             // With the container's link gone nobody names the uplink; else the attachment is still written down, and it is moved again.
             let goes = after % 2 == 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nix::errno::Errno;
 use proptest::prelude::*;
-use shunt_agent::seams::{Fault, Plan, Seam};
+use shunt_agent::failpoints::{Failpoint, Fault, Plan};
 
 /// Containers.
 pub(crate) const KEYS: u8 = 4;
@@ -12,7 +12,7 @@ pub(crate) const KEYS: u8 = 4;
 /// The one of them that asks for whatever a port of a bridge can be asked for, but VLANs and what is done inside its namespace.
 pub(crate) const RICH: u8 = KEYS - 1;
 
-/// Calls at the seams after which a fault may come; an attach or a start is some dozens.
+/// Calls at the failpoints after which a fault may come; an attach or a start is some dozens.
 const CALLS: u32 = 60;
 
 #[derive(Clone, Debug)]
@@ -58,10 +58,11 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 fn faults() -> impl Strategy<Value = Plan> {
-    let seam = prop::option::of(prop_oneof![Just(Seam::Netlink), Just(Seam::Files), Just(Seam::Bpf)]);
+    let failpoint =
+        prop::option::of(prop_oneof![Just(Failpoint::Netlink), Just(Failpoint::Files), Just(Failpoint::Bpf)]);
     let errno = prop_oneof![Just(Errno::EBUSY), Just(Errno::ENOSPC), Just(Errno::ENOMEM), Just(Errno::EIO)];
     let fault = prop_oneof![errno.prop_map(Fault::Refused), Just(Fault::Death)];
     // Most early: a change is few calls.
     let after = prop_oneof![3 => 0..8u32, 1 => 8..CALLS];
-    (seam, after, fault).prop_map(|(seam, after, fault)| Plan { seam, after, fault })
+    (failpoint, after, fault).prop_map(|(failpoint, after, fault)| Plan { failpoint, after, fault })
 }

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use shunt_agent::Agent;
 use shunt_agent::config::{Config, Options};
-use shunt_agent::seams::{self, Fault, Plan};
+use shunt_agent::failpoints::{self, Fault, Plan};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, Reply, Request, Restrictions, Service, VlanGateway,
     Vlans,
@@ -100,9 +100,9 @@ fn a_gateway_of_which_any_call_is_refused_is_whole_or_gone_and_works_the_next_ti
         for after in 0..MOST {
             let port = port();
             let when = format!("refused after {after}");
-            seams::plan(Plan { seam: None, after, fault: Fault::Refused(Errno::EIO) });
+            failpoints::plan(Plan { failpoint: None, after, fault: Fault::Refused(Errno::EIO) });
             let outcome = agent.attach(port.clone());
-            let struck = seams::recall();
+            let struck = failpoints::recall();
             match &outcome {
                 Ok(_) => assert_whole(&mut agent, &when),
                 Err(_) => assert_gone(&mut agent, &when),
@@ -133,21 +133,21 @@ fn a_gateway_over_which_an_agent_dies_is_finished_or_removed_by_the_next() {
             if !attaches {
                 agent.attach(port.clone()).unwrap();
             }
-            seams::plan(Plan { seam: None, after, fault: Fault::Death });
+            failpoints::plan(Plan { failpoint: None, after, fault: Fault::Death });
             if attaches {
                 agent.attach(port).map(drop).unwrap_or_default();
             } else {
                 agent.detach(&key(), None);
             }
             drop(agent);
-            let died = seams::recall();
+            let died = failpoints::recall();
             // The plugin takes the link away when its ADD has failed; it may be killed, too.
             if after / EVERY as u32 % 2 == 1 {
                 run("ip", &["link", "delete", "veth0"]).unwrap();
             }
             let mut agent = Agent::open(config).unwrap();
             for _ in 0..2 {
-                seams::advance(Duration::from_secs(2));
+                failpoints::advance(Duration::from_secs(2));
                 agent.tick();
             }
             if attached(&mut agent) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use aya::maps::{HashMap, Map, MapData};
 use nix::net::if_::InterfaceFlags;
 use shunt_agent::config::{Config, Options};
-use shunt_agent::seams::{self, Fault};
+use shunt_agent::failpoints::{self, Fault};
 use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
@@ -75,7 +75,7 @@ impl World {
         };
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
         if let Some(plan) = step.fault {
-            seams::plan(plan);
+            failpoints::plan(plan);
         }
         let mut outcome = Ok(());
         match &step.verb {
@@ -91,7 +91,7 @@ impl World {
                 drop(agent.collect("net", &valid.iter().map(|key| name(*key)).collect::<Vec<_>>()));
             }
             Verb::Wait => {
-                seams::advance(Duration::from_secs(2));
+                failpoints::advance(Duration::from_secs(2));
                 agent.tick();
             }
             Verb::Restart => {
@@ -99,7 +99,7 @@ impl World {
                 self.agent = Agent::open(&self.config).ok();
             }
         }
-        let failed = seams::recall();
+        let failed = failpoints::recall();
         let died = failed && step.fault.is_some_and(|plan| plan.fault == Fault::Death);
         if let Err(error) = &outcome
             && !failed
@@ -204,7 +204,7 @@ impl World {
     /// The same where the last agent died, and another one has been started.
     pub(crate) fn settle_started(&mut self) -> Verdict {
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
-        seams::advance(Duration::from_secs(2));
+        failpoints::advance(Duration::from_secs(2));
         agent.tick();
         match agent.answer(Request::Audit) {
             Reply::Audited(audit) if audit.consistent => {}

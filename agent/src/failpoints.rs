@@ -14,7 +14,7 @@ use nix::errno::Errno;
 
 /// What the agent talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seam {
+pub enum Failpoint {
     /// Links, addresses, qdiscs, rules, conntrack.
     Netlink,
     /// The state directory.
@@ -35,8 +35,8 @@ pub enum Fault {
 /// The fault of the call after the next `after` ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// At one seam; none means at any.
-    pub seam: Option<Seam>,
+    /// At one failpoint; none means at any.
+    pub failpoint: Option<Failpoint>,
     /// Calls there that go well.
     pub after: u32,
     /// What then happens.
@@ -51,7 +51,7 @@ thread_local! {
 
 /// Plans a fault for this thread, in place of what was planned.
 pub fn plan(plan: Plan) {
-    shunt_netlink::failpoint::install(|| pass(Seam::Netlink));
+    shunt_netlink::failpoint::install(|| pass(Failpoint::Netlink));
     PLAN.set(Some(plan));
     STRUCK.set(false);
 }
@@ -72,13 +72,13 @@ pub(crate) fn now() -> Instant {
     Instant::now() + AHEAD.get()
 }
 
-/// To be called before each call at a seam.
+/// To be called before each call at a failpoint.
 ///
 /// # Errors
 /// What is planned; in an agent that no test drives, none.
-pub(crate) fn pass(seam: Seam) -> io::Result<()> {
+pub(crate) fn pass(failpoint: Failpoint) -> io::Result<()> {
     let Some(plan) = PLAN.get() else { return Ok(()) };
-    if plan.seam.is_some_and(|planned| planned != seam) {
+    if plan.failpoint.is_some_and(|planned| planned != failpoint) {
         return Ok(());
     }
     if plan.after > 0 {
@@ -92,7 +92,7 @@ pub(crate) fn pass(seam: Seam) -> io::Result<()> {
             Err(errno.into())
         }
         Fault::Death => {
-            PLAN.set(Some(Plan { seam: None, ..plan }));
+            PLAN.set(Some(Plan { failpoint: None, ..plan }));
             Err(Errno::EOWNERDEAD.into())
         }
     }
@@ -102,40 +102,40 @@ pub(crate) fn pass(seam: Seam) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn outcomes(calls: &[Seam]) -> Vec<bool> {
-        calls.iter().map(|seam| pass(*seam).is_ok()).collect()
+    fn outcomes(calls: &[Failpoint]) -> Vec<bool> {
+        calls.iter().map(|failpoint| pass(*failpoint).is_ok()).collect()
     }
 
     #[test]
     fn without_a_plan_everything_passes() {
-        assert_eq!(outcomes(&[Seam::Files, Seam::Bpf, Seam::Netlink]), [true; 3]);
+        assert_eq!(outcomes(&[Failpoint::Files, Failpoint::Bpf, Failpoint::Netlink]), [true; 3]);
     }
 
     #[test]
     fn one_call_at_the_planned_seam_is_refused() {
-        plan(Plan { seam: Some(Seam::Bpf), after: 1, fault: Fault::Refused(Errno::ENOSPC) });
-        assert_eq!(outcomes(&[Seam::Files, Seam::Bpf, Seam::Netlink]), [true; 3]);
-        assert_eq!(pass(Seam::Bpf).unwrap_err().raw_os_error(), Some(Errno::ENOSPC as i32));
-        assert_eq!(outcomes(&[Seam::Bpf, Seam::Bpf]), [true; 2]);
+        plan(Plan { failpoint: Some(Failpoint::Bpf), after: 1, fault: Fault::Refused(Errno::ENOSPC) });
+        assert_eq!(outcomes(&[Failpoint::Files, Failpoint::Bpf, Failpoint::Netlink]), [true; 3]);
+        assert_eq!(pass(Failpoint::Bpf).unwrap_err().raw_os_error(), Some(Errno::ENOSPC as i32));
+        assert_eq!(outcomes(&[Failpoint::Bpf, Failpoint::Bpf]), [true; 2]);
         assert!(recall());
     }
 
     #[test]
     fn after_a_death_nothing_passes_any_more() {
-        plan(Plan { seam: Some(Seam::Files), after: 0, fault: Fault::Death });
+        plan(Plan { failpoint: Some(Failpoint::Files), after: 0, fault: Fault::Death });
         assert_eq!(
-            outcomes(&[Seam::Bpf, Seam::Files, Seam::Bpf, Seam::Netlink]),
+            outcomes(&[Failpoint::Bpf, Failpoint::Files, Failpoint::Bpf, Failpoint::Netlink]),
             [true, false, false, false]
         );
         assert!(recall());
-        assert_eq!(outcomes(&[Seam::Files]), [true]);
+        assert_eq!(outcomes(&[Failpoint::Files]), [true]);
     }
 
     #[test]
     fn a_plan_that_is_recalled_in_time_did_nothing() {
         for fault in [Fault::Death, Fault::Refused(Errno::EIO)] {
-            plan(Plan { seam: Some(Seam::Files), after: 0, fault });
-            assert!(pass(Seam::Bpf).is_ok() && !recall() && pass(Seam::Files).is_ok());
+            plan(Plan { failpoint: Some(Failpoint::Files), after: 0, fault });
+            assert!(pass(Failpoint::Bpf).is_ok() && !recall() && pass(Failpoint::Files).is_ok());
         }
     }
 }
