@@ -166,7 +166,7 @@ impl Agent {
             self.watch_wires();
             self.follow_mappings(&[], &port.mappings);
         }
-        if attachment.is_masqueraded() && !self.has_outlets() {
+        if attachment.is_masqueraded() && !self.has_masquerade_interfaces() {
             self.watch_wires();
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Whose rules for forwarded packets are gone past: the kernel forwards nothing of what the programs deliver.
 //!
-//! Masquerading yields to such rules ([`super::outlets`]), for a container's way to the world is the kernel's as well. Host ports
+//! Masquerading yields to such rules ([`super::masquerade`]), for a container's way to the world is the kernel's as well. Host ports
 //! and what is bridged have no other way, so an operator is told. What is routed from bridge to bridge is the kernel's always.
 
 use super::Agent;

@@ -22,10 +22,10 @@ mod learned;
 mod leases;
 mod limit;
 mod mappings;
+mod masquerade;
 mod migrate;
 mod native;
 mod orphan;
-mod outlets;
 mod outside;
 mod previous_state;
 mod programs;
@@ -54,7 +54,7 @@ use shunt_agent_api::{PoolReport, Reply, Request};
 
 pub(crate) use events::Events;
 use flows::Sweeping;
-use outlets::Outlets;
+use masquerade::Masquerade;
 use outside::Outside;
 pub use previous_state::PreviousState;
 pub use refusal::Refusal;
@@ -105,7 +105,7 @@ pub struct Agent {
     /// The node's own addresses, and by which interfaces packets come in.
     outside: Outside,
     /// By which ways the programs masquerade.
-    outlets: Outlets,
+    masquerade: Masquerade,
     /// Where the node's own processes are led to host ports.
     sockets: Sockets,
     sweeping: Sweeping,
@@ -157,7 +157,7 @@ impl Agent {
             foreign_ports: BTreeMap::new(),
             rules: None,
             outside: Outside::default(),
-            outlets: Outlets::new(config.masquerade),
+            masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping: Sweeping::default(),
             learning: Learning::default(),

@@ -48,7 +48,7 @@ impl Agent {
         let is_known = !self.outside.addresses.entry(new.ip()).or_default().insert(new.index);
         if is_known {
             // It may be another kind of address now.
-            self.watch_outlets();
+            self.update_masquerade_interfaces();
             return Ok(());
         }
         self.kernel.write_local(new.ip())?;
@@ -107,7 +107,7 @@ impl Agent {
                 }
             }
         }
-        self.watch_outlets();
+        self.update_masquerade_interfaces();
     }
 
     /// Puts the program back where somebody has taken it away.

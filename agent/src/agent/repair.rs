@@ -25,7 +25,7 @@ impl Agent {
         self.reunite();
         self.repair_pins();
         self.repair_wires();
-        self.tend_masquerading();
+        self.check_masquerading();
         self.repair_sockets();
         self.repair_trunks();
         self.repair_uplinks();

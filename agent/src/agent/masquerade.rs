@@ -28,7 +28,7 @@ const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// What is known of the ways out.
 #[derive(Debug)]
-pub(super) struct Outlets {
+pub(super) struct Masquerade {
     mode: Masquerading,
     last: Option<Instant>,
     /// Who has rules, as it was last said in the log.
@@ -36,7 +36,7 @@ pub(super) struct Outlets {
     seed: u32,
 }
 
-impl Outlets {
+impl Masquerade {
     pub(super) fn new(mode: Masquerading) -> Self {
         // Keyed by the kernel's random numbers.
         let seed = RandomState::new().hash_one(0) as u32;
@@ -50,35 +50,35 @@ impl Agent {
     }
 
     /// Whether the programs know of any way out.
-    pub(super) fn has_outlets(&self) -> bool {
+    pub(super) fn has_masquerade_interfaces(&self) -> bool {
         self.kernel.outlets().is_ok_and(|outlets| !outlets.is_empty())
     }
 
     /// Looks, now and then, at what nobody tells.
-    pub(super) fn tend_masquerading(&mut self) {
-        let is_due = self.outlets.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
+    pub(super) fn check_masquerading(&mut self) {
+        let is_due = self.masquerade.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         if is_due && self.is_masqueraded() {
-            self.outlets.last = Some(failpoints::now());
+            self.masquerade.last = Some(failpoints::now());
             self.look_for_external_filters();
-            self.watch_outlets();
+            self.update_masquerade_interfaces();
         }
     }
 
     /// Has the programs begin masqueraded connections, or the kernel, as it is right now.
     pub(super) fn look_for_external_filters(&mut self) {
-        let external_filter = match self.outlets.mode {
+        let external_filter = match self.masquerade.mode {
             Masquerading::Programs => None,
             Masquerading::Kernel => Some("the configuration".to_owned()),
             // Whoever cannot be asked may have rules.
             Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
         };
         let begins = external_filter.is_none();
-        if self.outlets.external_filter != external_filter {
+        if self.masquerade.external_filter != external_filter {
             match &external_filter {
                 Some(who) => tracing::info!(who, "masqueraded connections are left to the kernel"),
                 None => tracing::info!("masqueraded connections begin in the programs"),
             }
-            self.outlets.external_filter = external_filter;
+            self.masquerade.external_filter = external_filter;
         }
         if self.kernel.begins_masquerading == begins {
             return;
@@ -111,15 +111,15 @@ impl Agent {
     }
 
     /// Brings the ways out in line with the interfaces and their addresses.
-    pub(super) fn watch_outlets(&mut self) {
-        if let Err(error) = self.follow_outlets() {
+    pub(super) fn update_masquerade_interfaces(&mut self) {
+        if let Err(error) = self.sync_masquerade_interfaces() {
             tracing::warn!(%error, "the ways out of the node could not be brought in line");
         }
     }
 
-    fn follow_outlets(&mut self) -> Result<(), KernelError> {
+    fn sync_masquerade_interfaces(&mut self) -> Result<(), KernelError> {
         let known = self.kernel.outlets()?;
-        let wanted = if self.is_masqueraded() { self.find_outlets()? } else { BTreeMap::new() };
+        let wanted = if self.is_masqueraded() { self.find_masquerade_interfaces()? } else { BTreeMap::new() };
         for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
             self.kernel.erase_outlet(*ifindex)?;
         }
@@ -134,7 +134,7 @@ impl Agent {
         Ok(())
     }
 
-    fn find_outlets(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
+    fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
         // Beyond bridges and gateways are containers.
@@ -150,7 +150,7 @@ impl Agent {
                 found.next().filter(|_| found.next().is_none()).map(Into::into).unwrap_or_default()
             };
             let (v4, v6) = (only(IpAddr::is_ipv4), only(IpAddr::is_ipv6));
-            Outlet { v4, v6, low, high, seed: self.outlets.seed }
+            Outlet { v4, v6, low, high, seed: self.masquerade.seed }
         };
         Ok(wires.map(|(ifindex, _)| (*ifindex, outlet(*ifindex))).collect())
     }
