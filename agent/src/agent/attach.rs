@@ -163,11 +163,11 @@ impl Agent {
         self.kernel.attach_all(&attachment.hooks())?;
         if !port.mappings.is_empty() {
             self.kernel.write_mappings(&attachment)?;
-            self.watch_wires();
+            self.update_nat_ingress();
             self.follow_mappings(&[], &port.mappings);
         }
         if attachment.is_masqueraded() && !self.has_masquerade_interfaces() {
-            self.watch_wires();
+            self.update_nat_ingress();
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Agent {
         self.kernel.write_bridge(&bridge)?;
         self.find_foreign_ports_on(bridge.link.index)?;
         self.kernel.attach(&bridge.hook())?;
-        self.watch_wires();
+        self.update_nat_ingress();
         Ok(())
     }
 

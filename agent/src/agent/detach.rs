@@ -78,13 +78,13 @@ impl Agent {
         let mut errors = self.kernel.erase_mappings(&attachment);
         errors.extend(self.take_away(&attachment));
         if !attachment.port.mappings.is_empty() {
-            self.watch_wires();
+            self.update_nat_ingress();
             self.follow_mappings(&attachment.port.mappings, &[]);
         }
         if attachment.is_masqueraded() {
             self.sweep_flows_soon();
             if !self.is_masqueraded() {
-                self.watch_wires();
+                self.update_nat_ingress();
             }
         }
         errors.extend(self.leave_trunk(&attachment.port, attachment.mac));
@@ -99,7 +99,7 @@ impl Agent {
             errors.extend(self.kernel.detach(&bridge.hook()).err());
             errors.extend(self.kernel.erase_bridge(&bridge));
             self.registry.slots.give_back(bridge.slot);
-            self.watch_wires();
+            self.update_nat_ingress();
         }
         for error in errors {
             tracing::warn!(%key, %error, "could not be taken away");

@@ -99,7 +99,7 @@ impl Agent {
             return Ok(Verdict::Pass(reason));
         }
         let hook = if station.flags & STATION_HOST != 0 {
-            self.outside.wires.get(&bridge).cloned()
+            self.nat_ingress.hooks.get(&bridge).cloned()
         } else {
             let receiver =
                 self.registry.by_host(station.ifindex).filter(|_| station.ifindex != sender.ifindex);
@@ -158,7 +158,7 @@ impl Agent {
             Origin::Uplink(name) => {
                 let of_bridges = self.registry.uplinks.values().flat_map(Uplink::hooks);
                 let of_bridges = of_bridges.filter(|hook| hook.program == Program::FromUplink);
-                let mut hooks = of_bridges.chain(self.outside.wires.values().cloned());
+                let mut hooks = of_bridges.chain(self.nat_ingress.hooks.values().cloned());
                 let wire = hooks.find(|hook| hook.ifname == *name).ok_or_else(|| {
                     nowhere("has no program: it is no uplink, or no host port leads anywhere")
                 })?;

@@ -97,8 +97,8 @@ impl Agent {
     }
 
     fn changed(&mut self, link: &Link) -> Result<(), Refusal> {
-        if self.may_be_wire(link) {
-            self.watch_wires();
+        if self.may_be_nat_ingress(link) {
+            self.update_nat_ingress();
         }
         if let Some(attachment) = self.registry.by_host_mut(link.index) {
             if attachment.port.host.name != link.name {
@@ -197,8 +197,8 @@ impl Agent {
 
     /// The event may be old: what counts is whether the index still names the link that is attached.
     pub(super) fn gone(&mut self, index: u32) -> Result<(), Refusal> {
-        if self.outside.wires.contains_key(&index) {
-            self.watch_wires();
+        if self.nat_ingress.hooks.contains_key(&index) {
+            self.update_nat_ingress();
         }
         let now = self.kernel.link(index)?;
         if now.is_none() && self.foreign_ports.contains_key(&index) {
@@ -249,7 +249,7 @@ impl Agent {
         }
         self.find_foreign_ports(&Entries::new())?;
         self.read_addresses()?;
-        self.watch_wires();
+        self.update_nat_ingress();
         tracing::info!(links = links.len(), "compared every link: events were lost");
         Ok(())
     }

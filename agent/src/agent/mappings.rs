@@ -126,7 +126,7 @@ impl Agent {
         if was && !is {
             self.kernel.detach(&from.behind())?;
         }
-        self.watch_wires();
+        self.update_nat_ingress();
         self.follow_mappings(&from.port.mappings, &to.port.mappings);
         Ok(())
     }

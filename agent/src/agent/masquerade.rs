@@ -138,7 +138,7 @@ impl Agent {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
         // Beyond bridges and gateways are containers.
-        let wires = self.outside.wires.iter().filter(|(ifindex, hook)| {
+        let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
             hook.program == Program::FromWire
                 && self.registry.bridge(**ifindex).is_none()
                 && self.registry.gateway_by_end(**ifindex).is_none()

@@ -24,9 +24,9 @@ mod limit;
 mod mappings;
 mod masquerade;
 mod migrate;
+mod nat_ingress;
 mod native;
 mod orphan;
-mod outside;
 mod previous_state;
 mod programs;
 mod reap;
@@ -55,7 +55,7 @@ use shunt_agent_api::{PoolReport, Reply, Request};
 pub(crate) use events::Events;
 use flows::Sweeping;
 use masquerade::Masquerade;
-use outside::Outside;
+use nat_ingress::NatIngress;
 pub use previous_state::PreviousState;
 pub use refusal::Refusal;
 
@@ -103,7 +103,7 @@ pub struct Agent {
     /// The rules that the kernel has; none while that is not known.
     rules: Option<Rules>,
     /// The node's own addresses, and by which interfaces packets come in.
-    outside: Outside,
+    nat_ingress: NatIngress,
     /// By which ways the programs masquerade.
     masquerade: Masquerade,
     /// Where the node's own processes are led to host ports.
@@ -156,7 +156,7 @@ impl Agent {
             aside: Vec::new(),
             foreign_ports: BTreeMap::new(),
             rules: None,
-            outside: Outside::default(),
+            nat_ingress: NatIngress::default(),
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping: Sweeping::default(),

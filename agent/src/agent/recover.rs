@@ -86,10 +86,10 @@ impl Agent {
             self.warnings.push(format!("other ports of the bridges are not known: {error}"));
         }
         self.read_addresses()?;
-        self.watch_wires();
+        self.update_nat_ingress();
         self.abort_stale_sockets(&[]);
         self.sweep_flows_soon();
-        self.sweep_wires();
+        self.sweep_nat_ingress();
         self.kernel.remove_older();
         if let Err(error) = self.set_rules() {
             tracing::warn!(%error, "rules of nf_tables could not be set");

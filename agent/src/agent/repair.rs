@@ -24,7 +24,7 @@ impl Agent {
         self.tell_capacity();
         self.reunite();
         self.repair_pins();
-        self.repair_wires();
+        self.repair_nat_ingress();
         self.check_masquerading();
         self.repair_sockets();
         self.repair_trunks();

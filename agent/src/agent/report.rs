@@ -28,7 +28,7 @@ impl Agent {
         let hooks = hooks.chain(self.registry.trunks().map(Trunk::hook));
         let hooks = hooks.chain(self.registry.uplinks.values().flat_map(Uplink::hooks));
         let hooks = hooks.chain(self.registry.gateways.values().flat_map(|gateway| gateway.port.hooks()));
-        let hooks = hooks.chain(self.outside.wires.values().cloned());
+        let hooks = hooks.chain(self.nat_ingress.hooks.values().cloned());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -191,7 +191,7 @@ impl Agent {
     pub(super) fn names(&self) -> HashMap<u32, String> {
         let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
         let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
-        let wires = self.outside.wires.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
+        let wires = self.nat_ingress.hooks.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
         let uplinks = self.registry.uplinks.values().map(|uplink| &uplink.link);
         let links = hosts.chain(uplinks).map(|link| (link.index, link.name.clone()));
         // People know a gateway by the end that has the addresses.

@@ -6,7 +6,7 @@ use shunt_dataplane::abi::translation::MappingKey;
 use shunt_dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
 
 use super::Agent;
-use super::outside::WAYS_IN;
+use super::nat_ingress::NAT_INGRESS;
 use super::recover::{Entries, Links};
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::bpf::maps;
@@ -37,7 +37,7 @@ impl Agent {
         for pinned in self.kernel.pinned()? {
             // An uplink's are judged when it is known which there are.
             let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
-            if !self.is_known(pinned.ifindex) && !on_trunk && !WAYS_IN.contains(&pinned.program) {
+            if !self.is_known(pinned.ifindex) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
                 tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
                 // By what was an uplink the node may be reached meanwhile, and its entry goes next.

@@ -139,7 +139,7 @@ impl Agent {
         self.foreign_ports.remove(&ends.1.index);
         self.kernel.serve_gateway(&gateway)?;
         tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "the gateway of a VLAN");
-        self.watch_wires();
+        self.update_nat_ingress();
         Ok(gateway)
     }
 
@@ -177,7 +177,7 @@ impl Agent {
         let errors = self.kernel.delete_gateway(&gateway);
         self.registry.slots.give_back(gateway.port.slot);
         self.repairs.unaddressed.remove(&gateway.link.index);
-        self.watch_wires();
+        self.update_nat_ingress();
         errors
     }
 

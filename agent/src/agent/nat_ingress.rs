@@ -17,15 +17,15 @@ use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::kernel::KernelError;
 
 /// The programs by which packets come in.
-pub(super) const WAYS_IN: [Program; 2] = [Program::FromWire, Program::FromTunnel];
+pub(super) const NAT_INGRESS: [Program; 2] = [Program::FromWire, Program::FromTunnel];
 
 /// What is known of the outside.
 #[derive(Debug, Default)]
-pub(super) struct Outside {
+pub(super) struct NatIngress {
     /// The node's addresses, each with the interfaces that have it.
     addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
     /// Where the program runs.
-    pub(super) wires: BTreeMap<u32, Hook>,
+    pub(super) hooks: BTreeMap<u32, Hook>,
 }
 
 impl Agent {
@@ -34,63 +34,64 @@ impl Agent {
     /// # Errors
     /// The kernel's.
     pub(super) fn read_addresses(&mut self) -> Result<(), KernelError> {
-        self.outside.addresses.clear();
+        self.nat_ingress.addresses.clear();
         for address in self.kernel.addresses()? {
-            self.outside.addresses.entry(address.ip()).or_default().insert(address.index);
+            self.nat_ingress.addresses.entry(address.ip()).or_default().insert(address.index);
         }
         let keys: BTreeSet<_> =
-            self.outside.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
+            self.nat_ingress.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
         self.kernel.retain_locals(|key| keys.contains(key))?;
-        self.outside.addresses.keys().try_for_each(|ip| self.kernel.write_local(*ip))
+        self.nat_ingress.addresses.keys().try_for_each(|ip| self.kernel.write_local(*ip))
     }
 
     pub(super) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
-        let is_known = !self.outside.addresses.entry(new.ip()).or_default().insert(new.index);
+        let is_known = !self.nat_ingress.addresses.entry(new.ip()).or_default().insert(new.index);
         if is_known {
             // It may be another kind of address now.
             self.update_masquerade_interfaces();
             return Ok(());
         }
         self.kernel.write_local(new.ip())?;
-        self.watch_wires();
+        self.update_nat_ingress();
         Ok(())
     }
 
     /// An address is the node's as long as any interface has it.
     pub(super) fn unaddressed(&mut self, old: Address) -> Result<(), KernelError> {
-        let Some(holders) = self.outside.addresses.get_mut(&old.ip()) else { return Ok(()) };
+        let Some(holders) = self.nat_ingress.addresses.get_mut(&old.ip()) else { return Ok(()) };
         holders.remove(&old.index);
         if holders.is_empty() {
-            self.outside.addresses.remove(&old.ip());
+            self.nat_ingress.addresses.remove(&old.ip());
             self.kernel.erase_local(old.ip())?;
         }
-        self.watch_wires();
+        self.update_nat_ingress();
         Ok(())
     }
 
     /// Whether a link that is new or has changed may be one that packets come in by.
-    pub(super) fn may_be_wire(&self, link: &Link) -> bool {
-        !self.outside.wires.contains_key(&link.index) && self.ledger.uplinks().any(|name| name == link.name)
+    pub(super) fn may_be_nat_ingress(&self, link: &Link) -> bool {
+        !self.nat_ingress.hooks.contains_key(&link.index)
+            && self.ledger.uplinks().any(|name| name == link.name)
     }
 
     /// Puts the program where packets come from outside, and takes it away from everywhere else. What cannot be done is
     /// said in the status: a host port that is reached by fewer ways is better than none.
-    pub(super) fn watch_wires(&mut self) {
+    pub(super) fn update_nat_ingress(&mut self) {
         self.watch_sockets();
         let is_needed = self.is_mapped() || self.is_masqueraded();
         let bridges = self.is_mapped();
-        let wanted = if is_needed { self.find_wires(bridges) } else { BTreeMap::new() };
-        let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.outside.wires)
+        let wanted = if is_needed { self.find_nat_ingress(bridges) } else { BTreeMap::new() };
+        let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.nat_ingress.hooks)
             .into_iter()
             .partition(|(index, hook)| wanted.get(index) == Some(hook));
-        self.outside.wires = here;
+        self.nat_ingress.hooks = here;
         for hook in gone.into_values() {
             if let Err(error) = self.kernel.detach(&hook) {
                 tracing::warn!(%hook, %error, "could not be detached");
             }
         }
         for (index, hook) in wanted {
-            if self.outside.wires.contains_key(&index) {
+            if self.nat_ingress.hooks.contains_key(&index) {
                 continue;
             }
             let attached = self
@@ -100,7 +101,7 @@ impl Agent {
             match attached {
                 Ok(()) => {
                     tracing::info!(%hook, "packets from outside reach containers here");
-                    self.outside.wires.insert(index, hook);
+                    self.nat_ingress.hooks.insert(index, hook);
                 }
                 Err(error) => {
                     self.warn(format!("host ports cannot be reached by way of {}: {error}", hook.ifname));
@@ -111,34 +112,34 @@ impl Agent {
     }
 
     /// Puts the program back where somebody has taken it away.
-    pub(super) fn repair_wires(&mut self) {
-        let lost: Vec<_> = self.outside.wires.values().cloned().collect();
+    pub(super) fn repair_nat_ingress(&mut self) {
+        let lost: Vec<_> = self.nat_ingress.hooks.values().cloned().collect();
         let lost = lost.into_iter().filter(|hook| matches!(self.kernel.is_attached(hook), Ok(false)));
         let lost: Vec<_> = lost.collect();
         for hook in &lost {
             tracing::warn!(%hook, "is not attached any more");
-            self.outside.wires.remove(&hook.ifindex);
+            self.nat_ingress.hooks.remove(&hook.ifindex);
         }
         if !lost.is_empty() {
-            self.watch_wires();
+            self.update_nat_ingress();
         }
     }
 
     /// Takes away what an earlier agent left on interfaces that are no longer wanted.
-    pub(super) fn sweep_wires(&mut self) {
+    pub(super) fn sweep_nat_ingress(&mut self) {
         let pinned = self.kernel.pinned().unwrap_or_default();
         let left = pinned
             .into_iter()
-            .filter(|pin| WAYS_IN.contains(&pin.program))
+            .filter(|pin| NAT_INGRESS.contains(&pin.program))
             .map(|pin| (pin.ifindex, pin.program));
-        let candidates = self.find_wires(true).into_values().map(|hook| (hook.ifindex, hook.program));
+        let candidates = self.find_nat_ingress(true).into_values().map(|hook| (hook.ifindex, hook.program));
         let left: BTreeSet<_> = left.chain(candidates).collect();
         for (ifindex, program) in left {
-            if self.outside.wires.get(&ifindex).is_some_and(|hook| hook.program == program) {
+            if self.nat_ingress.hooks.get(&ifindex).is_some_and(|hook| hook.program == program) {
                 continue;
             }
             let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
-            if let Err(error) = self.kernel.detach(&way_in(program, ifindex, ifname)) {
+            if let Err(error) = self.kernel.detach(&nat_ingress_hook(program, ifindex, ifname)) {
                 tracing::warn!(ifindex, %error, "what an earlier agent left could not be detached");
             }
         }
@@ -149,10 +150,10 @@ impl Agent {
     }
 
     /// Every interface that leads out, and the agent's own bridges.
-    fn find_wires(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
+    fn find_nat_ingress(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
         let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
         let links = if declared.is_empty() {
-            let holders: BTreeSet<u32> = self.outside.addresses.values().flatten().copied().collect();
+            let holders: BTreeSet<u32> = self.nat_ingress.addresses.values().flatten().copied().collect();
             let others = holders.into_iter().filter(|index| !self.is_known(*index)).collect::<Vec<_>>();
             others.into_iter().map(|index| self.kernel.link(index)).collect::<Vec<_>>()
         } else {
@@ -185,11 +186,11 @@ impl Agent {
             .chain(bridges)
             .filter_map(by_kind)
             .chain(gateways)
-            .map(|(program, index, name)| (index, way_in(program, index, name)))
+            .map(|(program, index, name)| (index, nat_ingress_hook(program, index, name)))
             .collect()
     }
 }
 
-fn way_in(program: Program, ifindex: u32, ifname: String) -> Hook {
+fn nat_ingress_hook(program: Program, ifindex: u32, ifname: String) -> Hook {
     Hook { program, set: ProgramSet::Open, ifindex, ifname }
 }
