@@ -7,7 +7,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, Collected, Detached, EventKind,
 
 use super::Agent;
 use super::change::Change;
-use super::reap::reap;
+use super::link_deletion::delete_in_background;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
 
@@ -24,7 +24,7 @@ impl Agent {
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
             }
-            Some(link) => reap(link, pins, self.kernel.grace_periods().clone()),
+            Some(link) => delete_in_background(link, pins, self.kernel.grace_periods().clone()),
             None => {}
         }
         if port.is_none() {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use shunt_agent_api::{BridgePort, Interface};
 use shunt_dataplane::wire::address::Mac;
 
-use super::reap::reap;
+use super::link_deletion::delete_in_background;
 use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
 use crate::registry::{Attachment, Trunk};
@@ -133,6 +133,6 @@ impl Agent {
     /// Deletes an interface that has nothing to be joined to any more.
     pub(super) fn lose_interface(&mut self, port: BridgePort) {
         tracing::info!(key = %port.key, "deleted: its master is gone");
-        reap(port.host, Vec::new(), self.kernel.grace_periods().clone());
+        delete_in_background(port.host, Vec::new(), self.kernel.grace_periods().clone());
     }
 }

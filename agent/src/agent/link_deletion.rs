@@ -15,7 +15,7 @@ use crate::rcu::GracePeriods;
 /// Begins to delete `interface`, and the pins of what was attached to it: a pin that goes after its link's device
 /// costs nothing, one that goes before makes the kernel detach. Whoever asked looks for himself whether the link is gone, so a
 /// failure is only logged.
-pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>, grace_periods: GracePeriods) {
+pub(super) fn delete_in_background(interface: Interface, pins: Vec<PathBuf>, grace_periods: GracePeriods) {
     let name = interface.name.clone();
     let work = move || {
         let expedited = grace_periods.expedite();
@@ -34,7 +34,7 @@ pub(super) fn reap(interface: Interface, pins: Vec<PathBuf>, grace_periods: Grac
             }
         }
     };
-    if let Err(error) = thread::Builder::new().name("reap".into()).spawn(work) {
+    if let Err(error) = thread::Builder::new().name("delete-link".into()).spawn(work) {
         tracing::warn!(link = name, %error, "no thread to delete it");
     }
 }
