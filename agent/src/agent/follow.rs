@@ -72,7 +72,7 @@ impl Agent {
 
     fn port_was_told(&mut self, ifindex: u32) -> Result<(), Refusal> {
         if let Some(uplink) = self.registry.uplinks.get(&ifindex).cloned() {
-            return Ok(self.heed_bridge(&uplink).map(drop)?);
+            return Ok(self.apply_port_state(&uplink).map(drop)?);
         }
         if self.repairs.is_in_service(ifindex)
             && let Some(link) = self.kernel.link(ifindex)?
@@ -90,7 +90,7 @@ impl Agent {
         // It may have come or gone: what counts is what the bridge says now.
         if !(sticky && port == station.ifindex && !self.repairs.stationed.contains(&port)) {
             self.look_at(station.ifindex);
-        } else if self.kernel.knows_station(bridge, port, mac)? {
+        } else if self.kernel.has_station(bridge, port, mac)? {
             self.repairs.stationed.insert(port);
         }
         Ok(())
@@ -212,10 +212,10 @@ impl Agent {
         }
         let mut own = None;
         if now.is_none() {
-            own = self.rescue(index);
-            self.lose_uplink(index);
-            self.lose_gateway(index);
-            self.lose_trunks(index);
+            own = self.return_from_deleted_bridge(index);
+            self.uplink_deleted(index);
+            self.gateway_deleted(index);
+            self.trunks_deleted(index);
         }
         let bridge = self.registry.bridge(index).map(|bridge| bridge.link.clone());
         let bridge = bridge.map(|link| Link { mac: own.map(Mac::octets).or(link.mac), ..link });
@@ -227,7 +227,7 @@ impl Agent {
             for key in keys {
                 self.orphan(&key, &bridge);
             }
-            self.reunite();
+            self.reattach_orphans();
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ impl Agent {
         let store = self.store.probe().err().map(|error| error.to_string());
         let pins = self.kernel.pinned().err().map(|error| error.to_string());
         let faults = self.repairs.faults.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
-        store.into_iter().chain(pins).chain(faults).chain(self.orphans_say()).collect()
+        store.into_iter().chain(pins).chain(faults).chain(self.orphan_reasons()).collect()
     }
 
     /// What an operator should know although an ADD would work.
@@ -20,7 +20,7 @@ impl Agent {
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
         let warnings = self.warnings.iter().chain(&self.remark).cloned();
         let warnings =
-            warnings.chain(aside).chain(full).chain(self.leases.say()).chain(self.unreturned_say());
+            warnings.chain(aside).chain(full).chain(self.leases.warnings()).chain(self.relocation_warnings());
         warnings.chain(self.external_filter_warnings()).collect()
     }
 
@@ -35,7 +35,7 @@ impl Agent {
     /// # Errors
     /// The kernel cannot say.
     pub fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
-        self.reunite();
+        self.reattach_orphans();
         let mut findings: Vec<_> = self.reasons();
         findings.extend(self.kernel.audit_pins().iter().map(Finding::to_string));
         for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {

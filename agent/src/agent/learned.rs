@@ -97,7 +97,7 @@ impl Agent {
         if !link.carrier {
             self.forget_beyond(uplink)?;
         }
-        let uplink = self.heed_bridge(uplink)?;
+        let uplink = self.apply_port_state(uplink)?;
         Ok(self.kernel.write_learning(&uplink)?)
     }
 

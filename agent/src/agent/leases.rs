@@ -172,7 +172,7 @@ impl Leases {
     }
 
     /// What an operator should know.
-    pub(super) fn say(&self) -> impl Iterator<Item = String> {
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         self.amiss.iter().map(|(key, amiss)| format!("{key}: {amiss}"))
     }
 }

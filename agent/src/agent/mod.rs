@@ -124,7 +124,7 @@ pub struct Agent {
     /// What was moved from uplinks to their bridges, by the uplinks' names.
     relocations: BTreeMap<String, Relocation>,
     /// Why some of that could not be given back.
-    unreturned: BTreeMap<String, String>,
+    failed_returns: BTreeMap<String, String>,
 }
 
 impl Agent {
@@ -168,7 +168,7 @@ impl Agent {
             orphans: Vec::new(),
             natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),
             relocations: BTreeMap::new(),
-            unreturned: BTreeMap::new(),
+            failed_returns: BTreeMap::new(),
         };
         agent.read_speeds();
         agent.recover(loaded, leases)?;

@@ -84,14 +84,14 @@ impl Agent {
     }
 
     /// What is wrong with each, for a person.
-    pub(super) fn orphans_say(&self) -> impl Iterator<Item = String> {
+    pub(super) fn orphan_reasons(&self) -> impl Iterator<Item = String> {
         self.orphans.iter().map(|Orphan { port, bridge, why, .. }| {
             format!("{}: its bridge {} was deleted: {why}", port.key, bridge.name)
         })
     }
 
     /// Puts back who can be, and forgets who is gone.
-    pub(super) fn reunite(&mut self) {
+    pub(super) fn reattach_orphans(&mut self) {
         for mut orphan in std::mem::take(&mut self.orphans) {
             let begun = Instant::now();
             let key = orphan.port.key.clone();

@@ -52,7 +52,7 @@ impl Agent {
                         self.orphan_of(record.port);
                         continue;
                     }
-                    self.lose_interface(record.port.clone());
+                    self.delete_orphaned_interface(record.port.clone());
                 }
                 tracing::info!(key = %record.port.key, %why, "forgotten");
                 lost.push(record.port);
@@ -78,7 +78,7 @@ impl Agent {
         self.adopt_trunks();
         self.adopt_uplinks();
         self.adopt_gateways();
-        self.bring_all_home();
+        self.return_relocations();
         if !unsure.is_empty() {
             self.learn(&unsure);
         }
@@ -130,7 +130,7 @@ impl Agent {
         // The counters that it had, so that they go on counting.
         let mut slot = |agent: &mut Self, ifindex| match previous_slots.remove(&ifindex) {
             Some(slot) => Ok(slot),
-            None => agent.take_some_slot(),
+            None => agent.take_slot_uncleared(),
         };
         if let Some(trunk) = Trunk::of(port) {
             self.registry.insert_trunk(trunk);
@@ -160,7 +160,7 @@ impl Agent {
     }
 
     /// A counter slot. It may go on from what its last owner counted where it cannot be cleared.
-    pub(super) fn take_some_slot(&mut self) -> Result<u32, String> {
+    pub(super) fn take_slot_uncleared(&mut self) -> Result<u32, String> {
         let slot = self.registry.slots.take().ok_or_else(|| KernelError::Full.to_string())?;
         if let Err(error) = self.kernel.clear_slot(slot) {
             self.warn(format!("counters were not cleared: {error}"));

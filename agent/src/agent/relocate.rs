@@ -19,7 +19,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`Refusal::Uplink`].
-    pub(super) fn judge_relocation(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
+    pub(super) fn validate_relocation(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
         let (found, by_objects) = self.kernel.belongings(link.index)?;
         if let Some(route) = by_objects.first() {
             return Err(unusable(
@@ -96,18 +96,18 @@ impl Agent {
 
     /// Gives an uplink back what was moved from it, and lets it go. What cannot be done is tried again each second, and said in the
     /// status meanwhile.
-    pub(super) fn bring_home(&mut self, name: &str) {
+    pub(super) fn return_relocation(&mut self, name: &str) {
         match self.try_to_bring_home(name) {
-            Ok(()) => drop(self.unreturned.remove(name)),
+            Ok(()) => drop(self.failed_returns.remove(name)),
             Err(error) => {
                 let why = error.to_string();
-                if self.unreturned.get(name) != Some(&why) {
+                if self.failed_returns.get(name) != Some(&why) {
                     tracing::error!(
                         uplink = name,
                         why,
                         "what was moved to its bridge could not be given back"
                     );
-                    self.unreturned.insert(name.to_owned(), why);
+                    self.failed_returns.insert(name.to_owned(), why);
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Agent {
     }
 
     /// Gives back what was moved from uplinks that nobody names any more.
-    pub(super) fn bring_all_home(&mut self) {
+    pub(super) fn return_relocations(&mut self) {
         let is_named = |known: &Relocation| {
             self.registry.of_bridge(known.bridge.index).any(|attachment| {
                 attachment.port.bridge == known.bridge && names(&attachment.port, &known.uplink.name)
@@ -167,14 +167,14 @@ impl Agent {
         };
         let left: Vec<_> = self.relocations.values().filter(|known| !is_named(known)).collect();
         let left: Vec<_> = left.into_iter().map(|known| known.uplink.name.clone()).collect();
-        left.iter().for_each(|name| self.bring_home(name));
+        left.iter().for_each(|name| self.return_relocation(name));
     }
 
     /// Gives back what was moved to a bridge that is gone; answers the bridge's own Ethernet address if it had an uplink's.
-    pub(super) fn rescue(&mut self, bridge: u32) -> Option<Mac> {
+    pub(super) fn return_from_deleted_bridge(&mut self, bridge: u32) -> Option<Mac> {
         let lost = self.relocations.values().filter(|known| known.bridge.index == bridge);
         let lost: Vec<_> = lost.map(|known| (known.uplink.name.clone(), known.bridge_mac)).collect();
-        lost.iter().for_each(|(name, _)| self.bring_home(name));
+        lost.iter().for_each(|(name, _)| self.return_relocation(name));
         lost.first().map(|(_, mac)| Mac::new(*mac))
     }
 
@@ -196,8 +196,8 @@ impl Agent {
     }
 
     /// What could not be given back, for a person.
-    pub(super) fn unreturned_say(&self) -> impl Iterator<Item = String> {
-        self.unreturned.iter().map(|(uplink, why)| {
+    pub(super) fn relocation_warnings(&self) -> impl Iterator<Item = String> {
+        self.failed_returns.iter().map(|(uplink, why)| {
             format!("addresses that were moved from {uplink} to its bridge could not be given back: {why}")
         })
     }

@@ -22,7 +22,7 @@ impl Agent {
         self.store.retry();
         self.read_speeds();
         self.tell_capacity();
-        self.reunite();
+        self.reattach_orphans();
         self.repair_pins();
         self.repair_nat_ingress();
         self.check_masquerading();
@@ -30,7 +30,7 @@ impl Agent {
         self.repair_trunks();
         self.repair_uplinks();
         self.repair_gateways();
-        self.bring_all_home();
+        self.return_relocations();
         self.sweep_flows();
         self.sweep_learned();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
@@ -182,7 +182,7 @@ impl Agent {
         {
             return Ok(false);
         }
-        if self.kernel.knows_station(bridge, host, mac)? {
+        if self.kernel.has_station(bridge, host, mac)? {
             self.repairs.stationed.insert(host);
             return Ok(false);
         }
@@ -255,7 +255,7 @@ impl Agent {
                 }
                 Finding::Station { .. } => {
                     let Some(mac) = attachment.known_station() else { continue };
-                    self.kernel.tell_station(port.host.index, mac)?;
+                    self.kernel.add_station(port.host.index, mac)?;
                 }
                 Finding::Limit(_) => self.kernel.limit(port)?,
                 Finding::StateFile => self.store.write(port)?,

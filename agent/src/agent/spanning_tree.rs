@@ -15,7 +15,7 @@ impl Agent {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn heed_bridge(&mut self, uplink: &Uplink) -> Result<Uplink, KernelError> {
+    pub(super) fn apply_port_state(&mut self, uplink: &Uplink) -> Result<Uplink, KernelError> {
         let blocked = self.is_blocked(uplink)?;
         let heeding = Uplink { blocked, ..uplink.clone() };
         if blocked == uplink.blocked {

@@ -39,7 +39,7 @@ impl Agent {
     /// Aborts what was led elsewhere than its host port leads to now, and what goes past the mappings in `begun`. What
     /// cannot be done is logged.
     pub(super) fn abort_stale_sockets(&mut self, begun: &[PortMapping]) {
-        match self.abort_all_stale(begun) {
+        match self.abort_stale(begun) {
             Ok(0) => {}
             Ok(aborted) => {
                 tracing::info!(
@@ -53,7 +53,7 @@ impl Agent {
         }
     }
 
-    fn abort_all_stale(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
+    fn abort_stale(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
         let mut sockets = SocketDiagnosis::open().map_err(KernelError::from)?;
         let mut routes = Connection::open().map_err(KernelError::from)?;
         let mut aborted = 0;

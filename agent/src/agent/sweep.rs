@@ -48,7 +48,7 @@ impl Agent {
                 };
                 let hook = Hook { program: pinned.program, set, ifindex: pinned.ifindex, ifname };
                 if set == ProgramSet::Uplinks {
-                    self.kernel.detach_wholly(&hook)?;
+                    self.kernel.detach_and_wait(&hook)?;
                 } else {
                     self.kernel.detach(&hook)?;
                 }

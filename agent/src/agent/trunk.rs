@@ -18,7 +18,7 @@ impl Agent {
     pub(super) fn build_trunk(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         let Some(trunk) = Trunk::of(&attachment.port) else { return Ok(()) };
         if !trunk.within {
-            self.kernel.listen(trunk.link.index, attachment.mac)?;
+            self.kernel.add_filter_address(trunk.link.index, attachment.mac)?;
         }
         if self.registry.insert_trunk(trunk.clone()) {
             self.kernel.attach(&trunk.hook())?;
@@ -70,7 +70,7 @@ impl Agent {
         let mut errors = Vec::new();
         let others: Vec<Mac> = self.registry.of_trunk(&trunk).map(|other| other.mac).collect();
         if !trunk.within && !others.contains(&mac) {
-            errors.extend(self.kernel.stop_listening(trunk.link.index, mac).err());
+            errors.extend(self.kernel.remove_filter_address(trunk.link.index, mac).err());
         }
         if others.is_empty() && self.registry.remove_trunk(&trunk) {
             errors.extend(self.kernel.detach(&trunk.hook()).err());
@@ -118,20 +118,20 @@ impl Agent {
     }
 
     /// A link is gone: the VLAN interfaces that were joined to it go as well.
-    pub(super) fn lose_trunks(&mut self, index: u32) {
+    pub(super) fn trunks_deleted(&mut self, index: u32) {
         let lost: Vec<_> =
             self.registry.trunks().filter(|trunk| trunk.link.index == index).cloned().collect();
         for trunk in lost {
             let ports: Vec<_> = self.registry.of_trunk(&trunk).map(|lost| lost.port.clone()).collect();
             for port in ports {
                 self.forget(&port.key, "its master is gone");
-                self.lose_interface(port);
+                self.delete_orphaned_interface(port);
             }
         }
     }
 
     /// Deletes an interface that has nothing to be joined to any more.
-    pub(super) fn lose_interface(&mut self, port: BridgePort) {
+    pub(super) fn delete_orphaned_interface(&mut self, port: BridgePort) {
         tracing::info!(key = %port.key, "deleted: its master is gone");
         delete_in_background(port.host, Vec::new(), self.kernel.grace_periods().clone());
     }

@@ -31,7 +31,7 @@ impl Agent {
                 return Err(unusable(&link.name, format!("is the uplink of {}", known.bridge.name)));
             }
             None => {
-                self.judge_uplink(&link, port)?;
+                self.validate_uplink(&link, port)?;
                 link.master == Some(port.bridge.index)
             }
         };
@@ -43,7 +43,7 @@ impl Agent {
         self.kernel.link_named(name)?.ok_or_else(|| unusable(name, "is not there"))
     }
 
-    fn judge_uplink(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
+    fn validate_uplink(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
         let refuse = |why: String| Err(unusable(&link.name, why));
         if link.index == port.bridge.index || link.kind.as_deref() == Some("bridge") {
             return refuse("is a bridge itself".to_owned());
@@ -72,7 +72,7 @@ impl Agent {
             return refuse(format!("is in {} already", name.unwrap_or("another bridge")));
         }
         if port.service.uplink.as_ref().is_some_and(|wanted| wanted.move_address) {
-            return self.judge_relocation(link, port);
+            return self.validate_relocation(link, port);
         }
         if let Some(address) = self.kernel.subnets(link.index)?.first() {
             let bridge = &port.bridge.name;
@@ -101,7 +101,7 @@ impl Agent {
 
     /// Everything that it needs, whatever is there already.
     fn serve_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
-        let uplink = &self.heed_bridge(uplink)?;
+        let uplink = &self.apply_port_state(uplink)?;
         let master = self.kernel.link(uplink.link.index)?.and_then(|link| link.master);
         if master.is_some_and(|master| master != uplink.bridge.index) {
             return Err(unusable(&uplink.link.name, "is in another bridge by now"));
@@ -138,7 +138,7 @@ impl Agent {
         }
         let is_moved = self.relocations.get(&wanted.name).is_some_and(|known| known.bridge == port.bridge);
         if is_moved {
-            self.bring_home(&wanted.name);
+            self.return_relocation(&wanted.name);
         }
         let Some(uplink) = uplink else { return Vec::new() };
         let mut errors = Vec::new();
@@ -154,7 +154,7 @@ impl Agent {
     fn take_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
         let mut errors: Vec<_> = self.kernel.detach_native(uplink.link.index).err().into_iter().collect();
         let hooks = uplink.hooks();
-        errors.extend(hooks.iter().filter_map(|hook| self.kernel.detach_wholly(hook).err()));
+        errors.extend(hooks.iter().filter_map(|hook| self.kernel.detach_and_wait(hook).err()));
         // Without its entry a program that is still there would shut the interface, which may be the node's way out.
         if errors.is_empty() {
             errors.extend(self.kernel.erase_uplink(uplink));
@@ -167,7 +167,7 @@ impl Agent {
     }
 
     /// The link is gone.
-    pub(super) fn lose_uplink(&mut self, index: u32) {
+    pub(super) fn uplink_deleted(&mut self, index: u32) {
         let Some(uplink) = self.registry.uplinks.remove(&index) else { return };
         tracing::warn!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, "is gone");
         for error in self.take_uplink(&uplink) {
@@ -189,7 +189,7 @@ impl Agent {
         }
         // Without counters of its own it serves all the same.
         let slot =
-            previous_slots.remove(&link.index).or_else(|| self.take_some_slot().ok()).unwrap_or(NO_SLOT);
+            previous_slots.remove(&link.index).or_else(|| self.take_slot_uncleared().ok()).unwrap_or(NO_SLOT);
         self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
     }
 
@@ -211,7 +211,7 @@ impl Agent {
             let name = format!("uplink {}", uplink.link.name);
             let findings = self.audit_uplink(&uplink);
             if matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
-                self.lose_uplink(uplink.link.index);
+                self.uplink_deleted(uplink.link.index);
                 continue;
             }
             self.repair_findings(&name, None, &uplink.link.name, findings, |agent, _| {

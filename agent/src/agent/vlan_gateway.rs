@@ -42,7 +42,7 @@ impl Agent {
         let own = match &known {
             Some(known) => known.port.mac,
             None => {
-                self.judge_gateways_name(&names)?;
+                self.validate_gateways_name(&names)?;
                 let noted = vlan_gateway::mac(port).or_else(|| self.noted_mac(place));
                 noted.unwrap_or_else(random_mac)
             }
@@ -74,7 +74,10 @@ impl Agent {
     }
 
     /// A pair of the agent's may be left of an agent that died.
-    pub(super) fn judge_gateways_name(&mut self, (node, bridged): &(String, String)) -> Result<(), Refusal> {
+    pub(super) fn validate_gateways_name(
+        &mut self,
+        (node, bridged): &(String, String),
+    ) -> Result<(), Refusal> {
         if self.kernel.gateway_ends((node, bridged))?.is_some() {
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl Agent {
         else {
             return;
         };
-        let slot = previous_slots.remove(&bridged.index).or_else(|| self.take_some_slot().ok());
+        let slot = previous_slots.remove(&bridged.index).or_else(|| self.take_slot_uncleared().ok());
         if let Some(gateway) = VlanGateway::of(port, (node, bridged), slot.unwrap_or(NO_SLOT)) {
             self.registry.gateways.insert(place, gateway);
         }
@@ -110,7 +110,7 @@ impl Agent {
         for error in self.remove_gateway(place, &first.bridge) {
             tracing::debug!(%error, "what was left of a gateway");
         }
-        self.judge_gateways_name(&vlan_gateway::names(&first.bridge, place.1))?;
+        self.validate_gateways_name(&vlan_gateway::names(&first.bridge, place.1))?;
         let gateway = self.make_gateway(first, place)?;
         let mtu = ports.iter().map(|port| port.mtu).min().unwrap_or(first.mtu);
         if mtu < gateway.port.port.mtu {
@@ -171,7 +171,7 @@ impl Agent {
     }
 
     /// A link is gone: if it was an end of a gateway, that is made anew.
-    pub(super) fn lose_gateway(&mut self, index: u32) {
+    pub(super) fn gateway_deleted(&mut self, index: u32) {
         if self.registry.gateway_by_end(index).is_some() {
             self.repair_gateways();
         }

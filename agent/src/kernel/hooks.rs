@@ -182,7 +182,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's, the second time: then the program may still be there.
-    pub fn detach_wholly(&mut self, hook: &Hook) -> Result<(), KernelError> {
+    pub fn detach_and_wait(&mut self, hook: &Hook) -> Result<(), KernelError> {
         if self.detach(hook).is_err() {
             self.detach(hook)?;
         }

@@ -278,7 +278,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn tell_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
+    pub fn add_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
         Ok(self.route.run(add_station(index, mac.octets()))?)
     }
 
@@ -286,7 +286,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn knows_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
+    pub fn has_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
         let placement = self.route.get(station(bridge, mac.octets()))?;
         Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
     }
@@ -295,7 +295,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn listen(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+    pub fn add_filter_address(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
         let told = self.route.run(listen_to(master, mac.octets()));
         Ok(unless(told, NetlinkError::is_existing)?)
     }
@@ -304,7 +304,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn stop_listening(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+    pub fn remove_filter_address(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
         let told = self.route.run(stop_listening_to(master, mac.octets()));
         Ok(unless(told, NetlinkError::is_missing)?)
     }
