@@ -62,7 +62,12 @@ impl Attachment {
 
     /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
     pub fn is_served_by(&self, link: &Link) -> bool {
-        link.port_flags.and(port_flags(&self.port)) == link.port_flags
+        self.expected_flags(link) == link.port_flags
+    }
+
+    /// The flags that its bridge port should have: the required ones, and those that others have added.
+    pub fn expected_flags(&self, link: &Link) -> PortFlags {
+        link.port_flags.and(port_flags(&self.port))
     }
 }
 

@@ -19,14 +19,18 @@ impl Agent {
                     let ports = self.registry.of_bridge(bridge.link.index);
                     unsure.extend(ports.map(|attachment| attachment.port.host.index));
                 }
-                Err(error) => self.warn(format!("{} was not taken over: {error}", bridge.link.name)),
+                Err(error) => {
+                    self.warn(format!("{}: cannot take over its programs: {error}", bridge.link.name))
+                }
             }
         }
         for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {
             match self.adopt_port(&attachment, entries) {
                 Ok(true) => {}
                 Ok(false) => _ = unsure.insert(attachment.port.host.index),
-                Err(error) => self.warn(format!("{} was not taken over: {error}", attachment.port.key)),
+                Err(error) => {
+                    self.warn(format!("{}: cannot take over its programs: {error}", attachment.port.key))
+                }
             }
         }
         unsure

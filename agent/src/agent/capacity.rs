@@ -22,7 +22,7 @@ impl Agent {
                 Err(Refusal::Capacity { key: port.key.clone(), shortage: Box::new(shortage) })
             }
             Err(shortage) => {
-                tracing::warn!(key = %port.key, %shortage, "attached all the same: admission only warns");
+                tracing::warn!(key = %port.key, %shortage, "attached beyond the capacity: admission only warns");
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -71,11 +71,11 @@ impl Agent {
     pub(super) fn read_speeds(&mut self) {
         for uplink in self.ledger.uplinks().map(str::to_owned).collect::<Vec<_>>() {
             let speed = self.speeds.read(&uplink).unwrap_or_else(|error| {
-                tracing::warn!(uplink, %error, "its speed cannot be read");
+                tracing::warn!(uplink, %error, "cannot read the uplink's speed");
                 Speed::Unknown
             });
             if self.ledger.set_speed(&uplink, speed) {
-                tracing::info!(uplink, ?speed, "an uplink");
+                tracing::info!(uplink, ?speed, "uplink speed");
             }
         }
     }

@@ -22,7 +22,7 @@ impl Agent {
         let port = self.forget(key, "asked to").or_else(|| self.forget_orphan(key));
         match link {
             Some(link) if self.is_known(link.index) => {
-                tracing::warn!(%key, link = %link.name, "not deleted: another attachment has it");
+                tracing::warn!(%key, link = %link.name, "link not deleted: another attachment uses it");
             }
             Some(link) => delete_in_background(link, pins, self.kernel.grace_periods().clone()),
             None => {}
@@ -55,7 +55,7 @@ impl Agent {
         let removed =
             stale.iter().filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key)));
         let removed: Vec<_> = removed.collect();
-        tracing::info!(network, removed = removed.len(), "collected");
+        tracing::info!(network, removed = removed.len(), "garbage collected");
         Collected { removed }
     }
 
@@ -102,15 +102,15 @@ impl Agent {
             self.update_nat_ingress();
         }
         for error in errors {
-            tracing::warn!(%key, %error, "could not be taken away");
+            tracing::warn!(%key, %error, "cannot remove all of the attachment");
         }
         if let Err(error) = self.set_rules() {
-            tracing::warn!(%key, %error, "its rules in nf_tables stay behind");
+            tracing::warn!(%key, %error, "cannot remove the nf_tables rules");
         }
         if let Err(error) = self.store.remove(key) {
-            tracing::warn!(%key, %error, "the state file stays behind");
+            tracing::warn!(%key, %error, "cannot remove the state file");
         }
-        tracing::debug!(%key, why, "forgotten");
+        tracing::debug!(%key, why, "attachment removed");
         Some(attachment.port)
     }
 

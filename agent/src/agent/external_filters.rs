@@ -14,16 +14,12 @@ impl Agent {
             return Vec::new();
         }
         let Forwarding { routed, bridged } = external_filters::forwarding().unwrap_or_else(|error| {
-            tracing::debug!(%error, "whoever filters forwarded packets could not be looked for");
+            tracing::debug!(%error, "cannot list external filters");
             Forwarding::default()
         });
         let mapped = routed.filter(|_| self.is_mapped());
-        let mapped = mapped.map(|who| format!("what comes by host ports goes past {who}: no rule sees it"));
-        let bridged = bridged.map(|who| {
-            format!(
-                "what containers of one bridge send each other goes past {who}, which the kernel would ask"
-            )
-        });
+        let mapped = mapped.map(|who| format!("host-port traffic bypasses {who}"));
+        let bridged = bridged.map(|who| format!("traffic between containers of one bridge bypasses {who}"));
         mapped.into_iter().chain(bridged).collect()
     }
 }

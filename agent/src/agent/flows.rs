@@ -67,12 +67,12 @@ impl Agent {
         let counters = Arc::clone(&self.sweeping.counters);
         let sweep = move || match sweep(&pins, &in_use, &evictions, &counters) {
             Ok(0) => {}
-            Ok(swept) => tracing::debug!(swept, "entries of translated connections that are over"),
-            Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
+            Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
+            Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
         };
         match thread::Builder::new().name("sweep".into()).spawn(sweep) {
             Ok(thread) => self.sweeping.thread = Some(thread),
-            Err(error) => tracing::warn!(%error, "translated connections could not be swept"),
+            Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
         }
     }
 

@@ -42,12 +42,12 @@ impl Agent {
                 LinkEvent::Missed => self.resync(),
             };
             if let Err(error) = followed {
-                tracing::warn!(?event, %error, "could not follow a change of links");
+                tracing::warn!(?event, %error, "cannot apply a link event");
             }
         }
         for ifindex in contradicted {
             if let Err(error) = self.read_again(ifindex) {
-                tracing::warn!(ifindex, %error, "could not follow a change of links");
+                tracing::warn!(ifindex, %error, "cannot apply a link event");
             }
         }
         self.learn_unsure();
@@ -109,7 +109,7 @@ impl Agent {
             if before.is_up() != now.is_up() {
                 let attachment = attachment.clone();
                 self.kernel.write_station(&attachment)?;
-                tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end");
+                tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end changed");
                 let kind = if link.carrier { EventKind::LinkUp } else { EventKind::LinkDown };
                 self.events.tell(kind, Some(&attachment.port.key), &link.name, String::new());
             }
@@ -179,7 +179,7 @@ impl Agent {
             let attachment = attachment.clone();
             // Written over what the programs may write at the same time, so it has to ask no less than they.
             self.kernel.write_port(&attachment, Asks::Ask)?;
-            tracing::info!(key = %attachment.port.key, ?others, "others use its host end");
+            tracing::info!(key = %attachment.port.key, ?others, "external filters on the host end changed");
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Agent {
         self.find_foreign_ports(&Entries::new())?;
         self.read_addresses()?;
         self.update_nat_ingress();
-        tracing::info!(links = links.len(), "compared every link: events were lost");
+        tracing::info!(links = links.len(), "link events were lost: compared every link");
         Ok(())
     }
 }

@@ -85,7 +85,7 @@ impl Agent {
             index = kind.index,
             kind = kind.kind.as_deref().unwrap_or_default(),
             leads_out,
-            "somebody else's port"
+            "foreign port"
         );
         Ok(())
     }

@@ -22,11 +22,9 @@ impl Agent {
         match self.learn_from_conntrack(unsure) {
             Ok(flows) => tracing::info!(ports = unsure.len(), flows, "learned the kernel's flows"),
             Err(error) => {
-                tracing::warn!(%error, "the kernel's flows cannot be learned");
-                self.warnings.push(format!(
-                    "{} ports leave every flow that they do not know to the kernel: {error}",
-                    unsure.len()
-                ));
+                tracing::warn!(%error, "cannot read the flows of conntrack");
+                self.warnings
+                    .push(format!("{} ports leave all unknown flows to the kernel: {error}", unsure.len()));
             }
         }
     }

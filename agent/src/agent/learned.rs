@@ -45,7 +45,7 @@ impl Agent {
         }
         self.learning.last = Some(failpoints::now());
         if let Err(error) = self.sweep_stations_beyond() {
-            tracing::warn!(%error, "stations beyond uplinks could not be swept");
+            tracing::warn!(%error, "cannot expire learned stations");
         }
     }
 
@@ -87,7 +87,7 @@ impl Agent {
             let ifindex = known.station.ifindex;
             self.learning.told.insert(key, (ifindex, known.seen));
             if let Err(error) = self.kernel.let_hear(ifindex, key.mac) {
-                tracing::debug!(mac = mac::format(key.mac), %error, "the bridge was not told of a station");
+                tracing::debug!(mac = mac::format(key.mac), %error, "cannot add a learned station to the bridge's FDB");
             }
         }
     }

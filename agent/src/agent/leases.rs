@@ -62,7 +62,7 @@ impl fmt::Display for Amiss {
 /// Takes out of a request what is no path of a directory: it is of use to nobody, and no reason to refuse a container.
 pub(super) fn admit_leases(port: &mut BridgePort) {
     if let Some(path) = port.lease_dir.take_if(|path| !is_usable(path)) {
-        tracing::warn!(key = %port.key, path = %path.display(), "leases are not looked after: no absolute path");
+        tracing::warn!(key = %port.key, path = %path.display(), "leases are not checked: the path is not absolute");
     }
 }
 
@@ -116,13 +116,13 @@ fn free_in(data_dir: &Path, network: &str, ports: &[&BridgePort], deadline: Inst
             match passed.and_then(|()| store.release_of(*address, record(&port.key))) {
                 Ok(Standing::Held) => {
                     freed += 1;
-                    tracing::info!(key = %port.key, %address, "its lease is freed: the container is gone");
+                    tracing::info!(key = %port.key, %address, "freed the lease: the container is gone");
                 }
                 Ok(Standing::Free) => {}
                 Ok(Standing::Taken(holder)) => {
-                    tracing::debug!(key = %port.key, %address, holder, "leased anew, and left alone");
+                    tracing::debug!(key = %port.key, %address, holder, "kept a lease that another container holds");
                 }
-                Err(error) => tracing::warn!(key = %port.key, %address, %error, "its lease is not freed"),
+                Err(error) => tracing::warn!(key = %port.key, %address, %error, "cannot free the lease"),
             }
         }
     }
@@ -167,7 +167,7 @@ impl Leases {
         if let (Some(made), Some(data_dir)) = (self.put_back.remove(&port.key), &port.lease_dir)
             && let Err(error) = take_back(port, data_dir, &made)
         {
-            tracing::warn!(key = %port.key, %error, "a lease that was put back is left to DEL and GC");
+            tracing::warn!(key = %port.key, %error, "cannot free a restored lease: DEL or GC will");
         }
     }
 
@@ -234,7 +234,7 @@ impl Agent {
         if self.leases.amiss.get(&port.key) == Some(&amiss) {
             return;
         }
-        tracing::error!(key = %port.key, %amiss, "an address is not the container's alone, or not known to be");
+        tracing::error!(key = %port.key, %amiss, "the container's address is not leased to it alone");
         if matches!(amiss, Amiss::Taken(..)) {
             self.events.tell(EventKind::LeaseTaken, Some(&port.key), &port.host.name, amiss.to_string());
         }

@@ -37,20 +37,20 @@ impl Agent {
         if let Err(refusal) = written {
             let restored = self.kernel.unlimit(&changed.port, Some(&known.port));
             for error in restored.into_iter().chain(self.kernel.limit(&known.port).err()) {
-                tracing::warn!(%key, %error, "the old limits could not be restored");
+                tracing::warn!(%key, %error, "cannot restore the previous limits");
             }
             return Err(refusal);
         }
         self.ledger.allocate(key, Demand::from(&changed.port.bandwidth));
         self.registry.insert(changed.clone());
         for error in self.kernel.unlimit(&known.port, Some(&changed.port)) {
-            tracing::warn!(%key, %error, "a limit could not be taken away");
+            tracing::warn!(%key, %error, "cannot remove a limit");
         }
         changed.others = self.kernel.others(changed.port.host.index)?;
         self.registry.insert(changed.clone());
         self.kernel.rewrite_port(&changed)?;
         for error in self.kernel.erase_subnets(&known, &subnets::entries(&changed)) {
-            tracing::warn!(%key, %error, "a subnet of the old limits could not be taken away");
+            tracing::warn!(%key, %error, "cannot remove a subnet of the previous limits");
         }
         Ok(())
     }

@@ -23,18 +23,18 @@ pub(super) fn delete_in_background(interface: Interface, pins: Vec<PathBuf>, gra
             .and_then(|mut connection| delete_if_named(&mut connection, interface.index, &interface.name));
         drop(expedited);
         if let Err(error) = deleted {
-            tracing::warn!(link = interface.name, %error, "could not be deleted");
+            tracing::warn!(link = interface.name, %error, "cannot delete the link");
         }
         for pin in pins {
             match fs::remove_file(&pin) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(pin = %pin.display(), %error, "could not be removed");
+                    tracing::warn!(pin = %pin.display(), %error, "cannot remove the pin");
                 }
                 _ => {}
             }
         }
     };
     if let Err(error) = thread::Builder::new().name("delete-link".into()).spawn(work) {
-        tracing::warn!(link = name, %error, "no thread to delete it");
+        tracing::warn!(link = name, %error, "cannot start a thread to delete the link");
     }
 }

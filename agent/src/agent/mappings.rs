@@ -37,7 +37,7 @@ impl Agent {
         let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));
         if let Err(refusal) = done {
             if let Err(error) = self.remap(&changed, &known) {
-                tracing::warn!(%key, %error, "the old host ports could not be restored");
+                tracing::warn!(%key, %error, "cannot restore the previous host ports");
             }
             return Err(refusal);
         }
@@ -103,7 +103,7 @@ impl Agent {
             if let Some(at) = all.iter().find(shadows) {
                 tracing::warn!(
                     key = %port.key, %mapping, listener = %at.ip(),
-                    "a socket of the node listens on this host port: the container gets its connections from now on"
+                    "a socket of the node listens on this host port; its connections go to the container from now on"
                 );
             }
         }
@@ -121,7 +121,7 @@ impl Agent {
         self.kernel.write_mappings(to)?;
         self.set_rules()?;
         for error in self.kernel.erase_old_mappings(from, to) {
-            tracing::warn!(key = %from.port.key, %error, "could not be taken away");
+            tracing::warn!(key = %from.port.key, %error, "cannot remove a host port");
         }
         if was && !is {
             self.kernel.detach(&from.behind())?;

@@ -85,7 +85,7 @@ impl Agent {
         }
         self.kernel.begins_masquerading = begins;
         if let Err(error) = self.follow_external_filters(begins) {
-            tracing::warn!(%error, "what begins masqueraded connections could not be changed");
+            tracing::warn!(%error, "cannot switch between programs and kernel for masquerading");
         }
     }
 
@@ -113,7 +113,7 @@ impl Agent {
     /// Brings the ways out in line with the interfaces and their addresses.
     pub(super) fn update_masquerade_interfaces(&mut self) {
         if let Err(error) = self.sync_masquerade_interfaces() {
-            tracing::warn!(%error, "the ways out of the node could not be brought in line");
+            tracing::warn!(%error, "cannot update the masquerading interfaces");
         }
     }
 

@@ -87,7 +87,7 @@ impl Agent {
         self.nat_ingress.hooks = here;
         for hook in gone.into_values() {
             if let Err(error) = self.kernel.detach(&hook) {
-                tracing::warn!(%hook, %error, "could not be detached");
+                tracing::warn!(%hook, %error, "cannot detach");
             }
         }
         for (index, hook) in wanted {
@@ -100,11 +100,11 @@ impl Agent {
                 .and_then(|is_there| if is_there { Ok(()) } else { self.kernel.attach(&hook) });
             match attached {
                 Ok(()) => {
-                    tracing::info!(%hook, "packets from outside reach containers here");
+                    tracing::info!(%hook, "NAT ingress attached");
                     self.nat_ingress.hooks.insert(index, hook);
                 }
                 Err(error) => {
-                    self.warn(format!("host ports cannot be reached by way of {}: {error}", hook.ifname));
+                    self.warn(format!("host ports are unreachable through {}: {error}", hook.ifname));
                 }
             }
         }
@@ -117,7 +117,7 @@ impl Agent {
         let lost = lost.into_iter().filter(|hook| matches!(self.kernel.is_attached(hook), Ok(false)));
         let lost: Vec<_> = lost.collect();
         for hook in &lost {
-            tracing::warn!(%hook, "is not attached any more");
+            tracing::warn!(%hook, "NAT ingress was detached");
             self.nat_ingress.hooks.remove(&hook.ifindex);
         }
         if !lost.is_empty() {
@@ -140,7 +140,7 @@ impl Agent {
             }
             let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
             if let Err(error) = self.kernel.detach(&nat_ingress_hook(program, ifindex, ifname)) {
-                tracing::warn!(ifindex, %error, "what an earlier agent left could not be detached");
+                tracing::warn!(ifindex, %error, "cannot detach the program of an earlier agent");
             }
         }
     }
@@ -161,7 +161,7 @@ impl Agent {
         };
         let found = links.into_iter().filter_map(|link| {
             link.unwrap_or_else(|error| {
-                tracing::warn!(%error, "an uplink cannot be looked at");
+                tracing::warn!(%error, "cannot read an uplink");
                 None
             })
         });

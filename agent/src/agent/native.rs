@@ -39,7 +39,7 @@ impl Agent {
         if wanted == XdpMode::Native {
             return Err(unusable(name, format!("cannot run XDP in its driver: {obstacle}")));
         }
-        tracing::debug!(uplink = %name, obstacle, "no XDP");
+        tracing::debug!(uplink = %name, obstacle, "XDP is not used");
         Ok(())
     }
 

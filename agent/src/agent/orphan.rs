@@ -46,9 +46,9 @@ impl Agent {
     pub(super) fn orphan(&mut self, key: &AttachmentKey, bridge: &Link) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let flags = self.repairs.flags_of(&attachment);
-        if let Some(port) = self.forget(key, "its bridge is gone") {
+        if let Some(port) = self.forget(key, "bridge deleted") {
             if let Err(error) = self.store.write(&port) {
-                tracing::warn!(%key, %error, "would not be put back by another agent");
+                tracing::warn!(%key, %error, "cannot write the state file: another agent would not reattach the container");
             }
             self.add_orphan(port, flags, bridge.clone());
         }
@@ -62,7 +62,7 @@ impl Agent {
     }
 
     fn add_orphan(&mut self, port: BridgePort, flags: PortFlags, bridge: Link) {
-        tracing::warn!(key = %port.key, bridge = bridge.name, "its bridge is gone");
+        tracing::warn!(key = %port.key, bridge = bridge.name, "bridge deleted");
         self.orphans.push(Orphan { port, flags, bridge, why: "it was not made anew yet".to_owned() });
     }
 
@@ -72,7 +72,7 @@ impl Agent {
         let at = self.orphans.iter().position(|orphan| orphan.port.key == *key)?;
         let orphan = self.orphans.swap_remove(at);
         if let Err(error) = self.store.remove(key) {
-            tracing::warn!(%key, %error, "the state file stays behind");
+            tracing::warn!(%key, %error, "cannot remove the state file");
         }
         change.made(key, "it was without its bridge");
         Some(orphan.port)

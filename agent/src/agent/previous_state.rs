@@ -41,7 +41,7 @@ impl PreviousState {
         // Last, so that an agent that is killed meanwhile leaves it to the next one.
         for port in &loaded.outlived {
             if let Err(error) = store.remove(&port.key) {
-                tracing::warn!(key = %port.key, %error, "its state file stays behind");
+                tracing::warn!(key = %port.key, %error, "cannot remove the state file");
             }
         }
         Ok(Self { store, loaded, leases })

@@ -33,7 +33,7 @@ impl Agent {
             self.aside.push(aside.path);
         }
         for port in &loaded.outlived {
-            tracing::info!(key = %port.key, "forgotten: the machine has been restarted");
+            tracing::info!(key = %port.key, "attachment dropped: the machine was rebooted");
         }
         self.read_relocations();
         let links: Links = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
@@ -54,7 +54,7 @@ impl Agent {
                     }
                     self.delete_orphaned_interface(record.port.clone());
                 }
-                tracing::info!(key = %record.port.key, %why, "forgotten");
+                tracing::info!(key = %record.port.key, %why, "attachment dropped");
                 lost.push(record.port);
             }
         }
@@ -64,7 +64,7 @@ impl Agent {
         }
         for port in &lost {
             if let Err(error) = self.store.remove(&port.key) {
-                self.warn(format!("the state file of {} stays behind: {error}", port.key));
+                self.warn(format!("cannot remove the state file of {}: {error}", port.key));
             }
         }
         self.sweep_gateways(&entries, &links, &lost);
@@ -83,7 +83,7 @@ impl Agent {
             self.learn(&unsure);
         }
         if let Err(error) = self.find_foreign_ports(&entries) {
-            self.warnings.push(format!("other ports of the bridges are not known: {error}"));
+            self.warnings.push(format!("cannot list the bridges' foreign ports: {error}"));
         }
         self.read_addresses()?;
         self.update_nat_ingress();
@@ -92,8 +92,8 @@ impl Agent {
         self.sweep_nat_ingress();
         self.kernel.remove_older();
         if let Err(error) = self.set_rules() {
-            tracing::warn!(%error, "rules of nf_tables could not be set");
-            self.warnings.push(format!("rules of nf_tables could not be set: {error}"));
+            tracing::warn!(%error, "cannot set the nf_tables rules");
+            self.warnings.push(format!("cannot set the nf_tables rules: {error}"));
         }
         let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
         let worked = processor_time().saturating_sub(worked);
@@ -140,7 +140,7 @@ impl Agent {
         }
         let (slot, peer) = (slot(self, host.index)?, PeerEnd::new(host.carrier, false));
         if let Err(error) = self.kernel.limit(port) {
-            tracing::warn!(key = %port.key, %error, "not limited");
+            tracing::warn!(key = %port.key, %error, "cannot apply the limit");
             self.warnings.push(format!("{} is not limited: {error}", port.key));
         }
         self.place_uplink(port, links, previous_slots);
@@ -150,7 +150,7 @@ impl Agent {
         }
         // A container that is there is not forgotten because the kernel could not be asked: packets of it go past nothing then.
         let others = self.kernel.others(host.index).unwrap_or_else(|error| {
-            self.warn(format!("what others have put onto {} is not known: {error}", host.name));
+            self.warn(format!("cannot list external filters on {}: {error}", host.name));
             Others { filters: true, queue: true }
         });
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
@@ -163,7 +163,7 @@ impl Agent {
     pub(super) fn take_slot_uncleared(&mut self) -> Result<u32, String> {
         let slot = self.registry.slots.take().ok_or_else(|| KernelError::Full.to_string())?;
         if let Err(error) = self.kernel.clear_slot(slot) {
-            self.warn(format!("counters were not cleared: {error}"));
+            self.warn(format!("cannot clear counters: {error}"));
         }
         Ok(slot)
     }

@@ -90,7 +90,7 @@ impl Agent {
         let moved: Vec<_> = known.belongings.prefixes().map(|prefix| prefix.to_string()).collect();
         self.write_relocation(known)?;
         let moved = moved.join(" ");
-        tracing::info!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, moved, "moved to the bridge");
+        tracing::info!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, moved, "addresses moved to the bridge");
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Agent {
         }
         self.store.remove_relocation(name)?;
         self.relocations.remove(name);
-        tracing::info!(uplink = name, bridge = %known.bridge.name, "has its addresses back");
+        tracing::info!(uplink = name, bridge = %known.bridge.name, "addresses returned to the uplink");
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Agent {
                 self.relocations =
                     found.into_iter().map(|known| (known.uplink.name.clone(), known)).collect();
             }
-            Err(error) => self.warn(format!("what was moved from uplinks is not known: {error}")),
+            Err(error) => self.warn(format!("cannot read the relocation files: {error}")),
         }
     }
 
@@ -197,9 +197,9 @@ impl Agent {
 
     /// What could not be given back, for a person.
     pub(super) fn relocation_warnings(&self) -> impl Iterator<Item = String> {
-        self.failed_returns.iter().map(|(uplink, why)| {
-            format!("addresses that were moved from {uplink} to its bridge could not be given back: {why}")
-        })
+        self.failed_returns
+            .iter()
+            .map(|(uplink, why)| format!("addresses of {uplink} cannot be returned from its bridge: {why}"))
     }
 
     fn write_relocation(&mut self, relocation: Relocation) -> Result<(), Refusal> {

@@ -78,7 +78,7 @@ impl Agent {
         {
             // Its ports say so first.
             if let Err(error) = self.gone(bridge) {
-                tracing::warn!(%error, "could not follow the loss of a bridge");
+                tracing::warn!(%error, "cannot handle the deletion of a bridge");
             }
             return;
         }

@@ -87,6 +87,6 @@ fn settle(committed: Committed, expedited: Expedited) {
         drop(expedited);
     };
     if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
-        tracing::warn!(%error, "no thread to wait for the end of the old rules");
+        tracing::warn!(%error, "cannot start a thread to free the old rules");
     }
 }

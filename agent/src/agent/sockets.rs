@@ -56,7 +56,7 @@ impl Agent {
             (true, State::Unknown | State::Detached) => self.attach_sockets(),
             (false, State::Unknown | State::Attached { .. } | State::Failed) => {
                 for error in self.kernel.detach_sockets() {
-                    tracing::warn!(%error, "could not be detached");
+                    tracing::warn!(%error, "cannot detach a program from the cgroup");
                 }
                 self.sockets.state = State::Detached;
             }
@@ -66,7 +66,7 @@ impl Agent {
     /// Puts back what somebody has taken away.
     pub(super) fn repair_sockets(&mut self) {
         if matches!(self.sockets.state, State::Attached { .. }) && self.kernel.has_lost_sockets() {
-            tracing::warn!("programs on sockets are not attached any more");
+            tracing::warn!("programs were detached from the cgroup");
             self.attach_sockets();
         }
     }
@@ -85,9 +85,9 @@ impl Agent {
             }
             Err(error) => {
                 for error in self.kernel.detach_sockets() {
-                    tracing::warn!(%error, "could not be detached");
+                    tracing::warn!(%error, "cannot detach a program from the cgroup");
                 }
-                self.warn(format!("host ports cannot be reached from the node itself: {error}"));
+                self.warn(format!("host ports are unreachable from the node itself: {error}"));
                 State::Failed
             }
         };

@@ -22,7 +22,7 @@ impl Agent {
             return Ok(heeding);
         }
         let (name, bridge) = (&uplink.link.name, &uplink.bridge.name);
-        tracing::info!(uplink = %name, %bridge, forwards = !blocked, "its bridge has changed its state");
+        tracing::info!(uplink = %name, %bridge, forwards = !blocked, "the spanning tree changed the uplink's state");
         self.registry.uplinks.insert(uplink.link.index, heeding.clone());
         self.kernel.write_forwarding(&heeding)?;
         // What was beyond one uplink may be beyond another now.

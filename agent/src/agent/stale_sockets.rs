@@ -42,13 +42,10 @@ impl Agent {
         match self.abort_stale(begun) {
             Ok(0) => {}
             Ok(aborted) => {
-                tracing::info!(
-                    aborted,
-                    "connected UDP sockets of the node's, whose host port leads elsewhere"
-                );
+                tracing::info!(aborted, "aborted connected UDP sockets whose host port has another target");
             }
             Err(error) => {
-                tracing::warn!(%error, "connected UDP sockets of the node's may go past host ports");
+                tracing::warn!(%error, "cannot abort stale UDP sockets: they may bypass host ports");
             }
         }
     }

@@ -28,7 +28,7 @@ impl Agent {
         ];
         for (what, swept) in swept {
             if let Err(error) = swept {
-                tracing::warn!(what, %error, "could not be swept");
+                tracing::warn!(what, %error, "cannot remove what an earlier agent left");
             }
         }
     }
@@ -38,7 +38,7 @@ impl Agent {
             // An uplink's are judged when it is known which there are.
             let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
             if !self.is_known(pinned.ifindex) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
-                tracing::info!(pin = %pinned.path.display(), "removed: no attachment has it");
+                tracing::info!(pin = %pinned.path.display(), "removed a pin without an attachment");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
                 // By what was an uplink the node may be reached meanwhile, and its entry goes next.
                 let set = if Program::OF_UPLINKS.contains(&pinned.program) {

@@ -88,7 +88,7 @@ impl Agent {
                 false => self.kernel.attach(&hook),
             });
             if let Err(error) = adopted.and_then(|()| self.tell_parent(&trunk)) {
-                self.warn(format!("VLANs of {} were not taken over: {error}", trunk.link.name));
+                self.warn(format!("VLANs of {}: cannot take over their program: {error}", trunk.link.name));
             }
         }
     }
@@ -132,7 +132,7 @@ impl Agent {
 
     /// Deletes an interface that has nothing to be joined to any more.
     pub(super) fn delete_orphaned_interface(&mut self, port: BridgePort) {
-        tracing::info!(key = %port.key, "deleted: its master is gone");
+        tracing::info!(key = %port.key, "VLAN interface deleted: its master is gone");
         delete_in_background(port.host, Vec::new(), self.kernel.grace_periods().clone());
     }
 }

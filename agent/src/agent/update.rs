@@ -28,7 +28,7 @@ impl Agent {
             && let Err(refusal) = self.map(&port.key, port.mappings.clone())
         {
             if let Err(error) = self.limit(&port.key, known.bandwidth) {
-                tracing::warn!(key = %port.key, %error, "the old limits could not be restored");
+                tracing::warn!(key = %port.key, %error, "cannot restore the previous limits");
             }
             return Err(refusal);
         }

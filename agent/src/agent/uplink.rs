@@ -161,7 +161,7 @@ impl Agent {
         }
         self.registry.slots.give_back(uplink.slot);
         if let Err(error) = self.serve_natives(uplink.bridge.index) {
-            tracing::warn!(bridge = %uplink.bridge.name, %error, "of the uplinks that are left");
+            tracing::warn!(bridge = %uplink.bridge.name, %error, "cannot update XDP on the bridge's other uplinks");
         }
         errors
     }
@@ -169,9 +169,9 @@ impl Agent {
     /// The link is gone.
     pub(super) fn uplink_deleted(&mut self, index: u32) {
         let Some(uplink) = self.registry.uplinks.remove(&index) else { return };
-        tracing::warn!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, "is gone");
+        tracing::warn!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, "uplink deleted");
         for error in self.take_uplink(&uplink) {
-            tracing::warn!(uplink = %uplink.link.name, %error, "could not be taken away");
+            tracing::warn!(uplink = %uplink.link.name, %error, "cannot remove the uplink's programs and entries");
         }
     }
 
@@ -197,7 +197,7 @@ impl Agent {
     pub(super) fn adopt_uplinks(&mut self) {
         for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
             if let Err(error) = self.serve_uplink(&uplink) {
-                self.warn(format!("the uplink {} was not taken over: {error}", uplink.link.name));
+                self.warn(format!("uplink {}: cannot take over its programs: {error}", uplink.link.name));
             }
         }
     }

@@ -141,7 +141,7 @@ impl Agent {
         self.registry.gateways.insert(place, gateway.clone());
         self.foreign_ports.remove(&ends.1.index);
         self.kernel.serve_gateway(&gateway)?;
-        tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "the gateway of a VLAN");
+        tracing::info!(name = %gateway.link.name, bridge = %port.bridge.name, "VLAN gateway created");
         self.update_nat_ingress();
         Ok(gateway)
     }

@@ -45,14 +45,14 @@ impl Agent {
             links.get(index).filter(|link| !self.is_known(link.index) && link.name == name).cloned()
         });
         for link in left.collect::<Vec<_>>() {
-            tracing::info!(name = %link.name, "removed: no attachment needs this gateway");
+            tracing::info!(name = %link.name, "removed a VLAN gateway without an attachment");
             if let Err(error) = self.kernel.delete_link(&link) {
-                tracing::warn!(name = %link.name, %error, "could not be removed");
+                tracing::warn!(name = %link.name, %error, "cannot remove the VLAN gateway");
             }
         }
         for port in lost {
             for error in self.leave_gateway(port) {
-                tracing::warn!(key = %port.key, %error, "its gateway could not be removed");
+                tracing::warn!(key = %port.key, %error, "cannot remove the VLAN gateway");
             }
         }
     }
@@ -61,7 +61,10 @@ impl Agent {
     pub(super) fn adopt_gateways(&mut self) {
         for gateway in self.registry.gateways.values().cloned().collect::<Vec<_>>() {
             if let Err(error) = self.kernel.serve_gateway(&gateway) {
-                self.warn(format!("the gateway {} was not taken over: {error}", gateway.link.name));
+                self.warn(format!(
+                    "VLAN gateway {}: cannot take over its programs: {error}",
+                    gateway.link.name
+                ));
             }
         }
     }
@@ -108,7 +111,7 @@ impl Agent {
         let ports: Vec<BridgePort> = self.wanting(place).cloned().collect();
         let Some(first) = ports.first() else { return Ok(()) };
         for error in self.remove_gateway(place, &first.bridge) {
-            tracing::debug!(%error, "what was left of a gateway");
+            tracing::debug!(%error, "cannot remove what is left of a VLAN gateway");
         }
         self.validate_gateways_name(&vlan_gateway::names(&first.bridge, place.1))?;
         let gateway = self.make_gateway(first, place)?;

@@ -37,7 +37,7 @@ pub enum ClsactError {
     #[error(transparent)]
     Interface(#[from] std::io::Error),
     /// Somebody else's filter sits in our place.
-    #[error("our place on {hook} is taken by the filter {name:?}")]
+    #[error("the filter {name:?} has the agent's preference and handle on {hook}")]
     Taken {
         /// Where.
         hook: Hook,

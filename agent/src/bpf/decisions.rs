@@ -95,7 +95,7 @@ impl Log for Teller {
             Some(Said { ifindex, verdict, target, stage, reason }) => {
                 tracing::debug!(ifindex, verdict, target, stage, reason, "decided");
             }
-            None => tracing::debug!(text, "said by a program"),
+            None => tracing::debug!(text, "program log"),
         }
     }
 

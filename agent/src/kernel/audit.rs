@@ -28,7 +28,13 @@ impl Kernel {
         let bridge = attachment.port.bridge.name.clone();
         // A port that is down is being made.
         if is_port && link.master.is_some() && link.up && !attachment.is_served_by(&link) {
-            findings.push(Finding::Flags { host: host.name.clone(), bridge });
+            let expected = attachment.expected_flags(&link);
+            findings.push(Finding::Flags {
+                host: host.name.clone(),
+                bridge,
+                expected,
+                found: link.port_flags,
+            });
         }
         let entry = lookup(&self.maps.ports, &attachment.port_key()).map_err(in_map("PORTS"))?;
         if entry.map(|entry| Port { asks: 0, ..entry }) != Some(attachment.port_entry(0)) {

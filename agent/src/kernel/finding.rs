@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use shunt_netlink::bridge::PortFlags;
+
 use crate::bpf::hook::Hook;
 
 /// One thing that is missing or altered.
@@ -19,12 +21,16 @@ pub enum Finding {
         /// The bridge.
         bridge: String,
     },
-    /// The bridge was told something else of the port.
+    /// The bridge port has other flags.
     Flags {
         /// The host end.
         host: String,
         /// The bridge.
         bridge: String,
+        /// The required flags, and those that others have added.
+        expected: PortFlags,
+        /// The port's flags.
+        found: PortFlags,
     },
     /// The bridge does not know any more that the container is behind its port, or takes it to be elsewhere.
     Station {
@@ -77,19 +83,38 @@ impl Finding {
     }
 }
 
+/// The names of the flags that are set.
+fn names(flags: PortFlags) -> String {
+    let PortFlags { hairpin, isolated, locked, aside } = flags;
+    let all = [
+        (hairpin, "hairpin"),
+        (isolated, "isolated"),
+        (locked, "locked"),
+        (aside, "without learning and flooding"),
+    ];
+    let set: Vec<_> = all.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect();
+    if set.is_empty() { "none".to_owned() } else { set.join(", ") }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link(name) => write!(f, "the link {name} is gone"),
             Self::Master { host, bridge } => write!(f, "{host} is not a port of {bridge}"),
-            Self::Flags { host, bridge } => write!(f, "{bridge} was told something else of {host}"),
+            Self::Flags { host, bridge, expected, found } => {
+                let (expected, found) = (names(*expected), names(*found));
+                write!(
+                    f,
+                    "bridge port flags of {host} on {bridge} differ: expected {expected}, found {found}"
+                )
+            }
             Self::Station { host, bridge } => {
-                write!(f, "{bridge} does not know any more who is behind {host}")
+                write!(f, "{bridge} has no static FDB entry for the container on {host}")
             }
             Self::Address { bridge, address } => write!(f, "{bridge} has lost its address {address}"),
             Self::Mac(name) => write!(f, "{name} has another MAC address"),
             Self::Relocation { uplink, bridge } => {
-                write!(f, "not all that {uplink} carries is on {bridge} yet")
+                write!(f, "addresses or routes of {uplink} are not on {bridge} yet")
             }
             Self::Entry { map, of, altered } => {
                 let state = if *altered { "altered" } else { "missing" };

@@ -127,10 +127,10 @@ pub enum KernelError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// A bridge has a port with a carrier, and does not come alive.
-    #[error("{0} sends nothing, although it has a port that could")]
+    #[error("bridge {0} stays without a carrier although one of its ports has one")]
     Asleep(String),
     /// A link that was just made is not there.
-    #[error("{0} has disappeared")]
+    #[error("{0} does not exist any more")]
     Vanished(String),
     /// All counters are taken.
     #[error("the node has as many ports as this version serves")]
@@ -218,7 +218,7 @@ impl Kernel {
     pub fn remove_older(&mut self) {
         for older in std::mem::take(&mut self.older) {
             if let Err(error) = older.remove() {
-                tracing::warn!(%error, "stays behind");
+                tracing::warn!(%error, "cannot remove the pins of an older agent");
             }
         }
     }

@@ -27,10 +27,10 @@ pub enum RecordError {
     #[error("it has format {0}, this agent reads up to {FORMAT}")]
     Future(u64),
     /// Torn, or not one of our files.
-    #[error("it is torn or foreign: {0}")]
+    #[error("it is not a state file: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// Somebody copied it: two files must not claim one attachment.
-    #[error("it is {0}'s under another name")]
+    #[error("its name is not that of its attachment {0}")]
     Misnamed(AttachmentKey),
 }
 

@@ -122,7 +122,7 @@ impl Store {
     pub fn retry(&mut self) {
         for path in mem::take(&mut self.refused) {
             if let Err(error) = self.take_away(path) {
-                tracing::debug!(%error, "still there");
+                tracing::debug!(%error, "cannot remove a stale state file");
             }
         }
     }
@@ -218,7 +218,7 @@ impl Store {
         match fs::rename(path, &aside) {
             Ok(()) => aside,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "stays where it is");
+                tracing::warn!(path = %path.display(), %error, "cannot move an unreadable state file");
                 path.to_path_buf()
             }
         }
@@ -232,7 +232,7 @@ impl Store {
 /// A file that means nothing any more may stay, where nothing can be removed.
 fn remove_useless(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
-        tracing::warn!(path = %path.display(), %error, "stays behind");
+        tracing::warn!(path = %path.display(), %error, "cannot remove a temporary state file");
     }
 }
 

@@ -11,8 +11,8 @@ use crate::rig::{BRIDGE, Rig, eventually};
 /// What is done, and what the agent says of it.
 type Damage = (&'static str, &'static [&'static str], &'static str);
 
-const UNKNOWN: &str = "br0 does not know any more who is behind veth2";
-const OTHER: &str = "br0 was told something else of veth2";
+const UNKNOWN: &str = "br0 has no static FDB entry for the container on veth2";
+const OTHER: &str = "port flags of veth2 on br0 differ";
 const LIMIT: &str = "the limit of what the container is sent is missing";
 
 /// Done with these programs in the node.
@@ -28,7 +28,7 @@ const DAMAGES: [Damage; 12] = [
     ("ip", &["addr", "flush", "dev", "br0"], "br0 has lost its address 10.88.0.1/24"),
     ("ip", &["addr", "del", "10.88.0.1/24", "dev", "br0"], "br0 has lost its address 10.88.0.1/24"),
     ("ip", &["link", "set", "veth2", "nomaster"], "veth2 is not a port of br0"),
-    ("bridge", &["link", "set", "dev", "veth4", "learning", "on"], "br0 was told something else of veth4"),
+    ("bridge", &["link", "set", "dev", "veth4", "learning", "on"], "port flags of veth4 on br0 differ"),
 ];
 
 /// A port with everything that the kernel was told for it, one with nothing, and one that the programs serve alone.

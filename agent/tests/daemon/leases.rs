@@ -70,7 +70,7 @@ fn a_start_after_the_machines_frees_exactly_what_its_containers_held() {
     let left = rig.files(directory(&rig));
     assert_eq!(left, ["10.88.0.3", "10.88.0.4", "10.88.0.5", "10.88.0.9", "lock"]);
     let log = rig.log();
-    assert!(log.contains("its lease is freed: the container is gone") && log.contains("leases=1"), "{log}");
+    assert!(log.contains("freed the lease: the container is gone") && log.contains("leases=1"), "{log}");
     assert_eq!(rig.status().attachments, 1);
     assert_eq!(rig.files(rig.state().join("attachments")), ["net@c5@eth0.json"]);
 }

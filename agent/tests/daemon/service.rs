@@ -60,7 +60,7 @@ fn a_port_is_what_it_was_told_to_be_and_may_be_more() {
     rig.attach(&port).unwrap();
     rig.attach(&other).unwrap();
     for flag in ["hairpin", "isolated"] {
-        damage(&mut rig, &port, "br0 was told something else of veth2", |rig| set(rig, flag, "off"));
+        damage(&mut rig, &port, "port flags of veth2 on br0 differ", |rig| set(rig, flag, "off"));
         let shown = rig.ip(&["-d", "link", "show", "veth2"]);
         assert!(shown.contains("hairpin on") && shown.contains("isolated on"), "{shown}");
         thread::sleep(Duration::from_secs(1));
