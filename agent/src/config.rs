@@ -1,4 +1,4 @@
-//! What the agent is told: the TOML file, and the flags that win over it.
+//! The agent's configuration: a TOML file, and flags that override it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde::Deserialize;
 use crate::capacity::UplinkOptions;
 use crate::kubernetes::KubernetesOptions;
 
-/// Where attachments are remembered unless the agent is told otherwise.
+/// The default state directory.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
 
-/// Where maps and links are pinned unless the agent is told otherwise.
+/// The default directory for pins.
 pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
 
 /// How programs are attached.
@@ -49,12 +49,12 @@ pub enum Admission {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Masquerading {
-    /// The programs, as long as nobody else has rules or policies for what the node forwards; else the kernel.
+    /// The programs, unless there are external filters for forwarded packets; else the kernel.
     #[default]
     Auto,
     /// The kernel.
     Kernel,
-    /// The programs, whatever rules there are for what the node forwards.
+    /// The programs, even with external filters.
     Programs,
 }
 
@@ -81,13 +81,13 @@ impl fmt::Display for GracePeriodMode {
     }
 }
 
-/// Options that a person may give, in the file or as flags; absent means the default.
+/// Options of the file and of the flags; absent means the default.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// The Unix socket.
     pub socket: Option<PathBuf>,
-    /// The group whose members may ask, and change nothing: its name or number.
+    /// The group whose members may send queries but no changes: its name or number.
     pub group: Option<String>,
     /// The state directory.
     pub state_dir: Option<PathBuf>,
@@ -95,7 +95,7 @@ pub struct Options {
     pub bpffs: Option<PathBuf>,
     /// The cgroup2 directory that host programs hook connections at.
     pub cgroup: Option<PathBuf>,
-    /// For how many translated connections there is room.
+    /// The maximum number of translated connections.
     pub max_flows: Option<u32>,
     /// Where metrics are served, as `ADDR:PORT`.
     pub metrics: Option<SocketAddr>,
@@ -125,7 +125,7 @@ pub enum ConfigError {
         /// The file system's word.
         source: io::Error,
     },
-    /// It is not TOML, or has a key or value that means nothing.
+    /// It is not TOML, or has an unknown key or value.
     #[error("{path}: {source}")]
     Invalid {
         /// The file.
@@ -147,7 +147,7 @@ impl Options {
             .map_err(|source| ConfigError::Invalid { path: path.to_path_buf(), source: Box::new(source) })
     }
 
-    /// These options where given, else those of `fallback`.
+    /// Fills absent options from `fallback`.
     pub fn or(self, fallback: Self) -> Self {
         Self {
             socket: self.socket.or(fallback.socket),
@@ -161,19 +161,19 @@ impl Options {
             attach: self.attach.or(fallback.attach),
             masquerade: self.masquerade.or(fallback.masquerade),
             grace_periods: self.grace_periods.or(fallback.grace_periods),
-            // A flag gives a name alone, and the file what there is to say of it.
+            // A flag only names an uplink; the file has its options.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
         }
     }
 }
 
-/// What the agent runs with.
+/// The agent's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The Unix socket.
     pub socket: PathBuf,
-    /// The group whose members may ask; none: root only.
+    /// The group whose members may send queries; none: root only.
     pub group: Option<String>,
     /// The state directory.
     pub state_dir: PathBuf,
@@ -181,7 +181,7 @@ pub struct Config {
     pub bpffs: PathBuf,
     /// The cgroup2 directory whose processes reach host ports; none: all there are.
     pub cgroup: Option<PathBuf>,
-    /// For how many translated connections there is room; none: as the machine's memory says.
+    /// The maximum number of translated connections; none: by the machine's memory.
     pub max_flows: Option<u32>,
     /// How programs are attached.
     pub attach: AttachMode,
@@ -197,11 +197,11 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// How the uplinks' bandwidth is published to Kubernetes, if it is.
     pub kubernetes: Option<KubernetesOptions>,
-    /// Whether what others alter is repaired.
+    /// Whether changes by others are repaired.
     pub repairs: bool,
-    /// Whether the programs of host ports wait for the first of these.
+    /// Whether the programs of host ports are loaded with the first host port.
     pub late_programs: bool,
-    /// What was asked for and is not done by this version.
+    /// Requested options that this build lacks.
     pub warnings: Vec<String>,
 }
 

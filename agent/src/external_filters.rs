@@ -1,5 +1,5 @@
-//! Who else in this namespace has a say in what the node forwards: tables of nf_tables, of iptables before it, and policies of
-//! IPsec. What the programs masquerade, and what comes by host ports, passes all of them by.
+//! External filters of the namespace: tables of nf_tables, tables of legacy iptables, and policies of IPsec. Masquerading and host ports in
+//! the fast path bypass all of them.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::{BaseChain, base_chains, has_ipsec_policies};
 
-/// Our own table (`crate::nft`).
+/// The agent's own table (`crate::nft`).
 const OURS: &str = "shunt";
 
 /// `NF_DROP`.
@@ -23,17 +23,17 @@ const OLD_FILTER: &str = "filter";
 const BRIDGED_TOO: [&str; 2] =
     ["/proc/sys/net/bridge/bridge-nf-call-iptables", "/proc/sys/net/bridge/bridge-nf-call-ip6tables"];
 
-/// Who has a say in what the kernel forwards, and in nothing else that it does.
+/// External filters of forwarded packets only.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Forwarding {
-    /// In what it routes.
+    /// Of routed packets.
     pub(crate) routed: Option<String>,
-    /// In what it bridges: rules of bridges' own, or those for routed packets where br_netfilter shows them bridged ones.
+    /// Of bridged packets: bridge rules, or rules for routed packets with br_netfilter.
     pub(crate) bridged: Option<String>,
 }
 
-/// The first of those who filter what is forwarded (the hook `forward`, iptables' chain FORWARD). Of tables of iptables before
-/// nf_tables it is only known that they are in use.
+/// The first external filter of forwarded packets (the hook `forward`, iptables' chain FORWARD). Of legacy
+/// iptables' tables only their use is known.
 ///
 /// # Errors
 /// The kernel cannot say.
@@ -61,7 +61,7 @@ pub(crate) fn forwarding() -> Result<Forwarding, NetlinkError> {
     Ok(Forwarding { routed: v4.or(v6), bridged })
 }
 
-/// The first of them; none if there is nobody.
+/// The first external filter; none if there is none.
 ///
 /// # Errors
 /// The kernel cannot say.
@@ -76,14 +76,14 @@ pub(crate) fn first() -> Result<Option<String>, NetlinkError> {
     Ok(has_ipsec_policies().then(|| "policies of IPsec".to_owned()))
 }
 
-/// Chains that see forwarded packets, and do anything.
+/// Chains for forwarded packets that are not empty.
 fn chains() -> Result<Vec<BaseChain>, NetlinkError> {
     let mut chains = base_chains()?;
     chains.retain(|chain| {
         let hook = chain.hook as i32;
         let is_seen = match chain.family.into() {
             libc::NFPROTO_ARP => false,
-            // What a container sends to the node comes in by the bridge; what leaves is routed.
+            // A container's packets to the node enter through the bridge; packets out of the node are routed.
             libc::NFPROTO_INET | libc::NFPROTO_IPV4 | libc::NFPROTO_IPV6 => {
                 hook != libc::NF_INET_LOCAL_IN && hook != libc::NF_INET_LOCAL_OUT
             }

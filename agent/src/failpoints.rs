@@ -1,10 +1,8 @@
-//! Where the agent meets the world: every request to the kernel and every change of a file goes through [`pass`], and what
-//! depends on the time asks [`now`]. That is where tests make things fail, or end the agent as `kill -9` would, and set the clock on.
+//! Failpoints: every system call that changes the kernel or a file passes [`pass`], and every question for the time passes [`now`].
 //!
-//! The agent's state belongs to one thread, and so does what a test has planned for it: nothing is handed down through the modules,
-//! and tests do not meet each other. It is in every build, so that what is tested is what is shipped; there it is a look at a
-//! variable of the thread's own beside a system call. Only code of the same process can plan anything: no flag, no variable of the
-//! environment and no request can.
+//! Tests inject errors there, end the agent as `kill -9` would, and advance the clock. A plan is thread-local, as the agent's state is, so
+//! that parallel tests do not interfere. Failpoints are in every build, so that the shipped code is the tested code; without a plan one
+//! costs a read of a thread-local variable. Only code of the same process can set a plan.
 
 use std::cell::Cell;
 use std::io;
@@ -12,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-/// What the agent talks to.
+/// A kind of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failpoint {
     /// Links, addresses, qdiscs, rules, conntrack.
@@ -23,23 +21,23 @@ pub enum Failpoint {
     Bpf,
 }
 
-/// What happens there.
+/// An injected error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// One call is refused; later ones are not.
+    /// One call fails; later ones succeed.
     Refused(Errno),
-    /// This call and all later ones fail: nothing that the agent would still do is done.
+    /// This call and all later ones fail, as after `kill -9`.
     Death,
 }
 
-/// The fault of the call after the next `after` ones.
+/// A planned error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// At one failpoint; none means at any.
+    /// The kind of call; none means any.
     pub failpoint: Option<Failpoint>,
-    /// Calls there that go well.
+    /// Calls that succeed before.
     pub after: u32,
-    /// What then happens.
+    /// The error.
     pub fault: Fault,
 }
 
@@ -49,33 +47,33 @@ thread_local! {
     static AHEAD: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Plans a fault for this thread, in place of what was planned.
+/// Sets this thread's plan.
 pub fn plan(plan: Plan) {
     shunt_netlink::failpoint::install(|| pass(Failpoint::Netlink));
     PLAN.set(Some(plan));
     STRUCK.set(false);
 }
 
-/// Ends what was planned. Whether a call has failed by it.
+/// Clears the plan. Returns whether a call has failed.
 pub fn recall() -> bool {
     PLAN.set(None);
     STRUCK.replace(false)
 }
 
-/// Sets this thread's clock on.
+/// Advances this thread's clock.
 pub fn advance(duration: Duration) {
     AHEAD.set(AHEAD.get() + duration);
 }
 
-/// The time, as this thread knows it.
+/// This thread's time.
 pub(crate) fn now() -> Instant {
     Instant::now() + AHEAD.get()
 }
 
-/// To be called before each call at a failpoint.
+/// Call this before each call of that kind.
 ///
 /// # Errors
-/// What is planned; in an agent that no test drives, none.
+/// The planned error; none without a plan.
 pub(crate) fn pass(failpoint: Failpoint) -> io::Result<()> {
     let Some(plan) = PLAN.get() else { return Ok(()) };
     if plan.failpoint.is_some_and(|planned| planned != failpoint) {

@@ -1,8 +1,7 @@
-//! What came by each host port, and what was answered, by connections that are over, too.
+//! Packet counters per host port that include closed connections.
 //!
-//! The programs count each direction of each connection in its entry of `FLOWS`, and an entry goes: the sweep says here what it had.
-//! One that makes room for another, or that a new connection of the same tuple takes, says nothing; so the sums might fall, and
-//! what was told last is told until they are past it.
+//! The programs count per direction in the entries of `FLOWS`. When the agent removes an entry, its counts are added here. An evicted or
+//! replaced entry is lost, so a sum could decrease: the reported value stays at its maximum until the sum exceeds it.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -11,10 +10,10 @@ use shunt_agent_api::Volume;
 use shunt_dataplane::abi::translation::{MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
-/// A host port's entry, and the container's address: one entry may be the host ports of both families.
+/// A host port's key and the container's address: one key may serve both families.
 pub type Place = (MappingKey, Address);
 
-/// What was translated, each way.
+/// Translated packets per direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Volumes {
     /// From the container.
@@ -33,7 +32,7 @@ impl AddAssign for Volumes {
 }
 
 impl Volumes {
-    /// What an entry has counted: one direction, so nothing of the other.
+    /// The counts of an entry, which has one direction.
     pub fn of(flow: &Translation) -> Self {
         let volume = Volume { packets: flow.packets, bytes: flow.bytes };
         if flow.flags & TRANSLATION_OPENER != 0 {
@@ -52,8 +51,8 @@ impl Volumes {
     }
 }
 
-/// By which host port an entry's packets came or are answered: `is_mapped` says whether there is one of that very address, or
-/// else it is one of any. None: a container began the connection.
+/// The host port of an entry; `is_mapped` says whether there is a host port of exactly this address,
+/// otherwise it is one of any address. None if a container began the connection.
 pub fn place(
     key: &TupleKey,
     flow: &Translation,
@@ -71,7 +70,7 @@ pub fn place(
     Some((if is_mapped(&own) { own } else { any }, container))
 }
 
-/// The keys by which a packet to there asks for a mapping: that of any address of its family, and that of the very one.
+/// The keys that a packet to this destination looks up: any address of its family, and this address.
 pub fn keys((address, port): (Address, L4Port), protocol: u8) -> [MappingKey; 2] {
     let own = MappingKey { address, port, protocol, pad: 0 };
     [MappingKey { address: address.unspecified(), ..own }, own]
@@ -85,24 +84,24 @@ pub struct HostPortCounters {
 }
 
 impl HostPortCounters {
-    /// An entry has been removed that had this.
+    /// Adds the counts of a removed entry.
     pub fn sweep(&mut self, place: Place, had: Volumes) {
         *self.swept.entry(place).or_default() += had;
     }
 
-    /// What removed entries had: to be asked for before the entries are looked at, so that none is counted twice.
+    /// The counts of removed entries. Read them before the entries, so that none is counted twice.
     pub fn swept(&self) -> HashMap<Place, Volumes> {
         self.swept.clone()
     }
 
-    /// What is to be told where the sum is this: it never falls.
+    /// The reported value for a sum: it never decreases.
     pub fn tell(&mut self, place: Place, sum: Volumes) -> Volumes {
         let told = self.told.entry(place).or_default();
         *told = told.at_least(sum);
         *told
     }
 
-    /// Forgets the host ports that are gone: the next one there begins with nothing.
+    /// Removes host ports that are gone: a later one starts from zero.
     pub fn retain(&mut self, is_there: impl Fn(&Place) -> bool) {
         self.swept.retain(|place, _| is_there(place));
         self.told.retain(|place, _| is_there(place));

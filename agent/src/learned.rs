@@ -1,5 +1,4 @@
-//! Which stations beyond uplinks are to be forgotten: those that were not heard for long, and, of an uplink that has no more room,
-//! those that were not heard for longest.
+//! Selects the learned stations to remove: expired ones, and the oldest of an uplink with too many.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +6,14 @@ use shunt_dataplane::abi::StationKey;
 use shunt_dataplane::abi::learning::{Learned, MAX_HELD};
 use shunt_dataplane::stages::learn;
 
-/// An uplink with more than this is made room in.
+/// The number of stations above which an uplink's stations are evicted.
 pub const CROWDED: usize = (MAX_HELD - MAX_HELD / 8) as usize;
 
 /// How many it then keeps.
 pub const KEPT: usize = (MAX_HELD - MAX_HELD / 4) as usize;
 
-/// The stations that are to go at the moment `now` (`CLOCK_BOOTTIME`, in nanoseconds). On a bridge that is in `ageing` they are
-/// believed for less long than elsewhere, in nanoseconds too.
+/// The stations to remove at `now` (`CLOCK_BOOTTIME`, in nanoseconds). A bridge in `ageing` has its own,
+/// shorter ageing time, in nanoseconds.
 pub fn stale(stations: &[(StationKey, Learned)], now: u64, ageing: &BTreeMap<u32, u64>) -> Vec<StationKey> {
     let mut gone = Vec::new();
     let mut held: BTreeMap<u32, Vec<(u64, StationKey)>> = BTreeMap::new();

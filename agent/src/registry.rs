@@ -1,4 +1,4 @@
-//! What the agent knows of its attachments and their bridges, in memory.
+//! Attachments, bridges and their objects, in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -28,39 +28,39 @@ pub fn port_flags(port: &BridgePort) -> PortFlags {
 pub struct Attachment {
     /// What was asked for.
     pub port: BridgePort,
-    /// `port.mac`, read.
+    /// `port.mac`, parsed.
     pub mac: Mac,
     /// Its counters.
     pub slot: u32,
     /// The container's end.
     pub peer: PeerEnd,
-    /// What others have put onto its host end.
+    /// External filters and qdiscs on its host end.
     pub others: Others,
-    /// Whether its programs are left to go with its link, which is about to be deleted.
+    /// Whether its programs are left to the deletion of its link.
     pub abandoned: bool,
     /// Whether VLAN interfaces are on the container's end.
     pub is_parent: bool,
-    /// The addresses of those: what it sends speaks for them too.
+    /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
 }
 
 impl Attachment {
-    /// Whether it may do less than an open port; then its programs fail closed.
+    /// Whether it has restrictions; then its programs fail closed.
     pub fn is_restricted(&self) -> bool {
         self.port.restrictions != Restrictions::default()
     }
 
-    /// The station that the kernel's bridge is told of: it must know nothing of a port in VLANs.
+    /// The station of its static FDB entry in the kernel's bridge; none for a port in VLANs.
     pub fn known_station(&self) -> Option<Mac> {
         self.port.restrictions.vlans.is_none().then_some(self.mac)
     }
 
-    /// Whether it is in a list by which the programs flood.
+    /// Whether it is in its bridge's flood list.
     pub fn is_flooded_to(&self) -> bool {
         self.port.restrictions.vlans.is_some() || self.port.vlan.is_some_and(|vlan| !vlan.within)
     }
 
-    /// Whether the bridge knows what kind of port it is; more than that is somebody's wish.
+    /// Whether the bridge port has all required flags; additional ones are the operator's.
     pub fn is_served_by(&self, link: &Link) -> bool {
         self.expected_flags(link) == link.port_flags
     }
@@ -71,19 +71,19 @@ impl Attachment {
     }
 }
 
-/// Whether a container's end takes packets.
+/// The state of a container's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerEnd {
     /// It does not.
     Down,
-    /// Whoever attaches it brings it up meanwhile, and has not been seen to.
+    /// The plugin sets it up; no event has confirmed that yet.
     Promised,
     /// It does.
     Up,
 }
 
 impl PeerEnd {
-    /// An end whose host end has a carrier or not, and is promised to come up or not.
+    /// The state from the host end's carrier, and whether the plugin sets the end up.
     pub fn new(carrier: bool, is_promised: bool) -> Self {
         match (carrier, is_promised) {
             (true, _) => Self::Up,
@@ -92,24 +92,24 @@ impl PeerEnd {
         }
     }
 
-    /// The same after the host end was seen with a carrier or without: who is on the way up has not gone down.
+    /// The state after an event. An end that is still being set up has not gone down.
     #[must_use]
     pub fn seen(self, carrier: bool) -> Self {
         Self::new(carrier, self == Self::Promised)
     }
 
-    /// Whether packets are given to it.
+    /// Whether it receives packets.
     pub fn is_up(self) -> bool {
         self != Self::Down
     }
 }
 
-/// What others have put onto a host end, and packets must not be taken past.
+/// External filters and qdiscs on a host end, which packets must not bypass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
     /// Filters on what the container sends.
     pub filters: bool,
-    /// A queueing discipline (ours for a limit, or theirs) or filters on what it is sent.
+    /// A qdisc (the agent's for a limit, or another user's) or filters towards the container.
     pub queue: bool,
 }
 
@@ -122,10 +122,10 @@ pub struct Bridge {
     pub slot: u32,
 }
 
-/// What VLAN interfaces are joined to.
+/// The lower interface of VLAN interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Trunk {
-    /// The master, or the host end of the container's interface that they are on.
+    /// The master, or the host end of the container's interface below.
     pub link: Interface,
     /// Whether it is the latter.
     pub within: bool,
@@ -161,7 +161,7 @@ impl Registry {
         self.attachments.get(key)
     }
 
-    /// The same, to note what becomes of it.
+    /// The same, mutable.
     pub fn get_mut(&mut self, key: &AttachmentKey) -> Option<&mut Attachment> {
         self.attachments.get_mut(key)
     }
@@ -171,12 +171,12 @@ impl Registry {
         self.attachments.get(self.hosts.get(&ifindex)?)
     }
 
-    /// The same, to note that its peer went up or down.
+    /// The same, mutable.
     pub fn by_host_mut(&mut self, ifindex: u32) -> Option<&mut Attachment> {
         self.attachments.get_mut(self.hosts.get(&ifindex)?)
     }
 
-    /// The VLAN's gateway of whose two ends one has this ifindex.
+    /// The VLAN gateway with this end.
     pub fn gateway_by_end(&self, ifindex: u32) -> Option<&VlanGateway> {
         let mut gateways = self.gateways.values();
         gateways.find(|it| it.link.index == ifindex || it.port.port.host.index == ifindex)
@@ -193,7 +193,7 @@ impl Registry {
         next.or_else(|| self.attachments.first_key_value()).map(|(key, _)| key)
     }
 
-    /// How many attachments there are.
+    /// The number of attachments.
     pub fn len(&self) -> usize {
         self.attachments.len()
     }
@@ -209,7 +209,7 @@ impl Registry {
         self.attachments.values().filter(on).filter(|attachment| attachment.port.vlan.is_none())
     }
 
-    /// The attachments that are joined to one trunk.
+    /// The attachments of one trunk.
     pub fn of_trunk(&self, trunk: &Trunk) -> impl Iterator<Item = &Attachment> {
         self.attachments.values().filter(|attachment| Trunk::of(&attachment.port).as_ref() == Some(trunk))
     }
@@ -224,17 +224,17 @@ impl Registry {
         self.trunks.contains(trunk)
     }
 
-    /// Notes a trunk. False if it was known.
+    /// Adds a trunk. Returns false if it was known.
     pub fn insert_trunk(&mut self, trunk: Trunk) -> bool {
         self.trunks.insert(trunk)
     }
 
-    /// Forgets a trunk. False if there was none.
+    /// Removes a trunk. Returns false if there was none.
     pub fn remove_trunk(&mut self, trunk: &Trunk) -> bool {
         self.trunks.remove(trunk)
     }
 
-    /// Notes an attachment. Its bridge has been noted before.
+    /// Adds an attachment, after its bridge.
     pub fn insert(&mut self, attachment: Attachment) {
         self.hosts.insert(attachment.port.host.index, attachment.port.key.clone());
         self.attachments.insert(attachment.port.key.clone(), attachment);
@@ -257,7 +257,7 @@ impl Registry {
         self.bridges.values()
     }
 
-    /// Notes a bridge, or its new state.
+    /// Adds or updates a bridge.
     pub fn insert_bridge(&mut self, bridge: Bridge) {
         self.bridges.insert(bridge.link.index, bridge);
     }
@@ -268,12 +268,12 @@ impl Registry {
     }
 }
 
-/// Places in `COUNTERS`.
+/// Slots of `COUNTERS`.
 #[derive(Debug)]
 pub struct Slots {
-    /// Given back, lowest first: the used part of the map stays small.
+    /// Returned slots, the lowest first: the used part of the map stays small.
     free: BTreeSet<u32>,
-    /// Never given out yet.
+    /// The first slot that was never used.
     next: u32,
 }
 
@@ -293,7 +293,7 @@ impl Slots {
         })
     }
 
-    /// Takes this very slot, which a map entry of an earlier run names. False if it is taken or there is no such slot.
+    /// Takes a given slot, which an earlier agent's entry uses. Returns false if it is taken or out of range.
     pub fn claim(&mut self, slot: u32) -> bool {
         if slot == NO_SLOT || slot >= MAX_SLOTS {
             return false;
@@ -310,7 +310,7 @@ impl Slots {
         (MAX_SLOTS - 1, (MAX_SLOTS - self.next) as usize + self.free.len())
     }
 
-    /// Gives a slot back; the shared one stays what it is.
+    /// Returns a slot; the shared slot is never freed.
     pub fn give_back(&mut self, slot: u32) {
         if slot != NO_SLOT {
             self.free.insert(slot);

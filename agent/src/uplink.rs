@@ -1,4 +1,4 @@
-//! What the agent knows of a bridge's uplink: an interface of the node that is a trunk port of the bridge.
+//! A bridge's uplink in memory: an interface of the node that is a trunk port of the bridge.
 
 use shunt_agent_api::Interface;
 use shunt_dataplane::abi::vlan::TaggedVlans;
@@ -21,7 +21,7 @@ pub struct Uplink {
     pub bridge: Interface,
     /// Whether it was a port of the bridge before, and stays one.
     pub kept: bool,
-    /// Whether the node's own addresses on it are the bridge's, for as long as it is its port.
+    /// Whether the node's addresses are moved to the bridge while it is a port.
     pub moves: bool,
     /// Whether its bridge keeps it from forwarding, as a spanning tree does.
     pub blocked: bool,
@@ -45,7 +45,7 @@ impl Uplink {
         PortKey { ifindex: self.link.index }
     }
 
-    /// What the programs know of it. Its untagged frames are in no VLAN, but the kernel's bridge's.
+    /// Its entry in `PORTS`. Untagged frames belong to no VLAN and take the kernel's bridge.
     pub fn port_entry(&self) -> Port {
         let bridge = self.bridge.index;
         let flags = if self.blocked { PORT_WIRE | PORT_BLOCKED } else { PORT_WIRE };

@@ -1,5 +1,4 @@
-//! What the agent knows of a VLAN's gateway: a veth pair of the node's, one end of which has the gateway's addresses, while the
-//! other is a port of the bridge in that VLAN, like any container's.
+//! A VLAN gateway in memory: a veth pair of the node. One end has the gateway's addresses, the other is a port of the bridge in that VLAN.
 
 use ipnet::IpNet;
 use shunt_agent_api::{
@@ -17,15 +16,16 @@ pub type Place = (u32, u16);
 /// The gateway of one VLAN of one bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VlanGateway {
-    /// The end that has the addresses, and nothing of the agent's but its entry in `PORTS`.
+    /// The end with the addresses. It has an entry in `PORTS` and no program.
     pub link: Interface,
-    /// The other end, with what the programs know of the first as if it were a container's. It is written down nowhere, and no
-    /// attachment of anybody's.
+    /// The bridge's end, as an attachment whose container is the first end. It has no state file and is in no
+    /// registry of attachments.
     pub port: Attachment,
 }
 
 impl VlanGateway {
-    /// Of the two ends of the pair that a port's gateway is, with counters in `slot`; none if the port wants no gateway.
+    /// The gateway of a port from the two ends of its pair, with counters in `slot`; none if the port has no
+    /// gateway.
     pub fn of(port: &BridgePort, (node, bridged): (&Link, &Link), slot: u32) -> Option<Self> {
         let (_, vid) = place(port)?;
         let mac = mac(port)?;
@@ -37,7 +37,7 @@ impl VlanGateway {
             bridge: port.bridge.clone(),
             host: Interface { name: bridged.name.clone(), index: bridged.index },
             mac: crate::mac::format(mac),
-            // The node's own stack says who has the addresses.
+            // The node's stack answers ARP and ND for the addresses.
             ips: Vec::new(),
             mtu: node.mtu,
             netns: None,
@@ -54,8 +54,8 @@ impl VlanGateway {
             port,
             mac,
             slot,
-            // `bpf_redirect_peer` drops what is for the namespace that it comes from: the station is never said to be up, so that
-            // frames go through the port.
+            // `bpf_redirect_peer` drops packets within one namespace: the station is never up, so that frames
+            // are redirected to the port.
             peer: PeerEnd::Down,
             others: Others::default(),
             abandoned: false,
@@ -80,20 +80,20 @@ impl VlanGateway {
         PortKey { ifindex: self.link.index }
     }
 
-    /// What the programs know of that end: what comes in by it comes from containers, as what comes in by a bridge does.
+    /// The entry of that end: like a bridge's, it marks packets from containers.
     pub fn node_entry(&self) -> Port {
         let (bridge, mac) = (self.link.index, self.port.mac);
         Port { bridge, slot: NO_SLOT, asks: PATH_FAST, flags: 0, vid: 0, mac }
     }
 }
 
-/// Where the gateway is that a port wants; none if it wants none.
+/// The place of a port's gateway; none without a gateway.
 pub fn place(port: &BridgePort) -> Option<Place> {
     let vid = port.restrictions.vlans.as_ref()?.untagged?;
     port.service.vlan_gateway.as_ref().map(|_| (port.bridge.index, vid))
 }
 
-/// The names of a gateway's two ends. Nobody else has the second one by chance, and it tells whose the first one is.
+/// The names of a gateway's two ends. The second identifies the pair as the agent's.
 pub fn names(bridge: &Interface, vid: u16) -> (String, String) {
     (interface_name(&bridge.name, vid), port_name(bridge.index, vid))
 }
@@ -103,12 +103,12 @@ pub fn port_name(bridge: u32, vid: u16) -> String {
     format!("gw{bridge:x}.{vid}")
 }
 
-/// The MAC address that was noted for a port's gateway.
+/// The recorded MAC address of a port's gateway.
 pub fn mac(port: &BridgePort) -> Option<Mac> {
     port.service.vlan_gateway.as_ref().and_then(|wanted| crate::mac::parse(&wanted.mac))
 }
 
-/// The addresses that a port wants its gateway to have.
+/// The addresses of a port's gateway.
 pub fn addresses(port: &BridgePort) -> impl Iterator<Item = IpNet> {
     let wanted = port.service.vlan_gateway.iter();
     wanted.flat_map(|Wanted { addresses, .. }| addresses).filter_map(|text| text.parse().ok())

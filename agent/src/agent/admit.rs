@@ -1,4 +1,4 @@
-//! Whether a request's port can exist at all, before anything is asked of the kernel.
+//! Validates a requested port without asking the kernel.
 
 use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
 use shunt_dataplane::wire::address::Mac;
@@ -11,19 +11,19 @@ use crate::subnets::MAX_SUBNETS;
 /// The longest name of a link (`IFNAMSIZ` with its zero).
 const MAX_IFNAME: usize = 15;
 
-/// The longest network name and container id: their file's name must fit into 255 bytes, escaped.
+/// The longest network name and container id: the escaped file name must fit into 255 bytes.
 const MAX_NAME: usize = 100;
 
 /// Addresses of one interface.
 const MAX_IPS: usize = 64;
 
-/// MTUs that Ethernet and the kernel allow: IPv4's least, and what an ifindex can have.
+/// The range of MTUs: IPv4's minimum to the kernel's maximum.
 const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
 
 /// The VLANs that there are (IEEE 802.1Q).
 const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
 
-/// Judges a port, and reads its MAC address.
+/// Validates a port. Returns its MAC address.
 pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     key(&port.key)?;
     interface("bridge", &port.bridge)?;
@@ -82,7 +82,7 @@ pub(super) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
         .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
 }
 
-/// Judges host ports: each has to lead somewhere, and to one place.
+/// Validates host ports: each needs a target, and only one.
 fn mappings(port: &BridgePort) -> Result<(), Refusal> {
     for (at, mapping) in port.mappings.iter().enumerate() {
         let wrong = |reason| Err(malformed("mappings", &mapping.to_string(), reason));
@@ -102,7 +102,7 @@ fn mappings(port: &BridgePort) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Judges VLANs. A port that is in none would be shut, which nobody asks for.
+/// Validates VLANs. A port in no VLAN would drop everything.
 fn membership(vlans: &Vlans) -> Result<(), Refusal> {
     let Vlans { untagged, tagged, .. } = vlans;
     if let Some(vid) = tagged.iter().chain(untagged).find(|vid| !VIDS.contains(vid)) {
@@ -117,7 +117,7 @@ fn membership(vlans: &Vlans) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Judges the gateway of a port's VLAN: it is in that of the port's untagged frames.
+/// Validates the gateway of a port: it belongs to the VLAN of the port's untagged frames.
 fn gateway(port: &BridgePort) -> Result<(), Refusal> {
     let Some(wanted) = &port.service.vlan_gateway else { return Ok(()) };
     if let Some(text) = wanted.addresses.iter().find(|text| prefix::parse(text).is_err()) {
@@ -129,7 +129,7 @@ fn gateway(port: &BridgePort) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Judges limits. What a container sends is limited in its namespace, so that has to be known.
+/// Validates limits. Egress is limited in the container's namespace, whose path has to be known.
 fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
     for (field, limit) in [("ingress", bandwidth.ingress), ("egress", bandwidth.egress)] {
         if let Some(limit) = limit.filter(|limit| limit.rate == 0 || limit.burst == 0) {
@@ -161,7 +161,7 @@ fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Judges a key. The runtime has judged it too; this one makes file names of it.
+/// Validates a key, of which file names are made.
 fn key(key: &AttachmentKey) -> Result<(), Refusal> {
     for (field, value) in [("network", &key.network), ("container", &key.container)] {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

@@ -1,4 +1,4 @@
-//! Putting this agent's programs behind ports that an earlier agent attached.
+//! Replaces the programs of ports that an earlier agent attached.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use crate::kernel::{Asks, KernelError};
 use crate::registry::{Attachment, Bridge};
 
 impl Agent {
-    /// Takes over every bridge and port. Returns the host ends of the ports that were without a program for a while:
-    /// the kernel may have begun flows of theirs. One port's failure is no other's.
+    /// Takes over every bridge and port. Returns the host ends whose program was missing: the kernel may have
+    /// begun flows of these ports. A port that fails does not affect the others.
     pub(super) fn adopt(&mut self, entries: &Entries) -> HashSet<u32> {
         let mut unsure = HashSet::new();
         for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
@@ -36,10 +36,10 @@ impl Agent {
         unsure
     }
 
-    /// False if its program was missing; then its ports learn before it is attached again.
+    /// Returns false if its program was missing; then its ports learn before it is attached again.
     pub(super) fn adopt_bridge(&mut self, bridge: &Bridge, entries: &Entries) -> Result<bool, KernelError> {
         match entries.get(&bridge.link.index) {
-            // Its station is an entry of its own, which may be missing: an agent may have died before it wrote that, too.
+            // The station is a separate entry: an agent that was killed may have written only the other.
             Some(entry) if *entry == bridge.port_entry() => self.kernel.write_bridge_station(bridge)?,
             _ => self.kernel.write_bridge(bridge)?,
         }
@@ -54,7 +54,7 @@ impl Agent {
         Ok(false)
     }
 
-    /// False if a program or an entry was missing; then the port learns before it is attached again.
+    /// Returns false if a program or an entry was missing; then the port learns before it is attached again.
     pub(super) fn adopt_port(
         &mut self,
         attachment: &Attachment,

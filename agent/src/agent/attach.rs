@@ -1,4 +1,4 @@
-//! Attaching a port: intent on disk, entries in the maps, programs on the link; or none of it.
+//! Attaches a port: state file, map entries, programs. A failed attach leaves nothing.
 
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
 use shunt_dataplane::wire::address::Mac;
@@ -12,7 +12,7 @@ use crate::kernel::{Asks, KernelError, limit_egress_beside};
 use crate::registry::{Attachment, Bridge, PeerEnd, Trunk};
 
 impl Agent {
-    /// Puts programs and map entries behind a port. A repeated request for the same changes nothing.
+    /// Attaches programs and map entries to a port. Repeating a request changes nothing.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
@@ -20,7 +20,7 @@ impl Agent {
         self.attach_as(port, false)
     }
 
-    /// The same, and where `set_up` asks for that, sets the host's end up once the programs are in force.
+    /// The same; with `set_up`, also sets the host's end up after the programs are attached.
     ///
     /// # Errors
     /// [`Refusal`]; nothing stays behind.
@@ -67,8 +67,8 @@ impl Agent {
         Ok(self.programs_of(&port))
     }
 
-    /// Sets a host's end up where that is asked for. Where the container's end is up, waits until both are operational: what is sent
-    /// before is lost.
+    /// Sets a host's end up on request. If the container's end is up, waits until both are operational:
+    /// packets that are sent earlier are lost.
     fn set_up(&mut self, port: &BridgePort, host: &Link, is_asked: bool) -> Result<(), Refusal> {
         match is_asked {
             true => Ok(self.kernel.set_up(host, port.peer_up)?),
@@ -76,7 +76,7 @@ impl Agent {
         }
     }
 
-    /// The link that an interface names.
+    /// Resolves an interface by index and name.
     fn find(&mut self, interface: &Interface) -> Result<Link, Refusal> {
         self.kernel
             .link(interface.index)?
@@ -84,7 +84,7 @@ impl Agent {
             .ok_or_else(|| Refusal::NoLink(interface.clone()))
     }
 
-    /// The bridge that a port is to be on. One that is served already was asked for, and who watches it tells of its changes.
+    /// Resolves a port's bridge. A registered bridge is kept up to date by link events.
     fn known_bridge(&mut self, port: &BridgePort) -> Result<Link, Refusal> {
         let known = self.registry.bridge(port.bridge.index).filter(|_| port.vlan.is_none());
         match known.filter(|known| known.link.name == port.bridge.name) {
@@ -93,7 +93,7 @@ impl Agent {
         }
     }
 
-    /// Whether this very port is attached. An attachment whose link is gone makes room for the new one.
+    /// Whether exactly this port is attached. An attachment whose link is gone is replaced.
     fn is_attached_already(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
         let Some(known) = self.registry.get(&port.key).map(|attachment| attachment.port.clone()) else {
             return Ok(false);
@@ -108,7 +108,7 @@ impl Agent {
         }
     }
 
-    /// No two attachments may share a host end, or an address on one bridge: the FDB knows one place for a station.
+    /// Two attachments never share a host end, nor a MAC address on one bridge: an FDB entry has one port.
     fn refuse_what_is_taken(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
         let station = self.kernel.station(&crate::kernel::station_key(port, mac))?;
         let what = match port.vlan {
@@ -154,7 +154,8 @@ impl Agent {
         }
         self.build_uplink(port)?;
         self.build_gateway(port)?;
-        // Whoever goes is noticed in time; whoever has come, before this container sends anything.
+        // A filter that was added has to be seen before this container sends; one that was removed may be
+        // seen later.
         if attachment.is_masqueraded() && self.kernel.begins_masquerading {
             self.look_for_external_filters();
         }
@@ -172,7 +173,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Makes the bridge of an attachment known to the programs, unless it is already.
+    /// Registers an attachment's bridge and attaches its program, once.
     fn build_bridge(&mut self, link: Link) -> Result<(), Refusal> {
         if self.registry.bridge(link.index).is_some_and(|known| known.link.name == link.name) {
             return Ok(());
@@ -187,7 +188,7 @@ impl Agent {
         Ok(())
     }
 
-    /// A counter slot that says zero.
+    /// Allocates a counter slot and clears it.
     pub(super) fn take_slot(&mut self) -> Result<u32, KernelError> {
         let slot = self.registry.slots.take().ok_or(KernelError::Full)?;
         let cleared = self.kernel.clear_slot(slot);
@@ -203,8 +204,8 @@ impl Agent {
     }
 }
 
-/// What makes two ports of one key different attachments; where the runtime keeps the namespace, whether the peer is
-/// up yet, what the bridge was told, and where the addresses are leased, do not.
+/// Compares what identifies an attachment. The namespace's path, the peer's state, the bridge port's settings
+/// and the lease directory do not count.
 pub(super) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
     let BridgePort {
         key: _,

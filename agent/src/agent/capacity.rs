@@ -1,4 +1,4 @@
-//! Admission, and what is said of the capacity that is left.
+//! Admission by capacity, and the events about free capacity.
 
 use shunt_agent_api::{BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport};
 
@@ -7,7 +7,7 @@ use crate::capacity::{Demand, Quantity, Shortage, Speed};
 use crate::config::Admission;
 
 impl Agent {
-    /// Whether a port's limits fit into what is left. Nothing has been done for it yet.
+    /// Whether a port's limits fit into the free capacity. Called before anything is changed.
     ///
     /// # Errors
     /// [`Refusal::Capacity`], if admission is enforced.
@@ -36,7 +36,7 @@ impl Agent {
         self.ledger.report(SlotsReport { total: total.into(), free: free as u64 })
     }
 
-    /// Tells whoever listens what is left of each uplink of which it is not what was told last.
+    /// Sends an event for each uplink whose free capacity has changed.
     pub(super) fn tell_capacity(&mut self) {
         let pools = self.ledger.pools();
         if pools == self.told {
@@ -50,8 +50,8 @@ impl Agent {
         self.told = pools;
     }
 
-    /// Reasons why an ADD cannot work, or leads nowhere, and what should be known although it does. A declared uplink that is
-    /// not there is a reason whatever the admission: the world is behind it.
+    /// Reasons why an ADD fails or is useless, and warnings. A missing declared uplink is always a reason:
+    /// the node has no way out.
     pub(super) fn capacity_remarks(&mut self) -> (Vec<String>, Vec<String>) {
         self.read_speeds();
         let (gone, unknown): (Vec<_>, Vec<_>) =
@@ -67,7 +67,7 @@ impl Agent {
         }
     }
 
-    /// Asks every uplink how fast it is: links are made, deleted, plugged and bonded while the agent runs.
+    /// Reads the speed of every uplink: links are created, deleted, plugged and bonded while the agent runs.
     pub(super) fn read_speeds(&mut self) {
         for uplink in self.ledger.uplinks().map(str::to_owned).collect::<Vec<_>>() {
             let speed = self.speeds.read(&uplink).unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! The log's one line for each change of an attachment: what was done to which, what became of it, how long it took.
+//! Logs one line per change of an attachment: verb, key, result and duration.
 
 use std::fmt::Display;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use shunt_agent_api::AttachmentKey;
 
 use super::Refusal;
 
-/// A change that is under way.
+/// A change in progress.
 #[derive(Debug)]
 pub(super) struct Change {
     what: &'static str,
@@ -15,17 +15,17 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// From now on its time runs.
+    /// Starts the clock.
     pub(super) fn begin(what: &'static str) -> Self {
         Self { what, begun: Instant::now() }
     }
 
-    /// It is made.
+    /// Logs success.
     pub(super) fn made(self, key: &AttachmentKey, detail: impl Display) {
         tracing::info!(%key, result = "ok", took_ms = self.took(), %detail, "{}", self.what);
     }
 
-    /// It is not made, and everything is as before.
+    /// Logs a refusal.
     pub(super) fn refused(self, key: &AttachmentKey, why: &Refusal) {
         tracing::warn!(%key, result = "refused", took_ms = self.took(), detail = %why, "{}", self.what);
     }

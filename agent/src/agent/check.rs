@@ -1,4 +1,4 @@
-//! CHECK: an attachment as the plugin believes it to be, as it is written down, and as it is in the kernel.
+//! CHECK: compares the plugin's view of an attachment with the state file and the kernel.
 
 use shunt_agent_api::{Bandwidth, BridgePort};
 
@@ -18,10 +18,10 @@ impl Agent {
         let Some(attachment) = self.registry.get(&port.key).cloned() else {
             return Err(altered(vec!["it is not attached".to_owned()]));
         };
-        // The result that the plugin compares with may have another MAC address, which a plugin after it has given to the
-        // container's end. The container is a station behind its port then: slower, and right.
+        // A later plugin of the chain may have changed the container's MAC address. The container is then a
+        // learned station: correct, but slower.
         let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
-        // Nor does it know of limits and host ports that a plugin after it has asked for.
+        // Limits and host ports of later plugins are not in the result, either.
         if port.bandwidth == Bandwidth::default() {
             port.bandwidth = attachment.port.bandwidth.clone();
         }

@@ -1,4 +1,4 @@
-//! Forgetting attachments. Every step is tried, whatever became of the one before.
+//! Removes attachments. Every step runs, whether the one before failed or not.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use crate::kernel::KernelError;
 use crate::registry::Attachment;
 
 impl Agent {
-    /// Forgets an attachment. There need not be one. The `link` is deleted beside the agent's own work, whosever it
-    /// was, unless another attachment has it.
+    /// Removes an attachment; there may be none. The `link` is deleted in the background, unless another
+    /// attachment uses it.
     pub fn detach(&mut self, key: &AttachmentKey, link: Option<Interface>) -> Detached {
         let change = Change::begin("detach");
         let goes_with_link =
@@ -33,14 +33,14 @@ impl Agent {
         Detached { port: port.map(Box::new) }
     }
 
-    /// Leaves an attachment's programs to go with their link. Returns their pins.
+    /// Leaves an attachment's programs to the deletion of their link. Returns their pins.
     fn abandon_hooks(&mut self, key: &AttachmentKey) -> Vec<PathBuf> {
         let Some(attachment) = self.registry.get_mut(key) else { return Vec::new() };
         attachment.abandoned = true;
         attachment.hooks().iter().map(|hook| self.kernel.abandon(hook)).collect()
     }
 
-    /// Forgets what is in `network` and belongs to nothing in `valid`.
+    /// Removes the attachments of `network` that are not in `valid` and do not belong to one of these.
     pub fn collect(&mut self, network: &str, valid: &[AttachmentKey]) -> Collected {
         let valid: BTreeSet<_> = valid.iter().collect();
         let stale: Vec<_> = self
@@ -59,7 +59,7 @@ impl Agent {
         Collected { removed }
     }
 
-    /// Takes an attachment out, and tells so.
+    /// Removes an attachment and sends the event.
     pub(super) fn forget(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let change = Change::begin("detach");
         let port = self.take_out(key, why)?;
@@ -68,8 +68,8 @@ impl Agent {
         Some(port)
     }
 
-    /// Takes everything of an attachment away: programs, entries, file; and its bridge's, if it was the last there.
-    /// What cannot be taken away is logged; the next start of the agent tries again.
+    /// Removes programs, entries and file of an attachment, and those of its bridge with the last attachment.
+    /// Failures are logged; the agent's next start tries again.
     pub(super) fn take_out(&mut self, key: &AttachmentKey, why: &str) -> Option<BridgePort> {
         let attachment = self.registry.remove(key)?;
         self.ledger.release(key);

@@ -1,17 +1,17 @@
-//! Telling what happens to whoever listens. Nobody is waited for: a listener that is too slow misses the oldest.
+//! Broadcasts events to subscribers. A slow subscriber loses the oldest events; the agent never waits.
 
 use std::time::SystemTime;
 
 use shunt_agent_api::{AttachmentKey, Event, EventKind};
 use tokio::sync::broadcast;
 
-/// Events that a listener may be behind. One is some 200 bytes, and kept once for all listeners.
+/// Events that a subscriber may lag behind. An event takes about 200 bytes, once for all subscribers.
 const BACKLOG: usize = 4096;
 
-/// Listeners at a time; they take connections that others need.
+/// Subscribers at a time; each occupies a connection.
 const MAX_LISTENERS: usize = 64;
 
-/// Where the agent tells what happens.
+/// The event channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
@@ -24,15 +24,15 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Hears what happens from now on; none if enough others do already.
+    /// Subscribes; none if there are too many subscribers.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         (self.sender.receiver_count() < MAX_LISTENERS).then(|| self.sender.subscribe())
     }
 
-    /// Tells what has just happened, to an attachment or on an interface of the node.
+    /// Sends an event of an attachment or an interface.
     pub(super) fn tell(&self, kind: EventKind, key: Option<&AttachmentKey>, ifname: &str, detail: String) {
         if self.sender.receiver_count() > 0 {
-            // The last listener may have left meanwhile.
+            // The last subscriber may have left.
             let _nobody = self.sender.send(Self::event(kind, key, Some(ifname), detail));
         }
     }

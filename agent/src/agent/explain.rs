@@ -1,7 +1,7 @@
-//! What would become of a packet: the programs that it meets, one after the other.
+//! Predicts a packet's path: the programs that it meets, one after the other.
 //!
-//! What a container sends meets `from_container`; left to the kernel, it meets `from_mapped` where host ports lead to the
-//! container or it is masqueraded, `from_wire` of the bridge where it is for the node, and `to_container` where it is for another container.
+//! A container's packet meets `from_container`. If that leaves it to the kernel, it meets `from_mapped` where the container has host ports
+//! or is masqueraded, then `from_wire` of the bridge if the node is the destination, or `to_container` if another container is.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,12 +27,12 @@ use crate::kernel::KernelError;
 use crate::registry::Attachment;
 use crate::uplink::Uplink;
 
-/// Who asks from outside, where only the receiver was said: addresses for documentation (RFC 5737, RFC 3849).
+/// The source of a packet from outside if none is given: documentation addresses (RFC 5737, RFC 3849).
 const OUTSIDE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const OUTSIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const OUTSIDE_MAC: Mac = Mac::new([2, 0, 0, 0, 0xe7, 1]);
 
-/// A walk: where the frame begins, what was met, what is left of it.
+/// A walk: the start, the programs, the resulting frame.
 struct Walk {
     frame: Frame,
     names: HashMap<u32, String>,
@@ -58,8 +58,8 @@ impl Agent {
         Ok(walk.explanation(&verdict))
     }
 
-    /// What comes after `from_container` has left a frame to the kernel. The reason stays `from_container`'s unless another
-    /// program has more to say.
+    /// The programs after `from_container` has left a frame to the kernel. `from_container`'s reason is
+    /// reported unless a later program decides.
     fn by_the_kernels_way(
         &self,
         walk: &mut Walk,
@@ -74,7 +74,7 @@ impl Agent {
         if attachment.is_translated() && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
             let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
             walk.frame = first.clone();
-            // Where the port is restricted, its program has left the mark.
+            // A restricted port's program has set the mark.
             walk.frame.mark_checked();
             match self.step(walk, &hook)? {
                 Verdict::Pass(others) if reason == PassReason::MayAnswer => reason = others,
@@ -238,7 +238,7 @@ impl Walk {
     fn explanation(self, verdict: &Verdict) -> Explanation {
         let name = |ifindex: &u32| self.names.get(ifindex).cloned().unwrap_or_else(|| ifindex.to_string());
         let to = match verdict {
-            // What goes there is no longer the packet.
+            // The translated packet is another frame.
             Verdict::Deliver(Delivery { way: Way::Back, .. }) => Vec::new(),
             Verdict::Deliver(Delivery { ifindex, .. }) => vec![name(ifindex)],
             Verdict::Flooded(_) => self.frame.copies.iter().map(name).collect(),
@@ -260,7 +260,7 @@ impl Walk {
     }
 }
 
-/// Why the kernel's own bridge does not forward what was left to it.
+/// Why the kernel's bridge does not forward the frame.
 fn kept(sender: &Attachment, station: &Station, reason: PassReason) -> Option<&'static str> {
     if sender.port.restrictions.isolated && station.flags & STATION_ISOLATED != 0 {
         return Some("both ports are isolated");

@@ -1,13 +1,13 @@
-//! Whose rules for forwarded packets are gone past: the kernel forwards nothing of what the programs deliver.
+//! Warns about other users' rules for forwarded packets that the fast path bypasses.
 //!
-//! Masquerading yields to such rules ([`super::masquerade`]), for a container's way to the world is the kernel's as well. Host ports
-//! and what is bridged have no other way, so an operator is told. What is routed from bridge to bridge is the kernel's always.
+//! Masquerading is left to the kernel while such rules exist ([`super::masquerade`]). Host ports and bridged packets have no path through
+//! the kernel, so the operator gets a warning. Packets that are routed between bridges always take the kernel's path.
 
 use super::Agent;
 use crate::external_filters::{self, Forwarding};
 
 impl Agent {
-    /// What an operator who has such rules should know, as it is right now. Whoever cannot be asked has none.
+    /// The warnings about bypassed rules. If rules cannot be listed, there is no warning.
     pub(super) fn external_filter_warnings(&self) -> Vec<String> {
         let is_bridged = self.registry.attachments().any(|attachment| attachment.port.vlan.is_none());
         if !is_bridged {

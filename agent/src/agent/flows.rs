@@ -1,4 +1,4 @@
-//! Translated connections: what is told of them, and the sweeping of those that are over.
+//! Reports translated connections, and removes the entries of closed ones.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -25,32 +25,32 @@ use crate::flows::{self, Connection, Evictions, Flows};
 use crate::host_port_counters::{self, HostPortCounters, Place, Volumes};
 use crate::kernel::{KernelError, mappings};
 
-/// So many percent in use are called full: the kernel makes room before the last entry is taken.
+/// The percentage in use that counts as full: the kernel evicts before the last entry is used.
 const FULL: u32 = 90;
 
-/// How often entries that are over are looked for.
+/// Period of the sweep.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The sweeping of `FLOWS`, beside the agent's own work: a full map takes longer than an ADD may wait.
+/// The sweep of `FLOWS`, in the background: a full map takes longer than an ADD may wait.
 #[derive(Debug, Default)]
 pub(super) struct Sweeping {
     last: Option<Instant>,
     thread: Option<JoinHandle<()>>,
-    /// Whether there may be entries although nothing is mapped any more.
+    /// Whether entries may be left although no host port exists.
     leftovers: bool,
-    /// How many percent of the map the last sweep found in use.
+    /// The percentage of the map in use, as of the last sweep.
     in_use: Arc<AtomicU32>,
     evictions: Arc<Mutex<Evictions>>,
     counters: Arc<Mutex<HostPortCounters>>,
 }
 
 impl Agent {
-    /// A mapping has gone: its connections are swept at the next look.
+    /// A host port was removed: the next tick sweeps its connections.
     pub(super) fn sweep_flows_soon(&mut self) {
         (self.sweeping.last, self.sweeping.leftovers) = (None, true);
     }
 
-    /// Begins to sweep, if it is time, and the last sweep is over.
+    /// Starts a sweep if one is due and none is running.
     pub(super) fn sweep_flows(&mut self) {
         let is_due = self.sweeping.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         let is_translated = self.is_mapped() || self.is_masqueraded();
@@ -60,7 +60,7 @@ impl Agent {
         if self.sweeping.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
-        // Once more after the last mapping has gone.
+        // One more sweep after the last host port was removed.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
         let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.kernel.map_pin(name));
         let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
@@ -76,7 +76,7 @@ impl Agent {
         }
     }
 
-    /// What an operator should know: when the map is full, the least recently used connections are forgotten.
+    /// The warning about a full map, which evicts the least recently used connections.
     pub(super) fn flows_are_full(&self) -> Option<String> {
         let in_use = self.sweeping.in_use.load(Ordering::Relaxed);
         (in_use >= FULL).then(|| {
@@ -88,7 +88,7 @@ impl Agent {
         })
     }
 
-    /// Entries of translated connections that have made room for others, as the sweeps have seen it.
+    /// Evicted entries, as counted by the sweeps.
     pub(super) fn flow_evictions(&self) -> u64 {
         lock(&self.sweeping.evictions).counted()
     }
@@ -167,7 +167,7 @@ impl Agent {
     }
 }
 
-/// Removes what is over. How many entries that were.
+/// Removes the entries of closed connections. Returns their number.
 fn sweep(
     [flows, mappings, made, addresses]: &[PathBuf; 4],
     in_use: &AtomicU32,
@@ -178,7 +178,8 @@ fn sweep(
     let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
     let addresses = open::<AddressKey, Owner>(addresses, Map::HashMap)?;
     let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
-    // Before the walk: what is made meanwhile is found and not counted, so that none seems to be evicted.
+    // Read before the walk: entries that are added meanwhile are found but not expected, so that none counts
+    // as evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
     let found = read(&map)?;
     lock(evictions).see(made, found.len() as u64);
@@ -201,8 +202,8 @@ fn sweep(
         host_port_counters::keys(asked, connection.request.protocol).iter().any(leads_there)
     };
     let stale = flows::stale(&found, boot_time(), is_mapped);
-    // One may have been evicted meanwhile, or have begun anew; one that begins between the look and the removal is made
-    // anew once more.
+    // The entry may have been evicted or replaced meanwhile; a connection that starts between lookup and
+    // removal is recreated by its next packet.
     let mut swept = 0;
     let leads_there = |(key, container): &Place| {
         mappings.get(key, 0).is_ok_and(|mapping| [mapping.v4, mapping.v6].contains(container))
@@ -232,7 +233,7 @@ fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashM
     BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
 }
 
-/// Every entry. Entries come and go meanwhile: one that is gone sends the walk back to its beginning, so it has an end.
+/// All entries. A removed entry restarts the kernel's walk, so the number of steps is limited.
 fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
     let mut found = Flows::new();
     for entry in map.iter().take(2 * MOST_ENTRIES as usize) {
@@ -284,7 +285,7 @@ fn ip(address: Address) -> IpAddr {
     IpAddr::from(address.octets()).to_canonical()
 }
 
-/// The programs' clock.
+/// The clock of the programs.
 pub(super) fn boot_time() -> u64 {
     clock_gettime(ClockId::CLOCK_BOOTTIME)
         .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)

@@ -1,4 +1,4 @@
-//! Following the kernel: containers' ends go up and down, links and bridges go away.
+//! Applies link events: container ends go up and down, links and bridges are deleted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem::replace;
@@ -16,7 +16,7 @@ use crate::kernel::Asks;
 use crate::registry::Bridge;
 
 impl Agent {
-    /// Takes notice of what has happened to links.
+    /// Applies link events.
     pub fn follow(&mut self, events: &[LinkEvent]) {
         let mut contradicted = BTreeSet::new();
         for event in events {
@@ -53,9 +53,9 @@ impl Agent {
         self.learn_unsure();
     }
 
-    /// Whether an event says of a container's end what is not known of it. It may be older than what is known: a link is read as it
-    /// is attached, and what was told of it until then is heard afterwards. A bridge is believed at once: after it was deleted, what
-    /// it was told last is wanted to make it anew.
+    /// Whether an event contradicts the known state of a container's end. The event may be older: a link is
+    /// read when it is attached, and earlier events arrive after that. A bridge's event is applied at once:
+    /// its last state is needed to recreate it.
     fn is_contradicted_by(&self, link: &Link) -> bool {
         self.registry.by_host(link.index).is_some_and(|attachment| {
             attachment.port.host.name == link.name
@@ -82,12 +82,13 @@ impl Agent {
         Ok(())
     }
 
-    /// A bridge that was told where a container is, by whoever makes its port, is to know it from then on.
+    /// Records that a bridge has a static FDB entry for a container. From then on a missing entry is
+    /// repaired.
     fn stationed(&mut self, placement: &FdbEntry) -> Result<(), Refusal> {
         let &FdbEntry { bridge, port, mac, sticky } = placement;
         let mac = Mac::new(mac);
         let Some(station) = self.kernel.station(&StationKey { bridge, vid: 0, mac })? else { return Ok(()) };
-        // It may have come or gone: what counts is what the bridge says now.
+        // The event may be old: the bridge's current FDB counts.
         if !(sticky && port == station.ifindex && !self.repairs.stationed.contains(&port)) {
             self.look_at(station.ifindex);
         } else if self.kernel.has_station(bridge, port, mac)? {
@@ -125,7 +126,7 @@ impl Agent {
         Ok(())
     }
 
-    /// A host end that is taken off its bridge is put back, once it has been a port of it.
+    /// Reattaches a host end to its bridge, if it was a port of it before.
     fn moved(&mut self, link: &Link) -> Result<(), Refusal> {
         let Some(port) = self.registry.by_host(link.index).map(|attachment| &attachment.port) else {
             return Ok(());
@@ -136,7 +137,7 @@ impl Agent {
         let bridge = port.bridge.index;
         let serves = link.master == Some(bridge);
         if serves && !self.repairs.is_in_service(link.index) {
-            // The event may be older than the attachment, and whoever makes the port may have taken it off since.
+            // The event may be older than the attachment, and the port may have been removed since.
             let now = self.kernel.link(link.index)?;
             let Some(now) = now.filter(|now| now.master == Some(bridge)) else { return Ok(()) };
             self.repairs.serves(&now);
@@ -151,7 +152,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What has happened on a host end or a bridge may have cost us something.
+    /// A change on a host end or a bridge may have removed a program or an entry.
     fn look_at(&mut self, ifindex: u32) {
         if let Some(key) = self.registry.by_host(ifindex).map(|attachment| attachment.port.key.clone()) {
             self.repair_attachment(&key);
@@ -160,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// Packets must not be taken past a shaper or a policy that somebody has put onto a host end.
+    /// Packets must not bypass a shaper or a policy that somebody else has attached to a host end.
     fn shaped(&mut self, ifindex: u32) -> Result<(), Refusal> {
         let Some((known, port)) =
             self.registry.by_host(ifindex).map(|attachment| (attachment.others, attachment.port.clone()))
@@ -177,14 +178,14 @@ impl Agent {
         {
             attachment.others = others;
             let attachment = attachment.clone();
-            // Written over what the programs may write at the same time, so it has to ask no less than they.
+            // The programs may write the same word concurrently: the value must not ask less than theirs.
             self.kernel.write_port(&attachment, Asks::Ask)?;
             tracing::info!(key = %attachment.port.key, ?others, "external filters on the host end changed");
         }
         Ok(())
     }
 
-    /// A bridge takes over the address of a new port, unless it was given one.
+    /// A bridge without a configured MAC address takes that of a new port.
     pub(super) fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
         let bridge = Bridge { link: link.clone(), slot: known.slot };
         self.registry.insert_bridge(bridge.clone());
@@ -195,7 +196,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The event may be old: what counts is whether the index still names the link that is attached.
+    /// The event may be old: what counts is whether the index still belongs to the attached link.
     pub(super) fn gone(&mut self, index: u32) -> Result<(), Refusal> {
         if self.nat_ingress.hooks.contains_key(&index) {
             self.update_nat_ingress();
@@ -232,7 +233,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Events were lost: compares every link that matters with what it is now.
+    /// Events were lost: compares every registered link with its current state.
     fn resync(&mut self) -> Result<(), Refusal> {
         let links: HashMap<_, _> = self.kernel.links()?.into_iter().map(|link| (link.index, link)).collect();
         let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);

@@ -1,5 +1,7 @@
-//! Who else is on our bridges. Restricted ports hear a stranger only where it leads out of the node; the programs drop
-//! what comes from an interface that is not written down at all, so a late word here shuts out and never lets in.
+//! Ports of the agent's bridges that belong to others (`PORT_STRANGER`).
+//!
+//! Restricted ports accept frames of a foreign port only if it leads out of the node. Fails closed: frames of an interface that is not
+//! registered are dropped until its event arrives.
 
 use shunt_dataplane::abi::PORT_STRANGER;
 use shunt_netlink::link::Link;
@@ -8,12 +10,12 @@ use super::recover::Entries;
 use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 
-/// What virtual machines, containers and other software hang on a bridge; everything else is taken for a wire.
+/// Kinds of links to local virtual machines and containers; any other link is taken to lead out of the node.
 const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
 
 impl Agent {
-    /// Writes down every stranger on our bridges, and forgets those that have left. `earlier` are the entries that
-    /// an earlier agent wrote.
+    /// Registers every foreign port of the agent's bridges and removes those that have left. `earlier` are
+    /// the entries of an earlier agent.
     pub(super) fn find_foreign_ports(&mut self, earlier: &Entries) -> Result<(), KernelError> {
         let kinds = self.kernel.links()?;
         let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
@@ -34,8 +36,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Writes down the strangers on a bridge that has just become ours: its ports are asked for and no other link, as the
-    /// kernel takes the longer for each the more containers there are (`peernet2id`, net/core/net_namespace.c).
+    /// Registers the foreign ports of a new bridge. Only its ports are dumped: the kernel's time per link
+    /// grows with the number of namespaces (`peernet2id`, net/core/net_namespace.c).
     pub(super) fn find_foreign_ports_on(&mut self, bridge: u32) -> Result<(), KernelError> {
         for kind in self.kernel.ports(bridge)? {
             if self.is_foreign_port(&kind, kind.index) {
@@ -45,7 +47,7 @@ impl Agent {
         Ok(())
     }
 
-    /// A link that is neither a container's nor a bridge of ours has changed.
+    /// A link that is neither an attachment's nor a registered bridge has changed.
     pub(super) fn foreign_port_changed(&mut self, link: &Link) -> Result<(), Refusal> {
         let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());
         match (bridge, self.foreign_ports.get(&link.index)) {
@@ -63,14 +65,14 @@ impl Agent {
         Ok(())
     }
 
-    /// Forgets the strangers of a bridge that is ours no more.
+    /// Removes the foreign ports of a bridge that is no longer registered.
     pub(super) fn forget_foreign_ports_of(&mut self, bridge: u32) -> Result<(), KernelError> {
         let foreign: Vec<_> =
             self.foreign_ports.iter().filter(|(_, on)| **on == bridge).map(|(index, _)| *index).collect();
         foreign.into_iter().try_for_each(|index| self.forget_foreign_port(index))
     }
 
-    /// Forgets one: its link is gone, has left the bridge, or has become a container's.
+    /// Removes one: its link was deleted, left the bridge, or became an attachment's.
     pub(super) fn forget_foreign_port(&mut self, index: u32) -> Result<(), KernelError> {
         self.foreign_ports.remove(&index);
         if self.is_known(index) { Ok(()) } else { self.kernel.erase_foreign_port(index) }

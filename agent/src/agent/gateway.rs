@@ -1,4 +1,4 @@
-//! The bridges' own addresses as gateways of their containers.
+//! Gateway addresses on the bridges themselves.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use shunt_netlink::link::Link;
 use super::{Agent, Refusal};
 
 impl Agent {
-    /// Which addresses a bridge lacks. One that somebody has given another address of the family instead lacks none: that may be
-    /// the next network configuration's.
+    /// The addresses that a bridge lacks. With another address of the family in its place nothing is missing:
+    /// it may belong to the next network configuration.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -20,7 +20,7 @@ impl Agent {
             return Ok(Vec::new());
         }
         let mut present = self.kernel.subnets(bridge.index)?;
-        // What is an uplink's is in nobody's way.
+        // Relocated addresses do not count.
         let moved: Vec<_> = self.relocated_to(bridge.index).collect();
         present.retain(|address| wanted.contains(address) || !moved.contains(address));
         let is_free = |one: &IpNet| {
@@ -31,7 +31,7 @@ impl Agent {
         Ok(wanted.iter().copied().filter(|one| !present.contains(one) && is_free(one)).collect())
     }
 
-    /// The addresses that its attachments were told of. A bridge has one IPv4 address: none is wanted if they disagree.
+    /// The addresses that the attachments expect. A bridge has one IPv4 address; none if they disagree.
     fn gateways(&self, bridge: u32) -> BTreeSet<IpNet> {
         let ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
         let all: BTreeSet<_> = ports.flat_map(gateways_of).collect();

@@ -1,4 +1,4 @@
-//! How well the agent is: whether an ADD would work, and what else an operator should know.
+//! The agent's health: whether an ADD would succeed, and warnings for the operator.
 
 use shunt_agent_api::AuditReport;
 
@@ -6,7 +6,7 @@ use super::{Agent, Refusal, leases};
 use crate::kernel::Finding;
 
 impl Agent {
-    /// Why an ADD would not work; empty if it would.
+    /// Reasons why an ADD would fail; empty if it would succeed.
     pub(super) fn reasons(&self) -> Vec<String> {
         let store = self.store.probe().err().map(|error| error.to_string());
         let pins = self.kernel.pinned().err().map(|error| error.to_string());
@@ -14,7 +14,7 @@ impl Agent {
         store.into_iter().chain(pins).chain(faults).chain(self.orphan_reasons()).collect()
     }
 
-    /// What an operator should know although an ADD would work.
+    /// Warnings, although an ADD would succeed.
     pub(super) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
@@ -24,7 +24,7 @@ impl Agent {
         warnings.chain(self.external_filter_warnings()).collect()
     }
 
-    /// Has the status say this, instead of what it was last told to.
+    /// Sets the publisher's remark in the status.
     #[cfg(feature = "kubernetes")]
     pub(crate) fn set_remark(&mut self, remark: Option<String>) {
         self.remark = remark;

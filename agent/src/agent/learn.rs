@@ -1,8 +1,8 @@
-//! Which flows are the kernel's already, when programs are attached to ports that were in use without them.
+//! Finds the flows that already take the kernel's path when programs are attached to ports in use.
 //!
-//! A flow keeps one path for life. So the ports first take every unknown flow for the kernel's ([`Asks::Learn`]), then
-//! what conntrack knows is put into `KERNEL_FLOWS`, and from then on only those flows are the kernel's ([`Asks::Ask`]).
-//! They go on asking for good: a flow may have been noted between reading conntrack and the end of learning.
+//! A flow keeps one path for life. First the ports treat every unknown flow as the kernel's ([`Asks::Learn`]); then conntrack's flows are
+//! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`Asks::Ask`]). The ports keep asking: a flow may have been recorded
+//! between the dump of conntrack and the switch.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use super::Agent;
 use crate::kernel::{Asks, KernelError};
 
 impl Agent {
-    /// Lets the ports with these host ends learn.
+    /// Makes the ports with these host ends learn the kernel's flows.
     pub(super) fn learn(&mut self, unsure: &HashSet<u32>) {
         match self.learn_from_conntrack(unsure) {
             Ok(flows) => tracing::info!(ports = unsure.len(), flows, "learned the kernel's flows"),
@@ -29,7 +29,7 @@ impl Agent {
         }
     }
 
-    /// How many flows are the kernel's.
+    /// Returns how many flows are the kernel's.
     pub(super) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
         let owners = self.owners();
         let noticed = now();

@@ -1,5 +1,5 @@
-//! What the programs have learned of stations beyond uplinks: aged, kept within its room, and told to the kernel's bridge, which
-//! does not hear what the fast path takes past it.
+//! Stations that the programs learned behind uplinks: expiry, the limit of their number, and static FDB entries in the kernel's bridge,
+//! which does not see the frames of the fast path.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -15,26 +15,27 @@ use crate::kernel::KernelError;
 use crate::uplink::Uplink;
 use crate::{failpoints, learned, mac};
 
-/// How often what was learned is looked through.
+/// Period of the check.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// How often at most the kernel's bridge is told of a station, in nanoseconds; it forgets one after five minutes.
+/// Least time between two FDB updates of one station, in nanoseconds; the bridge ages an entry out after five
+/// minutes.
 const RETOLD: u64 = 60_000_000_000;
 
-/// Of how many at most at each look, so that a flood of addresses does not keep the agent: whoever was told longest ago goes
-/// first, and in five minutes everybody has had a turn.
+/// FDB updates per check, so that a flood of addresses does not occupy the agent. The oldest update is
+/// repeated first; all have their turn within five minutes.
 const TOLD_AT_ONCE: usize = 512;
 
-/// What is remembered from one look to the next.
+/// State between two checks.
 #[derive(Debug, Default)]
 pub(super) struct Learning {
     last: Option<Instant>,
-    /// Where and when each station had been heard when the kernel's bridge was told of it.
+    /// Uplink and time of each station at its last FDB update.
     told: HashMap<StationKey, (u32, u64)>,
 }
 
 impl Agent {
-    /// Forgets stations that were not heard for long, if it is time, and makes room where there is none.
+    /// Expires old stations if a check is due, and evicts stations of a full uplink.
     pub(super) fn sweep_learned(&mut self) {
         if self.registry.uplinks.is_empty() {
             return;
@@ -69,7 +70,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Of whoever was heard since it was told last. What is in a VLAN the kernel's bridge has no part in.
+    /// Updates the FDB for stations that were heard since their last update. Stations in VLANs are unknown to
+    /// the kernel's bridge.
     fn tell_the_bridge(&mut self, stations: &[(StationKey, Learned)], now: u64) {
         let known: HashSet<_> = stations.iter().map(|(key, _)| *key).collect();
         self.learning.told.retain(|key, _| known.contains(key));
@@ -78,7 +80,7 @@ impl Agent {
             let is_news = told.get(key).is_none_or(|(ifindex, seen)| {
                 *ifindex != known.station.ifindex || known.seen.saturating_sub(*seen) >= RETOLD
             });
-            // What was not heard lately may have moved to where only the kernel's bridge hears it.
+            // A silent station may have moved to where only the kernel's bridge hears it.
             key.vid == 0 && is_news && now.saturating_sub(known.seen) < RETOLD
         };
         let mut due: Vec<_> = stations.iter().filter(is_due).copied().collect();
@@ -92,7 +94,8 @@ impl Agent {
         }
     }
 
-    /// Without a carrier nobody is beyond an uplink, so that other ways are tried; with another MTU everybody is learned anew.
+    /// An uplink that loses its carrier loses its stations, so that other uplinks are tried; a new MTU makes
+    /// all stations be learned again.
     pub(super) fn uplink_changed(&mut self, uplink: &Uplink, link: &Link) -> Result<(), Refusal> {
         if !link.carrier {
             self.forget_beyond(uplink)?;
@@ -103,12 +106,12 @@ impl Agent {
 
     pub(super) fn forget_beyond(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         self.kernel.forget_beyond(uplink)?;
-        // So has the kernel's bridge, which is to be told of them again.
+        // The kernel's bridge has flushed them, too.
         self.learning.told.retain(|_, (ifindex, _)| *ifindex != uplink.link.index);
         Ok(())
     }
 
-    /// What an operator should know: stations that are not learned are flooded to.
+    /// The warning about stations that are not learned: frames to them are flooded.
     pub(super) fn uplinks_are_full(&self) -> Vec<String> {
         let refused = |uplink| self.kernel.learning(uplink).ok().flatten().map_or(0, |known| known.refused);
         let uplinks = self.registry.uplinks.values().map(|uplink| (&uplink.link.name, refused(uplink)));
@@ -119,7 +122,7 @@ impl Agent {
         .collect()
     }
 
-    /// A [`FdbEntry`] for each station beyond an uplink that is not too old.
+    /// A [`FdbEntry`] for each learned station that has not expired.
     pub(super) fn learned_reports(&self, name: impl Fn(u32) -> String) -> Result<Vec<FdbEntry>, Refusal> {
         let now = boot_time();
         let known = self

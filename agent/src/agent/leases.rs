@@ -1,8 +1,8 @@
-//! Who holds which address, for attachments whose IPAM keeps host-local's files (`BridgePort::lease_dir`).
+//! Checks the leases of attachments whose IPAM uses host-local's files (`BridgePort::lease_dir`).
 //!
-//! A lease that is taken away from a living container is put back, or its address would be given to a second one; one that somebody
-//! else has meanwhile is left alone and told. Neither is done at once: a DEL that found no agent frees the lease before the link
-//! goes. Should such a lease be put back all the same, it goes with the link.
+//! A missing lease of a living container is restored: otherwise its address would be given to a second container. A lease that another
+//! container holds is reported and kept. Both happen with a delay, because a DEL without an agent frees the lease before it deletes the
+//! link. A lease that is restored by mistake is freed with the link.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,36 +16,36 @@ use shunt_leases::{Directory, Error, Identity, Record, Standing, is_usable};
 use super::Agent;
 use crate::failpoints::{self, Failpoint};
 
-/// How long a start may wait, altogether, for locks that others hold.
+/// How long a start may wait for locks, in total.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a lease has to be gone before it is put back.
+/// How long a lease has to be missing before it is restored.
 const RESPITE: Duration = Duration::from_secs(2);
 
-/// Attachments whose leases are looked at every second: these at least, and a tenth of all.
+/// Attachments whose leases are checked per second, at least; a tenth of all otherwise.
 const AT_LEAST: usize = 16;
 
-/// What is remembered of leases from one look to the next.
+/// State of leases between two checks.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    /// Since when an attachment lacks one.
+    /// When a lease was first found missing.
     missing: BTreeMap<AttachmentKey, Instant>,
-    /// What is wrong, and was said.
+    /// Faults that were reported.
     amiss: BTreeMap<AttachmentKey, Amiss>,
-    /// The files that were put back: they are nobody else's to remove if the container goes without a DEL.
+    /// Restored files: the agent removes them if the container disappears without a DEL.
     put_back: BTreeMap<AttachmentKey, Vec<(IpAddr, Identity)>>,
-    /// The last that was looked at.
+    /// The attachment that was checked last.
     last: Option<AttachmentKey>,
 }
 
-/// What is wrong with an attachment's leases.
+/// A fault of an attachment's leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Amiss {
-    /// Somebody has removed it.
+    /// The lease is missing.
     Missing(IpAddr),
-    /// Somebody else has the address.
+    /// Another container holds the lease.
     Taken(IpAddr, String),
-    /// It cannot be looked at, or put back.
+    /// The lease can neither be read nor restored.
     Unknown(String),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Amiss {
     }
 }
 
-/// Takes out of a request what is no path of a directory: it is of use to nobody, and no reason to refuse a container.
+/// Drops a lease directory that is not an absolute path; the request is not refused for it.
 pub(super) fn admit_leases(port: &mut BridgePort) {
     if let Some(path) = port.lease_dir.take_if(|path| !is_usable(path)) {
         tracing::warn!(key = %port.key, path = %path.display(), "leases are not checked: the path is not absolute");
@@ -83,7 +83,7 @@ pub(super) fn amiss(port: &BridgePort) -> Option<Amiss> {
     }
 }
 
-/// Frees the leases of containers that are gone, and says so. How many.
+/// Frees and logs the leases of dead containers. Returns their number.
 pub(super) fn free(dead: &[&BridgePort]) -> usize {
     let deadline = Instant::now() + PATIENCE;
     let mut networks: BTreeMap<(&Path, &str), Vec<&BridgePort>> = BTreeMap::new();
@@ -129,10 +129,10 @@ fn free_in(data_dir: &Path, network: &str, ports: &[&BridgePort], deadline: Inst
     Ok(freed)
 }
 
-/// Writes down again what is missing.
+/// Restores missing leases.
 fn put_back(port: &BridgePort, data_dir: &Path) -> Result<Vec<(IpAddr, Identity)>, Error> {
     failpoints::pass(Failpoint::Files).map_err(|source| Error::Io { path: data_dir.to_owned(), source })?;
-    // Whoever has the lock is at work there: the next look comes soon enough.
+    // The lock is held by an IPAM: the next check is soon enough.
     let store = Directory::open_or_create(data_dir, &port.key.network)?.lock(Instant::now())?;
     let mut made = Vec::new();
     for address in &port.ips {
@@ -143,7 +143,7 @@ fn put_back(port: &BridgePort, data_dir: &Path) -> Result<Vec<(IpAddr, Identity)
     Ok(made)
 }
 
-/// Removes what was put back, if it is still the same file.
+/// Removes a restored lease if the file is still the agent's.
 fn take_back(port: &BridgePort, data_dir: &Path, made: &[(IpAddr, Identity)]) -> Result<(), Error> {
     let Some(directory) = Directory::open(data_dir, &port.key.network)? else { return Ok(()) };
     let store = directory.lock(Instant::now() + RESPITE / 20)?;
@@ -178,7 +178,7 @@ impl Leases {
 }
 
 impl Agent {
-    /// Looks at the leases of some attachments, and of all that lack one.
+    /// Checks the leases of some attachments, and of all with a missing one.
     pub(super) fn repair_leases(&mut self) {
         if self.repairs.is_off() {
             return;
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// Says what is wrong once, and remembers it for the status.
+    /// Logs a fault once and keeps it for the status.
     fn tell_lease(&mut self, port: &BridgePort, amiss: Option<Amiss>) {
         let Some(amiss) = amiss else { return drop(self.leases.amiss.remove(&port.key)) };
         if self.leases.amiss.get(&port.key) == Some(&amiss) {

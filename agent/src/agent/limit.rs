@@ -1,4 +1,4 @@
-//! Changing the limits of an attachment that is there, under its traffic.
+//! Changes the limits of an attachment while traffic flows.
 
 use shunt_agent_api::{AttachmentKey, Bandwidth};
 
@@ -8,11 +8,10 @@ use crate::capacity::Demand;
 use crate::kernel::subnets;
 
 impl Agent {
-    /// Gives an attachment other limits, if what is left of the uplink allows. What waits in a queue whose limit is changed
-    /// goes on waiting.
+    /// Changes an attachment's limits, if the uplink's free capacity allows. Queued packets stay queued.
     ///
     /// # Errors
-    /// [`Refusal`]; then the old limits are in force again, as far as the kernel allows.
+    /// [`Refusal`]; the previous limits are restored as far as the kernel allows.
     pub fn limit(&mut self, key: &AttachmentKey, bandwidth: Bandwidth) -> Result<(), Refusal> {
         let change = Change::begin("limit");
         let limits = format!("{bandwidth:?}");
@@ -55,7 +54,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Compares an attachment's limits with what is written down and what is in the kernel.
+    /// Compares an attachment's limits with the state file and the kernel.
     ///
     /// # Errors
     /// [`Refusal::Altered`] with everything that is missing or altered.

@@ -1,7 +1,7 @@
-//! Deleting a link for the plugin.
+//! Deletes links in the background.
 //!
-//! The kernel takes a link out of its tables at once, but keeps the caller until every reader of the tables has moved
-//! on (`rcu_barrier` in `netdev_run_todo`): some ten milliseconds that a thread here can spare and an exec cannot.
+//! The kernel unregisters a link at once but blocks the caller in `netdev_run_todo` (`rcu_barrier`) for milliseconds: too long for the
+//! plugin's process and for the agent's thread.
 
 use std::path::PathBuf;
 use std::{fs, io, thread};
@@ -12,9 +12,8 @@ use shunt_netlink::Connection;
 use crate::kernel::delete_if_named;
 use crate::rcu::GracePeriods;
 
-/// Begins to delete `interface`, and the pins of what was attached to it: a pin that goes after its link's device
-/// costs nothing, one that goes before makes the kernel detach. Whoever asked looks for himself whether the link is gone, so a
-/// failure is only logged.
+/// Deletes `interface`, and then the pins of its programs: a pin that is removed first makes the kernel
+/// detach its link. The plugin waits for the deletion itself, so a failure is only logged.
 pub(super) fn delete_in_background(interface: Interface, pins: Vec<PathBuf>, grace_periods: GracePeriods) {
     let name = interface.name.clone();
     let work = move || {

@@ -1,4 +1,4 @@
-//! Host ports of attachments: nobody gets one that another has.
+//! Host ports of attachments. Two attachments never share one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use crate::kernel::mappings::number;
 use crate::registry::Attachment;
 
 impl Agent {
-    /// Gives an attachment other host ports, under its traffic. None takes them away.
+    /// Replaces an attachment's host ports while traffic flows; an empty list removes them.
     ///
     /// # Errors
-    /// [`Refusal`]; then it has those that it had, as far as the kernel allows.
+    /// [`Refusal`]; the previous host ports are restored as far as the kernel allows.
     pub fn map(&mut self, key: &AttachmentKey, mappings: Vec<PortMapping>) -> Result<Attached, Refusal> {
         let change = Change::begin("map");
         let wanted = format!("{mappings:?}");
@@ -45,7 +45,7 @@ impl Agent {
         Ok(self.programs_of(&changed.port))
     }
 
-    /// Compares an attachment's host ports with what is written down and what is in the kernel.
+    /// Compares an attachment's host ports with the state file and the kernel.
     ///
     /// # Errors
     /// [`Refusal::Altered`] with everything that is missing or altered.
@@ -65,7 +65,8 @@ impl Agent {
         if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }
     }
 
-    /// No two attachments may share a host port. One of every address is one of each.
+    /// Two attachments never share a host port. A host port of all addresses conflicts with that of each
+    /// address.
     pub(super) fn refuse_taken_ports(&mut self, port: &BridgePort) -> Result<(), Refusal> {
         if port.mappings.is_empty() {
             return Ok(());
@@ -87,16 +88,16 @@ impl Agent {
         Ok(())
     }
 
-    /// Says which of the node's own sockets get no more connections because a host port is theirs, too.
+    /// Warns about listening sockets of the node that a host port shadows.
     pub(super) fn tell_shadowed(&self, port: &BridgePort) {
         let mut listening = BTreeMap::new();
         for mapping in &port.mappings {
             let protocol = number(mapping.protocol);
-            // Nobody is told where the kernel cannot say.
+            // No warning if the kernel cannot list sockets.
             let all = listening.entry(protocol).or_insert_with(|| listeners(protocol).unwrap_or_default());
             let shadows = |at: &&SocketAddr| {
                 let ip = at.ip().to_canonical();
-                // One that listens on `::` may hear IPv4, too.
+                // A socket on `::` may accept IPv4, too.
                 let hears = ip.is_unspecified() && (ip.is_ipv6() || mapping.is_of_family(ip));
                 at.port() == mapping.host_port && (hears || mapping.is_at(ip))
             };
@@ -109,8 +110,8 @@ impl Agent {
         }
     }
 
-    /// The container can answer before anything is sent to it, and goes on answering until nothing is. What it keeps is
-    /// there all the time: a packet in between would be answered by the node, with a reset.
+    /// Replies are translated before the first request can arrive, and until after the last. Entries that are
+    /// kept are never removed in between: the node would answer a packet with a reset.
     fn remap(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.registry.insert(to.clone());
         let (was, is) = (from.is_translated(), to.is_translated());
@@ -132,8 +133,8 @@ impl Agent {
     }
 }
 
-/// Whether an attachment has the host ports that are asked for. Plugins before this one asked for those of both families
-/// where one family's were meant.
+/// Whether an attachment has the requested host ports. Older plugins requested both families where one was
+/// meant.
 pub(super) fn are_as_asked(had: &[PortMapping], asked: &[PortMapping]) -> bool {
     let is_as_asked = |(had, asked): (&PortMapping, &PortMapping)| {
         had == asked || (asked.address().is_none() && *had == PortMapping { host_ip: None, ..*asked })

@@ -1,8 +1,8 @@
-//! By which ways out of the node the programs masquerade, and whether they begin to.
+//! Decides which interfaces masquerade in the fast path, and whether the programs begin masqueraded connections.
 //!
-//! A way out is an interface that `from_wire` runs on (behind one without Ethernet the kernel masquerades), with one address of a family that may be given to others' packets: where
-//! there are several, the kernel chooses, and so masquerades. What the programs take never meets netfilter. So they begin nothing
-//! while somebody else has rules there, for a rule may translate or forbid it; what they have begun goes on.
+//! Such an interface runs `from_wire` and has exactly one address of the family: with several, source address selection is the kernel's,
+//! and so is masquerading. Interfaces without Ethernet are the kernel's too. The fast path bypasses netfilter, so the programs begin no
+//! connection while somebody else has rules there; established connections continue.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -20,25 +20,25 @@ use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
 
-/// How often it is looked whether anybody has rules, and which ports the node gives its sockets: neither is told.
+/// Period of the check for external filters and for the node's port range: neither sends events.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// The ports of the node's own sockets, of both families.
+/// The ephemeral ports of the node, of both families.
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// What is known of the ways out.
+/// State of masquerading.
 #[derive(Debug)]
 pub(super) struct Masquerade {
     mode: Masquerading,
     last: Option<Instant>,
-    /// Who has rules, as it was last said in the log.
+    /// The external filter that was logged last.
     external_filter: Option<String>,
     seed: u32,
 }
 
 impl Masquerade {
     pub(super) fn new(mode: Masquerading) -> Self {
-        // Keyed by the kernel's random numbers.
+        // `RandomState` is seeded by the kernel's random numbers.
         let seed = RandomState::new().hash_one(0) as u32;
         Self { mode, last: None, external_filter: None, seed }
     }
@@ -49,12 +49,12 @@ impl Agent {
         self.registry.attachments().any(Attachment::is_masqueraded)
     }
 
-    /// Whether the programs know of any way out.
+    /// Whether any interface masquerades in the fast path.
     pub(super) fn has_masquerade_interfaces(&self) -> bool {
         self.kernel.outlets().is_ok_and(|outlets| !outlets.is_empty())
     }
 
-    /// Looks, now and then, at what nobody tells.
+    /// Checks periodically for changes without events.
     pub(super) fn check_masquerading(&mut self) {
         let is_due = self.masquerade.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
         if is_due && self.is_masqueraded() {
@@ -64,12 +64,12 @@ impl Agent {
         }
     }
 
-    /// Has the programs begin masqueraded connections, or the kernel, as it is right now.
+    /// Decides whether the programs or the kernel begin masqueraded connections.
     pub(super) fn look_for_external_filters(&mut self) {
         let external_filter = match self.masquerade.mode {
             Masquerading::Programs => None,
             Masquerading::Kernel => Some("the configuration".to_owned()),
-            // Whoever cannot be asked may have rules.
+            // If rules cannot be listed, there may be some.
             Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
         };
         let begins = external_filter.is_none();
@@ -100,7 +100,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What the kernel has begun stays with it.
+    /// The kernel's connections stay with the kernel.
     fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
         if !self.is_masqueraded() {
             return Ok(());
@@ -110,7 +110,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Brings the ways out in line with the interfaces and their addresses.
+    /// Updates the masquerading interfaces and their addresses.
     pub(super) fn update_masquerade_interfaces(&mut self) {
         if let Err(error) = self.sync_masquerade_interfaces() {
             tracing::warn!(%error, "cannot update the masquerading interfaces");
@@ -137,7 +137,7 @@ impl Agent {
     fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
-        // Beyond bridges and gateways are containers.
+        // Bridges and gateways lead to containers, not out of the node.
         let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
             hook.program == Program::FromWire
                 && self.registry.bridge(**ifindex).is_none()
@@ -156,7 +156,7 @@ impl Agent {
     }
 }
 
-/// The first and the last port that the node gives its own sockets.
+/// The node's first and last ephemeral port.
 fn port_range() -> Option<(u16, u16)> {
     let text = fs::read_to_string(PORT_RANGE).ok()?;
     let mut words = text.split_whitespace().map_while(|word| word.parse().ok());

@@ -1,4 +1,4 @@
-//! Taking over from an agent of an older version of the map ABI, under its attachments' traffic.
+//! Takes over from an agent with an older map ABI while traffic flows.
 
 use super::recover::Entries;
 use super::{Agent, OpenError};

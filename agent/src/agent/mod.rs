@@ -1,6 +1,6 @@
-//! The agent itself, without its socket: state on disk, state in the kernel, and the verbs that change both.
+//! The agent without its socket: state on disk, state in the kernel, and the requests that change both.
 //!
-//! One thread owns it and does one thing at a time. It must stay in the network namespace that it was opened in.
+//! One thread owns the agent and handles one request at a time. The thread must stay in the network namespace in which the agent was opened.
 
 mod admit;
 mod adopt;
@@ -83,64 +83,63 @@ pub enum OpenError {
     Kernel(#[from] KernelError),
 }
 
-/// Owner of everything that attachments consist of.
+/// The agent's state.
 pub struct Agent {
     store: Store,
     kernel: Kernel,
     registry: Registry,
-    /// Who was given how much of which uplink.
+    /// Allocated capacity per uplink.
     ledger: Ledger,
     admission: Admission,
     speeds: Speeds,
-    /// What an operator should know, since the start.
+    /// Warnings since the start.
     warnings: Vec<String>,
-    /// What whoever publishes the capacity has to say.
+    /// The capacity publisher's warning.
     remark: Option<String>,
-    /// Where state files that are no records were moved to.
+    /// Unreadable state files, in quarantine.
     aside: Vec<PathBuf>,
-    /// Other people's ports of our bridges, each with its bridge.
+    /// Foreign ports, each with its bridge.
     foreign_ports: BTreeMap<u32, u32>,
-    /// The rules that the kernel has; none while that is not known.
+    /// The kernel's nf_tables rules; none while unknown.
     rules: Option<Rules>,
-    /// The node's own addresses, and by which interfaces packets come in.
+    /// The node's addresses and the interfaces with `from_wire`.
     nat_ingress: NatIngress,
-    /// By which ways the programs masquerade.
+    /// The masquerading interfaces.
     masquerade: Masquerade,
-    /// Where the node's own processes are led to host ports.
+    /// The programs on the node's own sockets.
     sockets: Sockets,
     sweeping: Sweeping,
-    /// What is known of stations beyond uplinks.
+    /// Learned stations.
     learning: Learning,
     events: Events,
-    /// What was last told of the uplinks' capacity.
+    /// The capacity in the last event.
     told: Vec<(String, PoolReport, PoolReport)>,
     repairs: Repairs,
-    /// What is wrong with the leases of addresses.
+    /// Faults of leases.
     leases: Leases,
     /// Containers whose bridge was deleted.
     orphans: Vec<Orphan>,
-    /// Whether uplinks' drivers are to run a program, by the uplinks' names.
+    /// The configured XDP mode per uplink.
     natives: BTreeMap<String, XdpMode>,
-    /// What was moved from uplinks to their bridges, by the uplinks' names.
+    /// Relocations per uplink.
     relocations: BTreeMap<String, Relocation>,
-    /// Why some of that could not be given back.
+    /// Failed returns of relocations, per uplink.
     failed_returns: BTreeMap<String, String>,
 }
 
 impl Agent {
-    /// Takes the state directory, loads the programs and takes over what an earlier agent left: finishes what it
-    /// had begun, and forgets what is gone.
+    /// Locks the state directory, loads the programs and recovers the state of an earlier agent.
     ///
     /// # Errors
-    /// [`OpenError`]; what serves already goes on serving.
+    /// [`OpenError`]; attached programs keep serving.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
         Self::succeed(config, PreviousState::take(&config.state_dir)?)
     }
 
-    /// The same with what [`PreviousState::take`] found.
+    /// The same, with the result of [`PreviousState::take`].
     ///
     /// # Errors
-    /// [`OpenError`]; what serves already goes on serving.
+    /// [`OpenError`]; attached programs keep serving.
     pub fn succeed(config: &Config, previous_state: PreviousState) -> Result<Self, OpenError> {
         let PreviousState { store, loaded, leases } = previous_state;
         let kernel = Kernel::open(config)?;
@@ -176,7 +175,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Does what is asked.
+    /// Handles a request.
     pub fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
             Request::Attach { port, set_up } => self.attach_as(port, set_up).map(Reply::Attached),
@@ -201,19 +200,19 @@ impl Agent {
             Request::Capacity => Ok(Reply::Capacity(self.capacity())),
             Request::Explain { from, packet } => self.explain(&from, &packet).map(Reply::Explained),
             Request::Audit => self.audit_all().map(Reply::Audited),
-            // The connection does the rest, with what `events` gives.
+            // The connection handles the subscription itself.
             Request::Subscribe => Ok(Reply::Subscribed),
         };
         self.tell_capacity();
         answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
     }
 
-    /// Where what happens is told.
+    /// The event channel.
     pub(crate) fn events(&self) -> Events {
         self.events.clone()
     }
 
-    /// How many attachments there are.
+    /// The number of attachments.
     pub fn attachments(&self) -> usize {
         self.registry.len()
     }

@@ -1,9 +1,8 @@
-//! Where packets come from outside: the node's own addresses, and the interfaces that `from_wire` runs on, or `from_tunnel` where
-//! packets have no Ethernet header.
+//! The node's addresses, and the interfaces that run `from_wire` (or `from_tunnel`, without an Ethernet header) for host ports and
+//! masquerading.
 //!
-//! Those are the declared uplinks, or, where none is declared, every interface with an address of the node, and the agent's
-//! bridges, by which containers reach the node. They have a program only while a host port leads anywhere, and those that
-//! lead out while anything is masqueraded.
+//! These are the declared uplinks or, without any, every interface with an address of the node; and the agent's bridges, through which
+//! containers reach the node. The programs are attached only while a host port exists; on uplinks also while an attachment is masqueraded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -16,20 +15,20 @@ use super::Agent;
 use crate::bpf::hook::{Hook, Program, ProgramSet};
 use crate::kernel::KernelError;
 
-/// The programs by which packets come in.
+/// The programs of NAT ingress.
 pub(super) const NAT_INGRESS: [Program; 2] = [Program::FromWire, Program::FromTunnel];
 
-/// What is known of the outside.
+/// The node's addresses and the hooks of NAT ingress.
 #[derive(Debug, Default)]
 pub(super) struct NatIngress {
-    /// The node's addresses, each with the interfaces that have it.
+    /// The node's addresses, each with its interfaces.
     addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
-    /// Where the program runs.
+    /// The attached programs by ifindex.
     pub(super) hooks: BTreeMap<u32, Hook>,
 }
 
 impl Agent {
-    /// Reads every address of the node and brings the map in line.
+    /// Reads every address of the node and updates the map.
     ///
     /// # Errors
     /// The kernel's.
@@ -47,7 +46,7 @@ impl Agent {
     pub(super) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
         let is_known = !self.nat_ingress.addresses.entry(new.ip()).or_default().insert(new.index);
         if is_known {
-            // It may be another kind of address now.
+            // The address may be of another kind now.
             self.update_masquerade_interfaces();
             return Ok(());
         }
@@ -56,7 +55,7 @@ impl Agent {
         Ok(())
     }
 
-    /// An address is the node's as long as any interface has it.
+    /// An address stays the node's as long as any interface has it.
     pub(super) fn unaddressed(&mut self, old: Address) -> Result<(), KernelError> {
         let Some(holders) = self.nat_ingress.addresses.get_mut(&old.ip()) else { return Ok(()) };
         holders.remove(&old.index);
@@ -68,14 +67,14 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether a link that is new or has changed may be one that packets come in by.
+    /// Whether a new or changed link is a declared uplink without its program.
     pub(super) fn may_be_nat_ingress(&self, link: &Link) -> bool {
         !self.nat_ingress.hooks.contains_key(&link.index)
             && self.ledger.uplinks().any(|name| name == link.name)
     }
 
-    /// Puts the program where packets come from outside, and takes it away from everywhere else. What cannot be done is
-    /// said in the status: a host port that is reached by fewer ways is better than none.
+    /// Attaches the programs where they are needed and detaches them elsewhere. A failure is only a warning
+    /// in the status: the host port stays reachable through other interfaces.
     pub(super) fn update_nat_ingress(&mut self) {
         self.watch_sockets();
         let is_needed = self.is_mapped() || self.is_masqueraded();
@@ -111,7 +110,7 @@ impl Agent {
         self.update_masquerade_interfaces();
     }
 
-    /// Puts the program back where somebody has taken it away.
+    /// Reattaches programs that somebody else has detached.
     pub(super) fn repair_nat_ingress(&mut self) {
         let lost: Vec<_> = self.nat_ingress.hooks.values().cloned().collect();
         let lost = lost.into_iter().filter(|hook| matches!(self.kernel.is_attached(hook), Ok(false)));
@@ -125,7 +124,7 @@ impl Agent {
         }
     }
 
-    /// Takes away what an earlier agent left on interfaces that are no longer wanted.
+    /// Detaches what an earlier agent left on other interfaces.
     pub(super) fn sweep_nat_ingress(&mut self) {
         let pinned = self.kernel.pinned().unwrap_or_default();
         let left = pinned
@@ -149,7 +148,7 @@ impl Agent {
         self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
     }
 
-    /// Every interface that leads out, and the agent's own bridges.
+    /// The interfaces that need the programs.
     fn find_nat_ingress(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
         let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
         let links = if declared.is_empty() {
@@ -165,7 +164,7 @@ impl Agent {
                 None
             })
         });
-        // The agent's own bridges and gateways, too: their containers reach the node by them.
+        // Bridges and gateways, too: containers reach the node through them.
         let gateways: Vec<_> = match bridges {
             true => self.registry.gateways.values().map(|it| (it.link.index, it.link.name.clone())).collect(),
             false => Vec::new(),

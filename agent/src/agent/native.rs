@@ -1,4 +1,4 @@
-//! Whether an uplink's own driver takes frames from wire to wire, before the stack makes anything of them.
+//! Decides whether an uplink's driver runs XDP.
 
 use super::uplink::unusable;
 use super::{Agent, Refusal};
@@ -6,8 +6,7 @@ use crate::capacity::XdpMode;
 use crate::uplink::Uplink;
 
 impl Agent {
-    /// Has the drivers of a bridge's uplinks run the program, as far as that is wanted and nothing is in the way. Which other
-    /// uplinks there are is a reason for each of them.
+    /// Attaches or detaches XDP on all uplinks of a bridge: each one's need depends on the others.
     ///
     /// # Errors
     /// A driver cannot, and has to (`xdp = "native"`).
@@ -22,7 +21,7 @@ impl Agent {
         let wanted = self.natives.get(name).copied().unwrap_or_default();
         let obstacle = match wanted {
             XdpMode::Off => Some("its configuration says so".to_owned()),
-            // It would judge twice what is for containers, for the sake of what it drops.
+            // XDP would only process packets to containers twice.
             XdpMode::Auto if is_alone => Some("there is no other wire to forward to".to_owned()),
             XdpMode::Auto | XdpMode::Native => self.obstacle(uplink, wanted)?,
         };
@@ -43,18 +42,18 @@ impl Agent {
         Ok(())
     }
 
-    /// What is in the way; none is left for the driver to say.
+    /// The obstacle; none leaves the decision to the driver.
     fn obstacle(&mut self, uplink: &Uplink, wanted: XdpMode) -> Result<Option<String>, Refusal> {
         let index = uplink.link.index;
         let kind = self.kernel.link(index)?.and_then(|link| link.kind);
         if let Some(kind) = kind {
-            // A veth loses its large packets by it, which cost it four fifths of its throughput.
+            // XDP on a veth disables its large packets (GSO), which is slower than no XDP.
             return Ok(Some(format!("it is a {kind} and no hardware")));
         }
         if self.kernel.others(index)?.filters {
             return Ok(Some("others filter what comes in there, and would not see all of it".to_owned()));
         }
-        // A driver's program would take the frames of all VLANs for untagged ones.
+        // With hardware VLAN stripping XDP sees frames of all VLANs as untagged.
         if self.kernel.takes_tags_off(index)? && wanted == XdpMode::Native {
             self.kernel.leave_tags(index)?;
         }

@@ -1,7 +1,6 @@
-//! Containers whose bridge was deleted under them: the bridge is made anew, and they are put back.
+//! Reattaches containers whose bridge was deleted, once the bridge exists again.
 //!
-//! Their state files stay, so that an agent that is killed meanwhile goes on with it. What cannot be put back makes the agent
-//! unhealthy until it can be, or until the container is gone.
+//! Their state files are kept, so that a restarted agent continues. The agent is unhealthy until every such container is reattached or gone.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -15,18 +14,18 @@ use super::{Agent, Refusal};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, port_flags};
 
-/// One container without a bridge.
+/// A container whose bridge was deleted.
 #[derive(Clone, Debug)]
 pub(super) struct Orphan {
     port: BridgePort,
     flags: PortFlags,
-    /// The bridge, as it last was.
+    /// The last known state of the bridge.
     bridge: Link,
-    /// Why it has not been put back.
+    /// Why it has not been reattached.
     why: String,
 }
 
-/// Why a container cannot be put back.
+/// Why a container cannot be reattached.
 #[derive(Debug, thiserror::Error)]
 enum OrphanError {
     #[error("it kept VLANs apart, and which port was in which is not known: make it anew")]
@@ -42,7 +41,7 @@ enum OrphanError {
 }
 
 impl Agent {
-    /// Forgets an attachment whose bridge is gone, but for what is needed to put it back.
+    /// Removes an attachment whose bridge was deleted; keeps what is needed to reattach it.
     pub(super) fn orphan(&mut self, key: &AttachmentKey, bridge: &Link) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let flags = self.repairs.flags_of(&attachment);
@@ -54,7 +53,8 @@ impl Agent {
         }
     }
 
-    /// Notes a container that lost its bridge while no agent was there. Of the bridge only that is known which the port tells.
+    /// Registers a container that lost its bridge while no agent ran. Only the port's settings are known of
+    /// the bridge.
     pub(super) fn orphan_of(&mut self, port: BridgePort) {
         let flags = port_flags(&port);
         let bridge = Link { mtu: port.mtu, up: true, ..Link::named(&port.bridge.name) };
@@ -66,7 +66,7 @@ impl Agent {
         self.orphans.push(Orphan { port, flags, bridge, why: "it was not made anew yet".to_owned() });
     }
 
-    /// Nobody wants it back any more; none if there is no such orphan.
+    /// Removes an orphan, if there is one.
     pub(super) fn forget_orphan(&mut self, key: &AttachmentKey) -> Option<BridgePort> {
         let change = Change::begin("detach");
         let at = self.orphans.iter().position(|orphan| orphan.port.key == *key)?;
@@ -83,14 +83,14 @@ impl Agent {
         self.orphans.iter().map(|orphan| &orphan.port.key)
     }
 
-    /// What is wrong with each, for a person.
+    /// The reason of each, for the status.
     pub(super) fn orphan_reasons(&self) -> impl Iterator<Item = String> {
         self.orphans.iter().map(|Orphan { port, bridge, why, .. }| {
             format!("{}: its bridge {} was deleted: {why}", port.key, bridge.name)
         })
     }
 
-    /// Puts back who can be, and forgets who is gone.
+    /// Reattaches orphans whose bridge exists again, and removes those whose link is gone.
     pub(super) fn reattach_orphans(&mut self) {
         for mut orphan in std::mem::take(&mut self.orphans) {
             let begun = Instant::now();
@@ -99,7 +99,7 @@ impl Agent {
                 continue;
             }
             if !self.is_waiting(&orphan) {
-                // Back into the list, from which it is taken with its file.
+                // Back to the list: the removal below deletes its file, too.
                 self.orphans.push(orphan);
                 self.forget_orphan(&key);
                 continue;
@@ -127,7 +127,7 @@ impl Agent {
         }
     }
 
-    /// Whether its host end is there, and a port of nothing else.
+    /// Whether its host end exists and is no port of another bridge.
     fn is_waiting(&mut self, orphan: &Orphan) -> bool {
         let host = &orphan.port.host;
         let link = self.kernel.link(host.index).ok().flatten().filter(|link| link.name == host.name);
@@ -154,7 +154,7 @@ impl Agent {
         port.bridge.index = bridge.index;
         let host = port.host.index;
         self.attach(port.clone())?;
-        // Nothing passes before it is a port again, so what the kernel has begun is known by then.
+        // No packet passes before the host end is a port again, so all of the kernel's flows are known.
         self.learn(&HashSet::from([host]));
         let mac = self.registry.get(&port.key).and_then(Attachment::known_station);
         if let Err(error) = self.kernel.enslave(host, bridge.index, orphan.flags, mac) {

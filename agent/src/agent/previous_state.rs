@@ -1,10 +1,8 @@
-//! What an earlier agent wrote down, read before anybody can ask this one.
+//! Reads the state directory and frees the leases of dead containers, before the agent listens.
 //!
-//! Containers that are gone for certain, those of an earlier boot, and those of which neither link nor namespace is left, held addresses
-//! that nobody else would free for a while: their leases are freed here. That has to be over before the socket is there. An ADD
-//! reaches for the agent before it takes a lease, so none that may yet succeed holds one at this moment; later, a lease with
-//! the same words could be that of the same container, started again. What a runtime still has to say of them, DEL or GC, finds
-//! nothing left to free.
+//! A container is dead if its state file is of an earlier boot, or if neither its link nor its namespace exists. Its lease has to be freed
+//! before the socket exists: an ADD contacts the agent before it takes a lease, so no lease of a running ADD can be freed here. Later, an
+//! equal lease may belong to the same container, started again.
 
 use std::fs;
 use std::io;
@@ -17,18 +15,18 @@ use shunt_netlink::link::{Selector, link};
 use super::leases::free;
 use crate::state::{Loaded, Store, StoreError};
 
-/// A state directory that is this agent's now, and what is in it.
+/// The locked state directory and its content.
 #[derive(Debug)]
 pub struct PreviousState {
     pub(super) store: Store,
     pub(super) loaded: Loaded,
-    /// How many leases of the dead were freed.
+    /// How many leases were freed.
     pub(super) leases: usize,
 }
 
 impl PreviousState {
-    /// Takes the state directory, reads it, and frees the leases of containers that are gone. To be called in the agent's
-    /// network namespace, before it listens.
+    /// Locks and reads the state directory, and frees the leases of dead containers. Call it in the agent's
+    /// network namespace, before the agent listens.
     ///
     /// # Errors
     /// [`StoreError`]; never because of a lease.
@@ -38,7 +36,7 @@ impl PreviousState {
         let present = loaded.records.iter().map(|record| &record.port);
         let dead: Vec<_> = loaded.outlived.iter().chain(present.filter(|port| is_dead(port))).collect();
         let leases = free(&dead);
-        // Last, so that an agent that is killed meanwhile leaves it to the next one.
+        // Last, so that the next agent repeats this if it is interrupted.
         for port in &loaded.outlived {
             if let Err(error) = store.remove(&port.key) {
                 tracing::warn!(key = %port.key, %error, "cannot remove the state file");
@@ -48,8 +46,8 @@ impl PreviousState {
     }
 }
 
-/// Whether a container of this boot is gone: no link, and no namespace under the name that the runtime gave it. Where only
-/// one of them is gone somebody may be at work, and the runtime will say what is to become of the lease.
+/// Whether a container of this boot is dead: neither its link nor its namespace's file exists. If only one is
+/// missing, an ADD or DEL may be running, and the runtime decides about the lease.
 fn is_dead(port: &BridgePort) -> bool {
     let gone = |path: &str| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
     if port.lease_dir.is_none()

@@ -1,6 +1,7 @@
-//! Whether every program is still where it was attached. Nobody tells of a tcx link that is detached, and a container without its
-//! program is without what keeps others from it: all are looked for every second, as far as [`BUDGET`] goes, and what else may be
-//! wrong with an attachment when its turn comes (see `repair.rs`).
+//! Checks every second that the programs are attached.
+//!
+//! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. All attachments are checked, as
+//! many as [`BUDGET`] allows; everything else is checked in turn (see `repair.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +9,14 @@ use shunt_agent_api::AttachmentKey;
 
 use super::Agent;
 
-/// How long one look may take, of every second: enough for two thousand attachments and more.
+/// Time of one check per second.
 const BUDGET: Duration = Duration::from_millis(25);
 
-/// How many attachments are looked at before the clock is.
+/// Attachments between two reads of the clock.
 const AT_A_TIME: usize = 16;
 
 impl Agent {
-    /// Puts programs back that are gone, and goes on where it stopped the last time.
+    /// Reattaches missing programs, continuing where the last check stopped.
     pub(super) fn repair_programs(&mut self) {
         if self.repairs.is_off() {
             return;
@@ -34,7 +35,7 @@ impl Agent {
         }
     }
 
-    /// One of which the kernel says nothing has lost more than that.
+    /// A failed query is not a missing program: its link is probably gone.
     fn has_lost_a_program(&mut self, key: &AttachmentKey) -> bool {
         let hooks = self.registry.get(key).map(|attachment| attachment.hooks()).unwrap_or_default();
         hooks.iter().any(|hook| matches!(self.kernel.is_attached(hook), Ok(false)))

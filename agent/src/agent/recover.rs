@@ -1,6 +1,5 @@
-//! Taking over what an earlier agent left: state files, map entries, pins and links are brought together, what was
-//! begun is finished, what is gone is forgotten. Traffic goes on meanwhile: a program that is attached is replaced in
-//! place, an entry that is right is not written.
+//! Recovers the state of an earlier agent at the start: compares state files, map entries, pins and links, finishes what was begun and
+//! removes what is gone. Traffic continues: attached programs are replaced in place, correct entries are not rewritten.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -25,7 +24,7 @@ pub(super) type Entries = BTreeMap<u32, Port>;
 pub(super) type PreviousSlots = HashMap<u32, u32>;
 
 impl Agent {
-    /// `leases` says of how many the dead were freed before.
+    /// `leases` is the number of freed leases, for the log.
     pub(super) fn recover(&mut self, loaded: Loaded, leases: usize) -> Result<(), OpenError> {
         let (begun, worked) = (Instant::now(), processor_time());
         for aside in loaded.aside {
@@ -111,7 +110,7 @@ impl Agent {
         Ok(self.kernel.port(ifindex)?.map(|entry| (ifindex, entry)).into_iter().collect())
     }
 
-    /// Notes a record's attachment and its bridge, if both links are still the ones that it names.
+    /// Registers a record's attachment and bridge, if both links still have their index and name.
     fn place(
         &mut self,
         port: &BridgePort,
@@ -127,7 +126,7 @@ impl Agent {
         if let Some(other) = self.registry.by_host(host.index) {
             return Err(format!("{} is {}'s", host.name, other.port.key));
         }
-        // The counters that it had, so that they go on counting.
+        // The previous slot, so that counters continue.
         let mut slot = |agent: &mut Self, ifindex| match previous_slots.remove(&ifindex) {
             Some(slot) => Ok(slot),
             None => agent.take_slot_uncleared(),
@@ -148,7 +147,8 @@ impl Agent {
         if host.master == Some(bridge.index) {
             self.repairs.serves(host);
         }
-        // A container that is there is not forgotten because the kernel could not be asked: packets of it go past nothing then.
+        // A failed query is no reason to drop the attachment: assume external filters, so that no packet
+        // bypasses them.
         let others = self.kernel.others(host.index).unwrap_or_else(|error| {
             self.warn(format!("cannot list external filters on {}: {error}", host.name));
             Others { filters: true, queue: true }
@@ -159,7 +159,7 @@ impl Agent {
         Ok(())
     }
 
-    /// A counter slot. It may go on from what its last owner counted where it cannot be cleared.
+    /// Allocates a counter slot. If it cannot be cleared, it continues from its last owner's counters.
     pub(super) fn take_slot_uncleared(&mut self) -> Result<u32, String> {
         let slot = self.registry.slots.take().ok_or_else(|| KernelError::Full.to_string())?;
         if let Err(error) = self.kernel.clear_slot(slot) {
@@ -176,14 +176,14 @@ impl Agent {
     }
 }
 
-/// Whether its host end is there, and its bridge is not.
+/// Whether the host end exists and the bridge does not.
 fn has_lost_its_bridge(port: &BridgePort, links: &Links) -> bool {
     let is_there =
         |interface: &Interface| links.get(&interface.index).is_some_and(|link| link.name == interface.name);
     is_there(&port.host) && !is_there(&port.bridge)
 }
 
-/// What this thread has taken of the processor, whatever else the machine does.
+/// Processor time of this thread.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Why a request is refused, and the one place where a refusal gets its kind.
+//! Reasons to refuse a request, and the kind of error of each.
 
 use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface, PortMapping};
 
@@ -10,7 +10,7 @@ use crate::state::StoreError;
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The request says something impossible.
+    /// A field of the request is invalid.
     #[error("{field} {value:?}: {reason}")]
     Malformed {
         /// Which field.
@@ -20,7 +20,7 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The request asks for what is not built.
+    /// The request needs a feature that this build lacks.
     #[error("{0} are not built in this version of the agent")]
     NotBuilt(&'static str),
     /// The key is attached with another configuration.
@@ -31,10 +31,10 @@ pub enum Refusal {
         /// What differs.
         differs: &'static str,
     },
-    /// There is nothing under this key to change.
+    /// No attachment has this key.
     #[error("{0} is not attached by this agent, so its limits cannot be changed")]
     NotAttached(AttachmentKey),
-    /// Another attachment has what this one wants.
+    /// Another attachment owns the resource.
     #[error("{what} is {owner}'s already")]
     Taken {
         /// What.
@@ -42,10 +42,10 @@ pub enum Refusal {
         /// Whose.
         owner: AttachmentKey,
     },
-    /// A link is not there, or its index means another one by now.
+    /// The link does not exist, or its index belongs to another link.
     #[error("there is no link {} with index {} in the agent's network namespace", .0.name, .0.index)]
     NoLink(Interface),
-    /// CHECK found something.
+    /// CHECK found differences.
     #[error("{key}: {}", findings.join("; "))]
     Altered {
         /// The attachment.
@@ -53,7 +53,7 @@ pub enum Refusal {
         /// What is missing or altered.
         findings: Vec<String>,
     },
-    /// It asks for more bandwidth than is left.
+    /// The free capacity is too small.
     #[error("{key}: {shortage}")]
     Capacity {
         /// The attachment.

@@ -1,8 +1,7 @@
-//! The node's own addresses on an uplink: moved to its bridge before it is a port, and back when it is let go.
+//! Moves the node's addresses from an uplink to its bridge, and back.
 //!
-//! What is to be moved is written down before anything is touched. Whoever finds such a file goes on with it: as long as an
-//! attachment names the uplink, towards the bridge, else back. What is there and what is not makes no difference, for every step may be
-//! done twice. A bridge that is deleted takes the node's addresses along: they are given back from the file at once.
+//! The relocation file is written before anything is changed. Every step is idempotent: with an attachment that names the uplink the move
+//! is finished, otherwise it is reverted. If the bridge is deleted, the kernel deletes the addresses too; they are restored from the file.
 
 use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, RelocationReport};
@@ -15,7 +14,7 @@ use crate::state::{Phase, Relocation};
 use crate::uplink::Uplink;
 
 impl Agent {
-    /// Whether what an uplink carries can be its bridge's.
+    /// Whether the uplink's addresses and routes can be moved to its bridge.
     ///
     /// # Errors
     /// [`Refusal::Uplink`].
@@ -38,7 +37,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Writes down what is to be moved from an uplink, if there is anything.
+    /// Writes the relocation file, if there is anything to move.
     ///
     /// # Errors
     /// The kernel's, the file system's; nothing was moved.
@@ -49,7 +48,7 @@ impl Agent {
         for address in &mut belongings.addresses {
             address.shared = present.addresses.iter().any(|other| other.is_same(address));
         }
-        // It was gone and is there again; what it had before is on the bridge.
+        // The uplink was removed and came back; its addresses are on the bridge.
         let before = self.relocations.get(name).filter(|known| known.bridge == uplink.bridge).cloned();
         if before.is_none() && !belongings.is_needed() {
             return Ok(());
@@ -69,12 +68,12 @@ impl Agent {
         })
     }
 
-    /// Whether there is something to be moved yet before the uplink serves.
+    /// Whether the move has to be finished before the uplink is a port.
     pub(super) fn is_relocating(&self, uplink: &Uplink) -> bool {
         self.relocations.get(&uplink.link.name).is_some_and(|known| known.phase != Phase::Moved)
     }
 
-    /// Makes an uplink a port of its bridge, which gets what is written down.
+    /// Enslaves an uplink and moves its addresses and routes to the bridge.
     ///
     /// # Errors
     /// The kernel's, the file system's; some may have been moved.
@@ -94,8 +93,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Gives an uplink back what was moved from it, and lets it go. What cannot be done is tried again each second, and said in the
-    /// status meanwhile.
+    /// Returns addresses and routes to an uplink and releases it. A failure is retried every second and shown
+    /// in the status.
     pub(super) fn return_relocation(&mut self, name: &str) {
         match self.try_to_bring_home(name) {
             Ok(()) => drop(self.failed_returns.remove(name)),
@@ -135,7 +134,7 @@ impl Agent {
         Ok(())
     }
 
-    /// It may have been renamed, or taken out and put in again; its index may be another link's by now.
+    /// The uplink may have been renamed or replugged; its index may belong to another link.
     fn uplink_of_relocation(&mut self, known: &Relocation) -> Result<Link, Refusal> {
         let name = &known.uplink.name;
         let by_index = self.kernel.link(known.uplink.index)?;
@@ -146,7 +145,7 @@ impl Agent {
         }
     }
 
-    /// Reads what an earlier agent has moved.
+    /// Reads the relocation files of an earlier agent.
     pub(super) fn read_relocations(&mut self) {
         match self.store.relocations() {
             Ok((found, aside)) => {
@@ -158,7 +157,7 @@ impl Agent {
         }
     }
 
-    /// Gives back what was moved from uplinks that nobody names any more.
+    /// Returns addresses to uplinks that no attachment names.
     pub(super) fn return_relocations(&mut self) {
         let is_named = |known: &Relocation| {
             self.registry.of_bridge(known.bridge.index).any(|attachment| {
@@ -170,7 +169,8 @@ impl Agent {
         left.iter().for_each(|name| self.return_relocation(name));
     }
 
-    /// Gives back what was moved to a bridge that is gone; answers the bridge's own Ethernet address if it had an uplink's.
+    /// Returns the addresses of a deleted bridge to its uplink. Returns the bridge's own MAC address if it
+    /// had the uplink's.
     pub(super) fn return_from_deleted_bridge(&mut self, bridge: u32) -> Option<Mac> {
         let lost = self.relocations.values().filter(|known| known.bridge.index == bridge);
         let lost: Vec<_> = lost.map(|known| (known.uplink.name.clone(), known.bridge_mac)).collect();
@@ -195,7 +195,7 @@ impl Agent {
         self.relocations.values().map(report).collect()
     }
 
-    /// What could not be given back, for a person.
+    /// Failed returns, for the status.
     pub(super) fn relocation_warnings(&self) -> impl Iterator<Item = String> {
         self.failed_returns
             .iter()
@@ -208,7 +208,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The bridge has another Ethernet address; the kernel will say so too, but later.
+    /// The bridge's MAC address has changed; the kernel's event comes later.
     fn hear_of_bridge(&mut self, index: u32) -> Result<(), Refusal> {
         if let Some(known) = self.registry.bridge(index).cloned()
             && let Some(link) = self.kernel.link(index)?

@@ -1,9 +1,8 @@
-//! Making good what somebody has done to attachments and bridges: entries, programs, ports, state files.
+//! Repairs entries, programs, bridge ports and state files that somebody else has changed.
 //!
-//! Netlink tells at once of a port that was taken off its bridge or made another kind of port, of a station that a bridge was told
-//! of, and of a queueing discipline that was deleted with a filter of ours. Of an entry or a file that was removed nobody tells: once a
-//! second the agent looks, for [`BUDGET`] at most, and goes on where it stopped; at programs in any case (`programs.rs`). What an
-//! operator may mean is left alone: a link that is down stays down, and a bridge is the plugin's to make.
+//! Netlink reports changes of bridge ports, FDB entries and qdiscs at once. Removed map entries and state files are found by a periodic
+//! check: once a second, for [`BUDGET`] at most, in turn; programs more often (`programs.rs`). An operator's intent is respected: a link
+//! that is down stays down, and only the plugin creates bridges.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,11 @@ use super::{Agent, Refusal};
 use crate::kernel::Finding;
 use crate::registry::{Attachment, Bridge};
 
-/// How long one look may take, of every second.
+/// Time of one check per second.
 const BUDGET: Duration = Duration::from_millis(10);
 
 impl Agent {
-    /// Looks after uplinks, bridges and attachments, as many as there is time for.
+    /// Checks and repairs uplinks, bridges and attachments, as many as the budget allows.
     pub fn tick(&mut self) {
         self.store.retry();
         self.read_speeds();
@@ -53,8 +52,8 @@ impl Agent {
         self.learn_unsure();
     }
 
-    /// The kernel may have begun flows of ports that were put back, or the programs have failed to notice some. Asked
-    /// once for all of them: until then they leave to the kernel what they do not know.
+    /// Learns the flows of repaired ports: the kernel may have begun some, or the programs may have missed
+    /// some. One dump of conntrack serves all; until then these ports leave unknown flows to the kernel.
     pub(super) fn learn_unsure(&mut self) {
         let mut unsure = std::mem::take(&mut self.repairs.unsure);
         unsure.retain(|ifindex| self.registry.by_host(*ifindex).is_some());
@@ -63,12 +62,12 @@ impl Agent {
         }
     }
 
-    /// Repairs what is wrong with an attachment.
+    /// Checks and repairs an attachment.
     pub(super) fn repair_attachment(&mut self, key: &AttachmentKey) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let name = key.to_string();
         let findings = self.audit(&attachment);
-        // A link that is gone is said by the kernel too, which ends the attachment.
+        // A deleted link has its own event, which removes the attachment.
         if self.repairs.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
             return;
         }
@@ -76,7 +75,7 @@ impl Agent {
         if findings.iter().flatten().any(|finding| matches!(finding, Finding::Master { .. }))
             && self.kernel.link(bridge).is_ok_and(|link| link.is_none())
         {
-            // Its ports say so first.
+            // The ports' events come before the bridge's.
             if let Err(error) = self.gone(bridge) {
                 tracing::warn!(%error, "cannot handle the deletion of a bridge");
             }
@@ -90,7 +89,7 @@ impl Agent {
         self.repair_findings(&name, Some(key), &ifname, findings, repair);
     }
 
-    /// Without the pins, the next agent would begin with empty maps.
+    /// Restores pins: without them, the next agent would start with empty maps.
     fn repair_pins(&mut self) {
         let findings = self.kernel.audit_pins();
         if !self.repairs.is_off() {
@@ -123,7 +122,7 @@ impl Agent {
         self.repair_findings(&name, None, &name, findings, repair);
     }
 
-    /// What is wrong with a bridge.
+    /// Lists the faults of a bridge.
     pub(super) fn audit_bridge(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.kernel.audit_bridge(bridge)?;
         let name = &bridge.link.name;
@@ -133,7 +132,7 @@ impl Agent {
         Ok(findings)
     }
 
-    /// The same, but for addresses that it lacks since a moment ago.
+    /// The same, without addresses that are missing only for a moment.
     fn audit_bridge_patiently(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.audit_bridge(bridge)?;
         let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
@@ -145,7 +144,7 @@ impl Agent {
         Ok(findings)
     }
 
-    /// What is wrong with an attachment. One that is not in service yet needs no bridge.
+    /// Lists the faults of an attachment. Before the host end became a port, a missing bridge is no fault.
     pub(super) fn audit(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.kernel.audit_port(attachment)?;
         if !self.repairs.in_service.contains_key(&attachment.port.host.index) {
@@ -158,7 +157,7 @@ impl Agent {
             let Interface { name: host, .. } = attachment.port.host.clone();
             findings.push(Finding::Station { host, bridge: attachment.port.bridge.name.clone() });
         }
-        // A container whose namespace is gone sends nothing any more.
+        // A container without its namespace sends nothing.
         let limits = self.kernel.audit_limits(attachment).unwrap_or_default();
         findings.extend(limits.into_iter().map(Finding::Limit));
         if !self.store.holds(&attachment.port) {
@@ -167,7 +166,8 @@ impl Agent {
         Ok(findings)
     }
 
-    /// Whether its bridge was told of the container, and knows it no more. A port that is off its bridge has lost more.
+    /// Whether the bridge has lost its static FDB entry of the container. A host end that is no port is
+    /// another fault.
     fn has_lost_its_station(
         &mut self,
         attachment: &Attachment,
@@ -198,7 +198,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Repairs, looks again, and says what has become of it: once, whatever it is.
+    /// Repairs, checks again, and logs the outcome once.
     pub(super) fn repair_findings(
         &mut self,
         name: &str,

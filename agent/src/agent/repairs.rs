@@ -1,4 +1,4 @@
-//! What the agent remembers from one look at its attachments to the next: what it repaired, and what it could not.
+//! What the agent remembers between two checks: repairs, and faults that remain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -10,37 +10,38 @@ use shunt_netlink::link::Link;
 use crate::failpoints;
 use crate::registry::{Attachment, port_flags};
 
-/// How long a few repairs are given before the next one of the same: somebody else may be at it too.
+/// The period for at most [`FEW`] repairs of one object: somebody else may be changing it.
 const RESPITE: Duration = Duration::from_millis(900);
 const FEW: u32 = 3;
 
-/// How long a bridge may lack an address: one that is replaced is first removed.
+/// How long a bridge may lack an address: replacing one removes it first.
 const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 
-/// What is remembered between one look and the next.
+/// State between two checks.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
-    /// Whether nothing is to be repaired.
+    /// Whether repairs are disabled.
     off: bool,
-    /// How much was repaired since the start.
+    /// Repairs since the start.
     pub(super) count: u64,
-    /// What could not be repaired, by whose it is.
+    /// Faults that could not be repaired, per object.
     pub(super) faults: BTreeMap<String, Vec<String>>,
-    /// How each host end was a port of its bridge. The plugin attaches one before it makes it a port.
+    /// Bridge port flags per host end, since it became a port. The plugin attaches a host end before it
+    /// enslaves it.
     pub(super) in_service: HashMap<u32, PortFlags>,
-    /// The host ends behind which their bridges were told of the container. Whoever makes the port does that.
+    /// Host ends whose bridge has a static FDB entry for the container. The creator of the port adds it.
     pub(super) stationed: HashSet<u32>,
-    /// The host ends whose programs or entries were put back: the kernel may have begun flows meanwhile.
+    /// Host ends with repaired programs or entries: the kernel may have begun flows meanwhile.
     pub(super) unsure: HashSet<u32>,
-    /// What was too early to be repaired again.
+    /// Attachments whose repair was postponed.
     pub(super) deferred: BTreeSet<AttachmentKey>,
-    /// Since when how often.
+    /// Recent repairs per object: since when, and how many.
     repaired: HashMap<String, (Instant, u32)>,
-    /// Since when bridges lack an address, by their indexes.
+    /// When a bridge was first found without an address, by ifindex.
     pub(super) unaddressed: HashMap<u32, Instant>,
-    /// The last whose programs were looked for.
+    /// The attachment whose programs were checked last.
     pub(super) watched: Option<AttachmentKey>,
-    /// The last that was looked at.
+    /// The attachment that was checked last.
     pub(super) last: Option<AttachmentKey>,
 }
 
@@ -49,28 +50,28 @@ impl Repairs {
         Self { off: !repairs, ..Self::default() }
     }
 
-    /// Notes how a host end is a port of its bridge.
+    /// Records a host end's bridge port flags.
     pub(super) fn serves(&mut self, link: &Link) {
         self.in_service.insert(link.index, link.port_flags);
     }
 
-    /// Whether a host end was a port of its bridge. One that was not is still being made.
+    /// Whether a host end has been a port of its bridge. One that has not is still being set up.
     pub(super) fn is_in_service(&self, ifindex: u32) -> bool {
         self.in_service.contains_key(&ifindex)
     }
 
-    /// Whether nothing is to be repaired.
+    /// Whether repairs are disabled.
     pub(super) const fn is_off(&self) -> bool {
         self.off
     }
 
-    /// How a host end is to be a port of its bridge.
+    /// The expected bridge port flags of a host end.
     pub(super) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
         let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
         was.and(port_flags(&attachment.port))
     }
 
-    /// Notes that an interface lacks an address. False if it is too early to give it back.
+    /// Records a missing address. Returns false if it is too early to restore it.
     pub(super) fn miss(&mut self, ifindex: u32) -> bool {
         failpoints::now().duration_since(*self.unaddressed.entry(ifindex).or_insert_with(failpoints::now))
             > ADDRESS_RESPITE
@@ -83,7 +84,7 @@ impl Repairs {
         self.settle(&attachment.port.key.to_string());
     }
 
-    /// Nothing is wrong with it now.
+    /// Removes a fault.
     pub(super) fn resolve(&mut self, name: &str) {
         self.faults.remove(name);
     }
@@ -94,7 +95,7 @@ impl Repairs {
         self.repaired.remove(name);
     }
 
-    /// Whether it may be repaired now.
+    /// Whether an object may be repaired now.
     pub(super) fn may_repair(&mut self, name: &str) -> bool {
         let now = failpoints::now();
         let (since, times) = match self.repaired.get(name) {

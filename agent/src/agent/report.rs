@@ -1,4 +1,4 @@
-//! What the agent reports about itself.
+//! Builds the agent's reports.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ impl Agent {
         }
     }
 
-    /// What cannot be read says nothing.
+    /// Unreadable counters are reported as zero.
     fn bridge_uplink_report(&self, uplink: &Uplink) -> BridgeUplinkReport {
         let (from, to) = both_ways(self.kernel.maps.counters(uplink.slot).unwrap_or_default());
         let known = self.kernel.learning(uplink).ok().flatten().unwrap_or_default();
@@ -187,14 +187,14 @@ impl Agent {
         Ok(drops)
     }
 
-    /// Names of the interfaces that programs run on.
+    /// Names of the interfaces with programs.
     pub(super) fn names(&self) -> HashMap<u32, String> {
         let hosts = self.registry.attachments().map(|attachment| &attachment.port.host);
         let bridges = self.registry.bridges().map(|bridge| (bridge.link.index, bridge.link.name.clone()));
         let wires = self.nat_ingress.hooks.values().map(|hook| (hook.ifindex, hook.ifname.clone()));
         let uplinks = self.registry.uplinks.values().map(|uplink| &uplink.link);
         let links = hosts.chain(uplinks).map(|link| (link.index, link.name.clone()));
-        // People know a gateway by the end that has the addresses.
+        // A gateway is shown by the name of the end with the addresses.
         let gateways = self.registry.gateways.values();
         let gateways = gateways.map(|it| (it.port.port.host.index, it.link.name.clone()));
         links.chain(bridges).chain(gateways).chain(wires).collect()

@@ -1,4 +1,4 @@
-//! The kernel's rules: what the attachments that are there want, and nothing that one that is gone wanted.
+//! Keeps the nf_tables rules equal to what the attachments need.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules}
 use crate::rcu::Expedited;
 
 impl Agent {
-    /// Brings the kernel's rules in line with the attachments. Costs nothing while the list is the same.
+    /// Replaces the kernel's rules if the attachments need others.
     ///
     /// # Errors
     /// The kernel refuses; its rules are as they were.
@@ -22,7 +22,7 @@ impl Agent {
         }
         let expedited = self.kernel.grace_periods().expedite();
         match replace(&wanted) {
-            // Nothing to set and nothing to remove: a kernel without nf_tables will do.
+            // Without rules a kernel without nf_tables is fine.
             Err(_) if wanted.is_empty() && self.rules.is_none() => {}
             replaced => settle(replaced?, expedited),
         }
@@ -45,7 +45,8 @@ impl Agent {
     }
 }
 
-/// A kernel that cannot lead SCTP goes without: from outside, the programs do.
+/// Falls back to no SCTP rules if the kernel cannot redirect SCTP: the programs still translate packets from
+/// outside.
 fn replace(wanted: &Rules) -> Result<Committed, NftError> {
     let replaced = nft::replace(wanted);
     let Err(error @ NftError::Refused { errno, .. }) = &replaced else { return replaced };
@@ -57,7 +58,7 @@ fn replace(wanted: &Rules) -> Result<Committed, NftError> {
     nft::replace(&Rules { masquerade: wanted.masquerade.clone(), ..Rules::default() })
 }
 
-/// The rules for the host ports of a port that no program leads the node's own sockets to.
+/// Rules for host ports of the node's own sockets that no program translates (SCTP).
 fn host_ports(port: &BridgePort) -> impl Iterator<Item = HostPortRule> {
     let mappings = port.mappings.iter().filter(|mapping| mapping.protocol == Protocol::Sctp);
     mappings.flat_map(move |mapping| {
@@ -80,7 +81,7 @@ fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> boo
     })
 }
 
-/// Waits, beside the agent's own work, until the kernel has freed what was replaced.
+/// Waits in the background until the kernel has freed the replaced rules.
 fn settle(committed: Committed, expedited: Expedited) {
     let work = move || {
         drop(committed);

@@ -1,5 +1,4 @@
-//! The node's own processes: programs on their sockets lead them to host ports. They are there only while a host port
-//! leads anywhere.
+//! Attaches programs to the sockets of the node's own processes while a host port exists, so that they reach it.
 
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use shunt_agent_api::{ProgramMode, ProgramReport};
 use super::Agent;
 use crate::bpf::socket::{self, SocketProgram};
 
-/// What is known of the programs on sockets.
+/// State of the programs on sockets.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     /// The cgroup that was configured.
@@ -18,14 +17,14 @@ pub(super) struct Sockets {
 
 #[derive(Debug, Default)]
 enum State {
-    /// An earlier agent may have left something.
+    /// Unknown: an earlier agent may have attached programs.
     #[default]
     Unknown,
-    /// Nothing of ours is attached.
+    /// No program is attached.
     Detached,
-    /// All of it is, to this cgroup.
+    /// All programs are attached to this cgroup.
     Attached { cgroup: PathBuf, programs: Vec<(SocketProgram, u32)> },
-    /// It could not be attached, and that has been said.
+    /// Attaching failed and was reported.
     Failed,
 }
 
@@ -48,8 +47,8 @@ impl Sockets {
 }
 
 impl Agent {
-    /// Attaches the programs if a host port leads anywhere, and takes them away if none does. What cannot be done is said
-    /// in the status, once: a host port that the node itself does not reach is better than none.
+    /// Attaches the programs while a host port exists, and detaches them otherwise. A failure is reported
+    /// once in the status: the host port still works from outside.
     pub(super) fn watch_sockets(&mut self) {
         match (self.is_mapped(), &self.sockets.state) {
             (true, State::Attached { .. } | State::Failed) | (false, State::Detached) => {}
@@ -63,7 +62,7 @@ impl Agent {
         }
     }
 
-    /// Puts back what somebody has taken away.
+    /// Reattaches programs that somebody else has detached.
     pub(super) fn repair_sockets(&mut self) {
         if matches!(self.sockets.state, State::Attached { .. }) && self.kernel.has_lost_sockets() {
             tracing::warn!("programs were detached from the cgroup");

@@ -1,8 +1,7 @@
-//! What a bridge's spanning tree wants of its uplinks (IEEE 802.1D-2004).
+//! Follows the port states of a bridge's spanning tree (IEEE 802.1D-2004).
 //!
-//! The kernel's bridge runs the tree, or a daemon does for it; either way the bridge has a state for each port, and tells of
-//! every change. By an uplink that does not forward nothing may go, tagged or not, or frames go round and round. And while a tree
-//! changes, nobody is where he was.
+//! The kernel's bridge or a daemon runs the tree; netlink reports each port's state. Nothing is forwarded through an uplink that is not in
+//! the forwarding state, or frames would loop. A topology change invalidates the learned stations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use crate::kernel::KernelError;
 use crate::uplink::Uplink;
 
 impl Agent {
-    /// Has the programs forward by an uplink if its bridge does, and not else. Answers the uplink as it then is.
+    /// Applies the bridge's port state to an uplink. Returns the updated uplink.
     ///
     /// # Errors
     /// The kernel's.
@@ -25,7 +24,7 @@ impl Agent {
         tracing::info!(uplink = %name, %bridge, forwards = !blocked, "the spanning tree changed the uplink's state");
         self.registry.uplinks.insert(uplink.link.index, heeding.clone());
         self.kernel.write_forwarding(&heeding)?;
-        // What was beyond one uplink may be beyond another now.
+        // Stations may have moved to another uplink.
         let of_bridge = |other: &&Uplink| other.bridge == uplink.bridge;
         for other in self.registry.uplinks.values().filter(of_bridge).cloned().collect::<Vec<_>>() {
             self.forget_beyond(&other)?;
@@ -33,7 +32,8 @@ impl Agent {
         Ok(heeding)
     }
 
-    /// One that is no port yet begins as every port of its bridge does: with a spanning tree, it listens first.
+    /// Before it is a port, an uplink of a bridge with a spanning tree counts as blocked: it starts in the
+    /// listening state.
     fn is_blocked(&mut self, uplink: &Uplink) -> Result<bool, KernelError> {
         let link = self.kernel.link(uplink.link.index)?;
         match link.filter(|link| link.master == Some(uplink.bridge.index)) {
@@ -45,7 +45,7 @@ impl Agent {
         }
     }
 
-    /// For how long stations beyond uplinks are believed on bridges whose tree changes, in nanoseconds.
+    /// The ageing time per bridge during a topology change, in nanoseconds.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,9 +1,8 @@
-//! Connected UDP sockets of the node that go past the host ports there are now: they are aborted, so that their owners
-//! connect anew.
+//! Aborts connected UDP sockets of the node that bypass the current host ports, so that their owners connect again.
 //!
-//! Where a socket goes is decided when it connects. One that was led to a container goes on to its address after the
-//! container's end, also when another has the address; one that had connected to the node before there was a mapping never
-//! comes by one. TCP notices by itself, and a socket that names its peer with each datagram is led each time.
+//! The target of a UDP socket is chosen when it connects. A socket that was connected to a container keeps its address after the container
+//! is gone, and a socket that was connected before the host port existed never uses it. TCP notices by itself; an unconnected socket is
+//! translated per datagram.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,7 +22,7 @@ use crate::explain::lookup_error::LookupError;
 use crate::kernel::KernelError;
 
 impl Agent {
-    /// Takes away what an attachment's host ports were for and are no more: to be called when `MAPPINGS` has changed.
+    /// Cleans up after a change of host ports. Call it after `MAPPINGS` has changed.
     pub(super) fn follow_mappings(&mut self, had: &[PortMapping], has: &[PortMapping]) {
         let lacks = |others: &[PortMapping], mapping: &&PortMapping| !others.contains(*mapping);
         let begun: Vec<_> = has.iter().filter(|mapping| lacks(had, mapping)).copied().collect();
@@ -36,8 +35,8 @@ impl Agent {
         }
     }
 
-    /// Aborts what was led elsewhere than its host port leads to now, and what goes past the mappings in `begun`. What
-    /// cannot be done is logged.
+    /// Aborts sockets whose host port has another target now, and sockets that bypass the host ports in
+    /// `begun`. Failures are logged.
     pub(super) fn abort_stale_sockets(&mut self, begun: &[PortMapping]) {
         match self.abort_stale(begun) {
             Ok(0) => {}
@@ -90,7 +89,7 @@ impl Agent {
     }
 }
 
-/// Whether somebody who sends there asks for a mapping, if the address is the node's.
+/// Whether a destination matches a host port, given that the address is the node's.
 fn is_for(mapping: &PortMapping, ip: IpAddr, port: u16) -> bool {
     mapping.protocol == Protocol::Udp && mapping.host_port == port && mapping.is_at(ip)
 }

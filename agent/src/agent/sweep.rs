@@ -1,4 +1,4 @@
-//! Removing what an earlier agent left in the kernel and no attachment accounts for. What cannot be removed is logged.
+//! Removes map entries and pins of an earlier agent that belong to no attachment. Failures are logged.
 
 use std::collections::HashSet;
 
@@ -35,12 +35,13 @@ impl Agent {
 
     fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
         for pinned in self.kernel.pinned()? {
-            // An uplink's are judged when it is known which there are.
+            // Programs of NAT ingress are swept once the interfaces are known.
             let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
             if !self.is_known(pinned.ifindex) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
                 tracing::info!(pin = %pinned.path.display(), "removed a pin without an attachment");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
-                // By what was an uplink the node may be reached meanwhile, and its entry goes next.
+                // The node may be reachable through a former uplink, whose entry is removed next: wait until
+                // the program is detached.
                 let set = if Program::OF_UPLINKS.contains(&pinned.program) {
                     ProgramSet::Uplinks
                 } else {
@@ -57,9 +58,9 @@ impl Agent {
         Ok(())
     }
 
-    /// An entry tells where filters may have been left, too.
+    /// An entry without an attachment shows where clsact filters may be left.
     fn sweep_ports(&mut self, entries: &Entries, links: &Links) -> Result<(), KernelError> {
-        // Strangers have no programs of ours, and are looked at later.
+        // Foreign ports have no programs and are checked later.
         let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
         let unknown: Vec<_> =
             ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.is_known(*ifindex)).collect();

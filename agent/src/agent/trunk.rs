@@ -1,7 +1,7 @@
-//! What VLAN interfaces are joined to: a master in the node's namespace, or the host end of the interface that they are on.
+//! The lower interface of VLAN interfaces: a master in the node's namespace, or the host end of the interface below.
 //!
-//! It is not the agent's: all that it has of it is one program there while a VLAN interface needs it. An interface whose
-//! master is gone goes too, as the kernel's own VLAN devices do.
+//! The agent only attaches one program there, as long as a VLAN interface needs it. If the master is deleted, its VLAN interfaces are
+//! deleted too, as the kernel does with its own VLAN devices.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::kernel::{Finding, KernelError};
 use crate::registry::{Attachment, Trunk};
 
 impl Agent {
-    /// Has the program on an attachment's trunk, unless it is there already.
+    /// Attaches the program to an attachment's trunk, once.
     pub(super) fn build_trunk(&mut self, attachment: &Attachment) -> Result<(), KernelError> {
         let Some(trunk) = Trunk::of(&attachment.port) else { return Ok(()) };
         if !trunk.within {
@@ -26,7 +26,8 @@ impl Agent {
         self.tell_parent(&trunk)
     }
 
-    /// Frames for the parent of VLAN interfaces have to come by its host end, and what it sends speaks for theirs.
+    /// Updates the parent of VLAN interfaces: frames to it must pass its host end, and its source guard
+    /// allows their addresses.
     fn tell_parent(&mut self, trunk: &Trunk) -> Result<(), KernelError> {
         let (is_parent, lent) = self.parenthood(&trunk.link);
         let Some(parent) = self.registry.by_host_mut(trunk.link.index).filter(|_| trunk.within) else {
@@ -47,14 +48,14 @@ impl Agent {
             .try_for_each(|key| self.kernel.erase_address(key, parent.port.host.index))
     }
 
-    /// Whether VLAN interfaces are on the interface with this host end, and their addresses.
+    /// Whether the interface with this host end has VLAN interfaces, and their addresses.
     pub(super) fn parenthood(&self, host: &Interface) -> (bool, Vec<IpAddr>) {
         let trunk = Trunk { link: host.clone(), within: true };
         let ips = self.registry.of_trunk(&trunk).flat_map(|attachment| attachment.port.ips.clone());
         (self.registry.has_trunk(&trunk), ips.collect())
     }
 
-    /// Which of an earlier agent's ports are parents, before anything that is known of them is taken over.
+    /// Marks an earlier agent's ports that are parents, before their entries are taken over.
     pub(super) fn note_parents(&mut self) {
         for trunk in self.registry.trunks().filter(|trunk| trunk.within).cloned().collect::<Vec<_>>() {
             let (is_parent, lent) = self.parenthood(&trunk.link);
@@ -64,7 +65,7 @@ impl Agent {
         }
     }
 
-    /// Takes the program away from the trunk of an attachment that is gone, if it was the last there.
+    /// Detaches the program from a trunk after its last attachment was removed.
     pub(super) fn leave_trunk(&mut self, port: &BridgePort, mac: Mac) -> Vec<KernelError> {
         let Some(trunk) = Trunk::of(port) else { return Vec::new() };
         let mut errors = Vec::new();
@@ -93,7 +94,7 @@ impl Agent {
         }
     }
 
-    /// Puts the programs back where somebody has taken them away.
+    /// Reattaches programs that somebody else has detached.
     pub(super) fn repair_trunks(&mut self) {
         for trunk in self.registry.trunks().cloned().collect::<Vec<_>>() {
             let name = format!("VLANs of {}", trunk.link.name);
@@ -108,7 +109,7 @@ impl Agent {
         }
     }
 
-    /// What is wrong with a trunk.
+    /// Lists the faults of a trunk.
     pub(super) fn audit_trunk(&mut self, trunk: &Trunk) -> Result<Vec<Finding>, Refusal> {
         let link = &trunk.link;
         if self.kernel.link(link.index)?.is_none_or(|found| found.name != link.name) {
@@ -117,7 +118,7 @@ impl Agent {
         Ok(self.kernel.audit_program(&trunk.hook())?)
     }
 
-    /// A link is gone: the VLAN interfaces that were joined to it go as well.
+    /// A master was deleted: deletes its VLAN interfaces.
     pub(super) fn trunks_deleted(&mut self, index: u32) {
         let lost: Vec<_> =
             self.registry.trunks().filter(|trunk| trunk.link.index == index).cloned().collect();
@@ -130,7 +131,7 @@ impl Agent {
         }
     }
 
-    /// Deletes an interface that has nothing to be joined to any more.
+    /// Deletes a VLAN interface whose master is gone.
     pub(super) fn delete_orphaned_interface(&mut self, port: BridgePort) {
         tracing::info!(key = %port.key, "VLAN interface deleted: its master is gone");
         delete_in_background(port.host, Vec::new(), self.kernel.grace_periods().clone());

@@ -1,4 +1,4 @@
-//! An update in place: an attachment that is there gets other limits and other host ports, under its traffic.
+//! Updates limits and host ports of an attachment in place, while traffic flows.
 
 use shunt_agent_api::{Attached, BridgePort};
 

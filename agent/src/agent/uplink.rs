@@ -1,7 +1,7 @@
-//! Uplinks of bridges: who may be one, how it becomes a port, and when it is let go.
+//! Uplinks of bridges: admission, enslavement, release.
 //!
-//! An uplink is its bridge's as long as an attachment's configuration names it. Programs are attached before it is a port,
-//! and taken away after: without them the kernel's bridge would take VLANs of the wire for its own.
+//! An interface is a bridge's uplink as long as an attachment's configuration names it. Programs are attached before it becomes a port and
+//! detached after it was released: without them the kernel's bridge would forward the uplink's VLANs.
 
 use shunt_agent_api::{BridgePort, BridgeUplink};
 use shunt_dataplane::abi::NO_SLOT;
@@ -13,11 +13,12 @@ use super::{Agent, Refusal};
 use crate::kernel::{Finding, KernelError};
 use crate::uplink::Uplink;
 
-/// What people put on an interface, which then hears frames before its bridge would.
+/// Kinds of links on top of an interface that receive frames before a bridge would.
 const ON_TOP: [&str; 4] = ["vlan", "macvlan", "macvtap", "ipvlan"];
 
 impl Agent {
-    /// Judges the uplink that a port's configuration names, and notes whether it is a port of the bridge already.
+    /// Validates the uplink of a port's configuration, and records whether it is a port of the bridge
+    /// already.
     ///
     /// # Errors
     /// [`Refusal::Uplink`].
@@ -83,7 +84,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Has the uplink that an attachment names serve its bridge, unless it does already.
+    /// Makes the uplink of an attachment a port of its bridge, once.
     pub(super) fn build_uplink(&mut self, port: &BridgePort) -> Result<(), Refusal> {
         let Some(wanted) = &port.service.uplink else { return Ok(()) };
         let link = self.uplink_named(&wanted.name)?;
@@ -99,7 +100,7 @@ impl Agent {
         self.serve_uplink(&uplink)
     }
 
-    /// Everything that it needs, whatever is there already.
+    /// Creates whatever the uplink lacks.
     fn serve_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
         let uplink = &self.apply_port_state(uplink)?;
         let master = self.kernel.link(uplink.link.index)?.and_then(|link| link.master);
@@ -112,7 +113,8 @@ impl Agent {
                 self.kernel.attach(&hook)?;
             }
         }
-        // An agent died before it could write down what was to be moved: as a port it would cut the node off.
+        // An earlier agent was killed before it wrote the relocation file: enslaving the uplink now would cut
+        // the node off.
         if uplink.moves && master.is_none() && !self.relocations.contains_key(&uplink.link.name) {
             self.begin_relocation(uplink)?;
         }
@@ -124,7 +126,7 @@ impl Agent {
         self.serve_natives(uplink.bridge.index)
     }
 
-    /// Lets the uplink go that an attachment named, which is gone, if no other on its bridge does.
+    /// Releases a removed attachment's uplink, unless another attachment of the bridge names it.
     pub(super) fn leave_uplink(&mut self, port: &BridgePort) -> Vec<KernelError> {
         let Some(wanted) = &port.service.uplink else { return Vec::new() };
         if self.registry.of_bridge(port.bridge.index).any(|other| names(&other.port, &wanted.name)) {
@@ -146,7 +148,7 @@ impl Agent {
             errors.extend(self.kernel.release_uplink(&uplink).err());
         }
         errors.extend(self.take_uplink(&uplink));
-        // It may be a port like any other now.
+        // The former uplink may be a foreign port now.
         errors.extend(self.find_foreign_ports(&Entries::new()).err());
         errors
     }
@@ -155,7 +157,7 @@ impl Agent {
         let mut errors: Vec<_> = self.kernel.detach_native(uplink.link.index).err().into_iter().collect();
         let hooks = uplink.hooks();
         errors.extend(hooks.iter().filter_map(|hook| self.kernel.detach_and_wait(hook).err()));
-        // Without its entry a program that is still there would shut the interface, which may be the node's way out.
+        // The entry is removed last: a program that is still attached would drop all packets without it.
         if errors.is_empty() {
             errors.extend(self.kernel.erase_uplink(uplink));
         }
@@ -175,7 +177,7 @@ impl Agent {
         }
     }
 
-    /// Notes the uplink of an attachment that an earlier agent made.
+    /// Registers the uplink of an earlier agent's attachment.
     pub(super) fn place_uplink(
         &mut self,
         port: &BridgePort,
@@ -187,7 +189,7 @@ impl Agent {
         if self.registry.uplinks.contains_key(&link.index) {
             return;
         }
-        // Without counters of its own it serves all the same.
+        // An uplink works without a counter slot.
         let slot =
             previous_slots.remove(&link.index).or_else(|| self.take_slot_uncleared().ok()).unwrap_or(NO_SLOT);
         self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
@@ -202,7 +204,7 @@ impl Agent {
         }
     }
 
-    /// Makes good what somebody has done to uplinks, and takes back those that have come back.
+    /// Repairs uplinks, and enslaves uplinks that came back.
     pub(super) fn repair_uplinks(&mut self) {
         if self.repairs.is_off() {
             return;
@@ -230,7 +232,7 @@ impl Agent {
         }
     }
 
-    /// What is wrong with an uplink.
+    /// Lists the faults of an uplink.
     pub(super) fn audit_uplink(&mut self, uplink: &Uplink) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.kernel.audit_uplink(uplink)?;
         if self.is_relocating(uplink) {
@@ -246,7 +248,7 @@ impl Agent {
         self.registry.uplinks.values().find(|uplink| uplink.link.name == wanted.name).cloned()
     }
 
-    /// One port for each uplink that is named and not there.
+    /// One port per uplink that is configured and missing.
     fn ports_without_uplink(&self) -> Vec<BridgePort> {
         let mut lacking: Vec<BridgePort> = Vec::new();
         for port in self.registry.attachments().map(|attachment| &attachment.port) {

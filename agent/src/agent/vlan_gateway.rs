@@ -1,8 +1,7 @@
-//! Gateways of VLANs: the node's own interfaces there, each for as long as an attachment's configuration asks for it.
+//! VLAN gateways: interfaces of the node in a VLAN, as long as an attachment's configuration asks for one.
 //!
-//! A gateway is a veth pair of the node's: to the programs its end at the bridge is one more port of the VLAN, so that every kernel
-//! does, with VLAN devices and VLAN filtering or without them. The pair is told by its two names, and by what is written down of the
-//! attachments that need it.
+//! A gateway is a veth pair; its bridge end is a port of the VLAN like any container's, so that no VLAN device or VLAN filtering of the
+//! kernel is needed. It is identified by the names of its two ends.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,7 +19,7 @@ use crate::vlan_gateway::{self, Place, VlanGateway};
 const POLICY: &str = "ingress policies of ports in a VLAN with a gateway, by which everybody comes alike,";
 
 impl Agent {
-    /// Judges the gateway that a port's configuration wants, and notes its MAC address.
+    /// Validates the gateway of a port's configuration, and records its MAC address.
     ///
     /// # Errors
     /// [`Refusal::Gateway`] where the name is somebody else's, or an address is in the way; [`Refusal::NotBuilt`].
@@ -32,7 +31,7 @@ impl Agent {
             return Err(Refusal::NotBuilt(POLICY));
         }
         let Some(place) = vlan_gateway::place(port) else { return Ok(()) };
-        // `isolated` would shut the gateway out as well.
+        // `isolated` would exclude the gateway, too.
         let is_open = port.restrictions.ingress == IngressPolicy::Open;
         if !is_open || self.has_selective_port(place) {
             return Err(Refusal::NotBuilt(POLICY));
@@ -67,13 +66,13 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether a port of a VLAN is to take nothing from other bridges.
+    /// Whether a port accepts no packets from other bridges.
     fn has_selective_port(&self, (bridge, vid): Place) -> bool {
         let mut ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
         ports.any(|port| is_selective(port) && vlan_gateway::is_in(port, vid))
     }
 
-    /// A pair of the agent's may be left of an agent that died.
+    /// A killed agent may have left its pair.
     pub(super) fn validate_gateways_name(
         &mut self,
         (node, bridged): &(String, String),
@@ -107,7 +106,7 @@ impl Agent {
         ports.filter(move |port| vlan_gateway::place(port) == Some(place))
     }
 
-    /// Has the gateway that an attachment wants serve its VLAN, with the addresses that it wants.
+    /// Creates an attachment's gateway, or adds its addresses to the existing one.
     pub(super) fn build_gateway(&mut self, port: &BridgePort) -> Result<(), Refusal> {
         let Some(place) = vlan_gateway::place(port) else { return Ok(()) };
         let gateway = match self.registry.gateways.get(&place) {
@@ -146,7 +145,7 @@ impl Agent {
         Ok(gateway)
     }
 
-    /// What the node sends there is to fit every container, as the kernel's bridge has the least MTU of its ports.
+    /// A gateway has the least MTU of its containers, as a bridge has that of its ports.
     pub(super) fn narrow_gateway(&mut self, place: Place, mtu: u32) -> Result<VlanGateway, Refusal> {
         let Some(gateway) = self.registry.gateways.get_mut(&place) else {
             return Err(KernelError::Vanished(format!("the gateway of VLAN {}", place.1)).into());
@@ -158,7 +157,8 @@ impl Agent {
         Ok(gateway)
     }
 
-    /// Lets the gateway go that an attachment wanted, which is gone, if no other wants it; else the addresses that no other wants.
+    /// Removes a removed attachment's gateway, or only its addresses while other attachments need the
+    /// gateway.
     pub(super) fn leave_gateway(&mut self, port: &BridgePort) -> Vec<KernelError> {
         let Some(place) = vlan_gateway::place(port) else { return Vec::new() };
         let wanted: BTreeSet<IpNet> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
@@ -184,7 +184,7 @@ impl Agent {
         errors
     }
 
-    /// A pair that was made, and nothing more.
+    /// Deletes a pair that was created but not registered.
     fn remove_unfinished(&mut self, place: Place, bridge: &Interface) -> Result<(), KernelError> {
         let (node, bridged) = vlan_gateway::names(bridge, place.1);
         match self.kernel.gateway_ends((&node, &bridged))? {
@@ -193,7 +193,7 @@ impl Agent {
         }
     }
 
-    /// What everybody may know of the gateways. Counters that cannot be read say nothing.
+    /// A report per gateway. Unreadable counters are zero.
     pub(super) fn gateway_reports(&self) -> Vec<VlanGatewayReport> {
         let report = |(place, it): (&Place, &VlanGateway)| {
             let (from, to) = both_ways(self.kernel.maps.counters(it.port.slot).unwrap_or_default());
@@ -211,13 +211,13 @@ impl Agent {
     }
 }
 
-/// Whether a port is to take nothing from other bridges. What is routed looks the same wherever it has come from: behind a gateway
-/// it could not tell.
+/// Whether a port accepts no packets from other bridges. Behind a gateway the origin of a routed packet is
+/// unknown.
 fn is_selective(port: &BridgePort) -> bool {
     port.restrictions.ingress == IngressPolicy::SameBridge
 }
 
-/// Whether an interface cannot have both: one IPv4 address is all that a gateway gets, IPv6 subnets must not overlap.
+/// Whether two addresses conflict: a gateway has one IPv4 address, and IPv6 subnets must not overlap.
 fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
     present != wanted
         && match (present.addr().is_ipv4(), wanted.addr().is_ipv4()) {
@@ -227,14 +227,14 @@ fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
         }
 }
 
-/// What is wrong with a gateway is said under this name.
+/// The name of a gateway in faults.
 pub(super) fn fault_name(name: &str) -> String {
     format!("gateway {name}")
 }
 
-/// A station's address that nobody else has, by the kernel's random numbers.
+/// A random MAC address.
 fn random_mac() -> Mac {
     let [a, b, c, d, e, f, ..] = RandomState::new().hash_one(0).to_be_bytes();
-    // Given out locally, and no group's (IEEE 802, clause 8.2).
+    // Locally administered, unicast (IEEE 802, clause 8.2).
     Mac::new([a & 0xfc | 2, b, c, d, e, f])
 }

@@ -1,4 +1,4 @@
-//! Looking after the gateways of VLANs: taken over at a start, repaired, and removed where nobody needs them.
+//! Recovers VLAN gateways at the start, repairs them, and removes those that no attachment needs.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::kernel::Finding;
 use crate::vlan_gateway::{self, Place, VlanGateway};
 
 impl Agent {
-    /// Notes the gateway of an attachment that an earlier agent made. One that is not there is made when there is time.
+    /// Registers the gateway of an earlier agent's attachment. A missing one is created by the next check.
     pub(super) fn place_gateway(
         &mut self,
         port: &BridgePort,
@@ -36,8 +36,8 @@ impl Agent {
         }
     }
 
-    /// Removes the gateways that an earlier agent left and no attachment wants: those that it wrote down in `PORTS`, and those
-    /// that what is `lost` has wanted.
+    /// Removes an earlier agent's gateways that no attachment needs: those with an entry in `PORTS`, and
+    /// those of the attachments in `lost`.
     pub(super) fn sweep_gateways(&mut self, entries: &Entries, links: &Links, lost: &[BridgePort]) {
         let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
         let left = ours.filter_map(|(index, entry)| {
@@ -69,7 +69,7 @@ impl Agent {
         }
     }
 
-    /// Makes good what somebody has done to gateways, and makes those that are missing.
+    /// Repairs gateways and creates missing ones.
     pub(super) fn repair_gateways(&mut self) {
         if self.repairs.is_off() {
             return;
@@ -78,7 +78,7 @@ impl Agent {
         let wanted: BTreeSet<Place> = ports.filter_map(vlan_gateway::place).collect();
         for place in wanted {
             let Some(bridge) = self.wanting(place).next().map(|port| port.bridge.clone()) else { continue };
-            // Without its bridge it is made anew with its attachments.
+            // A gateway without its bridge is recreated with its attachments.
             if self.kernel.link(bridge.index).is_ok_and(|link| link.is_none()) {
                 continue;
             }
@@ -106,7 +106,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Of what is left of it nothing is used: its indexes are others'.
+    /// Recreates a gateway. Nothing of the old one is reused: its indexes may belong to others.
     fn make_gateway_anew(&mut self, place: Place) -> Result<(), Refusal> {
         let ports: Vec<BridgePort> = self.wanting(place).cloned().collect();
         let Some(first) = ports.first() else { return Ok(()) };
@@ -125,13 +125,13 @@ impl Agent {
         Ok(())
     }
 
-    /// What is wrong with the gateway of a port, if it wants one.
+    /// Lists the faults of a port's gateway, if it has one.
     pub(super) fn audit_gateway_of(&mut self, port: &BridgePort) -> Result<Vec<Finding>, Refusal> {
         let Some(place) = vlan_gateway::place(port) else { return Ok(Vec::new()) };
         self.audit_gateway(place, &vlan_gateway::names(&port.bridge, place.1).0)
     }
 
-    /// What is wrong with a gateway that somebody wants.
+    /// Lists the faults of a gateway.
     pub(super) fn audit_gateway(&mut self, place: Place, name: &str) -> Result<Vec<Finding>, Refusal> {
         let Some(gateway) = self.registry.gateways.get(&place).cloned() else {
             return Ok(vec![Finding::Link(name.to_owned())]);
@@ -142,7 +142,7 @@ impl Agent {
         }
         let present = self.kernel.subnets(gateway.link.index)?;
         let wanted = self.gateways_addresses(place);
-        // Another IPv4 address instead is somebody's wish, as on a bridge.
+        // Another IPv4 address in its place is the operator's choice, as on a bridge.
         let replaced = present.iter().any(|found| found.addr().is_ipv4() && !wanted.contains(found));
         let missing =
             wanted.into_iter().filter(|it| !(present.contains(it) || it.addr().is_ipv4() && replaced));
@@ -150,7 +150,7 @@ impl Agent {
         Ok(findings)
     }
 
-    /// The same, but for addresses that it lacks since a moment ago.
+    /// The same, without addresses that are missing only for a moment.
     fn audit_gateway_patiently(&mut self, place: Place, name: &str) -> Result<Vec<Finding>, Refusal> {
         let mut findings = self.audit_gateway(place, name)?;
         let Some(index) = self.registry.gateways.get(&place).map(|it| it.link.index) else {
@@ -165,7 +165,7 @@ impl Agent {
         Ok(findings)
     }
 
-    /// The addresses that attachments want. It has one IPv4 address: none is wanted if they disagree.
+    /// The configured addresses. There is one IPv4 address; none if the attachments disagree.
     pub(super) fn gateways_addresses(&self, place: Place) -> BTreeSet<IpNet> {
         let all: BTreeSet<IpNet> = self.wanting(place).flat_map(vlan_gateway::addresses).collect();
         let (v4, v6): (BTreeSet<_>, BTreeSet<_>) =
@@ -173,7 +173,7 @@ impl Agent {
         v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
     }
 
-    /// A link is gone: if it was an end of a gateway, that is made anew.
+    /// A link was deleted: recreates its gateway.
     pub(super) fn gateway_deleted(&mut self, index: u32) {
         if self.registry.gateway_by_end(index).is_some() {
             self.repair_gateways();

@@ -1,7 +1,7 @@
-//! Programs as filters of the clsact qdisc, where there is no tcx.
+//! Programs as filters of the clsact qdisc, for kernels without tcx.
 //!
-//! Filters outlive the agent by themselves. Ours have a fixed priority and handle and the program's name, so that the
-//! next agent finds them. The qdisc and all other filters may be somebody else's: they are never removed.
+//! Filters survive the agent. The agent's have a fixed preference and handle and the program's name, by which the next agent finds them.
+//! The qdisc and other filters may belong to others and are never removed.
 
 use aya::programs::tc::{
     NlOptions, SchedClassifierLink, TcAttachOptions, TcError, TcHandle, qdisc_add_clsact,
@@ -13,13 +13,13 @@ use shunt_netlink::{Connection, NetlinkError};
 
 use super::hook::{Hook, Program};
 
-/// Our place among other users' filters: late enough that a policy of theirs has the first word.
+/// The agent's preference: behind other users' usual filters, so that their policies apply first.
 const PRIORITY: u16 = 1000;
 
-/// The place of programs of ours that run behind another.
+/// The preference of programs that run behind another of the agent's.
 const PRIORITY_BEHIND: u16 = PRIORITY + 1;
 
-/// That of the guards, behind those.
+/// The preference of the guards, behind those.
 const PRIORITY_LAST: u16 = PRIORITY + 2;
 
 const HANDLE: TcHandle = TcHandle::new(0, 0x5348);
@@ -36,7 +36,7 @@ pub enum ClsactError {
     /// The interface has gone.
     #[error(transparent)]
     Interface(#[from] std::io::Error),
-    /// Somebody else's filter sits in our place.
+    /// Another user's filter has the agent's preference and handle.
     #[error("the filter {name:?} has the agent's preference and handle on {hook}")]
     Taken {
         /// Where.
@@ -46,7 +46,7 @@ pub enum ClsactError {
     },
 }
 
-/// Replaces the program of our filter, atomically. False if there is no such filter.
+/// Replaces the program of the agent's filter atomically. Returns false if there is no such filter.
 ///
 /// # Errors
 /// [`ClsactError`].
@@ -63,7 +63,7 @@ pub fn adopt(
     Ok(true)
 }
 
-/// Adds the qdisc where it is missing, and our filter. A filter of ours that is there already gets the program.
+/// Adds the qdisc if it is missing, and the filter. An existing filter of the agent gets the program.
 ///
 /// # Errors
 /// [`ClsactError`]; no new filter stays behind.
@@ -92,7 +92,7 @@ pub fn attach(
     }
 }
 
-/// Removes our filter; it, or the interface, may be gone already. Another user's in its place is left alone.
+/// Removes the agent's filter; it, or the interface, may be gone already. Another user's filter is kept.
 ///
 /// # Errors
 /// [`ClsactError`].
@@ -105,10 +105,10 @@ pub fn detach(socket: &mut Connection, hook: &Hook) -> Result<(), ClsactError> {
     }
 }
 
-/// Our filter on this hook, by the kernel's own word.
+/// Queries the kernel for the agent's filter on this hook.
 ///
 /// # Errors
-/// [`ClsactError::Taken`] if another user's filter is where ours should be.
+/// [`ClsactError::Taken`] if another user's filter has its preference and handle.
 pub fn find(socket: &mut Connection, hook: &Hook) -> Result<Option<Filter>, ClsactError> {
     let parent =
         if hook.program.direction() == TcAttachType::Ingress { CLSACT_INGRESS } else { CLSACT_EGRESS };
@@ -123,21 +123,21 @@ pub fn find(socket: &mut Connection, hook: &Hook) -> Result<Option<Filter>, Clsa
     }
 }
 
-/// Whether this filter has a place of ours.
+/// Whether this filter has the agent's preference and handle.
 pub(crate) fn is_ours(filter: &Filter) -> bool {
     (PRIORITY..=PRIORITY_LAST).contains(&filter.priority) && filter.handle == u32::from(HANDLE)
 }
 
 fn priority(program: Program) -> u16 {
     match program {
-        // An uplink may be a way to host ports, too, as long as the node's addresses are on it.
+        // An uplink with addresses of the node also runs `from_wire`.
         Program::FromMapped | Program::FromTrunk | Program::ToTrunk | Program::FromUplink => PRIORITY_BEHIND,
         Program::GuardFrom | Program::GuardTo => PRIORITY_LAST,
         _ => PRIORITY,
     }
 }
 
-/// Whether other users have filters on an interface: on what comes in, and on what goes out.
+/// Whether other users have filters on an interface's ingress and egress.
 ///
 /// # Errors
 /// Netlink's.
@@ -158,7 +158,7 @@ fn ours(hook: &Hook) -> Result<SchedClassifierLink, std::io::Error> {
     )
 }
 
-/// A dropped link would detach.
+/// Dropping the link would detach the filter.
 fn keep(link: SchedClassifierLink) {
     std::mem::forget(link);
 }

@@ -1,7 +1,7 @@
-//! What the debug build of the programs says through aya-log: each decision, in the agent's log.
+//! Logs the decisions of the programs' debug build.
 //!
-//! The shipped programs say nothing and have no map for it. An agent that carries the debug build instead is built with
-//! `SHUNT_BPF_OBJECT=target/bpf/shunt-decisions.o`, and told to log with `RUST_LOG=debug`.
+//! The shipped programs have no log map. An agent with the debug build is built with `SHUNT_BPF_OBJECT=target/bpf/shunt-decisions.o`
+//! and logs with `RUST_LOG=debug`.
 
 use std::os::fd::AsFd as _;
 use std::{io, thread};
@@ -16,18 +16,18 @@ use shunt_dataplane::{DropReason, PassReason};
 /// aya-log's map.
 pub const MAP: &str = "AYA_LOGS";
 
-/// One program's word on one packet.
+/// One program's decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
     /// The interface that the program runs on.
     pub ifindex: u32,
-    /// What becomes of the packet: `pass`, `drop`, `flood`, or a way of delivery.
+    /// The verdict: `pass`, `drop`, `flood`, or a kind of delivery.
     pub verdict: &'static str,
-    /// The interface that it goes to, or how many copies of it there are; 0 where it goes nowhere.
+    /// The target interface, or the number of copies; 0 without a target.
     pub target: u32,
-    /// The stage that decided, where one did.
+    /// The deciding stage, if any.
     pub stage: &'static str,
-    /// Why, by its name in reports.
+    /// The reason, by its name in reports.
     pub reason: &'static str,
 }
 
@@ -48,7 +48,7 @@ impl Said {
     }
 }
 
-/// Logs what the programs say, at level `debug`, from a thread of its own. The shipped programs are left alone.
+/// Logs the programs' messages at level `debug`, from a thread of its own. The shipped programs have none.
 pub fn follow(ebpf: &mut Ebpf) {
     let begun = match listen(ebpf, Teller) {
         Ok(None) => return,

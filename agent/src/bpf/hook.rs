@@ -1,4 +1,4 @@
-//! Where a program runs: one program on one interface.
+//! A hook: one program on one interface.
 
 use std::fmt;
 
@@ -7,30 +7,31 @@ use aya::programs::TcAttachType;
 /// The programs, named from the packet's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Program {
-    /// What a container sends: tc ingress of its host veth end.
+    /// Packets from a container: tc ingress of its host veth end.
     FromContainer,
-    /// What comes to a container by the kernel's way: tc egress of its host veth end.
+    /// Packets to a container on the kernel's path: tc egress of its host veth end.
     ToContainer,
-    /// What the node itself sends into a bridge: tc egress of the bridge device.
+    /// Packets from the node into a bridge: tc egress of the bridge device.
     FromHost,
-    /// What a container that host ports lead to sends to the node: tc ingress of its host veth end, behind
+    /// Packets from a container with host ports to the node: tc ingress of its host veth end, behind
     /// [`Program::FromContainer`].
     FromMapped,
-    /// What comes from outside: tc ingress of an uplink.
+    /// Packets from outside: tc ingress of an uplink.
     FromWire,
-    /// The same of an uplink whose packets have no Ethernet header.
+    /// The same, for an uplink without Ethernet headers.
     FromTunnel,
-    /// What a container sends by a VLAN interface: tc ingress of its host veth end.
+    /// Packets from a container's VLAN interface: tc ingress of its host veth end.
     FromVlan,
-    /// What comes in by a VLAN interface's master: tc ingress of it.
+    /// Packets from the master of a VLAN interface: tc ingress of the master.
     FromTrunk,
-    /// What comes to a container that has VLAN interfaces on its interface: tc egress of that one's host veth end.
+    /// Packets to a container whose interface has VLAN interfaces: tc egress of its host veth end.
     ToTrunk,
-    /// What comes in by a bridge's uplink: tc ingress of it.
+    /// Packets from a bridge's uplink: tc ingress of the uplink.
     FromUplink,
-    /// What goes out by a bridge's uplink: tc egress of it.
+    /// Packets to a bridge's uplink: tc egress of the uplink.
     ToUplink,
-    /// What a restricted port's [`Program::FromContainer`] has left to the kernel, and nothing else: behind all of ours.
+    /// Drops packets of a restricted port that [`Program::FromContainer`] has not judged: behind all other
+    /// programs.
     GuardFrom,
     /// The same of [`Program::ToContainer`].
     GuardTo,
@@ -54,25 +55,25 @@ impl Program {
         Self::GuardTo,
     ];
 
-    /// Those of open ports and bridges, which every node needs.
+    /// The programs of open ports and bridges, which every node needs.
     pub const OF_NODES: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
 
-    /// Those of host ports and of masquerading: by far the longest for the verifier.
+    /// The programs of host ports and masquerading: by far the longest to verify.
     pub const OF_HOST_PORTS: [Self; 2] = [Self::FromMapped, Self::FromWire];
 
-    /// Those of VLAN interfaces.
+    /// The programs of VLAN interfaces.
     pub const OF_VLANS: [Self; 3] = [Self::FromVlan, Self::FromTrunk, Self::ToTrunk];
 
-    /// Those of a bridge's uplink.
+    /// The programs of a bridge's uplink.
     pub const OF_UPLINKS: [Self; 2] = [Self::FromUplink, Self::ToUplink];
 
-    /// Those of a container's port.
+    /// The programs of a container's port.
     pub const OF_PORTS: [Self; 2] = [Self::FromContainer, Self::ToContainer];
 
-    /// Those behind them, of a restricted one.
+    /// The guards behind them, on restricted ports.
     pub const GUARDS: [Self; 2] = [Self::GuardFrom, Self::GuardTo];
 
-    /// Those of a restricted port, both kinds.
+    /// All programs of a restricted port.
     pub const OF_RESTRICTED: [Self; 4] =
         [Self::FromContainer, Self::ToContainer, Self::GuardFrom, Self::GuardTo];
 
@@ -117,7 +118,7 @@ impl Program {
         }
     }
 
-    /// Those that run behind it on a port, whichever of them came first.
+    /// The programs that run behind it on a port, in whichever order they are attached.
     pub const fn behind(self) -> &'static [Self] {
         match self {
             Self::FromContainer => &[Self::FromMapped, Self::GuardFrom],
@@ -131,16 +132,16 @@ impl Program {
 /// For which ports a program was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProgramSet {
-    /// Ports without restrictions: what is not known is left to the kernel.
+    /// Ports without restrictions: unknown packets are left to the kernel.
     #[default]
     Open,
-    /// Ports with restrictions: without its entry in `PORTS` such a port is shut.
+    /// Ports with restrictions: without its entry in `PORTS` such a port drops everything.
     Restricted,
-    /// Ports in VLANs: shut likewise, and never left to the kernel's bridge.
+    /// Ports in VLANs: these fail closed, too, and never use the kernel's bridge.
     Members,
-    /// VLAN interfaces and what they are joined to.
+    /// VLAN interfaces and their masters.
     Interfaces,
-    /// Bridges' uplinks: shut as those are.
+    /// Bridges' uplinks: these fail closed, too.
     Uplinks,
 }
 

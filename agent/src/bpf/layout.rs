@@ -1,5 +1,4 @@
-//! What the maps must look like, so that a pinned map of another shape is refused and never misread: aya opens a
-//! pinned map without a look at its sizes.
+//! Checks the shape of pinned maps: aya opens a pinned map without comparing its sizes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,7 +44,7 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 /// Bytes of `struct bpf_devmap_val` (linux/bpf.h): an ifindex, and a program.
 const DEVMAP_VALUE: u32 = 8;
 
-/// [`Shape::entries`] of a map that is as large as the machine that it was made on wanted it.
+/// [`Shape::entries`] of a map whose size depends on the machine.
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
@@ -76,7 +75,7 @@ pub const MAPS: [(&str, Shape); 21] = [
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),
 ];
 
-/// A pinned map that is not what this version means by its name.
+/// A pinned map with an unexpected shape.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
     /// It has another shape.
@@ -102,7 +101,7 @@ pub enum LayoutError {
     },
 }
 
-/// Compares every map that is pinned already with what it should be.
+/// Compares every pinned map with its expected shape.
 ///
 /// # Errors
 /// The first that differs.
@@ -120,12 +119,12 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// Since which version of the ABI a map's bytes mean what they mean now. A change of the ABI raises this for the maps that it
-/// changes; the others are taken over from an agent of an older version with what is in them.
+/// The ABI version since which a map's bytes have their present meaning. A change of the ABI raises this for
+/// the maps that it changes; other maps are taken over with their entries.
 fn same_since(map: &str) -> u32 {
     match map {
         "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "DROPS" => 0,
-        // Written anew from the state files and what netlink says.
+        // Rewritten from the state files and netlink.
         _ => 1,
     }
 }
@@ -153,7 +152,7 @@ pub fn ids(pins: &Pins) -> Result<Vec<(&'static str, u32)>, LayoutError> {
     MAPS.iter().map(|(name, _)| read(&pins.map(name)).map(|info| (*name, info.id()))).collect()
 }
 
-/// What a map is, to be held against what is expected of it.
+/// The shape of a pinned map.
 fn shape(path: &Path, expected: Shape) -> Result<Shape, LayoutError> {
     let info = read(path)?;
     Ok(Shape {

@@ -1,4 +1,4 @@
-//! The maps, each under its type.
+//! The typed maps.
 
 use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{
@@ -34,31 +34,31 @@ pub enum MapsError {
     },
 }
 
-/// Everything that the programs and the agent share. [`shunt_dataplane::abi`] says who writes what.
+/// The maps that programs and agent share. [`shunt_dataplane::abi`] says who writes which.
 pub struct Maps {
     /// Interfaces that programs run on.
     pub ports: HashMap<MapData, PortKey, Port>,
-    /// Which station is behind which port.
+    /// Stations and their ports.
     pub stations: HashMap<MapData, StationKey, Station>,
-    /// Whose address it is.
+    /// Owners of IP addresses.
     pub addresses: HashMap<MapData, AddressKey, Owner>,
     /// Ports in VLANs, by their bridges.
     pub members: HashMap<MapData, MemberKey, Member>,
-    /// The VLANs that ports have tagged.
+    /// Tagged VLANs per port.
     pub tagged: HashMap<MapData, PortKey, TaggedVlans>,
     /// Stations beyond uplinks.
     pub learned: HashMap<MapData, StationKey, Learned>,
-    /// What has been learned by each uplink.
+    /// State of learning per uplink.
     pub uplinks: HashMap<MapData, PortKey, Learning>,
     /// The uplinks whose drivers take frames from each other.
     pub nics: DevMapHash<MapData>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
-    /// Which of the node's ports lead to containers.
+    /// Host ports.
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
     pub locals: HashMap<MapData, LocalKey, Local>,
-    /// Sockets of the node that were led to containers.
+    /// Sockets of the node that were translated to containers.
     pub peers: HashMap<MapData, PeerKey, Peer>,
     /// The containers' addresses that are masqueraded.
     pub masquerades: HashMap<MapData, AddressKey, Masquerade>,
@@ -66,11 +66,11 @@ pub struct Maps {
     pub outlets: HashMap<MapData, PortKey, Outlet>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
-    /// What datagrams' first fragments have become.
+    /// Translations of datagrams' first fragments.
     pub fragments: HashMap<MapData, FragmentKey, FragmentTranslation>,
-    /// What limited ports may send, by counter slot.
+    /// Policers of limited ports, by counter slot.
     pub policers: Array<MapData, Policer>,
-    /// Whom limits of some subnets are for, by counter slot.
+    /// Subnets of limits, by counter slot.
     pub subnets: LpmTrie<MapData, SubnetKey, u32>,
     counters: PerCpuArray<MapData, PortCounters>,
     drops: PerCpuHashMap<MapData, DropKey, Count>,
@@ -149,10 +149,10 @@ impl Maps {
             .collect()
     }
 
-    /// Forgets what was dropped on an interface that is gone.
+    /// Removes the drop counters of a deleted interface.
     pub fn clear_drops(&mut self, ifindex: u32) {
         for reason in shunt_dataplane::DropReason::ALL {
-            // Most were never counted; a count that stays behind is one line too many in a report.
+            // Most reasons have no entry; an entry that cannot be removed only adds a line to a report.
             let _absent = self.drops.remove(&DropKey { ifindex, reason: *reason as u32 });
         }
     }
@@ -201,7 +201,7 @@ pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Resu
     }
 }
 
-/// Whether it says no more than that there is no such entry.
+/// Whether the error only says that there is no such entry.
 pub fn is_absent(error: &MapError) -> bool {
     match error {
         MapError::KeyNotFound => true,

@@ -1,7 +1,7 @@
-//! The kernel's side of the agent: programs, maps, pins and the hooks that programs are attached to.
+//! Programs, maps, pins and hooks.
 //!
-//! Everything outlives the agent. Maps are pinned and used again; tcx links are pinned; clsact filters have a fixed
-//! place. So an agent that starts finds its predecessor's work and takes it over without a packet noticing.
+//! Everything survives the agent: maps and tcx links are pinned, clsact filters have a fixed preference and handle. The next agent takes
+//! them over without losing a packet.
 
 pub mod clsact;
 pub mod decisions;

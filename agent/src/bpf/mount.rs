@@ -1,4 +1,4 @@
-//! The BPF file system, without which nothing can be pinned.
+//! Mounts the BPF file system if there is none.
 
 use std::fs;
 use std::io;

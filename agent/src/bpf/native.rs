@@ -1,6 +1,6 @@
-//! The program of an uplink's driver: XDP in native mode, on a link that is pinned so that it outlives the agent (Linux 5.9).
+//! The XDP program of an uplink's driver, on a pinned link (Linux 5.9).
 //!
-//! Never in generic mode: that runs behind the making of a socket buffer, and costs what it should save.
+//! Only in native mode: generic XDP runs after the socket buffer is allocated and saves nothing.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::failpoints::{self, Failpoint};
 /// The program's name in the object, in pins and in reports.
 pub const NAME: &str = "from_nic";
 
-/// Attaches the program, in the place of what is behind the pin, and without a packet that meets none.
+/// Attaches the program, or replaces the program of the pinned link without a gap.
 ///
 /// # Errors
 /// [`TcxError`]; nothing new stays attached.
@@ -24,7 +24,7 @@ pub fn attach(program: &mut Xdp, ifindex: u32, pin: &Path) -> Result<(), TcxErro
         if update(program, pin).is_ok() {
             return Ok(());
         }
-        // Its interface has gone, and this is another one.
+        // The link's interface is gone; this is another one with its ifindex.
         tcx::detach(pin)?;
     }
     let id = program.attach_to_if_index(ifindex, XdpMode::Driver)?;
@@ -42,7 +42,7 @@ fn update(program: &mut Xdp, pin: &Path) -> Result<(), TcxError> {
     Ok(())
 }
 
-/// The kernel's id of the program behind a pin; none where there is no link, or it has lost its interface.
+/// The id of the program on a pinned link; none without a link, or if its interface is gone.
 pub fn attached(pin: &Path) -> Option<u32> {
     let info = FdLink::from(PinnedLink::from_pin(pin).ok()?).info().ok()?;
     Some(info.program_id())

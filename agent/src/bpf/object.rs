@@ -1,5 +1,4 @@
-//! The programs that this agent was built with: loaded into the kernel at its start, and again for restricted ports, for
-//! those in VLANs and for VLAN interfaces, when the first of each comes.
+//! Loads the embedded programs: at the start, and once more for each set that the first restricted, VLAN or uplink port needs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::{fs, io};
@@ -15,10 +14,10 @@ use super::pins::Pins;
 use super::socket::{SocketProgram, netns_cookie};
 use super::{native, room};
 
-/// `build.rs` puts it there.
+/// Copied by `build.rs`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
 
-/// Why the programs are not in the kernel.
+/// Why the programs cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// A pinned map is of another shape.
@@ -51,17 +50,17 @@ pub struct Programs {
     set: ProgramSet,
     /// The maps that are shared between agents, by their ids.
     shared: BTreeSet<u32>,
-    /// Those of an earlier agent that are the same as ours: they serve on, under their ids.
+    /// Programs of an earlier agent that equal this agent's: they stay, with their ids.
     earlier: HashMap<Program, SchedClassifier>,
     ids: HashMap<Program, u32>,
 }
 
-/// Loads the embedded object. Maps that are pinned are used again, the others are made and pinned; so are programs
-/// that are pinned and no different. `flows`: for how many translated connections there is to be room. `late`: the programs of host
-/// ports wait for the first of these, unless an earlier agent has had need of them.
+/// Loads the embedded object. Pinned maps and equal pinned programs are reused, others are created and
+/// pinned. `flows`: the number of translated connections. `late`: load the programs of host ports with the
+/// first host port, unless an earlier agent has loaded them.
 ///
 /// # Errors
-/// [`ObjectError`]; nothing that serves already is touched.
+/// [`ObjectError`]; attached programs are not changed.
 pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Maps), ObjectError> {
     layout::check(pins)?;
     let mut ebpf = open(pins, ProgramSet::Open, flows)?;
@@ -74,7 +73,7 @@ pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Ma
     Ok((Programs::load(ebpf, pins, ProgramSet::Open, &wanted)?, maps))
 }
 
-/// Loads the embedded object once more, for ports that are not open. Call [`load`] first: the maps are its.
+/// Loads the embedded object again for another set. Call [`load`] first: it creates the maps.
 ///
 /// # Errors
 /// As [`load`].
@@ -94,14 +93,14 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
     }
-    // Every set of the debug build writes to one, and so do those of an agent before this one.
+    // Every set of the debug build writes to this map, and so may an earlier agent's.
     loader.map_pin_path(decisions::MAP, pins.map(decisions::MAP));
     let restricted = match set {
         ProgramSet::Open | ProgramSet::Interfaces | ProgramSet::Uplinks => 0u32,
         ProgramSet::Restricted => 1,
         ProgramSet::Members => 2,
     };
-    // Without a cookie the programs on sockets take none for the node's.
+    // Without a cookie the programs on sockets treat no socket as the node's.
     loader.map_max_entries("FLOWS", room::flow_entries(flows));
     let netns = netns_cookie().unwrap_or_default();
     loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);

@@ -42,12 +42,12 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Those in a directory that is there, whichever version it is of.
+    /// The pins below an existing directory of any version.
     pub fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Makes those of the directories that are missing.
+    /// Creates missing directories.
     ///
     /// # Errors
     /// The file system's.
@@ -97,7 +97,7 @@ impl Pins {
     pub fn nics(&self) -> io::Result<Vec<u32>> {
         let mut ifindexes = Vec::new();
         let entries = match fs::read_dir(self.root.join("nics")) {
-            // An older version had no use for it.
+            // An older version has no such directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ifindexes),
             entries => entries?,
         };
@@ -112,7 +112,7 @@ impl Pins {
         self.root.join("sockets").join(program.name())
     }
 
-    /// Every pinned link; files of other names are not ours and are left alone.
+    /// Every pinned link; files with other names belong to others.
     ///
     /// # Errors
     /// The file system's.

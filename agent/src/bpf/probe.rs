@@ -1,10 +1,10 @@
-//! Whether the kernel has tcx, found by asking it and not by its version (distributions backport).
+//! Probes for tcx by a system call: distributions backport it, so the version says nothing.
 
 use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::libc;
 
-/// Asks what is attached to the loopback device: a kernel without tcx does not know the question (`EINVAL`), one with
-/// it answers or says that nothing is (`ENOENT`). Nothing is attached to find out.
+/// Queries the programs of the loopback device: a kernel without tcx rejects the query (`EINVAL`), one with
+/// tcx answers it or finds nothing (`ENOENT`). Nothing is attached.
 pub fn has_tcx() -> bool {
     match SchedClassifier::query_tcx("lo", TcAttachType::Egress) {
         Ok(_) => true,

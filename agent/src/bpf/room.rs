@@ -1,8 +1,8 @@
-//! How many translated connections there is room for, by the machine's memory.
+//! Sizes the map of translated connections by the machine's memory.
 
 use std::fs;
 
-/// Connections for which there is room on the smallest machine, and the most that a machine's memory is asked for.
+/// The least and the largest default number of connections.
 const LEAST: u32 = 32_768;
 const MOST: u32 = 524_288;
 
@@ -13,7 +13,7 @@ pub const MOST_ENTRIES: u32 = 2 * MOST;
 /// bucket (16), and a little for the lists.
 const CONNECTION: u64 = 402;
 
-/// The part of the memory that they may take.
+/// The fraction of the memory for them.
 const PART: u64 = 256;
 
 /// How many entries the map is made with.

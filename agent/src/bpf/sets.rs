@@ -1,7 +1,7 @@
-//! The programs for open ports; those for restricted ones, for those in VLANs and for VLAN interfaces as soon as there is one.
+//! Program sets for open, restricted and VLAN ports and for VLAN interfaces, each loaded with its first port.
 //!
-//! All sets are the same code over the same maps; they differ in one word of read-only data, by which the verifier
-//! leaves the others' parts out. A node without restrictions pays for one set only.
+//! All sets are the same code over the same maps. They differ in one word of read-only data, by which the verifier removes the code of the
+//! other sets. A node without restrictions loads one set only.
 
 use aya::programs::{CgroupSockAddr, SchedClassifier, Xdp};
 
@@ -22,7 +22,7 @@ pub struct ProgramSets {
 }
 
 impl ProgramSets {
-    /// With the programs for open ports, which are loaded already.
+    /// Starts with the loaded programs for open ports.
     pub fn new(open: Programs, pins: Pins) -> Self {
         Self { open, restricted: None, members: None, interfaces: None, uplinks: None, pins }
     }

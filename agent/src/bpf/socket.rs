@@ -1,4 +1,4 @@
-//! Programs on the sockets of a cgroup's processes, each on a pinned link (Linux 5.7).
+//! Programs on the sockets of a cgroup, on pinned links (Linux 5.7).
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 
-/// Where systems mount cgroup2: alone, or beside the first version.
+/// Where systems mount cgroup2: alone, or beside cgroup v1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 /// The programs, named as the kernel names the calls.
@@ -30,7 +30,7 @@ pub enum SocketProgram {
 }
 
 impl SocketProgram {
-    /// Every program, in the order in which they are attached: an answer is named before there can be one.
+    /// Every program in the order of attachment: the programs for replies come first.
     pub const ALL: [Self; 8] = [
         Self::Getpeername4,
         Self::Getpeername6,
@@ -60,13 +60,13 @@ impl SocketProgram {
 /// Why a program is not on the sockets.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// No cgroup2 is mounted where it mostly is.
+    /// No cgroup2 is mounted at the usual paths.
     #[error("no cgroup2 is mounted at {} or {}; name one with `cgroup`", MOUNTS[0], MOUNTS[1])]
     NoCgroup,
-    /// What was named is none.
+    /// The configured directory is no cgroup2.
     #[error("{0} is no directory of a cgroup2")]
     NotCgroup(PathBuf),
-    /// The cgroup cannot be opened, or a pin not be put in its place.
+    /// The cgroup cannot be opened, or a pin cannot be replaced.
     #[error("{path}: {source}")]
     File {
         /// Which.
@@ -91,7 +91,7 @@ impl SocketError {
     }
 }
 
-/// The cgroup whose processes' sockets are meant: the one that is wanted, else all there are.
+/// Opens the configured cgroup, or else the root of cgroup2.
 ///
 /// # Errors
 /// [`SocketError::NoCgroup`], [`SocketError::NotCgroup`].
@@ -106,8 +106,8 @@ pub fn find_cgroup(wanted: Option<&Path>) -> Result<PathBuf, SocketError> {
     }
 }
 
-/// Attaches the program beside what others have attached there, and pins the link in the place of an earlier one, which
-/// ends by that. For a moment both are there: what the first has led finds no mapping at the second.
+/// Attaches the program beside other users' programs, and replaces an earlier agent's pinned link. For a
+/// moment both run: what the first has translated matches no host port in the second.
 ///
 /// # Errors
 /// [`SocketError`]; what was attached before stays so.
@@ -144,7 +144,7 @@ nix::getsockopt_impl!(
     nix::sys::socket::sockopt::GetStruct<u64>
 );
 
-/// The cookie of the calling thread's network namespace, by which the programs know it.
+/// The cookie of the calling thread's network namespace, by which the programs identify it.
 ///
 /// # Errors
 /// The kernel has none.

@@ -1,4 +1,4 @@
-//! Programs on tcx links, each pinned so that it outlives the agent (Linux 6.6).
+//! Programs on pinned tcx links (Linux 6.6).
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use super::hook::{Hook, Program};
 use super::pins::Pins;
 use crate::failpoints::{self, Failpoint};
 
-/// Why a link could not be made, taken over or removed; of a driver's program, too.
+/// Why a tcx or XDP link could not be created, taken over or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum TcxError {
     /// The kernel refused the program or the update.
@@ -65,7 +65,7 @@ impl TcxError {
         matches!(self.errno(), Some(libc::ENOENT | libc::ENOLINK))
     }
 
-    /// What the kernel said.
+    /// The error number.
     fn errno(&self) -> Option<i32> {
         match self {
             Self::Program(ProgramError::SyscallError(error)) | Self::Link(LinkError::SyscallError(error)) => {
@@ -78,8 +78,8 @@ impl TcxError {
     }
 }
 
-/// Puts the program behind the pinned link, in place of the one that runs there (`bpf_link_update`): no packet goes
-/// without. False if there is no such pin, or the link has lost its device; then the pin is gone too.
+/// Replaces the program of a pinned link without a gap (`bpf_link_update`). Returns false without a pin, or
+/// if the link has lost its device; then the pin is removed, too.
 ///
 /// # Errors
 /// The kernel refuses for another reason; the link is as it was.
@@ -175,14 +175,14 @@ pub fn detach(pin: &Path) -> Result<(), TcxError> {
     }
 }
 
-/// Whether a program of this name runs there, whoever loaded it; not where the kernel cannot say.
+/// Whether a program of this name is attached, whoever loaded it; false if the query fails.
 pub fn is_there(hook: &Hook) -> bool {
     let found = SchedClassifier::query_tcx(&hook.ifname, hook.program.direction());
     let is_it = |program: &ProgramInfo| program.name_as_str() == Some(hook.program.name());
     found.is_ok_and(|(_, programs)| programs.iter().any(is_it))
 }
 
-/// Whether the program of this id runs on the interface, by the kernel's own word.
+/// Queries the kernel whether the program with this id is attached.
 ///
 /// # Errors
 /// The kernel's.

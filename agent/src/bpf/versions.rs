@@ -1,9 +1,8 @@
-//! Pins of agents of other versions of the map ABI: what an older one left is moved in, what a newer one left is not touched.
+//! Pins of agents with another map ABI: an older agent's are migrated, a newer agent's are never touched.
 //!
-//! Each version has a directory of its own, so that no program ever reads a map that means something else. An older
-//! agent's programs go on with their maps until each of their links has this version's program (`bpf_link_update`), which is
-//! not before this version's maps have the entries. A map that means the same in both is taken over with what is in it.
-//! Every step may be done twice: a start that is killed in the middle is finished by the next.
+//! Each version has its own directory, so that no program reads a map of another layout. An older agent's programs serve with their own
+//! maps until each link is updated (`bpf_link_update`), after this version's maps have been filled. A map with the same layout in both
+//! versions is kept with its entries. Every step is idempotent: an interrupted start is finished by the next one.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -13,7 +12,7 @@ use shunt_dataplane::abi::ABI_VERSION;
 use super::layout::{self, LayoutError};
 use super::pins::Pins;
 
-/// Why what is pinned cannot be taken over.
+/// Why pins cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionError {
     /// It is a newer agent's.
@@ -41,7 +40,7 @@ pub enum VersionError {
     },
 }
 
-/// What an agent of an older version left.
+/// The pins of an agent with an older ABI.
 #[derive(Clone, Debug)]
 pub struct Older {
     /// Its version.
@@ -49,10 +48,10 @@ pub struct Older {
     pins: Pins,
 }
 
-/// What older agents left below `bpffs`, the latest first.
+/// The older versions below `bpffs`, the latest first.
 ///
 /// # Errors
-/// [`VersionError::Newer`], and then nothing is to be done.
+/// [`VersionError::Newer`]: nothing may be changed.
 pub fn older(bpffs: &Path) -> Result<Vec<Older>, VersionError> {
     let failed = |source| VersionError::Pins { path: bpffs.to_path_buf(), source };
     let entries = match fs::read_dir(bpffs) {
@@ -77,7 +76,7 @@ fn version(path: &Path) -> Option<u32> {
 }
 
 impl Older {
-    /// The maps that can be taken over with what is in them.
+    /// The maps that can be taken over with their entries.
     ///
     /// # Errors
     /// A map cannot be looked at.
@@ -85,7 +84,7 @@ impl Older {
         Ok(layout::same_as(&self.pins, self.abi)?)
     }
 
-    /// Takes those maps over that this version has none of yet.
+    /// Takes over the maps that this version lacks.
     ///
     /// # Errors
     /// [`VersionError`].
@@ -98,7 +97,7 @@ impl Older {
         Ok(())
     }
 
-    /// Takes its links over, with the programs that they have. One that this version has a link instead of is removed.
+    /// Takes over its links with their programs. A link that this version has, too, is removed.
     ///
     /// # Errors
     /// [`VersionError::Pins`].
@@ -112,7 +111,7 @@ impl Older {
         Ok(())
     }
 
-    /// Removes what is left of it: programs that run nowhere any more, and maps that nobody reads.
+    /// Removes the rest: detached programs and unused maps.
     ///
     /// # Errors
     /// [`VersionError::Pins`].

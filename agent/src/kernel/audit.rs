@@ -1,4 +1,4 @@
-//! Comparing an attachment with the kernel.
+//! Compares an attachment with the kernel.
 
 use shunt_dataplane::abi::Port;
 
@@ -8,7 +8,7 @@ use crate::bpf::maps::lookup;
 use crate::registry::{Attachment, Bridge};
 
 impl Kernel {
-    /// What of a port is missing or altered, each as one finding; empty if nothing is.
+    /// Lists what of a port is missing or altered.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -26,7 +26,7 @@ impl Kernel {
             });
         }
         let bridge = attachment.port.bridge.name.clone();
-        // A port that is down is being made.
+        // A port that is down is still being set up.
         if is_port && link.master.is_some() && link.up && !attachment.is_served_by(&link) {
             let expected = attachment.expected_flags(&link);
             findings.push(Finding::Flags {
@@ -59,7 +59,7 @@ impl Kernel {
         Ok(findings)
     }
 
-    /// What of a bridge is missing or altered.
+    /// Lists what of a bridge is missing or altered.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -83,7 +83,7 @@ impl Kernel {
         Ok(findings)
     }
 
-    /// Whether a program is where it should be.
+    /// A finding if a program is not attached.
     ///
     /// # Errors
     /// The kernel cannot say.

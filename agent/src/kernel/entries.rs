@@ -20,14 +20,14 @@ use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::{Attachment, Bridge};
 use crate::subnets::Subnets;
 
-/// How a port's packets choose their path, as [`Port::asks`] has it.
+/// How a port's packets choose their path ([`Port::asks`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// No flow was ever the kernel's.
+    /// No flow takes the kernel's path.
     Fast = PATH_FAST as isize,
-    /// Some flows are.
+    /// Some flows do; the programs look them up.
     Ask = PATH_ASK as isize,
-    /// Which ones is being found out.
+    /// Unknown flows take the kernel's path while the agent reads conntrack.
     Learn = PATH_LEARN as isize,
 }
 
@@ -36,7 +36,7 @@ const fn flag(holds: bool, bit: u32) -> u32 {
     if holds { bit } else { 0 }
 }
 
-/// The bits of an ingress policy: nothing by another bridge, and nothing from any container.
+/// The bits of an ingress policy: no packets through another bridge, or from no container.
 const fn ingress_flags(policy: IngressPolicy, same_bridge: u32, alone: u32) -> u32 {
     match policy {
         IngressPolicy::Open => 0,
@@ -45,7 +45,7 @@ const fn ingress_flags(policy: IngressPolicy, same_bridge: u32, alone: u32) -> u
     }
 }
 
-/// Under which key the station behind a port is written down.
+/// The key of a port's station.
 pub fn station_key(port: &BridgePort, mac: Mac) -> StationKey {
     let (vid, mac) = match port.vlan {
         // The one interface of its VLAN there.
@@ -96,8 +96,8 @@ impl Attachment {
         }
     }
 
-    /// The addresses that programs look up. In which VLAN a port without untagged frames uses its own is not known, and matters
-    /// to nobody but its check.
+    /// The keys in `ADDRESSES`. For a port without untagged frames the VLAN of its addresses is unknown and
+    /// only used by its source guard.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &IpAddr> {
         let Restrictions { vlans, ip_check, .. } = &self.port.restrictions;
         let is_placed = vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_some());
@@ -113,7 +113,7 @@ impl Attachment {
         self.addresses().map(move |ip| AddressKey::new(bridge, vid, Address::from(*ip)))
     }
 
-    /// The VLAN of its untagged frames, and what else there is to say of its VLANs, as `PORTS` has them.
+    /// The PVID and the VLAN flags of its entry in `PORTS`.
     fn untagged(&self) -> (u16, u32) {
         match self.port.vlan {
             Some(vlan) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
@@ -138,7 +138,7 @@ impl Bridge {
 }
 
 impl Kernel {
-    /// What the programs know of an interface.
+    /// An interface's entry in `PORTS`.
     ///
     /// # Errors
     /// The kernel's.
@@ -168,7 +168,7 @@ impl Kernel {
         self.write_membership(attachment)
     }
 
-    /// Writes whose a port's addresses are.
+    /// Writes the owner entries of a port's addresses.
     ///
     /// # Errors
     /// The kernel's.
@@ -180,7 +180,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Writes how a port's container is reached.
+    /// Writes the station of a port's container.
     ///
     /// # Errors
     /// The kernel's.
@@ -188,8 +188,8 @@ impl Kernel {
         insert(&mut self.maps.stations, attachment.station_key(), attachment.station()).map_err(in_map("FDB"))
     }
 
-    /// Changes which path a port's packets ask for, and nothing else. The programs write this field too, from
-    /// [`Asks::Fast`] to [`Asks::Ask`]: what is written here over what they wrote asks no less.
+    /// Changes only a port's `asks`. The programs change it, too, from [`Asks::Fast`] to [`Asks::Ask`]: the
+    /// written value never asks less.
     ///
     /// # Errors
     /// The kernel's.
@@ -202,8 +202,8 @@ impl Kernel {
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
-    /// Writes what a port is, under its traffic. The programs may write which path it asks for at the same time, so that
-    /// what is written over it asks no less than they.
+    /// Rewrites a port's entry while traffic flows. The programs may change `asks` concurrently: the written
+    /// value never asks less.
     ///
     /// # Errors
     /// The kernel's.
@@ -227,7 +227,7 @@ impl Kernel {
         self.write_bridge_station(bridge)
     }
 
-    /// Writes how the node is reached by a bridge.
+    /// Writes the station of the node on a bridge.
     ///
     /// # Errors
     /// The kernel's.
@@ -236,7 +236,8 @@ impl Kernel {
         insert(&mut self.maps.stations, key, bridge.station()).map_err(in_map("FDB"))
     }
 
-    /// Takes the entries of a port away, but none that another port has taken over. Goes on past errors.
+    /// Removes the entries of a port, except those that belong to another port by now. Continues after
+    /// errors.
     pub fn erase_port(&mut self, attachment: &Attachment) -> Vec<KernelError> {
         let ifindex = attachment.port.host.index;
         let mut errors = match attachment.is_flooded_to() {
@@ -255,7 +256,7 @@ impl Kernel {
         errors
     }
 
-    /// Takes an address away from a port, unless another has taken it over.
+    /// Removes an address entry, unless it belongs to another port by now.
     ///
     /// # Errors
     /// The kernel's.
@@ -267,7 +268,7 @@ impl Kernel {
         erased.map_err(in_map("ADDRESSES"))
     }
 
-    /// Takes the entries of a bridge away. Goes on past errors.
+    /// Removes the entries of a bridge. Continues after errors.
     pub fn erase_bridge(&mut self, bridge: &Bridge) -> Vec<KernelError> {
         let ifindex = bridge.link.index;
         let station = bridge.station_key().map_or(Ok(()), |key| self.erase_station(key, ifindex));
@@ -279,7 +280,7 @@ impl Kernel {
             .collect()
     }
 
-    /// Writes that a port of a bridge is somebody else's, and whether it leads out of the node.
+    /// Registers a foreign port of a bridge, and whether it leads out of the node.
     ///
     /// # Errors
     /// The kernel's.
@@ -302,7 +303,7 @@ impl Kernel {
         remove(&mut self.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))
     }
 
-    /// Takes the bridge's own station away, before it is written under another address.
+    /// Removes the bridge's station before its MAC address changes.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,4 +1,4 @@
-//! What of an attachment or a bridge is not as it should be.
+//! Differences between the desired and the actual state of an attachment or a bridge.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub enum Finding {
     Limit(String),
     /// A map or a program is pinned no more.
     Pin(PathBuf),
-    /// The attachment is not written down.
+    /// The attachment has no valid state file.
     StateFile,
 }
 

@@ -1,8 +1,7 @@
-//! Attaching, taking over and detaching programs, in whichever way this kernel has.
+//! Attaches, takes over and detaches programs.
 //!
-//! A tcx link wherever the kernel has them: it is pinned, nobody removes it by accident, and it leaves the interface's
-//! one place for an ingress qdisc free: a shaper that comes later in the chain wants it for itself. A filter of clsact
-//! elsewhere.
+//! A tcx link wherever the kernel has tcx: it is pinned, and leaves the interface's ingress qdisc to a shaper later in the chain. A clsact
+//! filter elsewhere.
 
 use std::path::PathBuf;
 use std::thread;
@@ -17,10 +16,10 @@ use crate::bpf::{clsact, probe, tcx};
 use crate::config::AttachMode;
 use crate::registry::{Attachment, Bridge, Trunk};
 
-/// How long a link that was unpinned may take to go: milliseconds, but the kernel does it when it finds the time.
+/// How long the kernel may take to free an unpinned link.
 const LINGERING: Duration = Duration::from_secs(10);
 
-/// How long it is waited for where packets would be lost otherwise.
+/// How long to wait for it where packets would be dropped otherwise.
 const PARTING: Duration = Duration::from_millis(500);
 
 /// How programs are to be attached.
@@ -33,7 +32,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// The way that is wanted, as far as this kernel has it.
+    /// The configured mode, if this kernel has it.
     pub fn find(wanted: AttachMode) -> Self {
         match wanted {
             AttachMode::Tcx => Self::Tcx,
@@ -66,18 +65,17 @@ impl Attachment {
         hooks.chain(guards.map(of_set)).collect()
     }
 
-    /// Whether its programs have guards behind them. Ports in VLANs are shut to the kernel's bridge in any case.
+    /// Whether its programs have guards behind them. Ports in VLANs never use the kernel's bridge.
     pub(crate) fn is_guarded(&self) -> bool {
         self.is_restricted() && self.port.restrictions.vlans.is_none() && self.port.vlan.is_none()
     }
 
-    /// Whether there is a program behind the others: host ports lead to it, or it is masqueraded.
+    /// Whether it has host ports or is masqueraded, and so a program behind the others.
     pub(crate) fn is_translated(&self) -> bool {
         !self.port.mappings.is_empty() || self.is_masqueraded()
     }
 
-    /// That program. What a restricted port drops does not get there, so
-    /// there is one set of it.
+    /// That program. Packets that a restricted port drops do not reach it, so one set is enough.
     pub(crate) fn behind(&self) -> Hook {
         Hook {
             program: Program::FromMapped,
@@ -112,7 +110,7 @@ fn of_vlans(program: Program, link: &Interface) -> Hook {
 }
 
 impl Kernel {
-    /// Attaches a program where none of ours is, or is to be replaced.
+    /// Attaches a program.
     ///
     /// # Errors
     /// The kernel refuses; then nothing new stays attached.
@@ -120,17 +118,17 @@ impl Kernel {
         self.attach_before(hook, |_| true)
     }
 
-    /// Attaches all programs of an interface that has none of ours.
+    /// Attaches all programs of an interface without programs of the agent.
     ///
     /// # Errors
     /// The kernel refuses one; then those before it stay attached.
     pub fn attach_all(&mut self, hooks: &[Hook]) -> Result<(), KernelError> {
-        // Whatever is pinned besides is not of this interface.
+        // Other pins with this ifindex belong to an earlier interface.
         let is_ours = |next| hooks.iter().any(|other| other.program == next);
         hooks.iter().try_for_each(|hook| self.attach_before(hook, is_ours))
     }
 
-    /// Attaches a program in front of those of ours that run behind it, which may be there.
+    /// Attaches a program in front of the agent's programs that run behind it, if these are attached.
     fn attach_before(
         &mut self,
         hook: &Hook,
@@ -142,8 +140,8 @@ impl Kernel {
         }
     }
 
-    /// Puts this agent's program in the place of the one that an earlier agent left attached, in either way, and
-    /// moves it to the way that is wanted now. False if none was attached.
+    /// Replaces an earlier agent's program, and moves it to the current mode. Returns false if none was
+    /// attached.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -177,11 +175,12 @@ impl Kernel {
         if mode == Some(ProgramMode::Tcx) { Ok(()) } else { self.detach_filter(hook) }
     }
 
-    /// The same, and waits until packets meet the program no more: the kernel takes it away a moment after its pin has gone
-    /// (`bpf_link_put_deferred`, kernel/bpf/syscall.c), and some are shut as soon as their entries go.
+    /// The same, and waits until the program is detached: some kernels detach a moment after the pin is
+    /// removed (`bpf_link_put_deferred`, kernel/bpf/syscall.c), and a program that fails closed drops
+    /// everything once its entry is removed.
     ///
     /// # Errors
-    /// The kernel's, the second time: then the program may still be there.
+    /// The kernel's, after a second attempt: the program may still be attached.
     pub fn detach_and_wait(&mut self, hook: &Hook) -> Result<(), KernelError> {
         if self.detach(hook).is_err() {
             self.detach(hook)?;
@@ -193,7 +192,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Gives up a program whose interface is about to be deleted. Returns the pin, which is to go after the interface.
+    /// Forgets a program whose interface is about to be deleted. Returns the pin, to be removed after the
+    /// interface.
     pub fn abandon(&mut self, hook: &Hook) -> PathBuf {
         self.modes.remove(&(hook.program, hook.ifindex));
         self.pins.link(hook.program, hook.ifindex)
@@ -204,7 +204,7 @@ impl Kernel {
         self.modes.get(&(hook.program, hook.ifindex)).copied().unwrap_or(ProgramMode::Clsact)
     }
 
-    /// Whether this agent's program runs there, by the kernel's own word.
+    /// Queries the kernel whether this agent's program is attached.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -233,8 +233,8 @@ impl Kernel {
         let begun = Instant::now();
         loop {
             match tcx::attach(program, hook, &self.pins, &has_behind) {
-                // A link that could not be removed, or one that was here before us, under an ifindex that is used again. The kernel lets
-                // go of an unpinned link a grace period later, and takes no program twice meanwhile.
+                // A link that could not be removed, or a pin of an earlier interface with this ifindex. Some
+                // kernels free an unpinned link a grace period later, and reject the program until then.
                 Err(error) if error.means_still_there() && begun.elapsed() < LINGERING => {
                     tcx::detach(&pin).map_err(|source| in_link(hook, source))?;
                     thread::sleep(Duration::from_millis(1));

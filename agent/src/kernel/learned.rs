@@ -1,4 +1,4 @@
-//! Map entries of what was learned beyond uplinks.
+//! Map entries of stations that were learned behind uplinks.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn learned(&self) -> Result<Vec<(StationKey, Learned)>, KernelError> {
-        // A look begins again where a key goes meanwhile, and meets some twice.
+        // A removed key restarts the walk, which then returns some stations twice.
         let stations: BTreeMap<_, _> =
             self.maps.learned.iter().collect::<Result<_, _>>().map_err(in_map("LEARNED"))?;
         Ok(stations.into_iter().collect())
@@ -39,8 +39,7 @@ impl Kernel {
         lookup(&self.maps.uplinks, &uplink.port_key()).map_err(in_map("UPLINKS"))
     }
 
-    /// Lets stations be learned by an uplink, those that are known staying so, unless they were learned with another MTU
-    /// or other counters.
+    /// Enables learning on an uplink. Known stations are kept, unless their MTU or counter slot has changed.
     ///
     /// # Errors
     /// The kernel's.
@@ -55,8 +54,8 @@ impl Kernel {
         self.forget_beyond(uplink)
     }
 
-    /// Writes how many stations are known beyond an uplink. The programs count on at the same time, and may be off by what they
-    /// learned meanwhile, until the next time.
+    /// Writes the number of stations of an uplink. The programs count concurrently; the number may be off
+    /// until the next call.
     ///
     /// # Errors
     /// The kernel's.
@@ -70,7 +69,7 @@ impl Kernel {
         }
     }
 
-    /// Forgets an uplink, and every station beyond it. Goes on past errors.
+    /// Removes an uplink and its stations. Continues after errors.
     pub(super) fn erase_learning(&mut self, uplink: &Uplink) -> Vec<KernelError> {
         let mut errors = Vec::new();
         errors.extend(remove(&mut self.maps.uplinks, &uplink.port_key()).map_err(in_map("UPLINKS")).err());
@@ -78,7 +77,7 @@ impl Kernel {
         errors
     }
 
-    /// Forgets every station beyond an uplink.
+    /// Removes the stations of an uplink.
     ///
     /// # Errors
     /// The kernel's; some may have been forgotten.
@@ -86,8 +85,8 @@ impl Kernel {
         self.retain_learned(|_, known| known.station.ifindex != uplink.link.index)
     }
 
-    /// Forgets what an earlier agent's programs learned by interfaces that are no uplinks of those bridges any more:
-    /// `is_uplink` is asked with the bridge and the interface.
+    /// Removes stations of interfaces that are no longer uplinks; `is_uplink` takes the bridge and the
+    /// interface.
     ///
     /// # Errors
     /// The kernel's; some may have been forgotten.
@@ -116,7 +115,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Tells the kernel's bridge that a station was heard by a port, whose frames the fast path takes past it.
+    /// Adds a station to the FDB of the kernel's bridge, which does not see the frames of the fast path.
     ///
     /// # Errors
     /// Netlink's.

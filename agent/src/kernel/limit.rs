@@ -1,9 +1,8 @@
-//! A port's limits: a token bucket where its packets wait, in each direction at the sender's side of the veth.
+//! Limits of a port: a token bucket in each direction, on the sending side of the veth.
 //!
-//! Towards the container that is the root of the host's end; the station is marked as queued by that, so that the fast path
-//! goes through it. From the container it is the root of the container's own end: what waits there is the sender's own, and
-//! a socket that has enough waiting is told so, where a queue on the node would have to drop. The container may take it away,
-//! so the program on the host's end polices what should have waited there.
+//! Towards the container it is the root qdisc of the host's end, and the station is marked as queued, so that the fast path uses the queue.
+//! From the container it is the root qdisc of the container's end: the backlog is the sender's own, and its sockets see back pressure. The
+//! container may remove that qdisc, so the program on the host's end polices what exceeds the limit.
 
 use std::path::Path;
 
@@ -20,10 +19,10 @@ use crate::registry::Attachment;
 use crate::shape::{self, Bucket};
 use crate::subnets::{End, Instruction, Subnets};
 
-/// Why a port is not limited.
+/// Why a limit cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
-    /// The kernel refused the bucket.
+    /// The kernel refused the qdisc.
     #[error("the limit of {ifname}: {source}")]
     Shaper {
         /// The interface.
@@ -39,7 +38,7 @@ pub enum LimitError {
         /// What happened.
         source: NamespaceError,
     },
-    /// The container's end is not where the runtime said.
+    /// The container's end is not in the namespace of the request.
     #[error("the limit of what {0} sends: the interface is not in the container's namespace")]
     NoPeer(String),
     /// The thread for it panicked.
@@ -48,7 +47,7 @@ pub enum LimitError {
 }
 
 impl Kernel {
-    /// Limits what goes to the container, and only that.
+    /// Applies the limit towards the container only.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -58,7 +57,7 @@ impl Kernel {
         Ok(set.map_err(shaped(&port.host.name))?)
     }
 
-    /// Puts a port's limits into force, or changes them to what they are now.
+    /// Applies or changes a port's limits.
     ///
     /// # Errors
     /// The kernel refuses; one direction may be limited.
@@ -67,7 +66,7 @@ impl Kernel {
         Ok(limit_egress(port)?)
     }
 
-    /// Says how a port is policed, if it is; what it has to pay it has to pay on.
+    /// Writes a port's policer and keeps its debt.
     ///
     /// # Errors
     /// The kernel's.
@@ -80,7 +79,7 @@ impl Kernel {
         self.write_subnets(attachment)
     }
 
-    /// Whatever an earlier port counted and had to pay, the next one does not.
+    /// Clears the counters and the policer's debt of an earlier port.
     ///
     /// # Errors
     /// The kernel's.
@@ -91,14 +90,14 @@ impl Kernel {
         self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
     }
 
-    /// A slot's policer, but for what it has to pay.
+    /// A slot's policer without its debt.
     fn policer(&self, slot: u32) -> Result<Policer, KernelError> {
         let policer = self.maps.policers.get(&slot, 0).map_err(in_map("POLICERS"))?;
         Ok(Policer { due: 0, ..policer })
     }
 
-    /// Takes the limits away that `was` had and `now` has not; without `now` all. Goes on past errors. A container that is
-    /// gone has taken its own end's with it.
+    /// Removes the limits of `was` that `now` lacks; without `now`, all. Continues after errors. The limit in
+    /// a deleted container is gone already.
     pub fn unlimit(&mut self, was: &BridgePort, now: Option<&BridgePort>) -> Vec<KernelError> {
         let stays = |direction: fn(&BridgePort) -> bool| now.is_some_and(direction);
         let mut errors = Vec::new();
@@ -115,7 +114,7 @@ impl Kernel {
         errors.into_iter().map(KernelError::from).collect()
     }
 
-    /// Which limits are missing or altered, each as one clause.
+    /// Lists missing or altered limits, each as a clause.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -143,8 +142,8 @@ impl Kernel {
     }
 }
 
-/// Limits what the container sends while `work` is done: its own end is in another namespace, and is waited for.
-/// `work`'s error comes first.
+/// Applies the limit from the container on another thread, in its namespace, while `work` runs. `work`'s
+/// error takes precedence.
 ///
 /// # Errors
 /// `work`'s, or [`LimitError`]; then the other may have been done.
@@ -178,7 +177,7 @@ pub(super) fn policer(port: &BridgePort) -> Option<Policer> {
     port.bandwidth.egress.map(|limit| Bucket::of(limit, port.mtu).policer())
 }
 
-/// Queues what leaves by an interface, all of it or what its subnets say. One kind of queue makes room for the other.
+/// Sets the root qdisc of an interface: tbf for all packets, htb for some subnets. Either replaces the other.
 fn shape(
     socket: &mut Connection,
     index: u32,
@@ -214,7 +213,7 @@ fn is_shaped(
     }
 }
 
-/// What a port sends and floods is policed by these, each in its slot.
+/// The policers of a port's packets and floods, each in its slot.
 fn policers(attachment: &Attachment) -> Vec<(u32, Policer)> {
     let (port, slot) = (&attachment.port, attachment.slot);
     let sent = policer(port).map(|policer| (slot, policer));

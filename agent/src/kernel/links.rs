@@ -1,4 +1,4 @@
-//! What links there are.
+//! Links of the namespace.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

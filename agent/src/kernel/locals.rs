@@ -10,7 +10,7 @@ use super::{Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, remove};
 
 impl Kernel {
-    /// Every address of the namespace that others can send to.
+    /// Every address of the namespace that is reachable from outside.
     ///
     /// # Errors
     /// Netlink's.
@@ -18,7 +18,7 @@ impl Kernel {
         self.addresses_that(Address::is_reachable)
     }
 
-    /// The addresses that others' packets may be given where they leave the node.
+    /// The addresses that masqueraded packets may get.
     ///
     /// # Errors
     /// Netlink's.
@@ -49,7 +49,7 @@ impl Kernel {
         remove(&mut self.maps.locals, &LocalKey { address: ip.into() }).map_err(in_map("LOCALS"))
     }
 
-    /// Forgets every address of the node but these.
+    /// Removes every other address of the node.
     ///
     /// # Errors
     /// The kernel's.

@@ -22,14 +22,15 @@ pub(crate) const fn number(protocol: Protocol) -> u8 {
     }
 }
 
-/// Where the entry of a mapping is for `ip`, an address of its container's. A port of every address has an entry for each family.
+/// The key of a host port for `ip`, an address of its container. A host port of all addresses has an entry
+/// per family.
 pub(crate) fn key(mapping: &PortMapping, ip: IpAddr) -> MappingKey {
     let address = mapping.address().map_or_else(|| Address::from(ip).unspecified(), Address::from);
     MappingKey { address, port: mapping.host_port.into(), protocol: number(mapping.protocol), pad: 0 }
 }
 
 impl Attachment {
-    /// Where a mapping leads to: to the container's first address of each family that the mapping is of.
+    /// The target of a host port: the container's first address of each of its families.
     pub(crate) fn mapped_ips(&self, mapping: &PortMapping) -> impl Iterator<Item = IpAddr> {
         let first = |is_of: fn(&IpAddr) -> bool| self.port.ips.iter().copied().find(is_of);
         let firsts = [first(IpAddr::is_ipv4), first(IpAddr::is_ipv6)];
@@ -58,8 +59,7 @@ impl Attachment {
         entries
     }
 
-    /// How many bits of its address in a family are its subnet's, `before` of them in front of the family's own; 0 where the node
-    /// is not its gateway there.
+    /// The prefix length of its subnet in a family plus `before`; 0 if the node is not its gateway.
     fn subnet_bits(&self, is_of: fn(&IpAddr) -> bool, before: u8) -> u8 {
         let Some(ip) = self.port.ips.iter().copied().find(is_of) else { return 0 };
         let gateways = self.port.service.gateways.iter().filter_map(|text| text.parse::<IpNet>().ok());
@@ -69,7 +69,7 @@ impl Attachment {
 }
 
 impl Kernel {
-    /// Writes the entries of a port's host ports: from here on they lead to it.
+    /// Writes the entries of a port's host ports, which makes them reachable.
     ///
     /// # Errors
     /// The kernel's; some entries may have been written.
@@ -80,12 +80,12 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes the entries of a port's host ports away. Goes on past errors.
+    /// Removes the entries of a port's host ports. Continues after errors.
     pub fn erase_mappings(&mut self, attachment: &Attachment) -> Vec<KernelError> {
         self.erase(attachment.mapping_entries().into_keys())
     }
 
-    /// Takes the entries away that a port had and has no more. Goes on past errors.
+    /// Removes entries of host ports that a port no longer has. Continues after errors.
     pub fn erase_old_mappings(&mut self, had: &Attachment, has: &Attachment) -> Vec<KernelError> {
         let has = has.mapping_entries();
         self.erase(had.mapping_entries().into_keys().filter(|key| !has.contains_key(key)))
@@ -96,7 +96,7 @@ impl Kernel {
         erased.filter_map(Result::err).collect()
     }
 
-    /// Writes whether host ports lead to a port, and nothing else of it.
+    /// Writes only whether a port has host ports.
     ///
     /// # Errors
     /// The kernel's.
@@ -107,7 +107,7 @@ impl Kernel {
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
-    /// Which of a port's host ports are missing or altered.
+    /// Lists missing or altered host ports.
     ///
     /// # Errors
     /// The kernel cannot say.

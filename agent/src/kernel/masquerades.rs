@@ -1,4 +1,4 @@
-//! Map entries of what is masqueraded, and of the interfaces that it leaves by.
+//! Map entries of masqueraded attachments, and of the interfaces that masquerade.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,8 +13,8 @@ use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::Attachment;
 
 impl Attachment {
-    /// Whether the programs give what it sends to the world the node's address. What a port in VLANs sends there comes to the node by
-    /// the VLAN's gateway, as if from outside: the kernel's rule has it.
+    /// Whether the programs masquerade its packets. Packets of a port in a VLAN enter the node through the
+    /// VLAN's gateway: the kernel masquerades them.
     pub fn is_masqueraded(&self) -> bool {
         let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
         is_bridged && !self.port.masquerade.is_empty()
@@ -47,7 +47,7 @@ fn whole_mask(prefix: &IpNet) -> Address {
 }
 
 impl Kernel {
-    /// Lets the programs begin a port's masqueraded connections, if they are to begin any.
+    /// Makes the programs begin a port's masqueraded connections, if masquerading is theirs.
     ///
     /// # Errors
     /// The kernel's; some entries may have been written.
@@ -61,8 +61,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Leaves a port's connections from now on to the kernel's rules, unless another port has taken the addresses over.
-    /// Goes on past errors.
+    /// Leaves a port's new connections to the kernel, unless its addresses belong to another port by now.
+    /// Continues after errors.
     pub fn erase_masquerades(&mut self, attachment: &Attachment) -> Vec<KernelError> {
         let erase = |(key, ours): (AddressKey, Masquerade)| {
             let known = lookup(&self.maps.masquerades, &key)?;
@@ -74,7 +74,7 @@ impl Kernel {
         erased.map(in_map).collect()
     }
 
-    /// Forgets every masqueraded address that is none of these.
+    /// Removes every other masqueraded address.
     ///
     /// # Errors
     /// The kernel's.
@@ -87,7 +87,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Which of a port's masqueraded addresses are missing or altered.
+    /// Lists missing or altered masqueraded addresses.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -104,7 +104,7 @@ impl Kernel {
         Ok(findings)
     }
 
-    /// The interfaces that masqueraded connections leave by, as the programs know them.
+    /// The masquerading interfaces (`OUTLETS`).
     ///
     /// # Errors
     /// The kernel's.
@@ -113,7 +113,7 @@ impl Kernel {
         entries.collect::<Result<_, _>>().map_err(in_map("OUTLETS"))
     }
 
-    /// Makes an interface one of those.
+    /// Adds a masquerading interface.
     ///
     /// # Errors
     /// The kernel's.
@@ -121,7 +121,7 @@ impl Kernel {
         insert(&mut self.maps.outlets, PortKey { ifindex }, outlet).map_err(in_map("OUTLETS"))
     }
 
-    /// Makes it none. Connections that leave by it are over.
+    /// Removes a masquerading interface, which ends its connections.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,4 +1,4 @@
-//! Ports in VLANs: which VLANs they have, and the list of them by which their bridge's programs flood.
+//! Map entries of VLAN membership, and the list of ports to which a bridge's programs flood.
 
 use aya::maps::MapError;
 use shunt_agent_api::Vlans;
@@ -9,7 +9,7 @@ use super::{Finding, Kernel, KernelError, in_map};
 use crate::bpf::maps::{insert, lookup, remove};
 use crate::registry::Attachment;
 
-/// The VLAN of its untagged frames and its flags, as `PORTS` has them.
+/// The PVID and flags of its entry in `PORTS`.
 pub(super) fn of_port(vlans: Option<&Vlans>) -> (u16, u32) {
     vlans.map_or((0, 0), |vlans| {
         (vlans.untagged.unwrap_or_default(), if vlans.default { PORT_DEFAULT_VLAN } else { 0 })
@@ -17,7 +17,7 @@ pub(super) fn of_port(vlans: Option<&Vlans>) -> (u16, u32) {
 }
 
 impl Kernel {
-    /// Makes a port in VLANs one that its bridge's others flood to; nothing for any other port.
+    /// Adds a port in VLANs to its bridge's flood list; does nothing for other ports.
     ///
     /// # Errors
     /// The kernel's.
@@ -33,7 +33,7 @@ impl Kernel {
         self.join(bridge, ifindex)
     }
 
-    /// Makes a port one that the programs of its bridge flood to.
+    /// Adds a port to its bridge's flood list.
     pub(super) fn join(&mut self, bridge: u32, ifindex: u32) -> Result<(), KernelError> {
         let members = self.members(bridge).map_err(in_map("MEMBERS"))?;
         if members.contains(&ifindex) {
@@ -51,7 +51,7 @@ impl Kernel {
         [left.err(), tagged.err()].into_iter().flatten().collect()
     }
 
-    /// What of a port's membership is missing or altered.
+    /// Lists what of a port's membership is missing or altered.
     pub(super) fn audit_membership(
         &mut self,
         attachment: &Attachment,
@@ -75,7 +75,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Forgets every member that is not `known` on its bridge.
+    /// Removes every member that is not `known` on its bridge.
     ///
     /// # Errors
     /// The kernel's.
@@ -98,7 +98,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A bridge's members by their positions; 0 where one has left.
+    /// A bridge's members by position; 0 for an empty position.
     pub(super) fn members(&self, bridge: u32) -> Result<Vec<u32>, MapError> {
         let mut members = Vec::new();
         for position in 0..MAX_BRIDGE_PORTS {
@@ -110,7 +110,8 @@ impl Kernel {
         Ok(members)
     }
 
-    /// Leaves a hole, for a list that is read meanwhile must not end before its end; holes at the end go.
+    /// Leaves an empty position, so that a concurrent reader does not stop early; empty positions at the end
+    /// are removed.
     pub(super) fn leave(&mut self, bridge: u32, ifindex: u32) -> Result<(), MapError> {
         let mut members = self.members(bridge)?;
         for (position, member) in (0..).zip(&mut members).filter(|(_, member)| **member == ifindex) {

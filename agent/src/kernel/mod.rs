@@ -1,9 +1,8 @@
-//! What an attachment is in the kernel, and how it gets there and away again.
+//! An attachment's objects in the kernel: how they are created and removed.
 //!
-//! A port is an entry in `PORTS`, one in `FDB`, one in `ADDRESSES` for each of its addresses, and two programs. Its
-//! bridge is an entry in `PORTS`, one in `FDB` and one program. Entries are written before the programs that read
-//! them are attached, and taken away after them. Every step may be done twice and undone twice: finishing what a crash
-//! left is doing it again.
+//! A port is an entry in `PORTS`, one in `FDB`, one in `ADDRESSES` per address, and two programs. Its bridge is an entry in `PORTS`, one in
+//! `FDB` and one program. Entries are written before the programs that read them are attached, and removed after these are detached. Every
+//! step is idempotent, so a crash is recovered by repeating it.
 
 mod audit;
 mod entries;
@@ -57,7 +56,7 @@ use crate::config::Config;
 use crate::rcu::GracePeriods;
 use crate::registry::Others;
 
-/// Why the kernel is not as it should be.
+/// Why the kernel's state cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// There is no BPF file system.
@@ -71,7 +70,7 @@ pub enum KernelError {
         /// The file system's word.
         source: std::io::Error,
     },
-    /// What an agent of another version left cannot be taken over.
+    /// Pins of another version cannot be taken over.
     #[error(transparent)]
     Version(#[from] VersionError),
     /// The programs cannot be loaded.
@@ -80,7 +79,7 @@ pub enum KernelError {
     /// Netlink failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// A veth was set up, and the kernel does not say that packets get through.
+    /// A veth was set up and did not become operational.
     #[error("{0} was set up and did not become operational, or its peer did not")]
     NotOperational(String),
     /// A map entry was refused.
@@ -99,7 +98,7 @@ pub enum KernelError {
         /// What happened.
         source: TcxError,
     },
-    /// A driver does not run its program.
+    /// XDP was refused.
     #[error("XDP on {ifname}: {source}")]
     Native {
         /// Which.
@@ -126,35 +125,35 @@ pub enum KernelError {
     /// A limit was refused.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// A bridge has a port with a carrier, and does not come alive.
+    /// A bridge has a port with a carrier but no carrier itself.
     #[error("bridge {0} stays without a carrier although one of its ports has one")]
     Asleep(String),
-    /// A link that was just made is not there.
+    /// A link that was just created does not exist.
     #[error("{0} does not exist any more")]
     Vanished(String),
-    /// All counters are taken.
+    /// All counter slots are in use.
     #[error("the node has as many ports as this version serves")]
     Full,
 }
 
-/// The kernel as the agent uses it: bound to the network namespace of the thread that opened it.
+/// Maps, programs and sockets, bound to the network namespace of the thread that opened them.
 pub struct Kernel {
     /// The maps.
     pub maps: Maps,
     programs: ProgramSets,
     pins: Pins,
-    /// What agents of older versions left, until it is taken over.
+    /// Pins of older versions, until they are taken over.
     older: Vec<Older>,
     /// The kernel's ids of the maps, by their names.
     map_ids: Vec<(&'static str, u32)>,
     way: Way,
     /// How each program is attached.
     modes: HashMap<(Program, u32), ProgramMode>,
-    /// The uplinks whose drivers run a program, and the kernel's ids of it.
+    /// Uplinks with XDP, and the program ids.
     natives: HashMap<u32, u32>,
     route: Connection,
     grace_periods: GracePeriods,
-    /// Whether the programs begin masqueraded connections; those that they have go on in any case.
+    /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
 }
 
@@ -165,10 +164,10 @@ impl Drop for Kernel {
 }
 
 impl Kernel {
-    /// Mounts bpffs where it is missing, loads the programs and finds out how to attach them.
+    /// Mounts bpffs if it is missing, loads the programs and chooses the attach mode.
     ///
     /// # Errors
-    /// [`KernelError`]; programs that serve already go on serving.
+    /// [`KernelError`]; attached programs keep serving.
     pub fn open(config: &Config) -> Result<Self, KernelError> {
         let Config { bpffs, attach, max_flows, late_programs, grace_periods, .. } = config;
         mount::ensure(bpffs)?;
@@ -196,17 +195,17 @@ impl Kernel {
         })
     }
 
-    /// What makes single calls of the kernel short.
+    /// The switch for expedited grace periods.
     pub fn grace_periods(&self) -> &GracePeriods {
         &self.grace_periods
     }
 
-    /// The versions of older agents of whose pins some are there.
+    /// The older ABI versions with pins.
     pub fn older_versions(&self) -> Vec<u32> {
         self.older.iter().map(|older| older.abi).collect()
     }
 
-    /// Makes older agents' links this one's. They go on with the programs that they have until these are replaced.
+    /// Takes over older agents' links; their programs serve until they are replaced.
     ///
     /// # Errors
     /// The file system's.
@@ -214,7 +213,7 @@ impl Kernel {
         Ok(self.older.iter().try_for_each(|older| older.carry_links(&self.pins))?)
     }
 
-    /// Removes what is left of older agents. What cannot be removed is logged.
+    /// Removes the remaining pins of older agents. Failures are logged.
     pub fn remove_older(&mut self) {
         for older in std::mem::take(&mut self.older) {
             if let Err(error) = older.remove() {
@@ -223,7 +222,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel's id of the program that is to run there; 0 while it is not loaded.
+    /// The id of a hook's program; 0 if it is not loaded.
     pub fn program_id(&self, hook: &Hook) -> u32 {
         self.programs.id(hook.set, hook.program)
     }
@@ -233,7 +232,7 @@ impl Kernel {
         self.pins.map(name)
     }
 
-    /// What others have put onto an interface.
+    /// Lists external filters and qdiscs on an interface.
     ///
     /// # Errors
     /// Netlink's.
@@ -243,7 +242,7 @@ impl Kernel {
         Ok(Others { filters, queue: egress || queued })
     }
 
-    /// Makes a link a port of a bridge again, as it was one, with the container behind it.
+    /// Enslaves a link to a bridge again, with its port flags and the container's FDB entry.
     ///
     /// # Errors
     /// Netlink's.
@@ -258,7 +257,8 @@ impl Kernel {
         self.set_port_flags(index, flags, container)
     }
 
-    /// Tells a port's bridge what kind of port it is, and who is behind it: by a locked port nobody else may send.
+    /// Sets a port's flags and its container's static FDB entry: only stations with such an entry may send on
+    /// a locked port.
     ///
     /// # Errors
     /// Netlink's.
@@ -274,7 +274,7 @@ impl Kernel {
         Ok(self.route.run(set_port_flags(index, flags.exact()))?)
     }
 
-    /// Tells a port's bridge again who is behind it for good.
+    /// Restores the static FDB entry of a port's container.
     ///
     /// # Errors
     /// Netlink's.
@@ -282,7 +282,7 @@ impl Kernel {
         Ok(self.route.run(add_station(index, mac.octets()))?)
     }
 
-    /// Whether a bridge was told that the station is behind this port for good.
+    /// Whether a bridge has a static FDB entry for the station on this port.
     ///
     /// # Errors
     /// Netlink's.
@@ -291,7 +291,7 @@ impl Kernel {
         Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
     }
 
-    /// Makes a master take frames for the address of a VLAN interface, as the kernel's own VLAN devices do.
+    /// Adds a VLAN interface's MAC address to the master's unicast filter, as the kernel's VLAN devices do.
     ///
     /// # Errors
     /// Netlink's.
@@ -300,7 +300,7 @@ impl Kernel {
         Ok(unless(told, NetlinkError::is_existing)?)
     }
 
-    /// Takes that back; the master may be gone.
+    /// Removes it again; the master may be gone.
     ///
     /// # Errors
     /// Netlink's.
@@ -309,7 +309,7 @@ impl Kernel {
         Ok(unless(told, NetlinkError::is_missing)?)
     }
 
-    /// Makes a bridge like this one, unless a link of its name is there.
+    /// Recreates a bridge, unless a link of its name exists.
     ///
     /// # Errors
     /// Netlink's.
@@ -349,7 +349,7 @@ impl Kernel {
     }
 }
 
-/// Names the map in a map's error.
+/// Adds the map's name to an error.
 fn in_map(map: &'static str) -> impl FnOnce(MapError) -> KernelError {
     move |source| KernelError::Map { map, source }
 }

@@ -1,4 +1,4 @@
-//! The program of an uplink's driver, and which drivers take frames from each other.
+//! XDP on uplinks, and the driver combinations that forward to each other.
 
 use aya::maps::MapError;
 use aya::maps::xdp::XdpMapError;
@@ -12,7 +12,7 @@ use crate::uplink::Uplink;
 const MAP: &str = "NICS";
 
 impl Kernel {
-    /// Has an uplink's driver run the program, and the others send to it.
+    /// Attaches XDP to an uplink, and makes it a target of the other uplinks.
     ///
     /// # Errors
     /// The driver's or the kernel's.
@@ -27,7 +27,7 @@ impl Kernel {
         self.maps.nics.insert(index, index, None, 0).map_err(|error| in_map(MAP)(plain(error)))
     }
 
-    /// Takes that back; there may be nothing of it.
+    /// Reverts that; there may be nothing to revert.
     ///
     /// # Errors
     /// The kernel's or the file system's.
@@ -38,7 +38,7 @@ impl Kernel {
         }
         failpoints::pass(Failpoint::Bpf).map_err(|error| in_map(MAP)(MapError::from(error)))?;
         match self.maps.nics.remove(index) {
-            // The kernel takes an entry away with its interface.
+            // The kernel removes the entry with its interface.
             Err(MapError::KeyNotFound | MapError::ElementNotFound) | Ok(()) => {}
             Err(MapError::SyscallError(error)) if is_absent(&error.io_error) => {}
             Err(error) => return Err(in_map(MAP)(error)),
@@ -46,7 +46,7 @@ impl Kernel {
         tcx::detach(&pin).map_err(|source| KernelError::Native { ifname: format!("ifindex {index}"), source })
     }
 
-    /// Whether a link's hardware takes VLAN tags off. One that does not say so does not.
+    /// Whether a link's hardware strips VLAN tags; false if it does not report that.
     ///
     /// # Errors
     /// Netlink's.
@@ -54,7 +54,7 @@ impl Kernel {
         Ok(Ethtool::open()?.takes_tags_off(index)?)
     }
 
-    /// Tells it to leave them.
+    /// Disables VLAN stripping.
     ///
     /// # Errors
     /// Netlink's.
@@ -62,12 +62,12 @@ impl Kernel {
         Ok(Ethtool::open()?.leave_tags(index)?)
     }
 
-    /// The kernel's id of the program that an uplink's driver runs, if it runs one.
+    /// The id of an uplink's XDP program, if it has one.
     pub fn native(&self, uplink: &Uplink) -> Option<u32> {
         self.natives.get(&uplink.link.index).copied()
     }
 
-    /// What of that is missing, where there was one.
+    /// Lists what is missing of an uplink with XDP.
     pub(super) fn audit_native(&self, uplink: &Uplink, findings: &mut Vec<Finding>) {
         let Some(id) = self.native(uplink) else { return };
         let (index, name) = (uplink.link.index, &uplink.link.name);
@@ -79,7 +79,7 @@ impl Kernel {
         }
     }
 
-    /// Takes the program out of all drivers but those of some interfaces.
+    /// Detaches XDP from all other interfaces.
     ///
     /// # Errors
     /// The kernel's or the file system's.

@@ -1,4 +1,4 @@
-//! The pins of maps and programs: what the next agent takes over, and what keeps counters and flows until it comes.
+//! Checks and restores the pins of maps and programs, which the next agent takes over.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use crate::bpf::hook::{Program, ProgramSet};
 use crate::bpf::object::ObjectError;
 
 impl Kernel {
-    /// Which maps and programs are pinned no more.
+    /// Lists maps and programs without a pin.
     pub fn audit_pins(&self) -> Vec<Finding> {
         let maps = self.map_ids.iter().map(|(name, _)| self.pins.map(name));
         let programs = self.loaded().map(|(set, program)| self.pins.program(set, program));
         maps.chain(programs).filter(|pin| !pin.exists()).map(Finding::Pin).collect()
     }
 
-    /// Pins again what is pinned no more, in directories that may be gone too.
+    /// Restores missing pins and directories.
     ///
     /// # Errors
     /// The kernel's or the file system's.
@@ -45,7 +45,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Every program that is in the kernel.
+    /// Every loaded program.
     fn loaded(&self) -> impl Iterator<Item = (ProgramSet, Program)> {
         let all = ProgramSet::ALL.into_iter().flat_map(|set| Program::ALL.map(|program| (set, program)));
         all.filter(|(set, program)| self.programs.id(*set, *program) != 0)

@@ -1,9 +1,8 @@
-//! An uplink's addresses, routes and neighbours on their way to its bridge and back.
+//! Moves addresses, routes and neighbours between an uplink and its bridge.
 //!
-//! On both ways the node has its addresses on both interfaces for a while, and routes lead by the one that is a port only while it is
-//! one: a port sends as ever, and the bridge hears the answers. So there is no moment in which nothing gets out or in, and whatever
-//! an agent dies over can be done again, or taken back, from the start. The bridge has the uplink's Ethernet address meanwhile: a switch, a DHCP
-//! server and every neighbour go on knowing the node by it.
+//! During a move the node has its addresses on both interfaces, and the routes use the uplink exactly as long as it is a port: a port still
+//! sends, and the bridge receives the answers. The node is reachable at every moment, and an interrupted move can be repeated or reverted
+//! from the start. The bridge takes the uplink's MAC address, so that switches, DHCP servers and neighbours see no change.
 
 use std::fs;
 use std::thread::sleep;
@@ -23,7 +22,7 @@ use crate::failpoints::{self, Failpoint};
 use crate::state::Relocation;
 use crate::uplink::Uplink;
 
-/// How long a bridge may take to come alive with its first port; it takes a millisecond.
+/// How long a bridge may take to get a carrier from its first port.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Kernel {
@@ -35,7 +34,7 @@ impl Kernel {
         Ok(l3_config(&mut self.route, index)?)
     }
 
-    /// Makes an uplink a port of its bridge, and the bridge the owner of what is the uplink's.
+    /// Enslaves an uplink and moves its addresses, routes and neighbours to the bridge.
     ///
     /// # Errors
     /// Netlink's; [`KernelError::Asleep`]. Some may have been moved.
@@ -54,8 +53,8 @@ impl Kernel {
         Ok(take_neighbours(&mut self.route, &moved.neighbours, from.index)?)
     }
 
-    /// Gives an uplink back what is its own, and takes it off its bridge unless it was a port before. Without a bridge what was
-    /// there is gone from there.
+    /// Returns addresses, routes and neighbours to an uplink, and releases it unless it was a port before. A
+    /// deleted bridge has lost them already.
     ///
     /// # Errors
     /// Netlink's; some may have been moved.
@@ -86,7 +85,7 @@ impl Kernel {
         self.set_bridge_mac(from, Mac::new(relocation.bridge_mac))
     }
 
-    /// Gives a bridge another Ethernet address, unless it has it, and has it tell its neighbours: containers know it as their gateway.
+    /// Changes a bridge's MAC address and announces it: the bridge is its containers' gateway.
     fn set_bridge_mac(&mut self, to: &Interface, mac: Mac) -> Result<(), KernelError> {
         if self.link(to.index)?.is_some_and(|link| link.mac == Some(mac.octets())) {
             return Ok(());
@@ -95,7 +94,7 @@ impl Kernel {
             let what = if family == "ipv4" { "arp_notify" } else { "ndisc_notify" };
             format!("/proc/sys/net/{family}/conf/{}/{what}", to.name)
         });
-        // Where the kernel cannot be told, neighbours find out by themselves, later.
+        // Without the announcement neighbours notice later.
         let were = settings.each_ref().map(|setting| {
             let was = fs::read_to_string(setting).ok().filter(|was| was.trim() == "0");
             was.filter(|_| write(setting, "1"))
@@ -107,7 +106,7 @@ impl Kernel {
         Ok(set?)
     }
 
-    /// Waits until addresses that were just given work. One that does not, for whatever reason, did not work before either.
+    /// Waits until new addresses are usable. One that never becomes usable was not usable before, either.
     fn await_addresses(&mut self, addresses: &[L3Address], at: &Interface) -> Result<(), KernelError> {
         let begun = Instant::now();
         while !are_usable(&mut self.route, addresses, at.index)? && begun.elapsed() < PATIENCE {
@@ -116,7 +115,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Waits until what the node sends by the bridge gets out. An uplink without a carrier is waited for by nobody.
+    /// Waits until the bridge is operational. Does not wait for an uplink without a carrier.
     fn await_bridge(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         let begun = Instant::now();
         loop {

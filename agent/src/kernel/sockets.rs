@@ -1,4 +1,4 @@
-//! Attaching and detaching the programs on the node's sockets.
+//! Attaches and detaches the programs on the node's sockets.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl Kernel {
         Ok(attached)
     }
 
-    /// Detaches them. Goes on past errors.
+    /// Detaches them. Continues after errors.
     pub fn detach_sockets(&mut self) -> Vec<KernelError> {
         let detached = SocketProgram::ALL
             .into_iter()
@@ -30,7 +30,7 @@ impl Kernel {
         detached.filter_map(Result::err).collect()
     }
 
-    /// Whether a program on sockets has lost its pin, and with that its link.
+    /// Whether a program on sockets has lost its pin and so its link.
     pub fn has_lost_sockets(&self) -> bool {
         SocketProgram::ALL.into_iter().any(|program| !self.pins.socket(program).exists())
     }

@@ -1,4 +1,4 @@
-//! Entries of limits of some subnets only (`SUBNETS`): what polices a port asks there whether a packet counts.
+//! Map entries of limits that apply to some subnets only (`SUBNETS`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::bpf::maps::is_absent;
 use crate::registry::Attachment;
 use crate::subnets::Subnets;
 
-/// Prefixes, by bits and beginning, and whether they are limited.
+/// Prefixes by length and address, and whether they are limited.
 pub type Entries = BTreeMap<(u32, SubnetKey), u32>;
 
-/// The entries of a port; none if its limit is one of all that it sends.
+/// The entries of a port; none if its limit applies to all packets.
 pub fn entries(attachment: &Attachment) -> Entries {
     let Some(subnets) = Subnets::of_sent(&attachment.port.bandwidth) else { return Entries::new() };
     let slot = attachment.slot;
@@ -28,7 +28,7 @@ pub fn entries(attachment: &Attachment) -> Entries {
 }
 
 impl Kernel {
-    /// Says which subnets a port's limit is of, if it is one of some only.
+    /// Writes the subnets of a port's limit, if it has any.
     ///
     /// # Errors
     /// The kernel's.
@@ -40,13 +40,13 @@ impl Kernel {
         Ok(())
     }
 
-    /// Whether each subnet of a port's limit is there.
+    /// Whether all subnets of a port's limit are present.
     ///
     /// # Errors
     /// The kernel's.
     pub(super) fn has_subnets(&self, attachment: &Attachment) -> Result<bool, KernelError> {
         for ((bits, subnet), limited) in entries(attachment) {
-            // A prefix that is missing is answered by the shorter one, which says otherwise.
+            // A lookup of a missing prefix returns the shorter one, with the opposite value.
             match self.maps.subnets.get(&Key::new(bits, subnet), 0) {
                 Ok(found) if found == limited => {}
                 Err(error) if !is_absent(&error) => return Err(in_map("SUBNETS")(error)),
@@ -56,13 +56,13 @@ impl Kernel {
         Ok(true)
     }
 
-    /// Takes a port's entries away, but for those that stay. Goes on past errors.
+    /// Removes a port's entries, except those to keep. Continues after errors.
     pub fn erase_subnets(&mut self, attachment: &Attachment, stay: &Entries) -> Vec<KernelError> {
         let gone = entries(attachment).into_keys().filter(|key| !stay.contains_key(key));
         gone.filter_map(|key| self.erase_subnet(key).err()).collect()
     }
 
-    /// Takes every entry away that is no attachment's.
+    /// Removes every entry without an attachment.
     ///
     /// # Errors
     /// The kernel's.

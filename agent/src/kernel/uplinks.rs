@@ -1,4 +1,4 @@
-//! Map entries of bridges' uplinks, and their place in the bridge.
+//! Map entries and enslavement of bridges' uplinks.
 
 use shunt_dataplane::abi::Port;
 use shunt_netlink::bridge::PortFlags;
@@ -20,7 +20,7 @@ impl Kernel {
         self.write_flooding(uplink)
     }
 
-    /// Writes what the programs do by an uplink: all, or nothing while it is blocked.
+    /// Writes whether an uplink forwards or is blocked.
     ///
     /// # Errors
     /// The kernel's; some entries may have been written.
@@ -29,7 +29,7 @@ impl Kernel {
         self.write_flooding(uplink)
     }
 
-    /// By an uplink that is blocked nothing is flooded.
+    /// A blocked uplink is not in the flood list.
     fn write_flooding(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
         let (bridge, ifindex) = (uplink.bridge.index, uplink.link.index);
         if uplink.blocked {
@@ -38,7 +38,7 @@ impl Kernel {
         self.join(bridge, ifindex)
     }
 
-    /// Takes them away. Goes on past errors.
+    /// Removes them. Continues after errors.
     pub fn erase_uplink(&mut self, uplink: &Uplink) -> Vec<KernelError> {
         let mut errors = self.erase_membership(uplink.bridge.index, uplink.link.index);
         errors.extend(remove(&mut self.maps.ports, &uplink.port_key()).map_err(in_map("PORTS")).err());
@@ -47,7 +47,7 @@ impl Kernel {
         errors
     }
 
-    /// Makes it a port of its bridge, and sets it up.
+    /// Enslaves an uplink to its bridge and sets it up.
     ///
     /// # Errors
     /// Netlink's.
@@ -56,7 +56,7 @@ impl Kernel {
         Ok(self.route.run(set_link_up(Selector::Index(uplink.link.index)))?)
     }
 
-    /// Takes it off its bridge, if it is that one's still.
+    /// Releases an uplink, if it is still a port of its bridge.
     ///
     /// # Errors
     /// Netlink's.
@@ -68,7 +68,7 @@ impl Kernel {
         Ok(self.route.run(leave_master(uplink.link.index))?)
     }
 
-    /// What of an uplink is missing or altered.
+    /// Lists what of an uplink is missing or altered.
     ///
     /// # Errors
     /// The kernel cannot say.

@@ -1,4 +1,4 @@
-//! The gateways of VLANs: their pairs, their entries and their places in the bridges.
+//! VLAN gateways: their veth pairs, map entries and bridge ports.
 
 use std::fs;
 use std::net::Ipv6Addr;
@@ -19,7 +19,7 @@ use shunt_netlink::link::{
 use shunt_netlink::unless;
 
 impl Kernel {
-    /// Makes a pair with these two names; it may be there already, made by an agent that died. Both ends as they are.
+    /// Creates a veth pair with these names; an earlier agent may have created it. Returns both ends.
     ///
     /// # Errors
     /// Netlink's, with `EEXIST` if somebody else has one of the names.
@@ -39,7 +39,7 @@ impl Kernel {
         }
     }
 
-    /// The two ends of the pair with these names; none if there is no such pair.
+    /// Both ends of the pair with these names, if it exists.
     ///
     /// # Errors
     /// Netlink's.
@@ -50,8 +50,7 @@ impl Kernel {
         Ok((node.peer == Some(port.index) && port.peer == Some(node.index)).then_some((node, port)))
     }
 
-    /// Everything that a gateway needs to be the port of a bridge, whatever is there already: the kernel's settings, what the
-    /// programs know, and the programs, before it is a port.
+    /// Sets up a gateway, in whatever state it is: sysctls, map entries and programs, and then enslaves it.
     ///
     /// # Errors
     /// The kernel's; what was done stays.
@@ -61,14 +60,14 @@ impl Kernel {
             self.route.run(set_mac(node.index, gateway.port.mac.octets()))?;
         }
         for index in [node.index, port.host.index] {
-            // A kernel without IPv6 has nothing to be told.
+            // Fails on a kernel without IPv6, which needs no setting.
             let _ = self.route.run(set_no_link_local(index));
         }
-        // What containers say of routes is not for the node. Where it cannot be told, a node that forwards takes no notice of it
-        // either (`accept_ra` in ip-sysctl.rst).
+        // The node ignores router advertisements of containers. If the sysctl cannot be written, a forwarding
+        // node ignores them anyway (`accept_ra` in ip-sysctl.rst).
         let setting = format!("/proc/sys/net/ipv6/conf/{}/accept_ra", node.name);
         let _ = failpoints::pass(Failpoint::Files).and_then(|()| fs::write(setting, "0"));
-        // One that was never written down was never up, whoever made it; later a link that is down is somebody's order.
+        // A pair without map entries has never been up. Later, a link that is down was set down on purpose.
         if self.port(node.index)?.is_none() || self.port(port.host.index)?.is_none() {
             self.route.run(set_link_up(Selector::Index(port.host.index)))?;
             self.route.run(set_link_up(Selector::Index(node.index)))?;
@@ -82,7 +81,7 @@ impl Kernel {
         self.enslave(port.host.index, port.bridge.index, port_flags(port), None)
     }
 
-    /// Writes what the programs know of a gateway.
+    /// Writes the map entries of a gateway.
     ///
     /// # Errors
     /// The kernel's; some entries may have been written.
@@ -91,8 +90,8 @@ impl Kernel {
         self.write_port(&gateway.port, Asks::Fast)
     }
 
-    /// Gives a gateway an address. With the first one of IPv6 comes one for the link, which the node asks for neighbours from; it
-    /// works at once, too.
+    /// Adds an address to a gateway. The first IPv6 address also adds a link-local one, the source of
+    /// neighbour solicitations.
     ///
     /// # Errors
     /// Netlink's.
@@ -104,7 +103,7 @@ impl Kernel {
         self.add_address(gateway.link.index, address)
     }
 
-    /// Takes an address from an interface; it may be gone already.
+    /// Removes an address from an interface; it may be gone already.
     ///
     /// # Errors
     /// Netlink's.
@@ -133,8 +132,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Deletes a gateway's pair, with its programs and its entries. Goes on past errors. Entries of a pair that could not be
-    /// deleted stay: they shut its port, and tell the next agent of it.
+    /// Deletes a gateway's pair, programs and entries. Continues after errors. If the pair cannot be deleted,
+    /// its entries stay: the port fails closed, and the next agent finds it.
     pub fn delete_gateway(&mut self, gateway: &VlanGateway) -> Vec<KernelError> {
         let host = &gateway.port.port.host;
         let ends = [host, &gateway.link];
@@ -145,9 +144,9 @@ impl Kernel {
                 .extend(delete_if_named(&mut self.route, end.index, &end.name).err().map(KernelError::from));
         }
         drop(expedited);
-        // With either end goes the other.
+        // Deleting one end deletes the other.
         let is_gone = errors.len() < ends.len();
-        // A pin that goes after its device costs nothing.
+        // Removing a pin after its device needs no grace period.
         for hook in gateway.port.hooks() {
             errors.extend(self.detach(&hook).err());
         }
@@ -159,7 +158,8 @@ impl Kernel {
         errors
     }
 
-    /// What of a gateway is missing or altered, but for its addresses. An end that is down is somebody's order.
+    /// Lists what of a gateway is missing or altered, except its addresses. An end that is down was set down
+    /// on purpose.
     ///
     /// # Errors
     /// The kernel cannot say.
@@ -184,7 +184,7 @@ impl Kernel {
     }
 }
 
-/// The address that IPv6 makes of a MAC address for its link (RFC 4291, appendix A).
+/// The link-local address of a MAC address (RFC 4291, appendix A).
 fn link_local(mac: Mac) -> Ipv6Addr {
     let [a, b, c, d, e, f] = mac.octets();
     Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])

@@ -79,7 +79,7 @@ impl Core {
         answer.await.unwrap_or_else(|_| unavailable())
     }
 
-    /// Hears what happens from now on; none if enough others do already.
+    /// Subscribes; none if there are too many subscribers.
     pub fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         self.events.subscribe()
     }

@@ -30,7 +30,7 @@ pub enum ListenerError {
     Group {
         /// The group.
         group: String,
-        /// What the kernel said.
+        /// The error number.
         source: io::Error,
     },
     /// The file system or the kernel refused.
@@ -38,7 +38,7 @@ pub enum ListenerError {
     Io {
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error number.
         source: io::Error,
     },
 }

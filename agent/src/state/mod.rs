@@ -1,8 +1,7 @@
-//! What the agent intends, one small file per attachment, written before the kernel is touched.
+//! The desired state: one small file per attachment, written before the kernel is changed.
 //!
-//! A file's content is the truth; its name only makes it findable. A crash leaves a whole file or none, because a file
-//! is renamed into place. After a power cut a file may be torn, and nothing of the kernel's state is left either: such
-//! a file is set aside and never stops the agent.
+//! The content counts; the name only makes the file easy to find. A crash leaves a whole file or none, because files are renamed into
+//! place. After a power cut a file may be torn, but the kernel's state is gone as well: such a file is moved aside and the agent starts.
 
 mod name;
 mod record;

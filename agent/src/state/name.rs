@@ -1,11 +1,11 @@
-//! File names made of attachment keys.
+//! File names of attachment keys.
 
 use shunt_agent_api::AttachmentKey;
 
 /// Between the parts of a key.
 const SEPARATOR: char = '@';
 
-/// What every state file's name ends with.
+/// The suffix of state files.
 pub(super) const SUFFIX: &str = ".json";
 
 /// `network@container@ifname.json`. Whatever is not a letter, digit, `_`, `-` or inner `.` becomes `%XX`, so that no

@@ -1,4 +1,4 @@
-//! The content of one attachment's file.
+//! The content of an attachment's file.
 
 use serde::{Deserialize, Serialize};
 use shunt_agent_api::{AttachmentKey, BridgePort};
@@ -17,7 +17,7 @@ pub struct Record {
     pub port: BridgePort,
 }
 
-/// Why a file is no record.
+/// Why a file is not a valid record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Nothing in it.
@@ -26,10 +26,10 @@ pub enum RecordError {
     /// Written by a newer agent.
     #[error("it has format {0}, this agent reads up to {FORMAT}")]
     Future(u64),
-    /// Torn, or not one of our files.
+    /// The content is torn or no state file.
     #[error("it is not a state file: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// Somebody copied it: two files must not claim one attachment.
+    /// The file's name belongs to another key: a copy must not claim the attachment twice.
     #[error("its name is not that of its attachment {0}")]
     Misnamed(AttachmentKey),
 }
@@ -53,7 +53,7 @@ impl Record {
     /// The file's bytes.
     ///
     /// # Errors
-    /// None that is known: every field can be written.
+    /// None is known: every field can be serialized.
     pub fn write(&self) -> Result<Vec<u8>, RecordError> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.push(b'\n');

@@ -1,7 +1,7 @@
-//! What was moved from an uplink to its bridge, one file for each uplink, in `relocations/`.
+//! Relocation files: what was moved from an uplink to its bridge, one file per uplink in `relocations/`.
 //!
-//! Written before the first address is touched, so that whoever finds it can finish what was begun or take it back. The
-//! directory is made with the first one: an agent that never moves anything needs none.
+//! A file is written before the first address is moved, so that an interrupted move can be finished or reverted. The directory is created
+//! with the first file.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -15,13 +15,13 @@ use shunt_netlink::l3_config::L3Config;
 use super::record::FORMAT;
 use super::store::{Store, StoreError, UNFINISHED, failed};
 
-/// How far it is.
+/// The progress of the move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Some is on the bridge, some on the uplink, some on both.
+    /// In progress: partly on the bridge, partly on the uplink, or on both.
     Moving,
-    /// All is on the bridge. What becomes of it there is its owner's business.
+    /// Everything is on the bridge. Later changes there are the operator's.
     Moved,
     /// On the way back.
     Returning,
@@ -42,14 +42,14 @@ pub struct Relocation {
     pub bridge_mac: [u8; 6],
     /// Whether the uplink was a port of the bridge before.
     pub kept: bool,
-    /// How far it is.
+    /// The progress of the move.
     pub phase: Phase,
     /// What.
     pub belongings: L3Config,
 }
 
 impl Store {
-    /// Writes it down in the place of what was written of this uplink. When this returns, the file is whole under its name.
+    /// Writes or replaces the relocation file of an uplink.
     ///
     /// # Errors
     /// The file system's; what was written before is still there.
@@ -65,7 +65,7 @@ impl Store {
         self.put(&path, &content)
     }
 
-    /// Forgets what was moved from an uplink.
+    /// Removes the relocation file of an uplink.
     ///
     /// # Errors
     /// The file system's: [`Store::retry`] tries again.
@@ -73,8 +73,8 @@ impl Store {
         self.take_away(self.relocation_path(uplink))
     }
 
-    /// What is moved at the moment. Files of an earlier boot mean nothing any more, and are removed; what cannot be read is set
-    /// aside, and told as the second.
+    /// Reads the relocation files. Files of an earlier boot are removed; unreadable files are moved to
+    /// quarantine and returned second.
     ///
     /// # Errors
     /// The directory cannot be read.

@@ -1,4 +1,4 @@
-//! The state directory: `attachments/`, `quarantine/` and the lock that keeps a second agent out.
+//! The state directory: `attachments/`, `quarantine/` and the lock against a second agent.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,7 +14,7 @@ use super::name;
 use super::record::{FORMAT, Record, RecordError};
 use crate::failpoints::{self, Failpoint};
 
-/// What a file is called until it is whole.
+/// The suffix of a temporary file.
 pub(super) const UNFINISHED: &str = ".unfinished";
 
 /// Why the state directory cannot be used.
@@ -42,7 +42,7 @@ pub(super) fn failed<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::
     move |source| StoreError::Io { verb, path: path.to_path_buf(), source }
 }
 
-/// A file that is no record, and where it went.
+/// An unreadable file and its path in quarantine.
 #[derive(Debug)]
 pub struct SetAside {
     /// Where it is now.
@@ -51,30 +51,30 @@ pub struct SetAside {
     pub reason: RecordError,
 }
 
-/// What was found at the start.
+/// The content of the state directory at the start.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// Attachments of this boot.
     pub records: Vec<Record>,
-    /// Attachments of an earlier boot, of which the kernel knows nothing any more. Their files are the caller's to remove.
+    /// Attachments of an earlier boot, which no longer exist in the kernel. The caller removes their files.
     pub outlived: Vec<BridgePort>,
     /// Files that were moved to `quarantine/`.
     pub aside: Vec<SetAside>,
 }
 
-/// The state directory, held against other agents while this lives.
+/// The state directory, locked against other agents.
 #[derive(Debug)]
 pub struct Store {
     attachments: PathBuf,
     quarantine: PathBuf,
     pub(super) boot: String,
-    /// Files that mean nothing any more, and could not be removed when that became so.
+    /// Stale files that could not be removed.
     refused: BTreeSet<PathBuf>,
     _lock: Flock<File>,
 }
 
 impl Store {
-    /// Makes the directories, open to root only, and takes the lock.
+    /// Creates the directories, for root only, and takes the lock.
     ///
     /// # Errors
     /// [`StoreError::Taken`], or the file system's.
@@ -86,7 +86,7 @@ impl Store {
         }
         let path = directory.join("lock");
         let file = match OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(&path) {
-            // What is written down there can be read, and looked after. Nothing can be added.
+            // On a read-only file system existing attachments are still served.
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => File::open(&path),
             opened => opened,
         };
@@ -110,7 +110,7 @@ impl Store {
         self.put(&self.path(&port.key), &record.write()?)
     }
 
-    /// Forgets an attachment; it may be forgotten already.
+    /// Removes an attachment's file; it may be gone already.
     ///
     /// # Errors
     /// The file system's: [`Store::retry`] tries again.
@@ -118,7 +118,7 @@ impl Store {
         self.take_away(self.path(key))
     }
 
-    /// Removes what could not be removed before: the next agent would take it for an intention.
+    /// Retries to remove stale files: the next agent would take them for attachments.
     pub fn retry(&mut self) {
         for path in mem::take(&mut self.refused) {
             if let Err(error) = self.take_away(path) {
@@ -127,7 +127,7 @@ impl Store {
         }
     }
 
-    /// Gives a file this content, all at once: whoever reads it finds what was there before, or all of this.
+    /// Replaces a file's content atomically.
     pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         let unfinished = path.with_added_extension(&UNFINISHED[1..]);
         let written = write_new(&unfinished, content)
@@ -154,7 +154,7 @@ impl Store {
         }
     }
 
-    /// Whether an attachment could be written down: writes and removes a file.
+    /// Checks that the directory is writable: writes and removes a file.
     ///
     /// # Errors
     /// The file system's.
@@ -167,7 +167,7 @@ impl Store {
         written.map_err(failed("write", &path))
     }
 
-    /// Whether the attachment is written down exactly so.
+    /// Whether the attachment's file has exactly this content.
     pub fn holds(&self, port: &BridgePort) -> bool {
         fs::read(self.path(&port.key))
             .ok()
@@ -175,8 +175,8 @@ impl Store {
             .is_some_and(|record| record.port == *port)
     }
 
-    /// Reads every file. What is no record is set aside, what was never finished is removed. What cannot be moved or removed
-    /// stays where it is, and means nothing all the same.
+    /// Reads every file. Unreadable files are moved to quarantine, temporary files are removed. A file that
+    /// can be neither moved nor removed is ignored.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -207,12 +207,12 @@ impl Store {
         }
     }
 
-    /// Where what was moved from uplinks is written down.
+    /// The directory of relocation files.
     pub(super) fn relocations_directory(&self) -> PathBuf {
         self.attachments.with_file_name("relocations")
     }
 
-    /// Moves a file that cannot be read out of the way; answers where it is then.
+    /// Moves an unreadable file to quarantine. Returns its path.
     pub(super) fn put_aside(&self, path: &Path) -> PathBuf {
         let aside = self.quarantine.join(path.file_name().unwrap_or_default());
         match fs::rename(path, &aside) {
@@ -229,7 +229,7 @@ impl Store {
     }
 }
 
-/// A file that means nothing any more may stay, where nothing can be removed.
+/// Removes a temporary file; a failure is only logged.
 fn remove_useless(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
         tracing::warn!(path = %path.display(), %error, "cannot remove a temporary state file");
