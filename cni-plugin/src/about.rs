@@ -17,6 +17,6 @@ pub const ABOUT: &str = concat!(
     "\n",
     "Verbs of the specification: ADD, DEL, CHECK, GC, STATUS, VERSION\n",
     "Verbs beyond it: VALIDATE (checks a configuration, changes nothing), INIT and DEINIT (make a\n",
-    "network ready, take it down when nobody uses it), FINALIZE (puts an attachment right),\n",
+    "network ready, take it down when no attachment uses it), FINALIZE (puts an attachment right),\n",
     "CAPACITY (what bandwidth can be handed out, and what is left)\n",
 );

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::json::pretty;
 use crate::protocol::{Call, CallError, Verb, Version};
 use crate::verbs;
-use crate::words::pretty;
 
 /// The longest configuration that is read, in bytes; a GC list of tens of thousands of attachments fits.
 const MAX_CONFIG: u64 = 16 << 20;

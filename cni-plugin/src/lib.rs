@@ -14,6 +14,7 @@ mod error;
 pub mod host_local;
 mod inspect;
 mod ipam;
+mod json;
 pub mod mac;
 mod netns;
 mod prefix;
@@ -24,7 +25,6 @@ mod routes;
 mod sysctl;
 mod verbs;
 mod vlan;
-mod words;
 
 pub use about::ABOUT;
 pub use entry::{Reply, run};

@@ -66,7 +66,7 @@ impl Namespace {
         let path = Path::new("/proc/thread-self/ns/net");
         match namespace_of(socket) {
             Ok(found) => Self::of(found.into(), path),
-            // Whoever may not configure this namespace is told so by what it asks for.
+            // Without the right to configure this namespace, the request that needs it fails and says so.
             Err(_) => Self::open(path),
         }
     }

@@ -1,4 +1,4 @@
-//! A network's directory by a path that somebody else has named, some time ago.
+//! A network's directory, by a path that another process has named some time ago.
 
 use std::io;
 use std::net::IpAddr;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_freed_for_its_holder_and_for_nobody_else() {
+    fn a_lease_is_freed_for_its_holder_only() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Directory::open(dir.path(), "net").unwrap().is_none());
         let store = Store::open_or_create(dir.path(), "net").unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_somebody_keeps_is_not_waited_for_longer_than_asked() {
+    fn a_lock_that_is_kept_is_not_waited_for_longer_than_asked() {
         let dir = tempfile::tempdir().unwrap();
         let _held = Store::open_or_create(dir.path(), "net").unwrap();
         let open = || Directory::open(dir.path(), "net").unwrap().unwrap();

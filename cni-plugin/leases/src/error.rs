@@ -14,13 +14,13 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// Not a path that anybody else may be told: see [`crate::is_usable`].
+    /// Not a path that may be passed on: see [`crate::is_usable`].
     #[error("{} is no absolute path without `..`", .0.display())]
     Path(PathBuf),
     /// A network whose name is no file's name.
     #[error("{0:?} is not the name of a network's directory")]
     Network(String),
-    /// Somebody else has the lock, and did not let go of it.
+    /// Another process has the lock and did not release it.
     #[error("{} is locked by another process", .0.display())]
     Locked(PathBuf),
 }

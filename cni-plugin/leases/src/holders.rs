@@ -29,7 +29,7 @@ use std::{
 /// Between the address and the container's id. No address has it.
 const SEPARATOR: u8 = b'@';
 
-/// The second names of one network's addresses; whoever has this holds the network's lock.
+/// The second names of one network's addresses. Invariant: its owner holds the network's lock.
 #[derive(Debug)]
 pub(crate) struct Holders {
     directory: PathBuf,
@@ -181,7 +181,7 @@ mod tests {
         Written,
         Removed,
         RemovedAndWritten,
-        /// Somebody tidies up.
+        /// An operator removes files.
         NamesLost,
     }
 

@@ -28,7 +28,7 @@ impl Lock {
         }
     }
 
-    /// The same, without waiting: none while somebody else has it.
+    /// The same without waiting: none while another process has it.
     pub(crate) fn try_acquire(directory: &Path) -> io::Result<Option<Self>> {
         let file = open(directory)?;
         match file.try_lock() {

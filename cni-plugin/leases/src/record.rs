@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_nobodys() {
+    fn an_empty_file_names_no_holder() {
         assert!(Record::parse(b"\n").is_empty());
         assert!(!Record::parse(b"c1").is_empty());
     }

@@ -36,9 +36,9 @@ pub struct Store {
 pub enum Standing {
     /// It holds the address.
     Held,
-    /// Nobody does.
+    /// It is free.
     Free,
-    /// Somebody else does: `container/ifname`, or why that cannot be said.
+    /// Another attachment holds it: `container/ifname`, or why that cannot be told.
     Taken(String),
 }
 

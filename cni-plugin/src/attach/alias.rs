@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_nobodys() {
+    fn other_texts_name_no_attachment() {
         for text in ["", "shunt", "shunt:a/b", "shunt:a/b/c/d", "pods/c-1/eth0"] {
             assert_eq!(Alias::read(text), None, "{text}");
         }

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::mac::Mac;
 use crate::sysctl;
 
-/// What an ADD changed about a bridge, to be taken back only while nobody else uses it.
+/// What an ADD changed about a bridge, to be undone only while no other attachment uses it.
 #[derive(Debug)]
 pub(crate) struct MadeBridge {
     /// The bridge.
@@ -45,8 +45,8 @@ pub(crate) fn ensure_bridge(
     let found = node.link(Selector::Name(&plan.name))?;
     let (bridge, new) = take_or_make(node, plan, found)?;
     journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
-    match &plan.heir_of {
-        Some(uplink) => hear_routers_like(node, &bridge, uplink)?,
+    match &plan.inherits_from {
+        Some(uplink) => copy_accept_ra(node, &bridge, uplink)?,
         // Routes of this interface are the plugin's.
         None if bridge.accepts_routers => {
             let _ = sysctl::write(&accept_ra(&plan.name), "0");
@@ -159,7 +159,7 @@ fn ensure_addresses(
     Ok(added)
 }
 
-/// The node's own addresses that the bridge has in place of its uplink: they are in nobody's way, and no ADD's to remove.
+/// The node's own addresses that the bridge has in place of its uplink: they do not conflict with a gateway, and no ADD removes them.
 fn moved_to(bridge: &str, agent: &mut Client) -> Result<Vec<IpNet>, Error> {
     let Reply::Status(status) = agent.ask(Request::Status)? else { return Ok(Vec::new()) };
     let here = status.relocations.iter().filter(|moved| moved.bridge == bridge);
@@ -171,7 +171,7 @@ fn accept_ra(link: &str) -> String {
 }
 
 /// A node that has its addresses from routers goes on hearing them by the bridge.
-fn hear_routers_like(node: &mut Node, bridge: &Link, uplink: &str) -> Result<(), Error> {
+fn copy_accept_ra(node: &mut Node, bridge: &Link, uplink: &str) -> Result<(), Error> {
     let hears = node.link(Selector::Name(uplink))?.is_some_and(|uplink| uplink.accepts_routers);
     if hears && let Some(value) = sysctl::read(&accept_ra(uplink)) {
         let _ = sysctl::ensure(&accept_ra(&bridge.name), &value);

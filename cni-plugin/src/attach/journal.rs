@@ -56,7 +56,7 @@ impl Journal {
         }
     }
 
-    /// Takes that note back: what is attached is somebody else's.
+    /// Takes that note back: another ADD made the attachment.
     pub(crate) fn withdraw_attached(&mut self) {
         self.steps.retain(|step| !matches!(step, Step::Attached(_)));
     }

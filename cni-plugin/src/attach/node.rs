@@ -48,7 +48,7 @@ impl Node {
         self.lock(FlockArg::LockShared)
     }
 
-    /// Waits until nobody makes an attachment in this namespace.
+    /// Waits until no attachment is being made in this namespace.
     pub(crate) fn lock_exclusive(&self) -> Result<Flock<std::fs::File>, AttachError> {
         self.lock(FlockArg::LockExclusive)
     }

@@ -32,7 +32,7 @@ pub(crate) struct BridgePlan {
     /// Whether an address in a gateway's way is removed.
     pub(crate) force_address: bool,
     /// The uplink whose addresses the bridge gets.
-    pub(crate) heir_of: Option<String>,
+    pub(crate) inherits_from: Option<String>,
 }
 
 /// One attachment as it should be.
@@ -87,7 +87,7 @@ impl Plan {
                 gateways: Vec::new(),
                 vlan_gateway: vlan_gateway(bridge),
                 force_address: bridge.force_address,
-                heir_of: heir_of(bridge),
+                inherits_from: inherits_from(bridge),
             },
             mac,
             mtu,
@@ -186,7 +186,7 @@ pub(crate) fn vlan_gateway(bridge: &Bridge) -> Option<String> {
 }
 
 /// The uplink whose addresses the bridge gets.
-pub(crate) fn heir_of(bridge: &Bridge) -> Option<String> {
+pub(crate) fn inherits_from(bridge: &Bridge) -> Option<String> {
     bridge.uplink().filter(|_| bridge.uplink_move_address).map(str::to_owned)
 }
 

@@ -9,7 +9,7 @@ use shunt_netlink::AddressFamily;
 use shunt_netlink::address::{Address, addresses};
 use shunt_netlink::link::{Link, Selector};
 
-use super::{AttachError, Node, Plan, Sandbox, enrol, port_flags};
+use super::{AttachError, Node, Plan, Sandbox, add_port, port_flags};
 use crate::error::Error;
 
 /// How long a bridge may take to come alive; the reference plugin waits as long for a port.
@@ -46,7 +46,7 @@ pub(crate) fn interface(link: &Link) -> Interface {
 /// Makes the host's end, which is down, a port of the bridge, and tells the bridge how to treat it.
 pub(crate) fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Result<(), Error> {
     let settings = port_flags(plan.service.hairpin, &plan.restrictions);
-    let joined = node.netlink.run_all(enrol(host.index, bridge.index, settings, Some(plan.mac.bytes())));
+    let joined = node.netlink.run_all(add_port(host.index, bridge.index, settings, Some(plan.mac.bytes())));
     match joined {
         Ok(_) => Ok(()),
         Err(error) if error.errno() == Some(Errno::EXFULL) => {

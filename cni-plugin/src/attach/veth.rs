@@ -13,7 +13,7 @@ use crate::sysctl;
 /// How often a random name is tried; one in four thousand million is taken.
 const ATTEMPTS: usize = 10;
 
-/// A name for the host's end, most likely nobody's.
+/// A random name for the host's end.
 fn veth_name() -> String {
     let [a, b, c, d, ..] = random::bytes();
     format!("veth{a:02x}{b:02x}{c:02x}{d:02x}")
@@ -34,7 +34,7 @@ pub(crate) fn make_veth(
 
 /// Keeps the node's IPv6 off the host's end, which is a port and no more: it has no address, announces nothing and believes
 /// nothing, and the node's routes do not become more with each container. A kernel without IPv6 has no such setting.
-pub(crate) fn silence(host: &Link) {
+pub(crate) fn disable_ipv6(host: &Link) {
     let _ = sysctl::write(&format!("net/ipv6/conf/{}/disable_ipv6", host.name), "1");
 }
 
@@ -47,7 +47,7 @@ fn create(
     let alias = Alias::of(&plan.key);
     for _ in 0..ATTEMPTS {
         let name = veth_name();
-        // What marks the new link must not mark somebody else's.
+        // The alias must not be written to another link of this name.
         if !node.netlink.has_no_link(&name)? {
             continue;
         }

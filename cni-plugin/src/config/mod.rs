@@ -4,13 +4,13 @@ mod bridge;
 mod canonical;
 mod host_ports;
 mod ingress;
+mod lenient;
 mod limits;
 mod membership;
 mod network;
 mod personality;
 mod portmap;
 mod rules;
-mod salvage;
 #[cfg(test)]
 mod schema;
 mod vlan;
@@ -78,7 +78,7 @@ pub enum ConfigError {
         /// What is wrong.
         why: String,
     },
-    /// `type` is nobody's name here.
+    /// `type` names no plugin of this binary.
     #[error("`type`: `{0}` is no plugin that shunt can stand in for")]
     NoPersonality(String),
     /// A key, or a whole type, without a dataplane behind it.
@@ -128,7 +128,7 @@ impl Config {
         }
         check_identifier("network name", name)?;
         let version: Version = text(&value, "cniVersion")?.parse()?;
-        let network = if verb == Verb::Del { salvage::decode(&mut value)? } else { decode(&value)? };
+        let network = if verb == Verb::Del { lenient::decode(&mut value)? } else { decode(&value)? };
         let ipam = network.ipam.as_ref().map_or("", |ipam| &ipam.r#type);
         let personality = if Personality::is_ipam_call(program, &network.r#type, ipam) {
             Personality::Ipam

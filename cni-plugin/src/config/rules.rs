@@ -81,7 +81,7 @@ fn check_built(bridge: &Bridge) -> Result<(), ConfigError> {
     }
     let in_vlans = vlans.is_some();
     let unbuilt = [
-        // By a VLAN's gateway everybody comes alike: who may come cannot be told.
+        // All routed packets arrive by the VLAN's gateway, so their origin cannot be told.
         ("ingressPolicy", in_vlans && is_gateway && !ingress_policy(bridge).is_open()),
         ("hairpinMode", in_vlans && bridge.hairpin_mode),
     ];

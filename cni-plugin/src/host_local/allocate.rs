@@ -106,7 +106,7 @@ impl Allocator<'_> {
         Err(Error::Exhausted { set: index, ranges, taken: set.taken(held), capacity })
     }
 
-    /// Takes the address unless somebody holds it.
+    /// Takes the address unless another attachment holds it.
     fn take(&mut self, index: usize, range: &Range, address: IpAddr) -> Result<bool, Error> {
         if !self.store.reserve(address, self.record())? {
             return Ok(false);

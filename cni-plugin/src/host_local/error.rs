@@ -78,7 +78,7 @@ pub enum Error {
         /// The interface's name.
         ifname: String,
     },
-    /// CHECK: an address of the attachment is free, or somebody else's.
+    /// CHECK: an address of the attachment is free, or another attachment's.
     #[error("{address} should be allocated to {container}/{ifname}, but {found}")]
     NotAllocated {
         /// The address.

@@ -9,7 +9,7 @@ use super::{Request, config::data_dir, error::Error};
 
 /// Releases every address of the attachment, whatever range it is in; fine when there is none.
 ///
-/// Of the configuration only `dataDir` matters: ranges that were changed, or broken, since the ADD are in nobody's way.
+/// Of the configuration only `dataDir` matters: ranges that were changed or broken since the ADD do not stop a release.
 /// An old record, which does not tell the interface, is taken to be this attachment's when no other one is.
 ///
 /// # Errors
@@ -23,7 +23,7 @@ pub fn del(request: &Request<'_>) -> Result<(), Error> {
     let held = store.held(attachment)?;
     let (mut exact, mut old) = recorded(&store, &held.candidates, attachment);
     if exact.is_empty() && old.is_empty() {
-        // A repeated DEL mostly; but somebody may have rewritten a file, which its second name does not show.
+        // Mostly a repeated DEL. A file that another tool has rewritten is found here too: its second name does not show that.
         (exact, old) = recorded(&store, &held.all, attachment);
     }
     let released = if exact.is_empty() { old } else { exact };

@@ -4,7 +4,7 @@ use shunt_netlink::address::{add_address, add_gateway};
 use shunt_netlink::link::{Selector, set_link_up};
 
 use super::Fault;
-use crate::attach::{Node, Sandbox, enlist};
+use crate::attach::{Node, Sandbox, add_port_and_set_up};
 use crate::error::Error;
 use crate::routes::add_route;
 
@@ -29,7 +29,7 @@ pub(crate) fn repair(
             Fault::HostDown { index, .. } => outside.push(set_link_up(Selector::Index(index))),
             Fault::NotAPort { index, master, settings, .. }
             | Fault::OtherSettings { index, master, settings, .. } => {
-                outside.extend(enlist(index, master, settings, station));
+                outside.extend(add_port_and_set_up(index, master, settings, station));
             }
             Fault::NoGateway { index, address, .. } => outside.push(add_gateway(index, address)),
             fault => left.push(fault),

@@ -19,8 +19,8 @@ use delegate::Delegate;
 /// Who gives out addresses for this call.
 #[derive(Debug)]
 enum Source<'a> {
-    /// Nobody: a layer 2 network.
-    Nobody,
+    /// No IPAM: a layer 2 network.
+    None,
     /// This process.
     BuiltIn,
     /// A program.
@@ -49,16 +49,16 @@ impl<'a> Ipam<'a> {
     /// [`IpamError::Name`], [`IpamError::NotFound`].
     pub(crate) fn of(config: &'a Config, call: &'a Call) -> Result<Self, IpamError> {
         let source = match config.ipam_type() {
-            None => Source::Nobody,
+            None => Source::None,
             Some(BUILT_IN_IPAM) => Source::BuiltIn,
             Some(name) => Source::Delegate(Delegate::find(name, &call.path)?),
         };
         Ok(Self { config, call, source })
     }
 
-    /// Whether there is anybody to ask.
+    /// Whether the configuration names an IPAM.
     pub(crate) fn exists(&self) -> bool {
-        !matches!(self.source, Source::Nobody)
+        !matches!(self.source, Source::None)
     }
 
     /// Whether it is this process.
@@ -86,7 +86,7 @@ impl<'a> Ipam<'a> {
     /// Addresses, routes and resolver for the attachment.
     pub(crate) fn add(&self) -> Result<AddResult, IpamError> {
         match &self.source {
-            Source::Nobody => Ok(AddResult::default()),
+            Source::None => Ok(AddResult::default()),
             Source::BuiltIn => built_in::add(self.config, self.call),
             Source::Delegate(delegate) => delegate.add(self.config, self.call),
         }
@@ -95,7 +95,7 @@ impl<'a> Ipam<'a> {
     /// Gives back what the attachment holds; nothing is fine too.
     pub(crate) fn del(&self) -> Result<(), IpamError> {
         match &self.source {
-            Source::Nobody => Ok(()),
+            Source::None => Ok(()),
             Source::BuiltIn => built_in::del(self.config, self.call),
             Source::Delegate(delegate) => delegate.tell(Verb::Del, self.config, self.call),
         }
@@ -104,7 +104,7 @@ impl<'a> Ipam<'a> {
     /// Vouches for the attachment's addresses.
     pub(crate) fn check(&self) -> Result<(), IpamError> {
         match &self.source {
-            Source::Nobody => Ok(()),
+            Source::None => Ok(()),
             Source::BuiltIn => built_in::check(self.config, self.call),
             Source::Delegate(delegate) => delegate.tell(Verb::Check, self.config, self.call),
         }
@@ -113,7 +113,7 @@ impl<'a> Ipam<'a> {
     /// Gives back what none of `valid`, pairs of container and interface, holds.
     pub(crate) fn gc(&self, valid: &[(String, String)]) -> Result<(), IpamError> {
         match &self.source {
-            Source::Nobody => Ok(()),
+            Source::None => Ok(()),
             Source::BuiltIn => built_in::gc(self.config, valid),
             Source::Delegate(delegate) => delegate.tell(Verb::Gc, self.config, self.call),
         }
@@ -122,7 +122,7 @@ impl<'a> Ipam<'a> {
     /// Says whether an ADD would find an address.
     pub(crate) fn status(&self) -> Result<(), IpamError> {
         match &self.source {
-            Source::Nobody => Ok(()),
+            Source::None => Ok(()),
             Source::BuiltIn => built_in::status(self.config),
             Source::Delegate(delegate) => delegate.tell(Verb::Status, self.config, self.call),
         }

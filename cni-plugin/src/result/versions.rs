@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{AddResult, Dns, Ip, Route};
+use crate::json::pretty;
 use crate::protocol::Version;
 use crate::result::lenient;
-use crate::words::pretty;
 
 /// A result cannot be read, or not be said in the version asked for.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl AddResult {
     ///
     /// # Errors
     /// [`ResultError::NoAddress`].
-    pub fn can_be_said_in(&self, version: Version) -> Result<(), ResultError> {
+    pub fn can_be_expressed_in(&self, version: Version) -> Result<(), ResultError> {
         let has_words = version >= Version::V0_3_0 || !self.ips.is_empty();
         has_words.then_some(()).ok_or(ResultError::NoAddress(version))
     }
@@ -89,7 +89,7 @@ impl AddResult {
     ///
     /// # Errors
     /// Those of [`to_json`](Self::to_json).
-    pub(crate) fn in_words(&self, version: Version) -> Result<String, ResultError> {
+    pub(crate) fn print(&self, version: Version) -> Result<String, ResultError> {
         Ok(pretty(&self.to_json(version)?))
     }
 
@@ -131,7 +131,7 @@ impl AddResult {
     }
 
     fn write_families(&self, version: Version, object: &mut Map<String, Value>) -> Result<(), ResultError> {
-        self.can_be_said_in(version)?;
+        self.can_be_expressed_in(version)?;
         for (key, v4) in [("ip4", true), ("ip6", false)] {
             let Some(ip) = self.ips.iter().find(|ip| ip.address.addr().is_ipv4() == v4) else {
                 continue;

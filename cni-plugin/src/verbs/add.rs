@@ -8,7 +8,7 @@ use super::add_adopted::adopt;
 use super::add_bridged::Bridged;
 use super::add_update::Update;
 use crate::agent;
-use crate::attach::{Adopted, AttachError, Node, Plan, Sandbox, Site, carry_out};
+use crate::attach::{Adopted, AttachError, Context, Node, Plan, Sandbox, make_attachment};
 use crate::config::{Bridge, Config, ConfigError, Personality};
 use crate::error::Error;
 use crate::ipam::{Ipam, built_in};
@@ -31,9 +31,9 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
         let update = Update { config, call, bridge: &bridge, mac, requested };
         return update.run(&mut node, &mut sandbox, &link);
     }
-    let (joint, given) = intent(config, call, &bridge, mac, &ipam, previous.as_ref())?;
-    let site = Site::new(node, sandbox, agent::connect(config)?);
-    Ok(merge(previous.unwrap_or_default(), carry_out(&joint, &ipam, given, site)?))
+    let (joint, given) = planned(config, call, &bridge, mac, &ipam, previous.as_ref())?;
+    let context = Context::new(node, sandbox, agent::connect(config)?);
+    Ok(merge(previous.unwrap_or_default(), make_attachment(&joint, &ipam, given, context)?))
 }
 
 /// Opens the node's namespace and the container's.
@@ -44,7 +44,7 @@ fn enter(call: &Call) -> Result<(Node, Sandbox), Error> {
 }
 
 /// What is to be made, and with which addresses if an earlier plugin has given them.
-fn intent<'a>(
+fn planned<'a>(
     config: &'a Config,
     call: &Call,
     bridge: &'a Bridge,

@@ -21,7 +21,7 @@ pub(crate) fn adopt(
     mut previous: AddResult,
 ) -> Result<AddResult, Error> {
     let mut agent = agent::connect(config)?;
-    previous.can_be_said_in(config.version)?;
+    previous.can_be_expressed_in(config.version)?;
     let Some(port) = Adopted::find(node, sandbox, config, bridge, call, &previous)?.port else {
         return Ok(previous);
     };

@@ -5,8 +5,8 @@ use shunt_netlink::link::{Link, Selector};
 
 use super::metadata;
 use crate::attach::{
-    AttachError, Found, Joint, Node, Plan, Site, complete, configure, ensure_bridge, interface, join_bridge,
-    make_veth, port_of, silence, wait_for_addresses, wait_for_bridge,
+    AttachError, Attachment, Context, Found, Node, Plan, complete, configure, disable_ipv6, ensure_bridge,
+    interface, join_bridge, make_veth, port_of, wait_for_addresses, wait_for_bridge,
 };
 use crate::config::{Bridge, Config};
 use crate::error::Error;
@@ -29,56 +29,56 @@ pub(super) struct Ends {
     host: Link,
 }
 
-impl Joint for Bridged<'_> {
+impl Attachment for Bridged<'_> {
     type Ends = Ends;
 
-    fn make(&self, site: &mut Site) -> Result<Ends, Error> {
-        site.hold_bridges()?;
-        let bridge = ensure_bridge(&mut site.node, &self.outline.bridge, &mut site.journal)?;
-        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, &mut site.journal)?;
-        silence(&host);
+    fn make(&self, context: &mut Context) -> Result<Ends, Error> {
+        context.hold_bridges()?;
+        let bridge = ensure_bridge(&mut context.node, &self.outline.bridge, &mut context.journal)?;
+        let host = make_veth(&mut context.node, &context.sandbox, &self.outline, &mut context.journal)?;
+        disable_ipv6(&host);
         Ok(Ends { bridge, host })
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
         let plan = self.outline.clone().with(self.config, self.bridge, addresses)?;
-        plan.result.can_be_said_in(self.config.version)?;
+        plan.result.can_be_expressed_in(self.config.version)?;
         Ok(plan)
     }
 
-    fn join(&self, plan: &Plan, ends: &Ends, site: &mut Site) -> Result<AddResult, Error> {
-        site.hold_bridges()?;
-        complete(&mut site.node, &ends.bridge, &plan.bridge, &mut site.agent, &mut site.journal)?;
-        let attached = serve(plan, ends, site)?;
+    fn join(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<AddResult, Error> {
+        context.hold_bridges()?;
+        complete(&mut context.node, &ends.bridge, &plan.bridge, &mut context.agent, &mut context.journal)?;
+        let attached = serve(plan, ends, context)?;
         let mut bridge = ends.bridge.link.clone();
-        if plan.bridge.heir_of.is_some() {
+        if plan.bridge.inherits_from.is_some() {
             // It may have the uplink's address by now.
-            let asked = site.node.link(Selector::Index(bridge.index))?;
+            let asked = context.node.link(Selector::Index(bridge.index))?;
             bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
         }
         let mut result = self.result(plan, &bridge, &ends.host, &attached);
-        result.interfaces.extend(gateway(&mut site.node, plan)?);
+        result.interfaces.extend(gateway(&mut context.node, plan)?);
         Ok(result)
     }
 
-    fn try_out(&self, ends: &Ends, site: &mut Site) -> Result<(), Error> {
-        site.hold_bridges()?;
-        serve(&self.outline, ends, site).map(drop)
+    fn attach_without_addresses(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
+        context.hold_bridges()?;
+        serve(&self.outline, ends, context).map(drop)
     }
 
-    fn set_aside(&self, ends: &Ends, site: &mut Site) -> Result<(), Error> {
-        site.detach(&self.outline.key, &ends.host)
+    fn detach(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
+        context.detach(&self.outline.key, &ends.host)
     }
 }
 
 /// Configures both ends and has the agent put the port into service.
-fn serve(plan: &Plan, Ends { bridge, host }: &Ends, site: &mut Site) -> Result<Reply, Error> {
+fn serve(plan: &Plan, Ends { bridge, host }: &Ends, context: &mut Context) -> Result<Reply, Error> {
     let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    configure(&site.node, &mut site.sandbox, plan, inner)?;
-    join_bridge(&mut site.node, plan, &bridge.link, host)?;
-    let attached = site.attach(port_of(plan, interface(&bridge.link), host))?;
-    wait_for_bridge(&mut site.node, plan, &bridge.link)?;
-    wait_for_addresses(&mut site.sandbox, plan, inner)?;
+    configure(&context.node, &mut context.sandbox, plan, inner)?;
+    join_bridge(&mut context.node, plan, &bridge.link, host)?;
+    let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
+    wait_for_bridge(&mut context.node, plan, &bridge.link)?;
+    wait_for_addresses(&mut context.sandbox, plan, inner)?;
     Ok(attached)
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
                 Personality::Portmap => map::add(config, call, &previous)?,
                 _ => {}
             }
-            Ok(Some(previous.in_words(config.version)?))
+            Ok(Some(previous.print(config.version)?))
         }
         Verb::Check => {
             let missing = ConfigError::NoPrevResult("CHECK compares with the result of the ADD");

@@ -4,7 +4,7 @@ use shunt_agent_api::{AgentStatus, Reply, Request};
 
 use super::StatusError;
 use crate::agent;
-use crate::attach::{BridgePlan, Journal, Node, ensure_bridge, heir_of};
+use crate::attach::{BridgePlan, Journal, Node, ensure_bridge, inherits_from};
 use crate::config::Config;
 use crate::error::Error;
 
@@ -23,7 +23,7 @@ pub(crate) fn init(config: &Config) -> Result<(), Error> {
         gateways: Vec::new(),
         vlan_gateway: None,
         force_address: false,
-        heir_of: heir_of(&bridge),
+        inherits_from: inherits_from(&bridge),
     };
     let mut node = Node::open()?;
     let _lock = node.lock_shared()?;

@@ -8,7 +8,7 @@ use crate::protocol::{Call, Verb};
 /// Does the IPAM's part of a verb.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
-        Verb::Add => return Ok(Some(built_in::add(config, call)?.in_words(config.version)?)),
+        Verb::Add => return Ok(Some(built_in::add(config, call)?.print(config.version)?)),
         Verb::Del => built_in::del(config, call)?,
         Verb::Check => built_in::check(config, call)?,
         Verb::Gc => {

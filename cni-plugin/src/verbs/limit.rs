@@ -12,7 +12,7 @@ use crate::protocol::Call;
 use crate::result::AddResult;
 use crate::{agent, attach};
 
-/// Limits the attachment; asks nobody anything where there is no limit.
+/// Limits the attachment; without a limit it asks the agent nothing.
 pub(super) fn add(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
     let key = attach::key(config, call);
     match ask(config, |bandwidth| Request::Limit { key, bandwidth }) {

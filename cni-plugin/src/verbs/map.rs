@@ -8,7 +8,7 @@ use crate::protocol::Call;
 use crate::result::AddResult;
 use crate::{agent, attach};
 
-/// Gives the attachment its host ports; asks nobody anything where there are none.
+/// Gives the attachment its host ports; without host ports it asks the agent nothing.
 pub(super) fn add(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
     let (key, mappings) = (attach::key(config, call), wanted(config, call, previous)?);
     if !mappings.is_empty() {

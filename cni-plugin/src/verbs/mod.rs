@@ -29,9 +29,9 @@ pub(crate) use status::{StatusError, serves};
 
 use crate::config::{Config, Personality};
 use crate::error::Error;
+use crate::json::pretty;
 use crate::protocol::{Call, Verb, Version};
 use crate::vlan;
-use crate::words::pretty;
 
 /// Does what was asked; answers what is to be printed, if anything.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
@@ -55,7 +55,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
 
 fn port(config: &Config, call: &Call) -> Result<Option<String>, Error> {
     match call.verb {
-        Verb::Add => Ok(Some(add::add(config, call)?.in_words(config.version)?)),
+        Verb::Add => Ok(Some(add::add(config, call)?.print(config.version)?)),
         Verb::Del => del(config, call).map(|()| None),
         Verb::Check => check::check(config, call).map(|()| None),
         Verb::Gc => gc(config, call).map(|()| None),

@@ -7,8 +7,8 @@ use super::master::Master;
 use super::share;
 use crate::agent;
 use crate::attach::{
-    AttachError, Joint, Node, Plan, Sandbox, Site, carry_out, configure, make_veth, port_of, silence,
-    wait_for_addresses,
+    AttachError, Attachment, Context, Node, Plan, Sandbox, configure, disable_ipv6, make_attachment,
+    make_veth, port_of, wait_for_addresses,
 };
 use crate::config::{Config, Vlan};
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub(super) fn add(
     let ipam = Ipam::of(config, call)?;
     let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
     let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
-    carry_out(&joined, &ipam, None, Site::new(node, sandbox, agent::connect(config)?))
+    make_attachment(&joined, &ipam, None, Context::new(node, sandbox, agent::connect(config)?))
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -51,13 +51,13 @@ struct Joined<P> {
     previous: AddResult,
 }
 
-impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Joint for Joined<P> {
+impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Attachment for Joined<P> {
     /// The host's end of the pair.
     type Ends = Link;
 
-    fn make(&self, site: &mut Site) -> Result<Link, Error> {
-        let host = make_veth(&mut site.node, &site.sandbox, &self.outline, &mut site.journal)?;
-        silence(&host);
+    fn make(&self, context: &mut Context) -> Result<Link, Error> {
+        let host = make_veth(&mut context.node, &context.sandbox, &self.outline, &mut context.journal)?;
+        disable_ipv6(&host);
         Ok(host)
     }
 
@@ -65,28 +65,28 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Joint for Joined<P> {
         (self.plan)(addresses)
     }
 
-    fn join(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<AddResult, Error> {
-        let inner = self.serve(plan, host, site)?;
+    fn join(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<AddResult, Error> {
+        let inner = self.serve(plan, host, context)?;
         Ok(share::result(plan, &inner, self.previous.clone()))
     }
 
-    fn try_out(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
-        self.serve(&self.outline, host, site).map(drop)
+    fn attach_without_addresses(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
+        self.serve(&self.outline, host, context).map(drop)
     }
 
-    fn set_aside(&self, host: &Link, site: &mut Site) -> Result<(), Error> {
-        site.detach(&self.outline.key, host)
+    fn detach(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
+        context.detach(&self.outline.key, host)
     }
 }
 
 impl<P> Joined<P> {
     /// Configures the container's end and has the agent put the interface into service; answers the container's end.
-    fn serve(&self, plan: &Plan, host: &Link, site: &mut Site) -> Result<Link, Error> {
+    fn serve(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<Link, Error> {
         let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        configure(&site.node, &mut site.sandbox, plan, inner)?;
-        site.attach(port(plan, self.joins, self.trunk.clone(), host))?;
-        wait_for_addresses(&mut site.sandbox, plan, inner)?;
-        let link = site.sandbox.link(Selector::Index(inner))?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        context.attach(port(plan, self.joins, self.trunk.clone(), host))?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)?;
+        let link = context.sandbox.link(Selector::Index(inner))?;
         Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
         Verb::Add => {
             let (own, vlan) = own()?;
             let made = add::add(config, &vlan, &own, &call.ifname)?;
-            Ok(Some(made.in_words(config.version)?))
+            Ok(Some(made.print(config.version)?))
         }
         Verb::Check | Verb::Finalize => {
             let (own, vlan) = own()?;

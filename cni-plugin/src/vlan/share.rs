@@ -22,7 +22,7 @@ pub(super) fn plan(
     for ip in &mut plan.result.ips {
         ip.interface = Some(0);
     }
-    plan.result.can_be_said_in(config.version)?;
+    plan.result.can_be_expressed_in(config.version)?;
     Ok(plan)
 }
 

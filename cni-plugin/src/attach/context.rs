@@ -14,7 +14,7 @@ use crate::ipam::Ipam;
 
 /// Where an attachment is made, and what was done there.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct Context {
     pub(crate) node: Node,
     pub(crate) sandbox: Sandbox,
     pub(crate) agent: Client,
@@ -23,7 +23,7 @@ pub(crate) struct Site {
     bridges: Option<Flock<File>>,
 }
 
-impl Site {
+impl Context {
     /// Nothing is done yet.
     pub(crate) fn new(node: Node, sandbox: Sandbox, agent: Client) -> Self {
         Self { node, sandbox, agent, journal: Journal::default(), bridges: None }
