@@ -114,7 +114,7 @@ impl Link {
             libc::IFLA_LINK => self.peer = index(),
             libc::IFLA_LINK_NETNSID => self.peer_namespace = parse_i32(value).ok(),
             libc::IFLA_OPERSTATE => {
-                self.operational = parse_u8(value).is_ok_and(|up| State::from(up) == State::Up)
+                self.operational = parse_u8(value).is_ok_and(|up| State::from(up) == State::Up);
             }
             // A link has "noop" until it is first up, as a container's host end often is when it is attached.
             libc::IFLA_QDISC => self.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
