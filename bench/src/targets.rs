@@ -45,7 +45,7 @@ const LIMITS: &str =
 const CHAIN: &str = "one exec, one request to the agent, no rules";
 const NEIGHBOURS: &str = "the new container's IPv6 announces itself, and the bridge copies that to each of its 500 ports: 3 to 5 ms \
     of one of two processors, while it is the ADD's turn or its agent's; the ADD itself waits for no lock and reads no list that \
-    grows (ftrace, perf; ARCHITECTURE.md, Attaching among a thousand)";
+    grows (ftrace, perf; docs/performance.md)";
 
 const TABLES: &str =
     "a look-up in a hash map takes no longer for more entries, but they are in no cache of the processor's";

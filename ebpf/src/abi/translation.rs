@@ -1,5 +1,4 @@
-//! What the maps of translation hold. Which maps they are, and who writes them when, is in ARCHITECTURE.md
-//! ("Host ports and masquerading").
+//! The layout of the NAT maps. `docs/dataplane/nat.md` says what they are for, `docs/architecture.md` who writes them.
 
 use zerocopy::{Immutable, IntoBytes};
 
