@@ -1,8 +1,11 @@
 //! The house rules that neither rustfmt nor clippy knows.
 
+mod arrows;
 mod documents;
+mod keys;
 mod length;
 mod maps;
+mod markdown;
 mod names;
 mod unsafe_code;
 mod words;
@@ -54,6 +57,11 @@ pub(super) fn run() -> Result<()> {
     }
     let rules = [
         documents::missing,
+        documents::too_long,
+        documents::broken_links,
+        documents::unknown_paths,
+        arrows::wrong,
+        keys::undocumented,
         length::too_long,
         names::forbidden,
         words::forbidden,
