@@ -45,7 +45,7 @@ impl Agent {
     pub(super) fn orphan(&mut self, key: &AttachmentKey, bridge: &Link) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let flags = self.repairs.flags_of(&attachment);
-        if let Some(port) = self.forget(key, "bridge deleted") {
+        if let Some(port) = self.forget(key, "its bridge is gone") {
             if let Err(error) = self.store.write(&port) {
                 tracing::warn!(%key, %error, "cannot write the state file: another agent would not reattach the container");
             }

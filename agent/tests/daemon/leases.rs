@@ -130,7 +130,7 @@ fn no_path_of_a_lease_leads_anywhere_else_and_none_keeps_an_agent_from_its_start
     let port = BridgePort { lease_dir: Some("../..".into()), ..rig.container(9) };
     rig.attach(&port).unwrap();
     rig.check(&port).unwrap();
-    assert!(rig.log().contains("leases are not looked after"), "{}", rig.log());
+    assert!(rig.log().contains("leases are not checked"), "{}", rig.log());
 }
 
 #[test]
