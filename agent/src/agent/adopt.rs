@@ -20,7 +20,7 @@ impl Agent {
                     unsure.extend(ports.map(|attachment| attachment.port.host.index));
                 }
                 Err(error) => {
-                    self.warn(format!("{}: cannot take over its programs: {error}", bridge.link.name))
+                    self.warn(format!("{}: cannot take over its programs: {error}", bridge.link.name));
                 }
             }
         }
@@ -29,7 +29,7 @@ impl Agent {
                 Ok(true) => {}
                 Ok(false) => _ = unsure.insert(attachment.port.host.index),
                 Err(error) => {
-                    self.warn(format!("{}: cannot take over its programs: {error}", attachment.port.key))
+                    self.warn(format!("{}: cannot take over its programs: {error}", attachment.port.key));
                 }
             }
         }
