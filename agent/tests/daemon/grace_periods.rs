@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use shunt_agent::rcu::MARK;
 
 use crate::rig::{Rig, eventually};
 
 const SWITCH: &str = "/sys/kernel/rcu_expedited";
+
+/// One test writes an operator's value; another asserts what is reported without one.
+static OPERATOR: Mutex<()> = Mutex::new(());
 
 fn switch() -> String {
     fs::read_to_string(SWITCH).unwrap().trim().to_owned()
@@ -30,6 +34,7 @@ fn status_text(rig: &Rig) -> String {
 
 #[test]
 fn status_says_whether_grace_periods_are_expedited_and_why() {
+    let _alone = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);
     let rig = configured("normal");
     let report = rig.status().grace_periods.unwrap();
     assert_eq!((report.mode.as_str(), report.expedited), ("normal", false));
@@ -45,6 +50,7 @@ fn status_says_whether_grace_periods_are_expedited_and_why() {
 /// Other tests' agents have the switch set at times: none of them keeps it so.
 #[test]
 fn a_killed_agents_value_is_reset_by_the_next_agent() {
+    let _alone = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);
     if switch() == "0" {
         fs::write(SWITCH, MARK.to_string()).unwrap();
     }
@@ -66,6 +72,7 @@ impl Drop for Operators {
 
 #[test]
 fn an_operators_value_stays() {
+    let _alone = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);
     let mut rig = configured("expedite");
     let port = rig.container(2);
     let before = if switch() == MARK.to_string() { "0".to_owned() } else { switch() };
