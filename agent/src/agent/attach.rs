@@ -56,6 +56,8 @@ impl Agent {
         });
         let built = built.and_then(|()| self.set_up(&port, &host, set_up));
         if built.is_err() {
+            // Without its programs the port must not forward.
+            self.set_down_again(&host, set_up);
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
             }
@@ -73,6 +75,13 @@ impl Agent {
         match is_asked {
             true => Ok(self.kernel.set_up(host, port.peer_up)?),
             false => Ok(()),
+        }
+    }
+
+    /// Sets a host's end down that a failed attach was to set up.
+    fn set_down_again(&mut self, host: &Link, is_asked: bool) {
+        if is_asked && let Err(error) = self.kernel.set_down(host) {
+            tracing::warn!(link = host.name, %error, "the host's end could not be set down again");
         }
     }
 

@@ -33,8 +33,9 @@ impl Agent {
     /// # Errors
     /// The kernel's.
     pub(super) fn read_addresses(&mut self) -> Result<(), KernelError> {
+        let present = self.kernel.addresses()?;
         self.nat_ingress.addresses.clear();
-        for address in self.kernel.addresses()? {
+        for address in present {
             self.nat_ingress.addresses.entry(address.ip()).or_default().insert(address.index);
         }
         let keys: BTreeSet<_> =

@@ -109,6 +109,7 @@ impl Refusal {
             Self::Capacity { .. } => ErrorKind::Capacity,
             Self::Uplink { .. } => ErrorKind::Uplink,
             Self::Gateway { .. } => ErrorKind::Gateway,
+            Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,
             Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
             Self::State(_) => ErrorKind::State,
         }

@@ -3,14 +3,17 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use shunt_netlink::link::{Link, Selector, delete_link, link, link_elsewhere, links, ports, set_link_up};
+use shunt_netlink::link::{
+    Link, Selector, delete_link, link, link_elsewhere, links, ports, set_link_down, set_link_up,
+};
 use shunt_netlink::{Connection, NetlinkError, unless};
 
 use super::{Kernel, KernelError};
 
-/// How long both ends of a veth may take to become operational. Before Linux 6.8 the kernel may look after an end's carrier once a second
-/// only (`linkwatch_schedule_work`, net/core/link_watch.c).
-const CARRIER_PATIENCE: Duration = Duration::from_millis(2500);
+/// How long both ends of a veth may take to become operational; the agent does nothing else meanwhile. The kernel takes a moment, but
+/// for a pair whose ends have the same ifindex before Linux 6.8: there up to a second (`linkwatch_urgent_event`, net/core/link_watch.c).
+/// An ADD that is repeated gets another ifindex.
+const CARRIER_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Deletes the link with this index, if it has this name; it may be gone already. The index alone could mean a link that was made
 /// since.
@@ -63,6 +66,14 @@ impl Kernel {
             sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }
+    }
+
+    /// Sets a link down.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn set_down(&mut self, link: &Link) -> Result<(), KernelError> {
+        Ok(unless(self.route.run(set_link_down(link.index)), NetlinkError::is_missing)?)
     }
 
     /// Sets a veth's end up; answers whether both ends are operational. To ask for both in the same breath has the kernel look after

@@ -79,8 +79,10 @@ fn an_attach_whose_ends_do_not_become_operational_is_refused_and_undone() {
     let port = rig.container(2);
     rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();
     let refusal = rig.attach_as(&port, true).unwrap_err();
-    assert_eq!(refusal.kind, ErrorKind::Kernel, "{refusal}");
+    assert_eq!(refusal.kind, ErrorKind::Unavailable, "{refusal}");
     assert!(refusal.message.contains("did not become operational"), "{refusal}");
+    let shown = rig.ip(&["link", "show", "up", "dev", &port.host.name]);
+    assert!(shown.trim().is_empty(), "without its programs it forwards: {shown}");
     rig.assert_empty();
 }
 

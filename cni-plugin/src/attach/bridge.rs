@@ -76,14 +76,13 @@ pub(crate) fn complete(
     journal: &mut Journal,
 ) -> Result<(), Error> {
     let bridge = &found.link;
-    let added = ensure_addresses(node, bridge, plan, agent)?;
+    let added = ensure_addresses(node, bridge, plan, agent, journal)?;
     // A bridge whose address was never set takes that of its ports, and changes it as they come and go. Setting it has the kernel
     // forget every neighbour, so one that was made with an address is left alone.
     let is_set = found.new || bridge.alias.as_deref() == Some(BRIDGE);
-    if let (false, false, Some(mac)) = (added.is_empty(), is_set, bridge.mac) {
+    if let (true, false, Some(mac)) = (added, is_set, bridge.mac) {
         node.netlink.run(set_mac(bridge.index, mac))?;
     }
-    journal.add_addresses(added);
     forward(node, &plan.gateways)
 }
 
@@ -118,20 +117,21 @@ fn has_addresses(plan: &BridgePlan) -> bool {
     !plan.gateways.is_empty() && plan.vlan_gateway.is_none()
 }
 
-/// Gives the bridge its gateway addresses; answers those that it did not have.
+/// Gives the bridge its gateway addresses; answers whether it lacked one.
 fn ensure_addresses(
     node: &mut Node,
     bridge: &Link,
     plan: &BridgePlan,
     agent: &mut Client,
-) -> Result<Vec<IpNet>, Error> {
+    journal: &mut Journal,
+) -> Result<bool, Error> {
     if !has_addresses(plan) {
-        return Ok(Vec::new());
+        return Ok(false);
     }
     let present = node.netlink.list(addresses(bridge.index, AddressFamily::Unspec))?.into_iter();
     let present = present.filter(|address| address.index == bridge.index);
     let mut present: Vec<IpNet> = present.map(|address| address.prefix).collect();
-    let mut added = Vec::new();
+    let mut added = false;
     for gateway in plan.gateways.iter().copied() {
         if present.contains(&gateway) {
             continue;
@@ -150,7 +150,10 @@ fn ensure_addresses(
             node.netlink.run(delete_address(bridge.index, found))?;
         }
         match node.netlink.run(add_gateway(bridge.index, gateway)) {
-            Ok(_) => added.push(gateway),
+            Ok(_) => {
+                journal.add_address(gateway);
+                added = true;
+            }
             Err(error) if error.is_existing() => {}
             Err(error) => return Err(error.into()),
         }

@@ -50,7 +50,7 @@ impl Context {
     /// # Errors
     /// What the agent says.
     pub(crate) fn attach(&mut self, port: BridgePort) -> Result<Reply, Error> {
-        self.journal.push_attached(&port.key);
+        self.journal.push_attached(&port.key, port.host.index);
         let attached = self.agent.ask(Request::Attach { port, set_up: true });
         if let Err(ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) = attached {
             // What is attached under this key is not this ADD's to detach.

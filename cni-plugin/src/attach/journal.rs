@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use nix::fcntl::Flock;
 use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
 use shunt_netlink::address::delete_address;
-use shunt_netlink::link::{Selector, delete_link};
+use shunt_netlink::link::{Selector, delete_link, set_link_down};
 
 use super::{MadeBridge, Node, is_idle};
 use crate::error::Error;
@@ -25,7 +25,12 @@ pub(crate) enum Step {
         index: u32,
     },
     /// The agent was asked to attach.
-    Attached(AttachmentKey),
+    Attached {
+        /// The attachment.
+        key: AttachmentKey,
+        /// The host's end.
+        host: u32,
+    },
 }
 
 /// Everything that was done, in order.
@@ -40,25 +45,25 @@ impl Journal {
         self.steps.push(step);
     }
 
-    /// Notes addresses that the bridge has got.
-    pub(crate) fn add_addresses(&mut self, added: Vec<IpNet>) {
+    /// Notes an address that the bridge has got.
+    pub(crate) fn add_address(&mut self, added: IpNet) {
         for step in &mut self.steps {
             if let Step::Bridge(made) = step {
-                made.addresses.extend_from_slice(&added);
+                made.addresses.push(added);
             }
         }
     }
 
     /// Notes that the agent is asked to attach; once, however often it is.
-    pub(crate) fn push_attached(&mut self, key: &AttachmentKey) {
-        if !self.steps.iter().any(|step| matches!(step, Step::Attached(_))) {
-            self.push(Step::Attached(key.clone()));
+    pub(crate) fn push_attached(&mut self, key: &AttachmentKey, host: u32) {
+        if !self.steps.iter().any(|step| matches!(step, Step::Attached { .. })) {
+            self.push(Step::Attached { key: key.clone(), host });
         }
     }
 
     /// Takes that note back: another ADD made the attachment.
     pub(crate) fn withdraw_attached(&mut self) {
-        self.steps.retain(|step| !matches!(step, Step::Attached(_)));
+        self.steps.retain(|step| !matches!(step, Step::Attached { .. }));
     }
 
     /// Takes everything back; answers what could not be. `bridges`, where they are held, are until no port of this ADD is left on any: somebody
@@ -95,7 +100,9 @@ fn undo(
             Err(error) if !error.is_missing() => Err(error.into()),
             _ => Ok(()),
         },
-        Step::Attached(key) => {
+        Step::Attached { key, host } => {
+            // Without its programs the port must not forward. A link that is gone forwards nothing.
+            let _gone = node.netlink.run(set_link_down(host));
             // The connection may have failed with the request.
             match agent.reconnect().and_then(|()| agent.ask(Request::Detach { key, link: None })) {
                 // An agent that ended over this finishes at its next start, when it sees that the link is gone. One of another
@@ -120,8 +127,10 @@ fn undo_bridge(node: &mut Node, made: &MadeBridge) -> Result<(), Error> {
         return Ok(());
     }
     if made.new {
-        node.netlink.run(delete_link(Selector::Index(made.index)))?;
-        return Ok(());
+        return match node.netlink.run(delete_link(Selector::Index(made.index))) {
+            Err(error) if !error.is_missing() => Err(error.into()),
+            _ => Ok(()),
+        };
     }
     let removals = made.addresses.iter().map(|address| delete_address(made.index, *address));
     node.netlink.run_all(removals.collect())?;

@@ -33,7 +33,10 @@ pub(crate) fn adopt(
         if bridge.update_existing {
             return error;
         }
-        let leftovers = agent.ask(Request::Detach { key: key.clone(), link: None }).err().map(Error::from);
+        // The connection may have failed with the request.
+        let detached =
+            agent.reconnect().and_then(|()| agent.ask(Request::Detach { key: key.clone(), link: None }));
+        let leftovers = detached.err().map(Error::from);
         error.after_undo(leftovers.into_iter().collect())
     };
     let request = if bridge.update_existing {
