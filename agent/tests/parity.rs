@@ -3,7 +3,7 @@
 //!
 //! `BPF_PROG_TEST_RUN` cannot see where a redirect goes (a redirect to nowhere returns 7 as well), so the debug build of
 //! the programs writes its decisions down. It cannot put a tag into the metadata or make a frame non-linear either:
-//! those golden packets are left to the journey's tests and to namespaces.
+//! those golden packets are left to the tests of the pure code and to namespaces.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -19,6 +19,8 @@ mod kernel;
 mod native;
 #[path = "parity/said.rs"]
 mod said;
+#[path = "parity/world_namespace.rs"]
+mod world_namespace;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,7 +29,7 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{interfaces, outside, uplinks, world};
-use kernel::{Kernel, in_world_namespace};
+use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shunt_dataplane::Verdict;
@@ -38,6 +40,7 @@ use shunt_dataplane::abi::policer::Policer;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::Tag;
+use world_namespace::in_world_namespace;
 
 /// The programs for open ports, for restricted ones, and for those in VLANs.
 const SETS: [u32; 3] = [0, 1, 2];

@@ -1,13 +1,12 @@
-//! Every question that a stage may ask of a map.
+//! Every look-up and update that a stage may make.
 
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
+use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
-use crate::nat::connection::Direction;
-use crate::stages::learn::Heard;
 use crate::wire::address::Address;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
@@ -27,71 +26,86 @@ pub enum Lane {
     ToDropped,
 }
 
-/// What became of an entry that was to be new.
+/// The result of inserting a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// It is there.
+    /// Inserted.
     New,
-    /// There is one already.
+    /// There is an entry already.
     Exists,
-    /// The map takes no more.
+    /// The map is full.
     Full,
 }
 
-/// A packet that is to be routed.
+/// The result of hearing a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Where it was, and recorded not long ago.
+    Again,
+    /// Where it was.
+    Still,
+    /// New.
+    New,
+    /// Moved from another uplink.
+    Moved,
+    /// New, and the table has no room.
+    Refused,
+}
+
+/// A packet to route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteQuery {
-    /// The interface that it comes from, by the kernel's idea: a bridge and not its port.
+    /// The interface that it comes from, as the kernel sees it: a bridge, not its port.
     pub from: u32,
-    /// From whom.
+    /// The source.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
-    /// Bytes of it that have to fit, IP header included; 0 for what will be cut to fit.
+    /// Bytes that have to fit, IP header included; 0 for GSO packets.
     pub bytes: u16,
 }
 
-/// Where it goes.
+/// A route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// Out of this interface.
+    /// The interface.
     pub ifindex: u32,
-    /// To this neighbour.
+    /// The neighbour.
     pub next_hop: Address,
 }
 
-/// The maps, as the stages see them. Values are copies: what a stage decides rests on one state of each entry.
+/// The maps, as the stages see them. Values are copies: a decision rests on one state of each entry.
 pub trait Tables {
-    /// The interface that the program runs on.
+    /// An interface that programs run on (`PORTS`).
     fn port(&self, key: &PortKey) -> Option<Port>;
 
-    /// Where a station is.
+    /// A station's place (`FDB`).
     fn station(&self, key: &StationKey) -> Option<Station>;
 
-    /// Where a station was heard beyond an uplink.
+    /// A station beyond an uplink (`LEARNED`).
     fn learned(&self, key: &StationKey) -> Option<Learned>;
 
-    /// Writes that down; false if there is no room.
+    /// Writes such a station; false if there is no room.
     fn learn(&self, key: &StationKey, value: &Learned) -> bool;
 
-    /// Forgets it.
+    /// Removes it.
     fn unlearn(&self, key: &StationKey);
 
-    /// What has been learned by an uplink.
+    /// What an uplink has learned (`UPLINKS`).
     fn uplink(&self, key: &PortKey) -> Option<Learning>;
 
-    /// Counts there what came of hearing a station.
-    fn note_heard(&self, key: &PortKey, heard: Heard);
+    /// Counts the result of hearing a station there.
+    fn count_heard(&self, key: &PortKey, heard: Heard);
 
-    /// Whether an uplink's driver takes frames from another one's (`NICS`). Asked last: the kernel notes the uplink, and sends the
-    /// frame there if that is the verdict.
+    /// Whether an uplink's driver takes frames from another's (`NICS`). The last look-up: the kernel notes the uplink as the target of a
+    /// redirect.
     fn takes(&self, ifindex: u32) -> bool;
 
-    /// Which container has an address.
+    /// The container that has an address (`ADDRESSES`).
     fn owner(&self, key: &AddressKey) -> Option<Owner>;
 
-    /// The container that has an address which somebody asks for: its port, and how it is reached; `vid` is that of the bridge's
-    /// stations ([`StationKey::vid`]).
+    /// Resolves the owner of an address: its port and its station. `vid` is that of the bridge's stations
+    /// ([`StationKey::vid`]).
     #[inline(always)]
     fn resident(&self, key: &AddressKey, vid: u16) -> Option<(Port, Station)> {
         let owner = self.owner(key)?;
@@ -100,36 +114,36 @@ pub trait Tables {
         (station.ifindex == owner.ifindex).then_some((port, station))
     }
 
-    /// Whether a port sends and receives a VLAN's frames tagged.
+    /// Whether a port is a tagged member of a VLAN (`TAGGED`).
     fn is_tagged(&self, key: &PortKey, vid: u16) -> bool;
 
-    /// A port in VLANs, by its position among its bridge's.
+    /// A port in VLANs, by its position among its bridge's (`MEMBERS`).
     fn member(&self, key: &MemberKey) -> Option<Member>;
 
-    /// Calls `body` with 0, 1 and so on, `times` at most, until it says false.
+    /// Calls `body` with 0, 1 and so on, at most `times` times, until it returns false.
     fn repeat(&self, times: u32, body: impl FnMut(u32) -> bool);
 
-    /// Whether a flow is the kernel's.
+    /// Whether a flow is the kernel's (`KERNEL_FLOWS`).
     fn is_kernel_flow(&self, key: &FlowKey) -> bool;
 
-    /// Remembers that a flow is the kernel's.
-    fn note_kernel_flow(&self, key: &FlowKey);
+    /// Records that a flow is the kernel's.
+    fn record_kernel_flow(&self, key: &FlowKey);
 
-    /// Makes a port ask of each packet whether its flow is the kernel's, from now on.
-    fn ask_from_now_on(&self, key: &PortKey);
+    /// Makes a port look up the flow of each packet from now on ([`crate::abi::PATH_ASK`]).
+    fn require_flow_lookup(&self, key: &PortKey);
 
     /// Nanoseconds of `CLOCK_BOOTTIME`.
     fn boot_time(&self) -> u64;
 
-    /// Where a port of the node leads.
+    /// A host port's container (`MAPPINGS`).
     fn mapping(&self, key: &MappingKey) -> Option<Mapping>;
 
-    /// Whether an address is the node's.
+    /// Whether an address is the node's (`LOCALS`).
     fn is_local(&self, address: &Address) -> bool;
 
-    /// Shows both directions of a translated connection to `judge`, which says what it makes of them and what becomes of
-    /// `mine`, if anything does: then a packet of `bytes` bytes is counted there, too. `other` gets the destination port that
-    /// the connection was given. None where an entry is missing, or both are not one connection's.
+    /// Shows both directions of a translated connection to `judge`, which returns its result and, if `mine` is to be updated, the new
+    /// state: then a packet of `bytes` bytes is counted there. `other` gets the connection's destination port. None where an
+    /// entry is missing, or the two are not one connection's.
     fn follow<R>(
         &self,
         mine: &TupleKey,
@@ -138,49 +152,49 @@ pub trait Tables {
         judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
     ) -> Option<R>;
 
-    /// What a packet with this tuple becomes, and whose masqueraded connection it is of ([`Translation::holder`]).
+    /// The translation of a tuple, and the holder of its masqueraded connection ([`Translation::holder`]).
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)>;
 
-    /// How an address of a container is masqueraded.
+    /// A container's masqueraded address (`MASQUERADES`).
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade>;
 
-    /// What masqueraded connections get that leave by an interface.
+    /// An interface by which masqueraded connections leave (`OUTLETS`).
     fn outlet(&self, key: &PortKey) -> Option<Outlet>;
 
-    /// Whether a socket of the node's own would take the answer to a packet with this tuple.
-    fn is_spoken_for(&self, tuple: &TupleKey) -> bool;
+    /// Whether a socket of the node would receive the reply to a packet with this tuple.
+    fn has_socket(&self, tuple: &TupleKey) -> bool;
 
-    /// Makes an entry where there is none.
+    /// Inserts an entry where there is none.
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted;
 
-    /// Makes an entry, or writes over the one that there is.
+    /// Inserts an entry, or overwrites it.
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool;
 
     /// Removes an entry.
     fn forget_flow(&self, key: &TupleKey);
 
-    /// Writes down that the first fragment of the datagram with this identification has the tuple `key` and becomes `becomes`.
+    /// Records that the first fragment of a datagram has the tuple `key` and becomes `becomes` (`FRAGMENTS`).
     fn remember_fragment(&self, identification: [u16; 2], key: &TupleKey, becomes: &TupleKey);
 
-    /// What a datagram's first fragment has become.
+    /// The translation of a datagram's first fragment.
     fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation>;
 
-    /// Where the kernel would route such a packet; none where it would not, or where it does not fit.
+    /// The kernel's route for a packet; none where it has none, or the packet does not fit.
     fn route(&self, query: &RouteQuery) -> Option<Route>;
 
-    /// How what a port sends is limited, by its counter slot.
+    /// A port's rate, by its counter slot (`POLICERS`).
     fn policer(&self, slot: u32) -> Option<Policer>;
 
-    /// Whether a port's limit is one of what goes there, too.
+    /// Whether a port's rate covers a destination (`SUBNETS`).
     fn is_limited(&self, key: &SubnetKey) -> bool;
 
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     fn now(&self) -> u64;
 
-    /// Sets when all that a port sent is paid for.
+    /// Sets the time when all that a port sent is paid for.
     fn begin(&self, slot: u32, due: u64);
 
-    /// Moves that by `nanoseconds`, whoever else does at the same time.
+    /// Adds `nanoseconds` to that, atomically.
     fn charge(&self, slot: u32, nanoseconds: u64);
 
     /// Adds one packet of `bytes` bytes to a port's counter.

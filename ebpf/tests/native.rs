@@ -1,4 +1,4 @@
-//! What an uplink's driver does with a frame is nothing that the journey behind it would not do. A driver has the tag among the
+//! `from_nic` decides nothing that `from_uplink` behind it would not. A driver has the tag among the
 //! bytes, where it is on the wire.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -12,9 +12,10 @@ use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{uplinks, world};
 use proptest::prelude::*;
+use shunt_dataplane::Verdict;
 use shunt_dataplane::abi::PATH_ASK;
+use shunt_dataplane::programs::{from_nic, from_uplink};
 use shunt_dataplane::wire::packet::Tag;
-use shunt_dataplane::{Verdict, vlan};
 
 /// The frame of a golden packet, as a driver has it.
 fn in_driver(packet: &BytesPacket) -> BytesPacket {
@@ -50,9 +51,9 @@ fn driven_with(
     name: &str,
 ) -> Option<Verdict> {
     let frame = in_driver(packet);
-    let verdict = vlan::from_nic(&frame, here, driver);
+    let verdict = from_nic::run(&frame, here, driver);
     let Some(mut behind) = in_stack(packet) else { return verdict };
-    let behind_it = vlan::from_uplink(&mut behind, here, stack);
+    let behind_it = from_uplink::run(&mut behind, here, stack);
     let counters = driver.counters.borrow().clone();
     if let Some(verdict) = verdict {
         assert_eq!(verdict, behind_it, "{name}");

@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: puts one fault at a time into the journey and shows that a test fails for it.
+//! `cargo xtask mutants`: puts one fault at a time into the dataplane and shows that a test fails for it.
 //!
 //! This happens in a copy of the checkout with a build directory of its own, `target/mutants`. The faults are data, in
 //! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
@@ -6,6 +6,7 @@
 mod answering_faults;
 mod delivery_faults;
 mod fault;
+mod guarding_faults;
 mod interface_faults;
 mod judging_faults;
 mod masquerading_faults;
@@ -28,9 +29,10 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 10] = [
+const FAULTS: [&[Fault]; 11] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
+    guarding_faults::FAULTS,
     answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
@@ -106,7 +108,7 @@ fn is_caught(scratch: &Scratch, tools: &setup::Tools, fault: &Fault) -> Result<b
 impl Judge {
     fn name(self) -> &'static str {
         match self {
-            Self::Host => "the tests of the pure journey",
+            Self::Host => "the tests of the pure code",
             Self::Loaded => "the parity tests of the loaded programs",
             Self::Stepped => "the programs step by step",
         }

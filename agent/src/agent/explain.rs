@@ -21,7 +21,7 @@ use crate::bpf::maps::lookup;
 use crate::explain::frame::Frame;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::explain::lookup_error::LookupError;
-use crate::explain::sketch::{self, Ends};
+use crate::explain::synthetic_frame::{self, Ends};
 use crate::explain::{self, Travelled};
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
@@ -71,13 +71,13 @@ impl Agent {
         let Some(attachment) = self.registry.by_host(sender.ifindex) else {
             return Ok(Verdict::Pass(reason));
         };
-        if attachment.is_translated() && matches!(reason, PassReason::MayAnswer | PassReason::Shared) {
+        if attachment.is_translated() && matches!(reason, PassReason::ToHost | PassReason::Shared) {
             let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
             walk.frame = first.clone();
             // A restricted port's program has set the mark.
             walk.frame.mark_checked();
             match self.step(walk, &hook)? {
-                Verdict::Pass(others) if reason == PassReason::MayAnswer => reason = others,
+                Verdict::Pass(others) if reason == PassReason::ToHost => reason = others,
                 Verdict::Pass(_) => {}
                 end => return Ok(end),
             }
@@ -171,7 +171,7 @@ impl Agent {
                     Some(Ends { source_mac, destination_mac: host, source, destination: to })
                 })?;
                 let is_packet = is_bare && matches!(question, Question::Frame(_));
-                Ok((wire, if is_packet { sketch::framed(&bytes) } else { bytes }, host))
+                Ok((wire, if is_packet { synthetic_frame::framed(&bytes) } else { bytes }, host))
             }
             Origin::Host => {
                 let receiver =
@@ -198,7 +198,7 @@ impl Agent {
         match question {
             Question::Frame(bytes) => Ok(bytes.clone()),
             Question::Begins(kind, to, port) => {
-                let frame = ends(*to).and_then(|ends| sketch::frame(*kind, &ends, *port));
+                let frame = ends(*to).and_then(|ends| synthetic_frame::frame(*kind, &ends, *port));
                 frame.ok_or_else(|| Refusal::Malformed {
                     field: "packet",
                     value: to.to_string(),

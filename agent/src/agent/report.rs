@@ -172,7 +172,7 @@ impl Agent {
             .map(|(key, count)| {
                 let reason = DropReason::from_number(key.reason);
                 DropReport {
-                    stage: reason.map_or("unknown", |reason| reason.stage()).to_owned(),
+                    stage: reason.map_or("unknown", |reason| reason.stage().name()).to_owned(),
                     reason: reason.map_or_else(|| key.reason.to_string(), |reason| reason.name().to_owned()),
                     port: names
                         .get(&key.ifindex)

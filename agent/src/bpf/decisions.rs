@@ -40,8 +40,8 @@ impl Said {
         let verdict = ["pass", "drop", "peer", "port", "neighbor", "flood", "wire", "into", "back"]
             .get(code as usize)?;
         let (stage, reason) = match code {
-            0 => PassReason::from_number(number).map(|reason| (reason.stage(), reason.name()))?,
-            1 | 8 => DropReason::from_number(number).map(|reason| (reason.stage(), reason.name()))?,
+            0 => PassReason::from_number(number).map(|reason| (reason.stage().name(), reason.name()))?,
+            1 | 8 => DropReason::from_number(number).map(|reason| (reason.stage().name(), reason.name()))?,
             _ => ("", ""),
         };
         Some(Self { ifindex, verdict, target, stage, reason })

@@ -2,7 +2,7 @@
 
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;
-use shunt_dataplane::wire::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
+use shunt_dataplane::wire::packet::{ChecksumUpdate, Header, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use zerocopy::IntoBytes;
 
 /// Where the first tag is in a frame's bytes.
@@ -122,8 +122,8 @@ impl Packet for Frame {
     }
 
     /// As for a packet with a complete checksum, which is what comes by a wire.
-    fn mend(&mut self, mending: Mending) {
-        self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
+    fn update_checksum(&mut self, update: ChecksumUpdate) {
+        self.edit(update.field, |sum: &mut u16| *sum = update.updated(*sum));
     }
 
     fn leave_note(&mut self, number: u32) {
@@ -134,7 +134,7 @@ impl Packet for Frame {
         self.note
     }
 
-    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
+    fn embed(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
         let above = above as usize;
         let quoted = ETHERNET_BYTES..ETHERNET_BYTES + (pieces * PIECE_BYTES) as usize;
         if self.bytes.len() < above + quoted.len() + past as usize {
@@ -149,7 +149,7 @@ impl Packet for Frame {
     }
 
     /// No device has summed it.
-    fn tell_sum(&mut self, _change: Change) {}
+    fn adjust_sum(&mut self, _change: Change) {}
 
     fn pop_tag(&mut self) -> bool {
         if self.tag.take().is_none() && self.take_out().is_err() {

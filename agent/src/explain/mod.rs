@@ -1,22 +1,27 @@
-//! A packet's way through the live maps, in user space and by the very code that the programs are made of.
+//! Explains what the programs do with a packet: runs their code in user space, over the live maps.
 //!
-//! [`travel`] takes a frame through one program: [`frame::Frame`] is the packet, [`live_tables::LiveTables`] the maps,
-//! which are read and not written. What was asked of them tells the stages ([`itinerary`]). The agent puts the programs
-//! that a packet meets one after the other.
+//! [`travel`] runs one program: [`frame::Frame`] is the packet, [`live_tables::LiveTables`] the maps, which are read and never
+//! written. The look-ups tell the stages ([`stage_order`]). The agent runs the programs that a packet meets one after the
+//! other.
 
 pub mod asked;
 pub mod frame;
-pub mod itinerary;
 pub mod live_tables;
 pub mod lookup_error;
-pub mod sketch;
+pub mod stage_order;
+pub mod synthetic_frame;
 
 use shunt_agent_api::StageReport;
+
+use shunt_dataplane::programs::order::Pipeline;
+use shunt_dataplane::programs::{
+    from_container, from_host, from_mapped, from_member, from_trunk, from_uplink, from_vlan, from_wire,
+    guard_from, guard_to, to_container, to_member, to_trunk, to_uplink,
+};
 use shunt_dataplane::stages::port::Missing;
-use shunt_dataplane::stages::{guard, neighbor_proxy};
-use shunt_dataplane::wire::Network;
 use shunt_dataplane::wire::packet::{Packet as _, Readable as _};
-use shunt_dataplane::{Delivery, DropReason, Verdict, Way, errors, journey, vlan, wire};
+use shunt_dataplane::wire::{self, Network};
+use shunt_dataplane::{Delivery, DropReason, Stage, Verdict, Way};
 
 use self::frame::Frame;
 use self::live_tables::LiveTables;
@@ -42,50 +47,58 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
     let described = describe(packet);
     let missing = if hook.set == ProgramSet::Open { Missing::Pass } else { Missing::Drop };
     let here = hook.ifindex;
-    let verdict = match (hook.program, hook.set) {
-        (Program::FromContainer, ProgramSet::Members) => vlan::from_member(packet, here, &tables),
-        (Program::ToContainer, ProgramSet::Members) => vlan::to_member(packet, here, &tables),
-        (Program::FromContainer, _) => neighbor_proxy::whole_from_container(packet, here, missing, &tables),
-        (Program::ToContainer, _) => journey::to_container(packet, here, missing, &tables),
-        (Program::FromHost, _) => neighbor_proxy::whole_from_host(packet, here, &tables),
-        (Program::FromMapped, _) => errors::whole_from_mapped(packet, here, &tables),
-        (Program::FromWire | Program::FromTunnel, _) => errors::whole_from_wire(packet, here, &tables),
-        (Program::FromVlan, _) => vlan::from_interface(packet, here, &tables),
-        (Program::FromTrunk, _) => vlan::from_trunk(packet, here, &tables),
-        (Program::ToTrunk, _) => vlan::to_trunk(packet, here, &tables),
-        (Program::FromUplink, _) => vlan::from_uplink(packet, here, &tables),
-        (Program::ToUplink, _) => vlan::to_uplink(packet, here, &tables),
-        (Program::GuardFrom, _) => guard::from_container(packet, here, &tables),
-        (Program::GuardTo, _) => guard::to_container(packet, here, &tables),
+    let pipeline = stage_order::pipeline(hook.program, hook.set);
+    let verdict = match pipeline {
+        Pipeline::FromContainer => from_container::run(packet, here, missing, &tables),
+        Pipeline::FromMember => from_member::run(packet, here, &tables),
+        Pipeline::ToContainer => to_container::run(packet, here, missing, &tables),
+        Pipeline::ToMember => to_member::run(packet, here, &tables),
+        Pipeline::FromHost => from_host::run(packet, here, &tables),
+        Pipeline::FromMapped => from_mapped::run(packet, here, &tables),
+        Pipeline::FromWire | Pipeline::FromTunnel => from_wire::run(packet, here, &tables),
+        Pipeline::FromVlan => from_vlan::run(packet, here, &tables),
+        Pipeline::FromTrunk => from_trunk::run(packet, here, &tables),
+        Pipeline::ToTrunk => to_trunk::run(packet, here, &tables),
+        // A driver's program decides nothing that `from_uplink` would not.
+        Pipeline::FromNic | Pipeline::FromUplink => from_uplink::run(packet, here, &tables),
+        Pipeline::ToUplink => to_uplink::run(packet, here, &tables),
+        Pipeline::GuardFrom => guard_from::run(packet, here, &tables),
+        Pipeline::GuardTo => guard_to::run(packet, here, &tables),
     };
     let end = end(&verdict, packet, &tables);
-    let asked = tables.into_asked()?;
-    let mut details: Vec<(&str, Vec<String>)> =
-        itinerary::stages(hook.program, hook.set).iter().map(|stage| (*stage, Vec::new())).collect();
-    for (asked, text) in asked {
-        let stage = itinerary::asker(hook.program, hook.set, asked);
-        entry(&mut details, stage).push(text);
+    let mut details: Vec<(Stage, Vec<String>)> =
+        pipeline.stages().iter().map(|stage| (*stage, Vec::new())).collect();
+    for (asked, text) in tables.into_asked()? {
+        entry(&mut details, stage_order::asker(pipeline, asked)).push(text);
     }
-    if let Some((_, texts)) = details.iter_mut().find(|(stage, _)| *stage == "parse") {
+    if let Some((_, texts)) = details.iter_mut().find(|(stage, _)| *stage == Stage::Parse) {
         texts.push(described);
     }
-    let last = itinerary::decider(hook.program, end.stage);
+    let last = stage_order::decider(pipeline, end.stage);
     entry(&mut details, last).extend((!end.text.is_empty()).then_some(end.text));
+    Ok(Travelled { verdict, stages: reports(details, (last, &end.decision), hook) })
+}
+
+/// The stages up to the last one, and those behind it that made a look-up.
+fn reports(
+    details: Vec<(Stage, Vec<String>)>,
+    (last, decision): (Stage, &str),
+    hook: &Hook,
+) -> Vec<StageReport> {
     let decided = details.iter().position(|(stage, _)| *stage == last).unwrap_or_default();
-    // A stage behind the one that decided was met only if it asked.
     let met = details.into_iter().enumerate().filter(|(at, (_, texts))| *at <= decided || !texts.is_empty());
-    let stages = met.map(|(_, (stage, texts))| StageReport {
-        stage: stage.to_owned(),
-        decision: if stage == last { end.decision.clone() } else { "on".to_owned() },
-        detail: if texts.is_empty() { itinerary::idle(stage).to_owned() } else { texts.join("; ") },
+    let reports = met.map(|(_, (stage, texts))| StageReport {
+        stage: stage.name().to_owned(),
+        decision: if stage == last { decision.to_owned() } else { "on".to_owned() },
+        detail: if texts.is_empty() { stage_order::idle(stage).to_owned() } else { texts.join("; ") },
         program: hook.program.name().to_owned(),
         ifname: hook.ifname.clone(),
     });
-    Ok(Travelled { verdict, stages: stages.collect() })
+    reports.collect()
 }
 
-/// The texts of a stage; one that is not in the itinerary comes last.
-fn entry<'a>(details: &'a mut Vec<(&'static str, Vec<String>)>, stage: &'static str) -> &'a mut Vec<String> {
+/// The texts of a stage; one that is not in the pipeline's order comes last.
+fn entry(details: &mut Vec<(Stage, Vec<String>)>, stage: Stage) -> &mut Vec<String> {
     let at = details.iter().position(|(known, _)| *known == stage).unwrap_or_else(|| {
         details.push((stage, Vec::new()));
         details.len() - 1
@@ -93,9 +106,9 @@ fn entry<'a>(details: &'a mut Vec<(&'static str, Vec<String>)>, stage: &'static 
     &mut details[at].1
 }
 
-/// Where a journey ended, and what is said there.
+/// The last stage, and what is reported of it.
 struct End {
-    stage: &'static str,
+    stage: Stage,
     decision: String,
     text: String,
 }
@@ -117,11 +130,11 @@ fn end(verdict: &Verdict, packet: &Frame, tables: &LiveTables<'_>) -> End {
                     format!("{reason}; its sender is told of {} bytes, out of {name}", packet.note())
                 }
             };
-            ("deliver", if packet.is_nodes_too { text + ", and to the node" } else { text })
+            (Stage::Deliver, if packet.is_nodes_too { text + ", and to the node" } else { text })
         }
         Verdict::Flooded(count) => {
             let names: Vec<_> = packet.copies.iter().map(|copy| tables.name(*copy)).collect();
-            ("deliver", format!("{count} copies, out of {}", names.join(", ")))
+            (Stage::Deliver, format!("{count} copies, out of {}", names.join(", ")))
         }
     };
     End { stage, decision: word(verdict).to_owned(), text }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use shunt_lab::{measured, patience};
 
 use crate::golden::case::{Case, all};
-use crate::kernel::{Kernel, boot_time, in_world_namespace};
+use crate::kernel::{Kernel, boot_time};
+use crate::world_namespace::in_world_namespace;
 use crate::{TC_ACT_REDIRECT, TC_ACT_SHOT};
 
 /// Known unicast between unrestricted ports: four look-ups, 181 instructions.

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use shunt_dataplane::Verdict;
 use shunt_dataplane::abi::StationKey;
 use shunt_dataplane::abi::learning::Learned;
-use shunt_dataplane::{Verdict, vlan};
+use shunt_dataplane::programs::from_nic;
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::{Case, Entry, all};
 use crate::golden::memory_tables::MemoryTables;
 use crate::golden::uplinks;
-use crate::kernel::{Kernel, boot_time, in_world_namespace};
+use crate::kernel::{Kernel, boot_time};
+use crate::world_namespace::in_world_namespace;
 
 const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
@@ -41,7 +43,7 @@ fn on_the_wire(packet: &BytesPacket) -> BytesPacket {
 fn assert_alike(kernel: &mut Kernel, here: u32, packet: &BytesPacket, name: &str) {
     let tables = tables();
     let frame = on_the_wire(packet);
-    let verdict = vlan::from_nic(&frame, here, &tables);
+    let verdict = from_nic::run(&frame, here, &tables);
     kernel.fill(tables.boot_time);
     let action = match verdict {
         None => XDP_PASS,

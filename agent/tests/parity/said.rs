@@ -9,7 +9,8 @@ use log::{Log, Metadata, Record};
 use shunt_agent::bpf::decisions::{self, Said};
 
 use crate::golden::case::{Case, all};
-use crate::kernel::{Kernel, in_world_namespace};
+use crate::kernel::Kernel;
+use crate::world_namespace::in_world_namespace;
 use crate::{SETS, can_run};
 
 /// One line for each record.

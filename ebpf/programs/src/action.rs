@@ -1,22 +1,22 @@
-//! A verdict in the kernel's words.
+//! Carries out a verdict.
 
 use aya_ebpf::bindings::{__sk_buff, BPF_F_INGRESS, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::generated::{bpf_redirect, bpf_redirect_peer};
 use shunt_dataplane::{Delivery, Verdict, Way};
 
-use crate::context::Skb;
-use crate::neighbor;
+use crate::route;
+use crate::skb::Skb;
 
-/// Does what `verdict` says and returns the action for the classifier to return.
+/// Carries out `verdict` and returns the classifier's action.
 ///
-/// The redirect helpers only note the target; the kernel acts on it after the program, and drops silently what it
-/// cannot deliver. What can be checked has been checked by then.
+/// The redirect helpers only record the target: the kernel redirects after the program, and drops silently what it cannot deliver.
+/// Everything that can be checked has been checked.
 #[inline(always)]
 pub(crate) fn take<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict) -> i32 {
     said(packet.raw(), take_silently(packet, verdict))
 }
 
-/// The debug build says what was decided.
+/// The debug build logs the decision.
 #[inline(always)]
 pub(crate) fn said(skb: *mut __sk_buff, action: i32) -> i32 {
     #[cfg(feature = "decisions")]
@@ -26,7 +26,7 @@ pub(crate) fn said(skb: *mut __sk_buff, action: i32) -> i32 {
     action
 }
 
-/// The same for a function of a program, which says it itself when the function has returned.
+/// The same for a subprogram: its program logs when it returns.
 #[inline(always)]
 pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict) -> i32 {
     #[cfg(feature = "decisions")]
@@ -43,7 +43,7 @@ pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict
             bpf_redirect(ifindex, 0) as i32
         },
         Verdict::Deliver(Delivery { ifindex, way: Way::Neighbor(next_hop), .. }) => {
-            neighbor::redirect(ifindex, next_hop)
+            route::redirect(ifindex, next_hop)
         }
         // SAFETY: as above.
         Verdict::Deliver(Delivery { ifindex, way: Way::Wire | Way::Back, .. }) => unsafe {
@@ -54,7 +54,7 @@ pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict
             bpf_redirect(ifindex, u64::from(BPF_F_INGRESS)) as i32
         },
         Verdict::Pass(_) => TC_ACT_UNSPEC,
-        // The copies are on their way.
+        // The copies have been sent.
         Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
     }
 }

@@ -1,5 +1,5 @@
-//! The debug build writes down what each program decided, for `BPF_PROG_TEST_RUN` cannot see where a redirect goes, and says it
-//! through aya-log to whoever looks for a mistake. With an `AYA_LOG_LEVEL` of 0 the verifier leaves the saying out.
+//! The debug build records each decision, since `BPF_PROG_TEST_RUN` does not show where a redirect goes, and logs it through
+//! aya-log. With an `AYA_LOG_LEVEL` of 0 the verifier removes the logging.
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::macros::map;
@@ -9,13 +9,13 @@ use shunt_dataplane::Verdict;
 use shunt_dataplane::abi::Decision;
 use shunt_dataplane::wire::packet::Readable as _;
 
-use crate::context::Skb;
+use crate::skb::Skb;
 
 /// The last decision. The debug build's programs write it, parity tests read it.
 #[map]
 static DECISIONS: Array<Decision> = Array::with_max_entries(1, 0);
 
-/// Writes down a decision.
+/// Records a decision.
 #[inline(always)]
 pub(crate) fn record<const KIND: u8>(packet: &Skb<KIND>, verdict: &Verdict) {
     let Some(decision) = DECISIONS.get_ptr_mut(0) else {
@@ -37,10 +37,10 @@ pub(crate) fn record<const KIND: u8>(packet: &Skb<KIND>, verdict: &Verdict) {
     }
 }
 
-/// Says what was written down last: the interface's index, then the decision as [`Decision`] has it, in decimal.
+/// Logs the last decision: the interface's index, then the fields of [`Decision`], in decimal.
 ///
-/// A subprogram: its stack is not the program's. Called by the programs only, and never by a function of theirs: Linux 6.1
-/// rounds each frame up to 32 bytes, and there is no room for three.
+/// A subprogram, with a stack of its own. Called by programs only, never by other subprograms: Linux 6.1 rounds each frame up to 32
+/// bytes, and there is no room for three.
 #[inline(never)]
 pub(crate) fn say(skb: *mut __sk_buff) {
     let Some(decision) = DECISIONS.get_ptr(0) else {

@@ -1,36 +1,35 @@
-//! The kernel programs: each wraps its context, travels the journey, and says the verdict in the kernel's words.
-//!
-//! They are named from the packet's point of view, because "ingress" and "egress" turn round on a host veth.
+//! The kernel programs: each wraps its context, runs its pipeline of [`shunt_dataplane::programs`], and returns the verdict as the
+//! kernel's action.
 
 #![cfg_attr(target_arch = "bpf", no_std, no_main, feature(asm_experimental_arch))]
 
 mod action;
-mod context;
+mod bpf_loop;
 #[cfg(feature = "decisions")]
 mod decisions;
-mod enclosing;
-mod halves;
+mod embed;
 mod kernel_tables;
-mod looping;
 mod maps;
-mod neighbor;
 mod nic;
-mod ports_note;
+mod node_sockets;
+mod route;
+mod sctp_note;
+mod skb;
 mod sockets;
-mod sockets_of_node;
+mod subprograms;
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
-use shunt_dataplane::stages::guard;
+use shunt_dataplane::Verdict;
+use shunt_dataplane::programs::{self, Next};
 use shunt_dataplane::stages::port::Missing;
-use shunt_dataplane::{PassReason, Verdict, journey, vlan};
 
-use crate::context::{BARE, FRAMED, Skb};
 use crate::kernel_tables::KernelTables;
+use crate::skb::{BARE, FRAMED, Skb};
 
-/// For which ports these programs are: 0 open, 1 restricted, 2 in VLANs. All but the open ones are shut while their entry
-/// is missing. The agent loads the programs up to three times, each time with another number here.
+/// The ports that these programs are for: 0 open, 1 restricted, 2 in VLANs. All but the open ones drop while their entry
+/// is missing. The agent loads the programs up to three times, each time with another value.
 #[unsafe(no_mangle)]
 static RESTRICTED: Global<u32> = Global::new(0);
 
@@ -44,43 +43,51 @@ fn is_member() -> bool {
     RESTRICTED.load() == 2
 }
 
+/// Runs a pipeline on the packet and carries out its verdict.
+#[inline(always)]
+fn run(ctx: TcContext, pipeline: impl FnOnce(&mut Skb, u32, &KernelTables) -> Verdict) -> i32 {
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = pipeline(&mut packet, here, &tables);
+    action::take(&packet, verdict)
+}
+
 /// tc ingress of a host veth end.
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
     let skb = ctx.skb.skb;
     let action = match RESTRICTED.load() {
-        // Most ports are open, and pay for no call.
+        // Most ports are open: no call for them.
         0 => {
             let mut packet = Skb::new(ctx);
             let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-            match journey::from_container(&mut packet, here, Missing::Pass, &tables) {
-                Verdict::Pass(PassReason::MayAsk) => halves::answer_container(skb),
-                verdict => action::take_silently(&packet, verdict),
+            match programs::from_container::forward(&mut packet, here, Missing::Pass, &tables) {
+                Next::Answer => subprograms::answer_container::<FRAMED>(skb),
+                next => action::take_silently(&packet, next.verdict()),
             }
         }
-        1 => halves::from_restricted(skb),
-        _ => halves::from_member(skb),
+        1 => subprograms::from_restricted(skb),
+        _ => subprograms::forward_member::<FRAMED>(skb),
     };
     action::said(skb, action)
 }
 
-/// tc ingress of a host veth end, behind [`from_container`], where host ports lead to the container or it is masqueraded.
+/// tc ingress of a host veth end with host ports or masquerading, behind [`from_container`].
 #[classifier]
 pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
-    halves::from_mapped(ctx.skb.skb)
+    subprograms::from_mapped(ctx.skb.skb)
 }
 
 /// tc egress of a host veth end.
 #[classifier]
 pub(crate) fn to_container(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = if is_member() {
-        vlan::to_member(&mut packet, here, &tables)
-    } else {
-        journey::to_container(&mut packet, here, missing(), &tables)
-    };
-    action::take(&packet, verdict)
+    run(ctx, |packet, here, tables| {
+        if is_member() {
+            programs::to_member::run(packet, here, tables)
+        } else {
+            programs::to_container::run(packet, here, missing(), tables)
+        }
+    })
 }
 
 /// tc egress of the bridge device.
@@ -89,9 +96,9 @@ pub(crate) fn from_host(ctx: TcContext) -> i32 {
     let skb = ctx.skb.skb;
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let action = match journey::from_host(&mut packet, here, &tables) {
-        Verdict::Pass(PassReason::MayAsk) => halves::answer_host(skb),
-        verdict => action::take_silently(&packet, verdict),
+    let action = match programs::from_host::forward(&mut packet, here, &tables) {
+        Next::Answer => subprograms::answer_host::<FRAMED>(skb),
+        next => action::take_silently(&packet, next.verdict()),
     };
     action::said(skb, action)
 }
@@ -99,47 +106,38 @@ pub(crate) fn from_host(ctx: TcContext) -> i32 {
 /// tc ingress of an uplink, or of a bridge device.
 #[classifier]
 pub(crate) fn from_wire(ctx: TcContext) -> i32 {
-    halves::from_wire::<FRAMED>(ctx.skb.skb)
+    subprograms::from_wire::<FRAMED>(ctx.skb.skb)
 }
 
 /// tc ingress of an uplink without a link layer, whose packets have no Ethernet header.
 #[classifier]
 pub(crate) fn from_tunnel(ctx: TcContext) -> i32 {
-    halves::from_wire::<BARE>(ctx.skb.skb)
+    subprograms::from_wire::<BARE>(ctx.skb.skb)
 }
 
 /// The same, for a test run.
 #[cfg(feature = "decisions")]
 #[classifier]
 pub(crate) fn tested_tunnel(ctx: TcContext) -> i32 {
-    halves::from_wire::<{ context::TESTED }>(ctx.skb.skb)
+    subprograms::from_wire::<{ skb::TESTED }>(ctx.skb.skb)
 }
 
 /// tc ingress of the host end of a VLAN interface.
 #[classifier]
 pub(crate) fn from_vlan(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = vlan::from_interface(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::from_vlan::run)
 }
 
 /// tc ingress of a VLAN interface's master.
 #[classifier]
 pub(crate) fn from_trunk(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = vlan::from_trunk(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::from_trunk::run)
 }
 
-/// tc egress of a host veth end whose container has VLAN interfaces on the other end.
+/// tc egress of a host veth end with VLAN interfaces behind it.
 #[classifier]
 pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = vlan::to_trunk(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::to_trunk::run)
 }
 
 /// XDP of a bridge's uplink, in its driver.
@@ -147,43 +145,31 @@ pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
 pub(crate) fn from_nic(ctx: XdpContext) -> u32 {
     let frame = nic::Frame::new(ctx);
     let here = frame.ifindex();
-    nic::action(vlan::from_nic(&frame, here, &KernelTables::without_packet()))
+    nic::action(programs::from_nic::run(&frame, here, &KernelTables::without_packet()))
 }
 
 /// tc ingress of a bridge's uplink.
 #[classifier]
 pub(crate) fn from_uplink(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = vlan::from_uplink(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::from_uplink::run)
 }
 
 /// tc egress of a bridge's uplink.
 #[classifier]
 pub(crate) fn to_uplink(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = vlan::to_uplink(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::to_uplink::run)
 }
 
 /// tc ingress of a restricted port, behind all of ours.
 #[classifier]
 pub(crate) fn guard_from(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = guard::from_container(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::guard_from::run)
 }
 
 /// tc egress of a restricted port, behind all of ours.
 #[classifier]
 pub(crate) fn guard_to(ctx: TcContext) -> i32 {
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let verdict = guard::to_container(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    run(ctx, programs::guard_to::run)
 }
 
 /// On the host the programs are only linted.
@@ -196,7 +182,7 @@ fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Some helpers are for programs under a GPL-compatible licence only.
+/// Some helpers require a GPL-compatible licence.
 #[unsafe(link_section = "license")]
 #[unsafe(no_mangle)]
 static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -16,19 +16,18 @@ use shunt_dataplane::abi::{
     MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS,
     Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
-use shunt_dataplane::errors::Plan;
-use shunt_dataplane::nat::masquerade::Beginning;
+use shunt_dataplane::programs::{BeginPlan, IcmpErrorPlan};
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
-/// reads it, and writes only `asks`.
+/// reads it, and writes `asks` only.
 #[map]
 pub(crate) static PORTS: HashMap<PortKey, Port> = HashMap::with_max_entries(MAX_PORTS, 0);
 
-/// Who is behind which port. The agent writes it at attach and clears it when the link goes; `find` reads it.
+/// The station behind each port. The agent writes it at attach and clears it when the link goes; `find` reads it.
 #[map]
 pub(crate) static FDB: HashMap<StationKey, Station> = HashMap::with_max_entries(MAX_STATIONS, 0);
 
-/// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `notice` reads it.
+/// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `source_guard`, `track_kernel_flow` and the neighbour proxy read it.
 #[map]
 pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entries(MAX_ADDRESSES, 0);
 
@@ -37,18 +36,18 @@ pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entr
 pub(crate) static MEMBERS: HashMap<MemberKey, Member> =
     HashMap::with_max_entries(MAX_MEMBERS, BPF_F_NO_PREALLOC);
 
-/// The VLANs that ports have tagged. The agent writes it at attach and clears it when the link goes; `classify` and
-/// `form` read it.
+/// The VLANs that ports are tagged members of. The agent writes it at attach and clears it when the link goes; `classify` and
+/// `retag` read it.
 #[map]
 pub(crate) static TAGGED: HashMap<PortKey, TaggedVlans> =
     HashMap::with_max_entries(MAX_MEMBERS, BPF_F_NO_PREALLOC);
 
-/// Stations beyond uplinks. `learn` writes and reads it; what has not been heard for long the agent takes away.
+/// Stations beyond uplinks. `learn` writes and reads it; the agent ages it.
 #[map]
 pub(crate) static LEARNED: HashMap<StationKey, Learned> =
     HashMap::with_max_entries(MAX_LEARNED, BPF_F_NO_PREALLOC);
 
-/// What has been learned by each uplink. The agent makes and clears an entry with the uplink, `learn` counts in it.
+/// What each uplink has learned. The agent makes and clears an entry with the uplink; `learn` counts in it.
 #[map]
 pub(crate) static UPLINKS: HashMap<PortKey, Learning> = HashMap::with_max_entries(MAX_UPLINKS, 0);
 
@@ -57,23 +56,23 @@ pub(crate) static UPLINKS: HashMap<PortKey, Learning> = HashMap::with_max_entrie
 #[map]
 pub(crate) static NICS: DevMapHash = DevMapHash::with_max_entries(MAX_UPLINKS, 0);
 
-/// Flows that are the kernel's for life. `notice`, `path` and the agent write it, `path` reads it; the least recently
-/// used go when it is full.
+/// Flows that are the kernel's for life. `track_kernel_flow`, `flow_affinity` and the agent write it, `flow_affinity` reads it; the
+/// least recently used go when it is full.
 #[map]
 pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_KERNEL_FLOWS, 0);
 
 /// The node's ports that lead to containers. The agent writes it at attach and clears it when the attachment goes;
-/// `request` reads it.
+/// `dnat` reads it.
 #[map]
 pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> = HashMap::with_max_entries(MAX_MAPPINGS, 0);
 
-/// The node's own addresses. The agent keeps it as the kernel says; `request` reads it.
+/// The node's own addresses. The agent keeps it as the kernel says; `dnat` reads it.
 #[map]
 pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(MAX_LOCALS, 0);
 
 /// The containers' addresses that are masqueraded. The agent writes it at attach and clears it when the attachment goes;
-/// `outgoing` reads it.
+/// `snat` reads it.
 #[map]
 pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
     HashMap::with_max_entries(MAX_MASQUERADES, BPF_F_NO_PREALLOC);
@@ -83,36 +82,36 @@ pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
 pub(crate) static OUTLETS: HashMap<PortKey, Outlet> =
     HashMap::with_max_entries(MAX_OUTLETS, BPF_F_NO_PREALLOC);
 
-/// Sockets of the node that were led to containers, and whom they asked for. The programs on sockets write and read it;
+/// Sockets of the node that were redirected to containers, and the addresses that they asked for. The programs on sockets write and read it;
 /// the least recently used go when it is full.
 #[map]
 pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entries(MAX_PEERS, 0);
 
-/// Translated connections, an entry for each direction. `request` makes both, each direction's packets write their own; the
+/// Translated connections, an entry for each direction. `dnat` and `snat` make both, each direction's packets write their own; the
 /// agent sweeps those that are over, and the least recently used go when it is full.
 #[map]
 pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_max_entries(MAX_FLOWS, 0);
 
-/// How many entries `FLOWS` was given, less those that the programs took back. The programs write it; the agent reads it, and
-/// knows by what is there how many were evicted.
+/// How many entries the programs have inserted into `FLOWS`, less those that they removed. The programs write it; the agent reads
+/// it, and computes how many were evicted.
 #[map]
 pub(crate) static FLOWS_MADE: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
 
-/// Datagrams of which a first fragment was translated, and what it became. The journeys write it, `fragments` reads it; the least
+/// Datagrams whose first fragment was translated, and its translation. `fragments` writes and reads it; the least
 /// recently used go when it is full.
 #[map]
 pub(crate) static FRAGMENTS: LruHashMap<FragmentKey, FragmentTranslation> =
     LruHashMap::with_max_entries(MAX_FRAGMENTS, 0);
 
-/// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it lends it again.
+/// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it is used again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
 
-/// What limited ports may send and flood, by counter slot. The agent writes it; `police` reads it and writes `due`.
+/// The rates of limited ports, by counter slot. The agent writes it; `police` reads it and writes `due`.
 #[map]
 pub(crate) static POLICERS: Array<Policer> = Array::with_max_entries(MAX_POLICERS, 0);
 
-/// Whom the limits of some subnets are for, by counter slot and subnet. The agent writes it; `police` reads it.
+/// The subnets that rates cover, by counter slot and subnet. The agent writes it; `police` reads it.
 #[map]
 pub(crate) static SUBNETS: LpmTrie<SubnetKey, u32> =
     LpmTrie::with_max_entries(MAX_SUBNETS, BPF_F_NO_PREALLOC);
@@ -121,15 +120,15 @@ pub(crate) static SUBNETS: LpmTrie<SubnetKey, u32> =
 #[map]
 pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::with_max_entries(MAX_DROPS, 0);
 
-/// What one half of a program has planned for the other, on this CPU and for this packet. Nobody else's, and not pinned.
+/// What one part of a program has planned for the next about an ICMP error, on this CPU and for this packet. Not pinned.
 #[map]
-pub(crate) static PLANS: PerCpuArray<Plan> = PerCpuArray::with_max_entries(1, 0);
+pub(crate) static ICMP_PLANS: PerCpuArray<IcmpErrorPlan> = PerCpuArray::with_max_entries(1, 0);
 
-/// The same of a connection's first packet.
+/// The same of a masqueraded connection's first packet.
 #[map]
-pub(crate) static BEGINNINGS: PerCpuArray<Beginning> = PerCpuArray::with_max_entries(1, 0);
+pub(crate) static BEGIN_PLANS: PerCpuArray<BeginPlan> = PerCpuArray::with_max_entries(1, 0);
 
-/// Where an entry of `FRAGMENTS` is made, on this CPU: the journeys have no room for it on their stacks. Not pinned.
+/// Where an entry of `FRAGMENTS` is composed, on this CPU: the programs have no room for it on their stacks. Not pinned.
 #[map]
 pub(crate) static FIRST_FRAGMENT: PerCpuArray<(FragmentKey, FragmentTranslation)> =
     PerCpuArray::with_max_entries(1, 0);

@@ -1,4 +1,4 @@
-//! A frame that a driver has, as a [`Readable`]: no socket buffer, no metadata, nothing but its bytes.
+//! A frame in a driver, as a [`Readable`]: its bytes, without socket buffer and metadata.
 
 use aya_ebpf::bindings::xdp_action::{XDP_DROP, XDP_PASS, XDP_REDIRECT};
 use aya_ebpf::programs::XdpContext;
@@ -54,7 +54,7 @@ impl Readable for Frame {
     }
 }
 
-/// A verdict in the kernel's words; where it is a delivery, the kernel has noted to whom.
+/// The program's action; of a delivery the kernel has recorded the target.
 #[inline(always)]
 pub(crate) fn action(verdict: Option<Verdict>) -> u32 {
     match verdict {

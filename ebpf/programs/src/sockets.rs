@@ -1,7 +1,7 @@
-//! Programs on sockets: what processes of the node connect or send to, and from whom they are told that an answer came.
+//! Programs on sockets: redirect what the node's processes connect or send to host ports, and report the host port as the peer.
 //!
-//! They hang on a cgroup, and a cgroup is not a network namespace: processes of any may be in it, and of other nodes on
-//! the machine. So each of them first compares the namespace's cookie.
+//! They are attached to a cgroup, which may hold processes of any network namespace, also of other nodes on the machine. So each of
+//! them first compares the namespace's cookie.
 
 use aya_ebpf::Global;
 use aya_ebpf::bindings::bpf_sock_addr;
@@ -20,60 +20,60 @@ use crate::maps::PEERS;
 #[unsafe(no_mangle)]
 static NETNS: Global<u64> = Global::new(0);
 
-/// What every program answers: the call goes on, to wherever it leads by now.
+/// The system call goes on.
 const GO_ON: i32 = 1;
 
 /// A socket connects over IPv4.
 #[cgroup_sock_addr(connect4)]
 pub(crate) fn connect4(ctx: SockAddrContext) -> i32 {
-    lead::<V4>(ctx.sock_addr)
+    redirect::<V4>(ctx.sock_addr)
 }
 
 /// An IPv6 socket connects, over either version.
 #[cgroup_sock_addr(connect6)]
 pub(crate) fn connect6(ctx: SockAddrContext) -> i32 {
-    lead::<V6>(ctx.sock_addr)
+    redirect::<V6>(ctx.sock_addr)
 }
 
 /// An unconnected UDP socket sends over IPv4.
 #[cgroup_sock_addr(sendmsg4)]
 pub(crate) fn sendmsg4(ctx: SockAddrContext) -> i32 {
-    lead::<V4>(ctx.sock_addr)
+    redirect::<V4>(ctx.sock_addr)
 }
 
 /// An unconnected UDP socket sends over IPv6.
 #[cgroup_sock_addr(sendmsg6)]
 pub(crate) fn sendmsg6(ctx: SockAddrContext) -> i32 {
-    lead::<V6>(ctx.sock_addr)
+    redirect::<V6>(ctx.sock_addr)
 }
 
-/// A process is told from whom a datagram came over IPv4.
+/// The source of a datagram received over IPv4 is reported.
 #[cgroup_sock_addr(recvmsg4)]
 pub(crate) fn recvmsg4(ctx: SockAddrContext) -> i32 {
-    name::<V4>(ctx.sock_addr)
+    report::<V4>(ctx.sock_addr)
 }
 
-/// A process is told from whom a datagram came to its IPv6 socket.
+/// The source of a datagram received by an IPv6 socket is reported.
 #[cgroup_sock_addr(recvmsg6)]
 pub(crate) fn recvmsg6(ctx: SockAddrContext) -> i32 {
-    name::<V6>(ctx.sock_addr)
+    report::<V6>(ctx.sock_addr)
 }
 
-/// A process asks to whom its socket is connected over IPv4.
+/// The peer of a socket connected over IPv4 is reported.
 #[cgroup_sock_addr(getpeername4)]
 pub(crate) fn getpeername4(ctx: SockAddrContext) -> i32 {
-    name::<V4>(ctx.sock_addr)
+    report::<V4>(ctx.sock_addr)
 }
 
-/// A process asks to whom its IPv6 socket is connected.
+/// The peer of a connected IPv6 socket is reported.
 #[cgroup_sock_addr(getpeername6)]
 pub(crate) fn getpeername6(ctx: SockAddrContext) -> i32 {
-    name::<V6>(ctx.sock_addr)
+    report::<V6>(ctx.sock_addr)
 }
 
-/// Leads the socket to the container where it asks for a port that leads there, and remembers what it asked for.
+/// Redirects a socket from a host port to its container, and records the host port.
 #[inline(always)]
-fn lead<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
+fn redirect<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
     if !is_nodes(asked) {
         return GO_ON;
     }
@@ -84,7 +84,7 @@ fn lead<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
     let target = Target { address, port, protocol };
     if let Some(to) = leads_to(&target, bound, &KernelTables::without_packet()) {
         let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
-        // Without it an answer would have the container's name.
+        // Without the entry the container is reported as the peer.
         let _unnamed = PEERS.insert(key, Peer { address, port, pad: [0; 2] }, 0);
         // SAFETY: as above.
         unsafe { set::<F>(asked, to.address, to.port) };
@@ -92,19 +92,19 @@ fn lead<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
     GO_ON
 }
 
-/// Says the node's name instead of the container's, where the socket asked for that.
+/// Reports the host port as the peer, instead of the container.
 #[inline(always)]
-fn name<F: Family>(told: *mut bpf_sock_addr) -> i32 {
-    if !is_nodes(told) {
+fn report<F: Family>(reported: *mut bpf_sock_addr) -> i32 {
+    if !is_nodes(reported) {
         return GO_ON;
     }
-    // SAFETY: `told` is the program's context.
-    let (address, port) = unsafe { (F::address(told), port(told)) };
-    let key = PeerKey { socket: cookie(told), address, port, pad: [0; 6] };
+    // SAFETY: `reported` is the program's context.
+    let (address, port) = unsafe { (F::address(reported), port(reported)) };
+    let key = PeerKey { socket: cookie(reported), address, port, pad: [0; 6] };
     // SAFETY: the entry is copied, and is written as a whole by the same socket only.
     if let Some(peer) = unsafe { PEERS.get(key) }.copied() {
         // SAFETY: as above.
-        unsafe { set::<F>(told, peer.address, peer.port) };
+        unsafe { set::<F>(reported, peer.address, peer.port) };
     }
     GO_ON
 }
@@ -140,7 +140,7 @@ unsafe fn set<F: Family>(ctx: *mut bpf_sock_addr, address: Address, port: L4Port
     }
 }
 
-/// Where a socket's addresses stand in the context, by its family.
+/// The places of a socket's addresses in the context, by family.
 trait Family {
     /// The address that the call is about.
     ///
@@ -154,7 +154,7 @@ trait Family {
     /// As above.
     unsafe fn bound(ctx: *mut bpf_sock_addr) -> Address;
 
-    /// Puts another address there.
+    /// Writes another address.
     ///
     /// # Safety
     /// As above.

@@ -10,8 +10,7 @@ use crate::wire::address::Address;
 pub struct AddressKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,
-    /// The VLAN of it in which the address is used: that of its container's untagged frames; 0 where there are no VLANs. Two VLANs
-    /// may use the same address.
+    /// The VLAN of its container's untagged frames; 0 where there are no VLANs. Two VLANs may use the same address.
     pub vid: u16,
     /// Zero.
     pub pad: [u8; 2],
@@ -20,14 +19,14 @@ pub struct AddressKey {
 }
 
 impl AddressKey {
-    /// An address that is used in the VLAN `vid` of a bridge; 0 where there are no VLANs.
+    /// An address in the VLAN `vid` of a bridge; 0 where there are no VLANs.
     #[inline(always)]
     pub const fn new(bridge: u32, vid: u16, address: Address) -> Self {
         Self { bridge, vid, pad: [0; 2], address }
     }
 }
 
-/// Value of `ADDRESSES`: whose address it is.
+/// Value of `ADDRESSES`: the address's owner.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Owner {

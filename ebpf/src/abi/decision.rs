@@ -2,11 +2,11 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-/// Value of the test build's `DECISIONS[0]`: what the last packet's journey came to.
+/// Value of the test build's `DECISIONS[0]`: the last packet's verdict.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Decision {
-    /// `Verdict::code`'s: 0 pass, 1 drop, 5 flooded, 8 dropped and told its sender, all else a way of delivery.
+    /// Of `Verdict::code`: 0 pass, 1 drop, 5 flooded, 8 dropped with an ICMP error to its sender, else a way of delivery.
     pub verdict: u32,
     /// The interface that it goes to; 0 for pass and drop, the number of copies where it was flooded.
     pub target: u32,
@@ -16,9 +16,9 @@ pub struct Decision {
     pub unicast: u32,
     /// The tag that the packet left with, and `1 << 16`; 0 for none.
     pub tag: u32,
-    /// What the copies were: for each the sum of interface and tag, times its place from 1 on, all added up.
+    /// A digest of the copies: for each the sum of interface and tag, times its place from 1 on, all added up.
     pub copies: u32,
-    /// How many packets have been decided since the map was made; tells a fresh decision from an old one.
+    /// How many packets have been decided since the map was created: tells a new decision from an old one.
     pub serial: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct FlowKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct KernelFlow {
-    /// When it was noticed, in nanoseconds of `CLOCK_BOOTTIME`.
+    /// When it was recorded, in nanoseconds of `CLOCK_BOOTTIME`.
     pub noticed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the map of fragments holds: see [`crate::nat::fragments`].
+//! `FRAGMENTS`: see [`crate::nat::fragments`].
 
 use zerocopy::{Immutable, IntoBytes};
 
@@ -7,8 +7,8 @@ use crate::wire::address::Address;
 /// `FRAGMENTS`: datagrams of which a first fragment was translated. Written by the programs; least recently used go first.
 pub const MAX_FRAGMENTS: u32 = 8_192;
 
-/// Key of `FRAGMENTS`: what all fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and where
-/// they come from.
+/// Key of `FRAGMENTS`: what the fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and their
+/// origin.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct FragmentKey {
@@ -16,9 +16,9 @@ pub struct FragmentKey {
     pub domain: u32,
     /// The datagram's identification, in network order: 16 bits for IPv4, and behind them zeros.
     pub identification: [u16; 2],
-    /// From whom.
+    /// The source.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
     /// IP protocol number.
     pub protocol: u8,
@@ -26,15 +26,15 @@ pub struct FragmentKey {
     pub pad: [u8; 3],
 }
 
-/// Value of `FRAGMENTS`: what the first one became.
+/// Value of `FRAGMENTS`: the first fragment's translation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct FragmentTranslation {
-    /// From whom.
+    /// The source.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
-    /// Where to, as [`super::translation::TupleKey::domain`].
+    /// The domain that it goes to, as [`super::translation::TupleKey::domain`].
     pub domain: u32,
     /// Zero.
     pub pad: u32,

@@ -1,4 +1,4 @@
-//! The layout of what the programs learn of stations beyond uplinks.
+//! `LEARNED` and `UPLINKS`: stations beyond uplinks.
 
 use zerocopy::{Immutable, IntoBytes};
 
@@ -10,24 +10,24 @@ pub const MAX_LEARNED: u32 = 16_384;
 /// `UPLINKS`: bridges' uplinks. The agent makes and removes the entries, the programs count in them.
 pub const MAX_UPLINKS: u32 = 256;
 
-/// Stations that are learned from one uplink, so that a flood of addresses there takes no other uplink's room.
+/// Stations learned by one uplink at most, so that a flood of addresses there leaves room for others.
 pub const MAX_HELD: u64 = 4_096;
 
-/// How long a station that is not heard of stays known, in nanoseconds: as long as in the kernel's bridge.
+/// The ageing time in nanoseconds: the kernel bridge's.
 pub const AGEING: u64 = 300_000_000_000;
 
-/// How often at most it is written down that a station was heard, in nanoseconds.
+/// The least time between two updates of a station, in nanoseconds.
 pub const REFRESH: u64 = 1_000_000_000;
 
 /// Value of `LEARNED`, under a [`super::StationKey`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Learned {
-    /// How it is reached.
+    /// Its station.
     pub station: Station,
     /// When it was last heard, in nanoseconds of `CLOCK_BOOTTIME`.
     pub seen: u64,
-    /// The VLAN that it was heard in then; 0 for none.
+    /// The VLAN in which it was heard then; 0 for none.
     pub vid: u16,
     /// Zero.
     pub pad: [u16; 3],
@@ -39,13 +39,13 @@ pub struct Learned {
 pub struct Learning {
     /// The largest payload that the uplink takes, in bytes without the Ethernet header.
     pub mtu: u32,
-    /// Its counters: what goes to a station beyond it is counted there.
+    /// Its slot in `COUNTERS`, for what goes to stations beyond it.
     pub slot: u32,
-    /// How many stations are known there, as far as has been counted.
+    /// How many stations it has learned, by count.
     pub held: u64,
-    /// How many were not learned for want of room.
+    /// How many were not learned because the table was full.
     pub refused: u64,
-    /// How many times a station has moved here from another uplink.
+    /// How many stations have moved here from another uplink.
     pub moved: u64,
 }
 

@@ -1,11 +1,12 @@
-//! The maps' layout: what the agent writes and the kernel programs read, byte for byte.
+//! The layout of the maps that agent and programs share.
 //!
-//! Every type is `repr(C)` with its padding spelled out, holds neither `bool` nor `Option` nor an enum, and has its
-//! size asserted, so that both sides agree and a map's bytes can be compared. A change here raises [`ABI_VERSION`],
-//! which names the pin directory: old maps keep serving their old programs until the agent has moved what they hold.
+//! Every type is `repr(C)` with explicit padding and an asserted size, and holds neither `bool` nor `Option` nor an enum, so that both
+//! sides agree and bytes can be compared. A change raises [`ABI_VERSION`], which names the pin directory: old programs keep their
+//! old maps until the agent has migrated the entries.
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+mod connection;
 mod container_address;
 mod counters;
 mod decision;
@@ -33,7 +34,7 @@ pub const ABI_VERSION: u32 = 1;
 /// `PORTS`: host veth ends by ifindex. Written by the agent; the programs write `asks` only. Gone with the link.
 pub const MAX_PORTS: u32 = 16_384;
 
-/// `FDB`: which station is behind which port. Written by the agent.
+/// `FDB`: the station behind each port. Written by the agent.
 pub const MAX_STATIONS: u32 = 65_536;
 
 /// `ADDRESSES`: the containers' own addresses. Written by the agent.
@@ -57,7 +58,7 @@ pub const MAX_MASQUERADES: u32 = 65_536;
 /// `OUTLETS`: the interfaces by which masqueraded connections leave. Written by the agent.
 pub const MAX_OUTLETS: u32 = 256;
 
-/// `PEERS`: sockets of the node that were led to containers. Written by the programs; least recently used go first.
+/// `PEERS`: sockets of the node that were redirected to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
 
 /// `FLOWS`: translated connections, two entries each, unless the agent makes it larger or smaller. Written by the programs, swept by the agent; least recently used
@@ -67,5 +68,5 @@ pub const MAX_FLOWS: u32 = 131_072;
 /// `DROPS`: port × reason.
 pub const MAX_DROPS: u32 = 16_384;
 
-/// The counter slot of whoever has none of his own.
+/// The counter slot of interfaces without one of their own.
 pub const NO_SLOT: u32 = 0;

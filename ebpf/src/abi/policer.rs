@@ -1,29 +1,29 @@
-//! What is known of a port's limit by those who see what it sends.
+//! `POLICERS` and `SUBNETS`: the rates of ports.
 
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::wire::address::Address;
 
-/// `POLICERS`: what a port may send, by its counter slot. Written by the agent; the programs write `due` only. Read for
-/// ports with [`super::PORT_POLICED`].
+/// Value of `POLICERS`: a port's rate, by its counter slot. Written by the agent; the programs write `due` only. Read for ports with
+/// [`super::PORT_POLICED`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Policer {
     /// When all that was sent so far is paid for, in nanoseconds of `CLOCK_MONOTONIC`.
     pub due: u64,
-    /// How long a packet of [`PRICED`] bytes takes at the rate, in nanoseconds.
+    /// The time that [`PRICED`] bytes take at the rate, in nanoseconds.
     pub price: u64,
-    /// How far ahead of now `due` may be when a packet comes, in nanoseconds.
+    /// How far `due` may be ahead of a packet's arrival, in nanoseconds.
     pub tolerance: u64,
 }
 
-/// The bytes that [`Policer::price`] is for: so many that a price in whole nanoseconds is exact enough at any rate.
+/// The bytes of [`Policer::price`]: enough for a price in whole nanoseconds to be exact at any rate.
 pub const PRICED: u64 = 1 << 14;
 
-/// What a port may flood ([`super::PORT_STORM`]).
+/// The kinds of flooded frames that a port's rate is for ([`super::PORT_STORM`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storm {
-    /// To everybody.
+    /// To all stations.
     Broadcast = 1,
     /// To any other group.
     Multicast = 2,
@@ -33,7 +33,7 @@ pub enum Storm {
 /// [`Policer::price`] is one packet's; 0 is no limit.
 pub const MAX_POLICERS: u32 = 3 * super::MAX_SLOTS;
 
-/// Where a counter slot's limit of what it floods is.
+/// The slot in `POLICERS` of a port's rate of flooded frames.
 #[inline(always)]
 pub const fn storm_slot(slot: u32, storm: Storm) -> u32 {
     slot + storm as u32 * super::MAX_SLOTS
@@ -46,11 +46,11 @@ pub const fn storm_slot(slot: u32, storm: Storm) -> u32 {
 pub struct SubnetKey {
     /// The port's counter slot.
     pub slot: u32,
-    /// To whom; unspecified for what is not IP.
+    /// The destination; unspecified where it is not IP.
     pub address: Address,
 }
 
-/// Bits of the slot alone, for all that is in no subnet of its port's.
+/// Bits of the slot alone: everything outside the port's subnets.
 pub const SLOT_BITS: u32 = 32;
 /// Bits of the slot and a whole address.
 pub const SUBNET_BITS: u32 = SLOT_BITS + 128;

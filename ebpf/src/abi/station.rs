@@ -16,13 +16,13 @@ pub struct StationKey {
     pub mac: Mac,
 }
 
-/// Value of `FDB`: how to reach a station. All that delivery needs, so that a packet costs one look-up here.
+/// Value of `FDB`: all that delivery needs, so that it costs one look-up.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Station {
-    /// The port behind which it is; for [`STATION_HOST`] the bridge device.
+    /// Its port; for [`STATION_HOST`] the bridge device.
     pub ifindex: u32,
-    /// That port's counters.
+    /// The port's slot in `COUNTERS`.
     pub slot: u32,
     /// The largest payload that it takes, in bytes without the Ethernet header.
     pub mtu: u32,
@@ -30,20 +30,20 @@ pub struct Station {
     pub flags: u32,
 }
 
-/// [`Station::flags`]: the node itself (the bridge's own address): the kernel's stack takes it.
+/// [`Station::flags`]: the node itself (the bridge's own address).
 pub const STATION_HOST: u32 = 1;
 /// [`Station::flags`]: the peer is up in another namespace, so `bpf_redirect_peer` reaches it.
 pub const STATION_PEER_UP: u32 = 2;
 /// [`Station::flags`]: its port is isolated ([`PORT_ISOLATED`]).
 pub const STATION_ISOLATED: u32 = 4;
-/// [`Station::flags`]: its host end has a queueing discipline (a shaper's), through which packets have to go.
+/// [`Station::flags`]: its host end has a queueing discipline (a shaper's) that packets have to pass.
 pub const STATION_QUEUED: u32 = 8;
 
 /// [`Station::flags`]: its port has [`PORT_SAME_BRIDGE`].
 pub const STATION_SAME_BRIDGE: u32 = 16;
 /// [`Station::flags`]: its port has [`PORT_ALONE`].
 pub const STATION_ALONE: u32 = 32;
-/// [`Station::flags`]: no container, but beyond an uplink.
+/// [`Station::flags`]: beyond an uplink.
 pub const STATION_WIRE: u32 = 64;
 
 const _: () = {

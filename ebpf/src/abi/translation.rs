@@ -1,6 +1,9 @@
-//! The layout of the NAT maps. `docs/dataplane/nat.md` says what they are for, `docs/architecture.md` who writes them.
+//! The maps of address translation: `LOCALS`, `MAPPINGS`, `PEERS`, `FLOWS`, `MASQUERADES` and `OUTLETS`.
+//! `docs/dataplane/nat.md` says what they are for, `docs/architecture.md` who writes them.
 
 use zerocopy::{Immutable, IntoBytes};
+
+pub use super::connection::{Direction, Shown};
 
 use crate::wire::address::{Address, L4Port, Mac};
 
@@ -12,7 +15,7 @@ pub struct LocalKey {
     pub address: Address,
 }
 
-/// Value of `LOCALS`: there is nothing to say but that it is there.
+/// Value of `LOCALS`: empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Local {
@@ -20,11 +23,11 @@ pub struct Local {
     pub pad: u32,
 }
 
-/// Key of `MAPPINGS`: what a packet from outside, or from the node itself, asks for.
+/// Key of `MAPPINGS`: a host port.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct MappingKey {
-    /// The node's address; nobody's of a family (`::`, or `0.0.0.0` mapped): any that the node has of that.
+    /// The node's address; the unspecified one (`::`, or `0.0.0.0` mapped) stands for any of its family.
     pub address: Address,
     /// The node's port.
     pub port: L4Port,
@@ -34,7 +37,7 @@ pub struct MappingKey {
     pub pad: u8,
 }
 
-/// Value of `MAPPINGS`: the container that answers, and how its packets are framed.
+/// Value of `MAPPINGS`: the host port's container.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Mapping {
@@ -44,7 +47,7 @@ pub struct Mapping {
     pub v6: Address,
     /// The L2 domain, as [`super::Port::bridge`].
     pub bridge: u32,
-    /// The mapping's place in `COUNTERS`.
+    /// The mapping's slot in `COUNTERS`.
     pub slot: u32,
     /// The container's VLAN; 0 where the bridge knows none.
     pub vid: u16,
@@ -54,15 +57,15 @@ pub struct Mapping {
     pub port: L4Port,
     /// `MAPPING_…` bits.
     pub flags: u16,
-    /// How many bits of its address are its subnet's: of IPv4, in the mapped form, then of IPv6. 0 where the node is not its
-    /// gateway, so that no answer comes by the node.
+    /// Prefix lengths of its subnets: IPv4's, in the mapped form, then IPv6's. 0 where the node is not its gateway, so that replies do
+    /// not come by the node.
     pub bits: [u8; 2],
     /// Zero.
     pub pad: [u8; 2],
 }
 
 impl Mapping {
-    /// Whether the container takes an address for a neighbor's, which it answers without the node.
+    /// Whether an address is on the container's link, so that replies do not come by the node.
     #[inline(always)]
     pub const fn is_on_link(&self, address: Address) -> bool {
         let [v4, v6] = self.bits;
@@ -71,10 +74,10 @@ impl Mapping {
     }
 }
 
-/// [`Mapping::flags`]: whoever comes by it, the container sees the node.
+/// [`Mapping::flags`]: the container sees the node's address for every client.
 pub const MAPPING_MASQUERADED: u16 = 1;
 
-/// Key of `PEERS`: a socket of the node's, and to whom it was led.
+/// Key of `PEERS`: a socket of the node, and the container that it was redirected to.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerKey {
@@ -88,7 +91,7 @@ pub struct PeerKey {
     pub pad: [u8; 6],
 }
 
-/// Value of `PEERS`: whom the socket asked for, and is to be told of.
+/// Value of `PEERS`: the address that the socket asked for, and that is reported to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
@@ -104,15 +107,15 @@ pub struct Peer {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct TupleKey {
-    /// The L2 domain that it comes from, for two bridges may have the same addresses; 0: from outside.
+    /// The L2 domain that it comes from, as two bridges may have the same addresses; 0 for outside.
     pub domain: u32,
-    /// From which port; an ICMP echo's identifier in its request, and 0 in its reply.
+    /// The source port; of an ICMP echo request its identifier, of a reply 0.
     pub source_port: L4Port,
-    /// To which port; of an echo the other way round.
+    /// The destination port; of an echo the reverse.
     pub destination_port: L4Port,
-    /// From whom.
+    /// The source.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
     /// IP protocol number.
     pub protocol: u8,
@@ -121,7 +124,7 @@ pub struct TupleKey {
 }
 
 impl TupleKey {
-    /// The tuple of what comes back from `domain`.
+    /// The tuple of the reverse direction, from `domain`.
     #[inline(always)]
     #[must_use]
     pub const fn reversed(self, domain: u32) -> Self {
@@ -135,7 +138,7 @@ impl TupleKey {
         }
     }
 
-    /// Whether both are one tuple. Spelled out, as [`Address::is`] is.
+    /// Whether both are the same tuple. Spelled out, as [`Address::is`] is.
     #[inline(always)]
     pub const fn is(self, other: Self) -> bool {
         let ports = (self.source_port.half() ^ other.source_port.half())
@@ -148,46 +151,46 @@ impl TupleKey {
     }
 }
 
-/// Value of `FLOWS`: what a packet of this direction becomes, and what its direction has shown. The other direction's
-/// key is [`Translation::becomes`] reversed, so either finds the other.
+/// Value of `FLOWS`: the translation of this direction, and its state. The other direction's key is [`Translation::becomes`] reversed, so
+/// either finds the other.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Translation {
-    /// The tuple of the packet as it leaves; `domain` is where to.
+    /// The tuple after translation; `domain` is where the packet goes.
     pub becomes: TupleKey,
-    /// `translate::connection::Shown`. Written by this direction's packets only.
+    /// [`Shown`]. Written by this direction's packets only.
     pub shown: u32,
     /// When the last packet of this direction came, in nanoseconds of `CLOCK_BOOTTIME`. Written as `shown` is.
     pub touched: u64,
-    /// When the connection began, by the same clock. Both of its entries have the same: so a half that was left over is
-    /// never taken for another connection's.
+    /// When the connection began, by the same clock. The same in both entries, so that a leftover half is never taken for another
+    /// connection's.
     pub begun: u64,
     /// How many packets of this direction came. Written as `shown` is.
     pub packets: u64,
     /// How many bytes they had, Ethernet headers included.
     pub bytes: u64,
-    /// Of a masqueraded connection, the host end of its container's veth: an address may be the next container's by now. 0 of
-    /// one that came by a port of the node.
+    /// Of a masqueraded connection, the host end of its container's veth, as the address may be another container's by now. 0 for a
+    /// host port's connection.
     pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
 }
 
-/// [`Translation::flags`]: this is the direction of the one who opened the connection.
+/// [`Translation::flags`]: the opener's direction.
 pub const TRANSLATION_OPENER: u32 = 1;
 
-/// Value of `MASQUERADES`, whose key is an address of a container that becomes the node's on its way out.
+/// Value of `MASQUERADES`, whose key is a container's masqueraded address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Masquerade {
-    /// The bits that it shares with the rest of its network, where it stays what it is: those of an IPv4 address as if mapped.
+    /// The mask of its network, within which it is not masqueraded; for IPv4 in the mapped form.
     pub mask: Address,
     /// The host end of its container's veth.
     pub ifindex: u32,
 }
 
 impl Masquerade {
-    /// Whether both are of the one network.
+    /// Whether both are in the network.
     #[inline(always)]
     pub const fn is_within(&self, one: Address, other: Address) -> bool {
         let ([a, b, c, d], [e, f, g, h], [k, l, m, n]) = (one.words(), other.words(), self.mask.words());
@@ -195,19 +198,19 @@ impl Masquerade {
     }
 }
 
-/// Value of `OUTLETS`: an interface that masqueraded connections leave the node by.
+/// Value of `OUTLETS`: an interface by which masqueraded connections leave.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Outlet {
-    /// The one IPv4 address that they are given; all zeros where none begins, or it is not clear which.
+    /// The IPv4 address that they get; all zeros where there is none, or several.
     pub v4: Address,
     /// The same of IPv6.
     pub v6: Address,
-    /// The first of the ports that the node gives its own sockets (`ip_local_port_range`).
+    /// The first port of `ip_local_port_range`, which the node's own sockets get.
     pub low: u16,
     /// The last of them.
     pub high: u16,
-    /// What nobody outside can guess, so that nobody guesses which port comes next (RFC 6056 section 3.3).
+    /// A secret seed, so that ports cannot be predicted (RFC 6056 section 3.3).
     pub seed: u32,
 }
 

@@ -1,12 +1,12 @@
-//! The layout of what ports in VLANs have beside their entries in `PORTS` and `FDB`.
+//! `MEMBERS` and `TAGGED`: ports in VLANs.
 
 use zerocopy::{Immutable, IntoBytes};
 
-/// [`super::StationKey::vid`] of every station behind a port in VLANs. A container has one place, whatever VLANs it is in
-/// (shared learning, IEEE 802.1Q); its port says which. No frame carries this number.
+/// [`super::StationKey::vid`] of every station behind a port in VLANs: a container has one place in all its VLANs (shared learning, IEEE
+/// 802.1Q). No frame carries this number.
 pub const VID_ANY: u16 = 4095;
 
-/// The VLAN in which a bridge's ports are by default.
+/// The default VLAN of a bridge's ports.
 pub const DEFAULT_VID: u16 = 1;
 
 /// `MEMBERS`: every port in VLANs. Written by the agent. Gone with the link.
@@ -29,11 +29,11 @@ pub struct MemberKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Member {
-    /// The port's ifindex; 0 where a port has gone.
+    /// The port's ifindex; 0 where a port is gone.
     pub ifindex: u32,
 }
 
-/// Value of `TAGGED`, under the port's [`super::PortKey`]: the VLANs that it sends and receives tagged.
+/// Value of `TAGGED`, by the port's [`super::PortKey`]: the VLANs of which it is a tagged member.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct TaggedVlans {

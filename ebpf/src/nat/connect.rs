@@ -1,28 +1,28 @@
-//! connect: a process of the node connects, or sends, to a port of the node that leads to a container.
+//! connect: DNAT of the node's own sockets, which connect or send to a host port.
 //!
-//! Its packets would never meet a link. So the socket is led to the container before there is any packet, nothing has to
-//! be translated after that, and whoever asks whom it talks to is told the name that it asked for.
+//! Their packets never meet a link, so the socket is redirected to the container before there is a packet. Nothing is translated
+//! after that, and `getpeername` returns the address that was asked for.
 
 use crate::Tables;
 use crate::abi::translation::MappingKey;
 use crate::wire::address::{Address, L4Port};
 
-/// One end of a connection that is to be.
+/// The destination of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its address; an IPv4 one mapped, whichever kind of socket asks. The unspecified one is the node's loopback, as
-    /// for the kernel.
+    /// The address; IPv4 mapped, for both kinds of sockets. The unspecified one is the node's loopback, as in the
+    /// kernel.
     pub address: Address,
-    /// Its port.
+    /// The port.
     pub port: L4Port,
     /// IP protocol number.
     pub protocol: u8,
 }
 
-/// Where `target` leads a socket that is bound to `bound` (unspecified: to nothing yet), if it is a mapped port of the
-/// node: of the very address, else of any of its own, loopback's too.
+/// The container that a socket bound to `bound` (unspecified: unbound) is redirected to where `target` is a host port: of that address,
+/// else of any address of the node, loopback included.
 ///
-/// A socket that is bound to the loopback is left alone: nothing gets from there to a container.
+/// A socket bound to the loopback is left alone: nothing gets from there to a container.
 #[inline(always)]
 pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<Target> {
     let asked = target.address.or_loopback();

@@ -1,7 +1,7 @@
-//! request: does a packet from outside go to a container, by a port of the node?
+//! dnat: the container that a packet to a host port is for.
 //!
-//! Everything is decided and nothing is edited here. A connection's two entries are made together, the answers' first:
-//! a request that gets through can be answered.
+//! Nothing is edited here. A connection's two entries are made together, the reply direction's first: a request that gets
+//! through can be replied to.
 
 use crate::Tables;
 use crate::abi::StationKey;
@@ -17,16 +17,16 @@ use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
 use crate::wire::address::{L4Port, Mac};
 
-/// Where packets from outside come from, in [`TupleKey::domain`].
+/// [`TupleKey::domain`] of packets from outside the node.
 pub const OUTSIDE: u32 = 0;
 
 /// How many source ports are tried for one connection.
 const ATTEMPTS: u32 = 4;
 
-/// The mapping of the port that a packet is for: of the very address, else of any.
+/// The mapping of a packet's host port: of its address, else of any address.
 ///
 /// # Errors
-/// Passes what goes to any other port.
+/// Passes a packet to any other port.
 #[inline(always)]
 pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop> {
     let mut key = MappingKey {
@@ -40,8 +40,8 @@ pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop>
     tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
 }
 
-/// Where a packet of `sender` comes from that came in by `here`: from a bridge of ours, or from outside. So does what an uplink
-/// has brought into a bridge.
+/// The domain of a packet of `sender` that came in by `here`: a bridge of ours, or outside. What an uplink brings into a bridge
+/// comes from outside as well.
 #[inline(always)]
 pub fn domain<T: Tables>(here: u32, sender: Mac, tables: &T) -> u32 {
     let sender = StationKey { bridge: here, vid: 0, mac: sender };
@@ -51,14 +51,14 @@ pub fn domain<T: Tables>(here: u32, sender: Mac, tables: &T) -> u32 {
     here
 }
 
-/// What the packet becomes: its tuple as the container sees it.
+/// The translated tuple, as the container sees it.
 ///
-/// A container on the same bridge, itself among them, gets the node's address: the answer would never come by the node
-/// otherwise. So does whoever an uplink brought onto the container's bridge, `here`, and the container takes for a neighbor, and
-/// everybody where the mapping masquerades.
+/// A sender on the container's own bridge, itself included, gets the node's address, or the reply would never pass the node. So
+/// does a sender beyond an uplink of the container's bridge, `here`, that is on the container's link, and every sender where the
+/// mapping masquerades.
 ///
 /// # Errors
-/// Passes a family that the container has no address of.
+/// Passes a family of which the container has no address.
 #[inline(always)]
 pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKey, Stop> {
     let is_neighbor =
@@ -77,12 +77,12 @@ pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKe
     })
 }
 
-/// Follows the packet's connection of `bytes` bytes, or begins one. The source port in `becomes` may be changed by that:
-/// where two of those have one address then, or one client asks for two ports of the node that lead to the same one.
+/// Updates the connection of a packet of `bytes` bytes, or begins one. May change the source port in `becomes`: where several
+/// senders share an address after translation, or one client uses two host ports that lead to the same container port.
 ///
 /// # Errors
-/// Passes what belongs to none and begins none, what is not for an address of the node, and what would have another
-/// connection's tuple.
+/// Passes a packet that belongs to no connection and begins none, one for no address of the node, and one whose translated
+/// tuple another connection has.
 #[inline(always)]
 pub fn follow<T: Tables>(
     segment: &Segment,
@@ -135,7 +135,7 @@ fn begin<T: Tables>(
         is_there = match tables.insert_flow(&answer, &value) {
             Inserted::New => true,
             Inserted::Full => false,
-            // A half that was left over of the same tuple may be written over; anybody else's may not.
+            // A leftover half of the same tuple may be overwritten; another connection's entry may not.
             Inserted::Exists => {
                 tables.becomes(&answer).is_some_and(|(held, _)| held.is(value.becomes))
                     && tables.replace_flow(&answer, &value)
@@ -160,7 +160,7 @@ fn begin<T: Tables>(
     Ok(())
 }
 
-/// Another source port, which is nobody's but by chance, and another one at each attempt.
+/// Another source port at each attempt, free with high probability.
 #[inline(always)]
 fn other_port(key: &TupleKey, attempt: u32) -> L4Port {
     const FIRST: u32 = 1024;

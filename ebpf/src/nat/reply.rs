@@ -1,34 +1,27 @@
-//! answer: does what a container sends to the node belong to a connection that came in by a port of the node, or to one of
-//! its own that is masqueraded?
+//! reply: a container's packet of a connection that is translated already: one to a host port, or a masqueraded one.
 
 use crate::Tables;
 use crate::abi::translation::TupleKey;
-use crate::abi::{PORT_MASQUERADED, Port};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
-use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
 
-/// What the packet of the container behind `here` becomes, if it does, and whether it is masqueraded; its connection has been
-/// followed.
-///
-/// # Errors
-/// Passes what is of no connection: as one that may begin a masqueraded one, or as one for the node.
+/// The translated tuple of a packet from the container behind `here`, and whether its connection is masqueraded; updates the
+/// connection. None for a packet of no connection. `may_begin` says whether the packet may begin a masqueraded one.
 #[inline(always)]
 pub fn becomes<T: Tables>(
     segment: &Segment,
-    (here, port): (u32, &Port),
+    here: u32,
+    may_begin: bool,
     bytes: u32,
     tables: &T,
-) -> Result<(TupleKey, bool), Stop> {
+) -> Option<(TupleKey, bool)> {
     let protocol = Protocol(segment.key.protocol);
-    let may_begin = port.flags & PORT_MASQUERADED != 0 && protocol != Protocol::SCTP && segment.asks();
-    let unknown = Stop::Pass(if may_begin { PassReason::MayBegin } else { PassReason::ToHost });
     let now = tables.boot_time();
-    let (becomes, holder) = tables.becomes(&segment.key).ok_or(unknown)?;
-    // That of a container which had the address before is none.
+    let (becomes, holder) = tables.becomes(&segment.key)?;
+    // The connection of a container that had the address before.
     if holder != 0 && holder != here {
-        return Err(unknown);
+        return None;
     }
     let asks = holder != 0 && may_begin;
     let mut other = becomes.reversed(becomes.domain);
@@ -37,7 +30,7 @@ pub fn becomes<T: Tables>(
         (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });
     match fate {
-        Some(Fate::Continues) => Ok((becomes, holder != 0)),
-        _ => Err(unknown),
+        Some(Fate::Continues) => Some((becomes, holder != 0)),
+        _ => None,
     }
 }

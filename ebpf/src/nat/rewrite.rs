@@ -1,31 +1,22 @@
-//! rewrite: a packet becomes another one, all edits at once.
+//! rewrite: all edits of a translation at once.
 //!
-//! Whatever may refuse has been asked before, the Ethernet addresses are written ([`crate::stages::deliver::address`]): here nothing fails, and from here a packet goes to no one's stack but its
-//! receiver's.
+//! Every check has passed and the Ethernet addresses are written ([`crate::stages::deliver::address`]): nothing here fails, and a
+//! rewritten packet goes to its receiver's stack only.
 
 use crate::abi::translation::TupleKey;
 use crate::nat::segment::Segment;
-use crate::wire::address::{Address, L4Port, Mac};
+use crate::wire::address::{Address, L4Port};
 use crate::wire::checksum::{Change, updated};
-use crate::wire::packet::{Mending, Packet};
-use crate::wire::sctp::PortsMending;
+use crate::wire::packet::{ChecksumUpdate, Packet};
+use crate::wire::sctp::PortsUpdate;
 use crate::wire::{IDENTIFIER, Ip, Protocol};
-
-/// The two addresses that an Ethernet header begins with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Macs {
-    /// To whom.
-    pub destination: Mac,
-    /// From whom.
-    pub source: Mac,
-}
 
 /// Half words of an IPv4 header without options, and places in it.
 pub(super) type V4 = [u16; 10];
 /// Half words of an IPv6 header.
 pub(super) type V6 = [u16; 20];
 
-/// Gives the packet with its IP header at `header` the addresses and ports of `becomes`, and one hop less.
+/// Gives a packet, whose IP header is at `header`, the addresses and ports of `becomes`, and one hop less.
 #[inline(always)]
 pub fn rewrite<P: Packet>(packet: &mut P, header: u32, segment: &Segment, becomes: &TupleKey) {
     let Segment { ip, key, checksum, .. } = *segment;
@@ -38,15 +29,15 @@ pub fn rewrite<P: Packet>(packet: &mut P, header: u32, segment: &Segment, become
     let at = if is_echo { ip.payload + IDENTIFIER } else { ip.payload };
     write_ports(packet, at, is_echo, (becomes.source_port, becomes.destination_port));
     if ip.protocol == Protocol::SCTP {
-        // No address is covered, and no device sums for it but by the same rule.
-        return packet.mend_ports(PortsMending {
+        // SCTP covers no address, and devices compute it by the same rule.
+        return packet.update_sctp_checksum(PortsUpdate {
             header,
             field: checksum,
             ports: both(key.source_port, key.destination_port)
                 ^ both(becomes.source_port, becomes.destination_port),
         });
     }
-    packet.mend(Mending {
+    packet.update_checksum(ChecksumUpdate {
         field: checksum,
         optional: ip.protocol == Protocol::UDP,
         alone,
@@ -79,13 +70,13 @@ pub(super) fn write_ports<P: Packet>(
 pub(crate) struct Readdressed {
     /// The addresses.
     pub(crate) addresses: Change,
-    /// All else but its own checksum.
+    /// All else, except its own checksum.
     pub(crate) header: Change,
-    /// Whether it has no checksum of its own, which would make up for them (IPv6).
+    /// Whether no header checksum covers the addresses (IPv6).
     pub(crate) alone: bool,
 }
 
-/// Gives the IP header at `at`, which has been read as `ip`, other ends and one hop less.
+/// Gives the IP header at `at`, which has been read as `ip`, other addresses and one hop less.
 #[inline(always)]
 pub(crate) fn readdress<P: Packet>(
     packet: &mut P,

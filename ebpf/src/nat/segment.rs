@@ -1,4 +1,4 @@
-//! Everything that has to be known of a packet before it can become another one.
+//! segment: all that has to be read of a packet before it is translated.
 
 use crate::abi::translation::TupleKey;
 use crate::abi::{End, FlowKey};
@@ -10,18 +10,18 @@ use crate::wire::{
     Transport, UDP_CHECKSUM, Unreadable, V6_PAYLOAD, echo, network, transport,
 };
 
-/// What has no flags counts as a SYN where it may begin a connection.
+/// Packets without flags count as a SYN where they may begin a connection.
 const ASKS: u8 = 2;
 
-/// A TCP, UDP or SCTP packet, or an ICMP echo: a whole one, or a datagram's first fragment, which has all that is asked of it.
+/// A TCP, UDP or SCTP packet, or an ICMP echo: a whole one, or a datagram's first fragment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Its IP header.
     pub ip: Ip,
     /// Its tuple.
     pub key: TupleKey,
-    /// TCP's flags, see [`Segment::flags`]; of all else [`ASKS`] or none. Verifier: no `Option`, of which the compiler may store what
-    /// nobody has written.
+    /// TCP's flags, see [`Segment::flags`]; of all else [`ASKS`] or none. Verifier: no `Option`, of which the compiler may store
+    /// uninitialized bytes.
     shown: u8,
     /// Offset of the transport checksum; all of it can be read directly.
     pub checksum: u32,
@@ -34,13 +34,13 @@ impl Segment {
         (self.ip.protocol == Protocol::TCP).then_some(self.shown)
     }
 
-    /// Whether it may begin a connection: a TCP segment that asks for one, a datagram, an echo's request.
+    /// Whether it may begin a connection: a TCP SYN, a datagram, an echo request.
     #[inline(always)]
     pub fn asks(&self) -> bool {
         opens(self.shown)
     }
 
-    /// Its flow's key on the bridge that it came from, as [`crate::stages::read_flow`] tells it of a packet that asks.
+    /// Its flow's key on the bridge that it came from, as [`crate::stages::read_flow`] has it for such a packet.
     #[inline(always)]
     pub fn flow(&self) -> FlowKey {
         let key = &self.key;
@@ -51,14 +51,15 @@ impl Segment {
     }
 }
 
-/// Reads the packet in `frame`, which came from `domain`. None for what is none of these, has no transport header or cannot be read.
+/// Reads the packet in `frame`, which came from `domain`. None for other protocols, a packet without a transport header, and one that
+/// cannot be read.
 #[inline(always)]
 pub fn read<P: Packet>(packet: &mut P, frame: &Frame, domain: u32) -> Option<Segment> {
     if frame.is_tagged() || !matches!(frame.ether_type, EtherType::IPV4 | EtherType::IPV6) {
         return None;
     }
     let mut linear = false;
-    // One place that reads, gone through twice at most: as in `flow`.
+    // Verifier: one call, run twice at most, as in `read_flow`.
     loop {
         match attempt(packet, frame, domain) {
             Ok(segment) => return segment,
@@ -104,7 +105,7 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
     Ok(Some(Segment { ip, key, shown, checksum }))
 }
 
-/// Whether this is a first fragment that those behind it will be told by.
+/// Whether a first fragment identifies the later ones.
 #[inline(always)]
 fn can_begin(ip: &Ip) -> bool {
     ip.fragment == Fragment::First && (ip.source.is_v4() || ip.payload == V6_PAYLOAD)

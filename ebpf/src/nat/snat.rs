@@ -1,10 +1,10 @@
-//! outgoing: does what a container sends begin a masqueraded connection, and by which port of the node?
+//! snat: begins a masqueraded connection of a container, and chooses its port of the node.
 //!
-//! Everything is decided and nothing is edited here. The two entries are made as a host port's are, the returning side's first.
+//! Nothing is edited here. The two entries are made as a host port's are, the returning direction's first.
 
 use crate::Tables;
-use crate::abi::AddressKey;
 use crate::abi::translation::{MappingKey, Outlet, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
 use crate::nat::dnat::OUTSIDE;
 use crate::nat::segment::Segment;
@@ -16,14 +16,20 @@ use crate::wire::address::L4Port;
 /// How many ports are tried for one connection.
 const ATTEMPTS: u32 = 8;
 
-/// Ports below this one are for those who ask for them (RFC 6335 section 6).
+/// The first port that is not a system port (RFC 6335 section 6).
 const FIRST: u32 = 1024;
 
-/// Whether what has this tuple is masqueraded: from the container behind `here`, out of its network, to one host, and not the
+/// Whether a packet of no connection may begin a masqueraded one, by its port and protocol.
+#[inline(always)]
+pub fn may_begin(segment: &Segment, port: &Port) -> bool {
+    port.flags & PORT_MASQUERADED != 0 && Protocol(segment.key.protocol) != Protocol::SCTP && segment.asks()
+}
+
+/// Lets a tuple on if it is masqueraded: from the container behind `here`, out of its network, to a single host other than the
 /// node.
 ///
 /// # Errors
-/// Passes what is not.
+/// Passes any other tuple.
 #[inline(always)]
 pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), Stop> {
     let stays = Stop::Pass(PassReason::ToHost);
@@ -38,11 +44,11 @@ pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), St
     Ok(())
 }
 
-/// Begins the connection of `segment`, a packet of `bytes` bytes from the container behind `here`. What it becomes is in
+/// Begins the connection of `segment`, a packet of `bytes` bytes from the container behind `here`. Writes the translated tuple to
 /// `becomes`.
 ///
 /// # Errors
-/// Passes what finds no address or no free port.
+/// Passes a packet for which there is no address or no free port.
 #[inline(always)]
 pub fn begin<T: Tables>(
     segment: &Segment,
@@ -89,8 +95,8 @@ pub fn begin<T: Tables>(
     Ok(())
 }
 
-/// Whether nobody of the node's has the port, or may get it: its sockets and its host ports. Of identifiers nobody can tell, and
-/// nobody has to: what comes back for one is given to the node, too.
+/// Whether no socket and no host port of the node has the port, or may get it. Of echo identifiers this is unknown, and need not be
+/// known: the node gets a clone of what comes back for one.
 #[inline(always)]
 fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
     if Protocol(becomes.protocol).is_icmp() {
@@ -110,10 +116,10 @@ fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
         return false;
     }
     host.address = becomes.source;
-    tables.mapping(&host).is_none() && !tables.is_spoken_for(becomes)
+    tables.mapping(&host).is_none() && !tables.has_socket(becomes)
 }
 
-/// Makes the returning side's entry. A half that was left over of the same tuple may be written over.
+/// Makes the returning direction's entry. A leftover half of the same tuple may be overwritten.
 #[inline(always)]
 fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool {
     let returning = becomes.reversed(OUTSIDE);
@@ -127,7 +133,7 @@ fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool 
     }
 }
 
-/// Another port of the node, of those that it does not give its own sockets; another one at each attempt.
+/// Another port of the node at each attempt, of those outside `ip_local_port_range`.
 #[inline(always)]
 fn other_port(key: &TupleKey, outlet: &Outlet, attempt: u32) -> L4Port {
     let (low, high) = (u32::from(outlet.low), u32::from(outlet.high).max(FIRST - 1));
@@ -142,7 +148,7 @@ fn other_port(key: &TupleKey, outlet: &Outlet, attempt: u32) -> L4Port {
         mixed ^= mixed >> 15;
     }
     let count = below + above;
-    // None: its own, which the node gives to others, is tried until the attempts are over.
+    // None outside the range: the attempts fail.
     if count == 0 {
         return key.source_port;
     }

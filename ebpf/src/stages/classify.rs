@@ -1,39 +1,42 @@
-//! classify: in which VLAN is a frame, and may its port send there?
+//! classify: the VLAN of a frame, and whether its port may send there.
 
 use crate::abi::{Port, PortKey};
-use crate::verdict::{DropReason, Stop};
+use crate::verdict::{DropReason, PassReason, Stop};
 use crate::wire::Frame;
 use crate::wire::packet::{Readable, Tag};
 use crate::{Tables, wire};
 
-/// The bits of a tag that are no VLAN: priority and drop eligibility.
+/// The VLAN id in a tag.
+pub const VID: u16 = 0x0fff;
+
+/// The rest of it: priority and drop eligibility.
 const PRIORITY: u16 = 0xf000;
 
-/// A frame's VLAN, and what it carries of a tag.
+/// A frame's VLAN, and the tag that it came with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vlan {
-    /// Its number.
+    /// The VLAN id.
     pub vid: u16,
-    /// The priority bits of the tag that it came with, where they stand in a tag.
+    /// The priority bits of the tag that it came with, at their place in a tag.
     pub priority: u16,
-    /// The tag that it came with, all of it.
+    /// The whole tag that it came with.
     pub came: Option<Tag>,
 }
 
 impl Vlan {
-    /// The tag that it has to leave with where it leaves tagged.
+    /// The tag that it leaves with where it leaves tagged.
     #[inline(always)]
     pub const fn tci(self) -> u16 {
         self.priority | self.vid
     }
 }
 
-/// The VLAN of a frame that came in by `port`, the interface `here`: its tag's, else, or where the tag holds a priority
-/// only, that of the port's untagged frames.
+/// The VLAN of a frame that came in by `port`, the interface `here`: its tag's, or that of the port's untagged frames where it has
+/// no tag or a priority tag.
 ///
 /// # Errors
-/// Drops what is in no VLAN that the port may send in, service tags, and tags within tags: taking the outer one off would turn the
-/// inner one into another VLAN's.
+/// Drops a frame in a VLAN that the port may not send in, service tags, and tags within tags: without the outer one the inner one
+/// would put the frame into another VLAN.
 #[inline(always)]
 pub fn classify<P: Readable, T: Tables>(
     packet: &P,
@@ -67,4 +70,18 @@ fn untagged(port: &Port, priority: u16, came: Option<Tag>) -> Result<Vlan, Stop>
         return Err(Stop::Drop(DropReason::NotMember));
     }
     Ok(Vlan { vid: port.vid, priority, came })
+}
+
+/// The header of a frame with a customer tag, and that tag's control information.
+///
+/// # Errors
+/// Passes any other frame.
+#[inline(always)]
+pub fn customer_tag<P: Readable>(packet: &P) -> Result<(Frame, u16), Stop> {
+    let other = Stop::Pass(PassReason::NoInterface);
+    let frame = wire::frame(packet).map_err(|_| other)?;
+    match wire::outermost(packet, &frame) {
+        Some(tag) if !tag.is_service() => Ok((frame, tag.tci())),
+        _ => Err(other),
+    }
 }

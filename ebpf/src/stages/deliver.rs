@@ -2,21 +2,21 @@
 
 use crate::Tables;
 use crate::abi::{NO_SLOT, STATION_ALONE, STATION_PEER_UP, STATION_QUEUED, Station};
-use crate::nat::rewrite::Macs;
 use crate::tables::{Route, RouteQuery};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 use crate::wire::address::Address;
+use crate::wire::address::Macs;
 use crate::wire::packet::Packet;
 use crate::wire::{Frame, Ip};
 
 const ETHERNET_BYTES: u32 = 14;
 const TAG_BYTES: u32 = 4;
 
-/// Hands a frame that came out of a container to `station`: into its peer where that is up and nothing has to be
-/// passed on the way, else through its port.
+/// Delivers a frame of a container to `station`: into its peer where that is up and no queue is on the way, else through its
+/// port.
 ///
 /// # Errors
-/// Passes what does not fit, and drops what is for a container that no container reaches.
+/// Passes a frame that does not fit. Drops a frame for a container that no container may reach.
 #[inline(always)]
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
@@ -30,7 +30,7 @@ pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<De
     Ok(into_peer(packet, station))
 }
 
-/// The same for a frame that has been found to fit.
+/// The same for a frame that fits.
 #[inline(always)]
 pub fn into_container<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     if station.flags & (STATION_PEER_UP | STATION_QUEUED) != STATION_PEER_UP {
@@ -39,11 +39,11 @@ pub fn into_container<P: Packet>(packet: &mut P, station: &Station) -> Delivery 
     into_peer(packet, station)
 }
 
-/// Gives a packet that came in from outside the Ethernet addresses for its container, and a header for them where it has none. The
-/// first of the edits, for it is the only one that may fail.
+/// Writes the Ethernet addresses of a packet from outside, in front of which it puts a header if it has none. The first edit, as it is the
+/// only one that may fail.
 ///
 /// # Errors
-/// Drops it where the kernel has no memory for the header: its connection has been followed.
+/// Drops the packet where the kernel has no memory for the header: its connection's state has been updated.
 #[inline(always)]
 pub fn address<P: Packet>(packet: &mut P, macs: Macs) -> Result<(), Stop> {
     if packet.address(macs.destination, macs.source) { Ok(()) } else { Err(Stop::Drop(DropReason::NoMemory)) }
@@ -55,20 +55,20 @@ fn into_peer<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Peer }
 }
 
-/// Hands a frame from the node's own stack to `station`. From a tc egress hook only its port can be reached.
+/// Delivers a frame of the node's own stack to `station`, through its port: a tc egress hook cannot redirect to a peer.
 ///
 /// # Errors
-/// Passes what does not fit.
+/// Passes a frame that does not fit.
 #[inline(always)]
 pub fn from_host<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
     Ok(through_port(packet, station))
 }
 
-/// Where an answer goes: by the kernel's route from its bridge, between the ends that it will have: from whom and to whom.
+/// Routes a packet of a container from its bridge. `ends` are its source and destination after translation.
 ///
 /// # Errors
-/// Passes what has no route, does not fit, or has come to its last hop.
+/// Passes a packet that has no route, does not fit, or has no hop left.
 #[inline(always)]
 pub fn routed<P: Packet, T: Tables>(
     packet: &P,
@@ -82,16 +82,16 @@ pub fn routed<P: Packet, T: Tables>(
     route(packet, frame.payload, ends, bridge, tables).map(by)
 }
 
-/// To the next hop of a route.
+/// The delivery to a route's next hop.
 #[inline(always)]
 pub const fn by(route: Route) -> Delivery {
     Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) }
 }
 
-/// The kernel's route from `bridge`, between these two ends, for the packet whose IP header is at `header`.
+/// The kernel's route from `bridge`, between two addresses, for the packet whose IP header is at `header`.
 ///
 /// # Errors
-/// Passes what has none, or does not fit.
+/// Passes a packet that has none, or does not fit.
 #[inline(always)]
 pub fn route<P: Packet, T: Tables>(
     packet: &P,
@@ -105,10 +105,10 @@ pub fn route<P: Packet, T: Tables>(
     tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))
 }
 
-/// Whether a packet may be routed on.
+/// Lets a packet on if it has a hop left.
 ///
 /// # Errors
-/// Passes what has come to its last hop: the kernel tells its sender.
+/// Passes a packet whose hop limit ends here: the kernel sends the ICMP error.
 #[inline(always)]
 pub fn survives(ip: &Ip) -> Result<(), Stop> {
     if ip.hop_limit <= 1 {
@@ -117,28 +117,28 @@ pub fn survives(ip: &Ip) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Hands a frame that has been found to fit to `station`, through its port. It counts as judged there.
+/// Delivers a frame that fits to `station`, through its port, where its mark says that it has been judged.
 #[inline(always)]
 pub fn through_port<P: Packet>(packet: &mut P, station: &Station) -> Delivery {
     packet.mark_judged();
     Delivery { ifindex: station.ifindex, slot: station.slot, way: Way::Port }
 }
 
-/// The same as [`fits`] for a frame whose tag will be taken off: in the bytes it takes four more than the receiver will get.
+/// The same as [`fits`] for a frame whose tag will be popped: inline, the tag takes four bytes that the receiver does not get.
 ///
 /// # Errors
-/// Passes what does not fit.
+/// Passes a frame that does not fit.
 #[inline(always)]
 pub fn fits_tagged<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
     let mtu = if packet.tag().is_none() { station.mtu + TAG_BYTES } else { station.mtu };
     fits(packet, &Station { mtu, ..*station })
 }
 
-/// Whether a frame may go to `station`. The kernel's bridge drops a frame that is larger than its port's MTU, and lets
-/// every GSO packet through (`is_skb_forwardable`); redirecting to a peer checks nothing at all.
+/// Lets a frame on if it fits the MTU of `station`. The kernel's bridge drops a frame that is larger than its port's MTU, and
+/// forwards every GSO packet (`is_skb_forwardable`); a redirect to a peer checks nothing.
 ///
 /// # Errors
-/// Passes what does not fit.
+/// Passes a frame that does not fit.
 #[inline(always)]
 pub fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
     if packet.segment_size() == 0 && !is_within(packet.length(), station) {
@@ -147,7 +147,7 @@ pub fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether a frame of so many bytes, without a tag, is within the MTU of `station`.
+/// Whether a frame of `bytes` bytes, without a tag, is within the MTU of `station`.
 #[inline(always)]
 pub const fn is_within(bytes: u32, station: &Station) -> bool {
     bytes <= station.mtu + ETHERNET_BYTES

@@ -1,14 +1,14 @@
-//! find: where does a frame go? Asks the FDB by (L2 domain, VLAN, MAC).
+//! find: the station that a frame is for, by (L2 domain, VLAN, MAC address).
 
 use crate::Tables;
 use crate::abi::translation::{Mapping, TupleKey};
 use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, Station, StationKey};
-use crate::nat::rewrite::Macs;
 use crate::stages::learn;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
+use crate::wire::address::Macs;
 
-/// The container that a mapping leads to, and how a frame gets to it: from the bridge, as everything that is routed.
+/// The container of a host port, and the Ethernet addresses of a frame for it: routed traffic comes from the bridge.
 ///
 /// # Errors
 /// Passes what cannot be delivered now.
@@ -20,10 +20,10 @@ pub fn mapped<T: Tables>(mapping: &Mapping, tables: &T) -> Result<(Station, Macs
     Ok((station, Macs { destination: mapping.mac, source: bridge.mac }))
 }
 
-/// The container that has a masqueraded connection, and how a frame gets to it: from the bridge, as everything that is routed.
+/// The container of a masqueraded connection, and the Ethernet addresses of a frame for it.
 ///
 /// # Errors
-/// Passes what is for one that is gone, or has another's address by now.
+/// Passes what is for a container that is gone, or whose address another container has.
 #[inline(always)]
 pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<(Station, Macs), Stop> {
     let key = AddressKey::new(becomes.domain, 0, becomes.destination);
@@ -38,8 +38,8 @@ pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<
 /// The station that a frame from `here` is for.
 ///
 /// # Errors
-/// Passes what the kernel's bridge knows better: tags (its VLANs are not ours yet), groups, stations that we do not
-/// know, the node itself, and a frame to whoever sent it.
+/// Passes what the kernel's bridge handles: tagged frames, groups, unknown stations, the node itself, and a frame back to
+/// its sender's port.
 #[inline(always)]
 pub fn station<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> Result<Station, Stop> {
     if frame.is_tagged() {

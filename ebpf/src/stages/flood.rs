@@ -1,4 +1,4 @@
-//! flood: a frame to a group, or to a station that nobody knows, goes to every other member of its VLAN.
+//! flood: a frame for a group, or for an unknown station, goes to every other port of its VLAN.
 
 use super::classify::Vlan;
 use super::retag::{self, Form};
@@ -6,13 +6,23 @@ use crate::Tables;
 use crate::abi::vlan::{MAX_BRIDGE_PORTS, MemberKey};
 use crate::abi::{PORT_ALONE, PORT_ISOLATED, PORT_WIRE, Port, PortKey};
 use crate::tables::Lane;
-use crate::wire::packet::{Packet, Tag};
+use crate::verdict::Delivery;
+use crate::wire::Packet;
+use crate::wire::packet::Tag;
 
-/// Sends copies of a frame that came in by `port`, the interface `here`. Answers how many.
+/// The destination of a frame in a VLAN.
+pub enum Destination {
+    /// One port.
+    One(Delivery),
+    /// Every other member of the VLAN.
+    Vlan(Vlan),
+}
+
+/// Sends copies of a frame that came in by `port`, the interface `here`, to the other members of its VLAN. Returns how many.
 ///
-/// They go through the ports' own tc egress hooks, marked as judged: a redirect into the peer is for one receiver only.
+/// Copies go through the ports' own tc egress hooks, marked as judged: a redirect to the peer has one receiver only.
 #[inline(always)]
-pub fn everywhere<P: Packet, T: Tables>(
+pub fn to_members<P: Packet, T: Tables>(
     packet: &mut P,
     vlan: Vlan,
     port: &Port,
@@ -35,7 +45,7 @@ pub fn everywhere<P: Packet, T: Tables>(
         if let Some(receiver) = tables.port(&PortKey { ifindex: there })
             && port.flags & receiver.flags & PORT_ISOLATED == 0
             && (port.flags | receiver.flags) & (PORT_ALONE | PORT_WIRE) != PORT_ALONE
-            && let Some(form) = retag::at(vlan.vid, &receiver, there, tables)
+            && let Some(form) = retag::form_at(vlan.vid, &receiver, there, tables)
             && copy(packet, vlan, &mut now, form, there)
         {
             copies += 1;
@@ -48,11 +58,38 @@ pub fn everywhere<P: Packet, T: Tables>(
 
 #[inline(always)]
 fn copy<P: Packet>(packet: &mut P, vlan: Vlan, now: &mut Option<Tag>, form: Form, there: u32) -> bool {
-    match retag::bring(packet, vlan, *now, form) {
+    match retag::retag(packet, vlan, *now, form) {
         Ok(tag) => {
             *now = tag;
             packet.copy_to(there)
         }
         Err(_) => false,
     }
+}
+
+/// Sends copies of an untagged frame that came in by `here` to the other VLAN interfaces in a VLAN of `master`.
+#[inline(always)]
+pub fn to_vlan_interfaces<P: Packet, T: Tables>(
+    packet: &mut P,
+    master: u32,
+    vid: u16,
+    here: u32,
+    tables: &T,
+) {
+    let bytes = packet.length();
+    tables.repeat(MAX_BRIDGE_PORTS, |position| {
+        let Some(member) = tables.member(&MemberKey { bridge: master, position }) else {
+            return false;
+        };
+        let there = member.ifindex;
+        // A hole in the list has no port.
+        if there != here
+            && let Some(receiver) = tables.port(&PortKey { ifindex: there })
+            && receiver.vid == vid
+            && packet.copy_to(there)
+        {
+            tables.count(receiver.slot, Lane::ToFast, bytes);
+        }
+        true
+    });
 }

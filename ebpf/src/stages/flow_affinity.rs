@@ -1,8 +1,8 @@
-//! path: a flow keeps one path for life.
+//! flow affinity: a flow keeps one path for life. Reports call the stage `path`.
 //!
-//! What the host has translated, or what began before our programs were there, is the kernel's: its conntrack must see
-//! both directions. [`crate::stages::track_kernel_flow`] and the agent put such flows into `KERNEL_FLOWS` and make their ports ask. A
-//! port that has none (`PATH_FAST`) does not even read the IP header here.
+//! A flow that the host translates, or that began before the programs were attached, is the kernel's: its conntrack must see
+//! both directions. [`crate::stages::track_kernel_flow`] and the agent put such flows into `KERNEL_FLOWS` and make their ports
+//! look them up. A port without any (`PATH_FAST`) does not read the IP header here.
 
 use crate::Tables;
 use crate::abi::{FlowKey, PATH_FAST, PATH_LEARN, Port};
@@ -11,13 +11,13 @@ use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
 use crate::wire::packet::Packet;
 
-/// Lets a frame on if its flow is ours.
+/// Lets a frame on if its flow is not the kernel's.
 ///
 /// # Errors
-/// Passes a flow of the kernel's, and what may belong to one: fragments (the kernel reassembles what it translates),
-/// ICMP errors, headers that cannot be read. While the port learns, an unknown flow is taken for the kernel's.
+/// Passes a kernel flow, and what may belong to one: fragments (the kernel reassembles what it translates), ICMP errors,
+/// headers that cannot be read. While the port learns, an unknown flow counts as the kernel's.
 #[inline(always)]
-pub fn ours<P: Packet, T: Tables>(
+pub fn check<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
@@ -32,20 +32,20 @@ pub fn ours<P: Packet, T: Tables>(
         FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
         FlowOf::None => return Ok(()),
     };
-    unheld(&key, port, tables)
+    check_flow(&key, port, tables)
 }
 
-/// Lets a flow of a port that asks on if the kernel has not got it.
+/// Lets a flow of a port that looks flows up on if it is not the kernel's.
 ///
 /// # Errors
-/// Passes one that it has and, while the port learns, one that nobody knows.
+/// Passes a kernel flow and, while the port learns, an unknown one.
 #[inline(always)]
-pub fn unheld<T: Tables>(key: &FlowKey, port: &Port, tables: &T) -> Result<(), Stop> {
+pub fn check_flow<T: Tables>(key: &FlowKey, port: &Port, tables: &T) -> Result<(), Stop> {
     if tables.is_kernel_flow(key) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     if port.asks == PATH_LEARN {
-        tables.note_kernel_flow(key);
+        tables.record_kernel_flow(key);
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     Ok(())

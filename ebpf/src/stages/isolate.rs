@@ -1,7 +1,7 @@
-//! isolate: may these two ports talk?
+//! isolate: whether two ports may talk.
 //!
-//! Two keys of the configuration say so. `portIsolation` keeps isolated ports apart from each other. `ingressPolicy` keeps
-//! a container apart from those of other bridges, or from every container, whatever those are.
+//! Two configuration keys decide. `portIsolation` separates isolated ports from each other. `ingressPolicy` separates a
+//! container from containers on other bridges (`same-bridge`), or from every container (`isolated`).
 
 use crate::Tables;
 use crate::abi::{
@@ -10,18 +10,18 @@ use crate::abi::{
 };
 use crate::verdict::{DropReason, Stop};
 
-/// Lets a frame from `port` go to `station` unless both are isolated, or the port is to reach no container. That the station
-/// is to be reached by none is for [`crate::stages::deliver`], where it costs open ports nothing.
+/// Lets a frame from `port` go to `station` unless both are isolated, or the port may reach no container. Whether the station
+/// may be reached by none is checked in [`crate::stages::deliver`], where it costs open ports nothing.
 ///
 /// # Errors
-/// Drops between isolated ports, and from a port that reaches no container. What the kernel floods between isolated ports
-/// its own flag holds back.
+/// Drops between isolated ports, and from a port that may reach no container. The kernel's own flag stops what the kernel
+/// floods between isolated ports.
 #[inline(always)]
-pub fn apart(port: &Port, station: &Station) -> Result<(), Stop> {
+pub fn ports(port: &Port, station: &Station) -> Result<(), Stop> {
     // One test for both, so that it costs nothing where neither is.
     if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 {
         if station.flags & STATION_WIRE == 0 {
-            sociable(port)?;
+            not_alone(port)?;
         }
         if port.flags & PORT_ISOLATED != 0 && station.flags & STATION_ISOLATED != 0 {
             return Err(Stop::Drop(DropReason::Isolated));
@@ -30,24 +30,24 @@ pub fn apart(port: &Port, station: &Station) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Lets a port and a container meet unless the port is to meet none.
+/// Lets a frame between `port` and a container on unless the port may talk to none.
 ///
 /// # Errors
-/// Drops where it is.
+/// Drops where the port's `ingressPolicy` is `isolated`.
 #[inline(always)]
-pub fn sociable(port: &Port) -> Result<(), Stop> {
+pub fn not_alone(port: &Port) -> Result<(), Stop> {
     if port.flags & PORT_ALONE != 0 {
         return Err(Stop::Drop(DropReason::IngressPolicy));
     }
     Ok(())
 }
 
-/// Lets what the node routes go to `station`, on the bridge `bridge`, unless it came by a bridge that the station takes
-/// nothing from. `origin` is where it came into the node; 0 for what the node sends, or what came from outside. What
-/// comes by a host port from the station's own bridge comes from a container, and not from the node.
+/// Lets what the node routes go to `station`, on the bridge `bridge`, unless the station's `ingressPolicy` forbids its origin.
+/// `origin` is the interface by which it came into the node; 0 for what the node sends, or what came from outside. What
+/// comes to a host port from the station's own bridge comes from a container.
 ///
 /// # Errors
-/// Drops what came by another bridge, and by any bridge to a container that no container reaches.
+/// Drops what came by another bridge, and what came by any bridge to a container that no container may reach.
 #[inline(always)]
 pub fn routed<T: Tables>(origin: u32, bridge: u32, station: &Station, tables: &T) -> Result<(), Stop> {
     if station.flags & STATION_SAME_BRIDGE == 0 || origin == 0 {

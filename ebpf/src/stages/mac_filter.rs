@@ -1,17 +1,17 @@
-//! admit: may a frame come from its port at all?
+//! mac filter: whether a frame may have its source MAC address on its port. Reports call the stage `admit`.
 
-use crate::abi::{PORT_MAC_CHECK, PORT_SHARED, Port};
+use crate::abi::{PORT_MAC_CHECK, Port};
 use crate::verdict::{DropReason, PassReason, Stop};
 use crate::wire::Frame;
 
-/// Lets a frame in if it comes from the container's own address.
+/// Lets a frame on if it has the container's own source address.
 ///
 /// # Errors
-/// Drops frames from a group or from none, as the kernel's bridge does. What comes from any other address is dropped on a
-/// checked port, and elsewhere is a station behind the container or a container that has changed its address: replies
-/// to it will take the kernel's way, so it takes that way too.
+/// Drops a frame with a group or zero source address, as the kernel's bridge does. Any other source address is dropped on a
+/// checked port (`macspoofchk`). Elsewhere it is a station behind the container, or a container that has changed its address:
+/// replies to it take the kernel's path, so the frame is passed.
 #[inline(always)]
-pub fn source(frame: &Frame, port: &Port) -> Result<(), Stop> {
+pub fn check(frame: &Frame, port: &Port) -> Result<(), Stop> {
     if !frame.source.is_valid_source() {
         return Err(Stop::Drop(DropReason::SourceInvalid));
     }
@@ -25,26 +25,14 @@ pub fn source(frame: &Frame, port: &Port) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Lets a frame of a port in VLANs in: also that of a station behind the container, to which replies are flooded.
+/// The same on a port in VLANs, where frames of stations behind the container go on: replies to them are flooded.
 ///
 /// # Errors
-/// Drops frames from a group or from none, and on a checked port from any address but the container's.
+/// Drops as [`check`].
 #[inline(always)]
-pub fn member(frame: &Frame, port: &Port) -> Result<(), Stop> {
-    match source(frame, port) {
+pub fn check_member(frame: &Frame, port: &Port) -> Result<(), Stop> {
+    match check(frame, port) {
         Err(Stop::Pass(_)) | Ok(()) => Ok(()),
         Err(drop) => Err(drop),
     }
-}
-
-/// Lets a frame in if nobody but us looks at what the port sends.
-///
-/// # Errors
-/// Passes what other filters on the interface are to see: a verdict of ours would take it past them.
-#[inline(always)]
-pub fn alone(port: &Port) -> Result<(), Stop> {
-    if port.flags & PORT_SHARED != 0 {
-        return Err(Stop::Pass(PassReason::Shared));
-    }
-    Ok(())
 }

@@ -1,4 +1,5 @@
-//! The stages of the pipelines, one decision a file. A stage is a pure function: it lets a packet on, or says how it ends.
+//! The stages of the pipelines, one decision a file. A stage is a pure function over a packet and the maps: it lets the packet on,
+//! or says how its way ends ([`crate::Stop`]). Only `deliver` and `retag` edit, and `deliver` comes last.
 
 pub mod classify;
 pub mod count;
@@ -12,6 +13,7 @@ pub mod learn;
 pub mod mac_filter;
 pub mod neighbor_proxy;
 pub mod origin_check;
+pub mod parse;
 pub mod police;
 pub mod port;
 pub mod read_flow;

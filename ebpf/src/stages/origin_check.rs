@@ -1,8 +1,9 @@
-//! reach: may what comes by the kernel's way reach a restricted port?
+//! origin check: whether a frame that arrives by the kernel's path may reach a restricted port. Reports call the stage
+//! `reach`.
 //!
-//! The kernel's bridge takes frames from interfaces that have none of our programs. Two things give such a frame away,
-//! whatever its bytes say: the interface that it came in by, which the kernel writes down itself, and where the sender
-//! that it names is known to be. Only programs for restricted ports ask.
+//! The kernel's bridge takes frames from interfaces that have none of our programs. Two facts tell where such a frame comes from,
+//! whatever its bytes say: the interface that it came in by, which the kernel records, and the place in the FDB of its source
+//! address.
 
 use crate::Tables;
 use crate::abi::{
@@ -14,28 +15,23 @@ use crate::verdict::{DropReason, Stop};
 use crate::wire::Frame;
 use crate::wire::packet::Packet;
 
-/// Lets a frame on to `port` if it comes from where its sender is, and that is not kept from the port.
+/// Lets a frame on to `port` if its source address belongs where it came in, and may reach the port.
 ///
 /// # Errors
-/// Drops what has the source of a known station and another origin, on an isolated port also what an isolated one
-/// sent, and what came in by an interface that is neither a container's nor a wire; and what the port's `ingressPolicy`
-/// shuts out.
+/// Drops a frame with a known station's source address and another origin, and what the port's `ingressPolicy` forbids. On an
+/// isolated port it also drops frames of isolated ports, and frames from an interface that is neither a container's nor an
+/// uplink.
 #[inline(always)]
-pub fn from_anywhere<P: Packet, T: Tables>(
-    packet: &P,
-    frame: &Frame,
-    port: &Port,
-    tables: &T,
-) -> Result<(), Stop> {
+pub fn check<P: Packet, T: Tables>(packet: &P, frame: &Frame, port: &Port, tables: &T) -> Result<(), Stop> {
     let origin = packet.origin();
-    // The node itself: what it sends it could as well send some other way.
+    // The node's own: it could send by any path.
     if origin == 0 {
         return Ok(());
     }
     let sender = tables.port(&PortKey { ifindex: origin });
     let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.source };
     let kept_apart = match tables.station(&key) {
-        // Routed by the node, wherever it came in: anywhere but by a port of this very bridge.
+        // Routed by the node: it came in anywhere but on a port of this bridge.
         Some(station) if station.flags & STATION_HOST != 0 => {
             if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {
                 return Err(Stop::Drop(DropReason::Impostor));
@@ -49,15 +45,15 @@ pub fn from_anywhere<P: Packet, T: Tables>(
             };
         }
         Some(station) if station.ifindex == origin => {
-            isolate::sociable(port)?;
+            isolate::not_alone(port)?;
             station.flags & STATION_ISOLATED != 0
         }
         Some(_) => return Err(Stop::Drop(DropReason::Impostor)),
-        // Nobody's address: a station behind a container or beyond a wire.
+        // An unknown address: a station behind a container or beyond an uplink.
         None => match sender {
             Some(sender) if sender.flags & PORT_WIRE != 0 => false,
             Some(sender) if sender.flags & PORT_STRANGER == 0 => {
-                isolate::sociable(port)?;
+                isolate::not_alone(port)?;
                 sender.flags & PORT_ISOLATED != 0
             }
             _ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {

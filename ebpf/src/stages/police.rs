@@ -1,12 +1,10 @@
-//! police: does a container send more than it may, or flood more than it may?
+//! police: whether a container exceeds its rate, or its rate of flooded frames.
 //!
-//! What a limited container sends waits in a queue on its own end. It can take that away, and a packet socket can go past
-//! it. What has waited always conforms here, because this is a little wider than the queue: it is felt by those only
-//! who did not wait.
+//! A tbf on the container's own end queues what a limited container sends. The container can remove it, and a packet socket
+//! can bypass it. Traffic shaped by the tbf never hits this policer, which is a little wider; only traffic that bypasses it does.
 //!
-//! The algorithm is virtual scheduling (ITU-T I.371, annex A). Packets come on many CPUs, and none waits for another: what
-//! is charged is added atomically, so that it is not lost; two packets that both find nothing due may both begin anew, and
-//! one of them is free.
+//! The algorithm is virtual scheduling (ITU-T I.371, annex A). Packets come on many CPUs without a lock: charges are added
+//! atomically and not lost; of two packets that both find nothing due, one may be free.
 
 use crate::abi::policer::{PRICED, Policer, Storm, SubnetKey, storm_slot};
 use crate::abi::{PORT_POLICED, PORT_STORM, PORT_SUBNETS, Port};
@@ -18,10 +16,10 @@ use crate::{Tables, wire};
 /// Bytes of the longer of both IP headers.
 const IP_BYTES: u32 = 40;
 
-/// Charges a packet to its port. Nothing is looked up for a port without a limit.
+/// Charges a packet to its port. A port without a limit costs no look-up.
 ///
 /// # Errors
-/// Drops what does not conform, which then costs nothing.
+/// Drops a packet that does not conform; it is not charged.
 #[inline(always)]
 pub fn rate<P: Packet, T: Tables>(
     packet: &mut P,
@@ -38,7 +36,7 @@ pub fn rate<P: Packet, T: Tables>(
 /// Charges `bytes` bytes to a limited port.
 ///
 /// # Errors
-/// Drops what does not conform, which then costs nothing.
+/// Drops what does not conform; it is not charged.
 #[inline(always)]
 pub fn conforming<T: Tables>(port: &Port, bytes: u32, tables: &T) -> Result<(), Stop> {
     let Some(policer) = tables.policer(port.slot) else { return Ok(()) };
@@ -48,7 +46,7 @@ pub fn conforming<T: Tables>(port: &Port, bytes: u32, tables: &T) -> Result<(), 
     Err(Stop::Drop(DropReason::RateExceeded))
 }
 
-/// Charges a frame that its port floods, by the packet. Nothing is looked up for a port without such a limit.
+/// Charges a frame to a group by the packet (`stormControl`). A port without such a limit costs no look-up.
 ///
 /// # Errors
 /// Drops what does not conform.
@@ -66,13 +64,13 @@ pub fn flood<T: Tables>(frame: &Frame, port: &Port, tables: &T) -> Result<(), St
     Err(Stop::Drop(DropReason::StormControl))
 }
 
-/// Whether a limit is one of what goes where this packet does. What cannot be read goes nowhere that is free.
+/// Whether the limit covers the packet's destination (`shapedSubnets`). A packet that cannot be read is covered.
 #[inline(always)]
 fn is_limited<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, port: &Port, tables: &T) -> bool {
     if port.flags & PORT_SUBNETS == 0 {
         return true;
     }
-    // Verifier: always, because a second attempt would be one more state of all that comes behind.
+    // Verifier: always. A second attempt would double the states of all that follows.
     if !packet.linearize(frame.payload + IP_BYTES) {
         return true;
     }
@@ -80,7 +78,7 @@ fn is_limited<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, port: &Port, 
         .map_or(true, |address| tables.is_limited(&SubnetKey { slot: port.slot, address }))
 }
 
-/// Whether what costs `cost` conforms; then it is charged.
+/// Whether a packet that costs `cost` conforms. Charges it if it does.
 #[inline(always)]
 fn conforms<T: Tables>(slot: u32, policer: &Policer, cost: u64, tables: &T) -> bool {
     let now = tables.now();
@@ -95,7 +93,7 @@ fn conforms<T: Tables>(slot: u32, policer: &Policer, cost: u64, tables: &T) -> b
     true
 }
 
-/// How long `bytes` bytes take at the rate, in nanoseconds.
+/// The time that `bytes` bytes take at the rate, in nanoseconds.
 #[inline(always)]
 fn cost(policer: &Policer, bytes: u32) -> u64 {
     u64::from(bytes).wrapping_mul(policer.price) / PRICED

@@ -1,15 +1,15 @@
-//! port: what is known of the interface that a program runs on?
+//! port: the `PORTS` entry of the interface that a program runs on.
 
 use crate::Tables;
-use crate::abi::{Port, PortKey};
+use crate::abi::{PORT_SHARED, Port, PortKey};
 use crate::verdict::{DropReason, PassReason, Stop};
 
-/// What becomes of a packet on an interface that has no entry in `PORTS`.
+/// What becomes of a packet on an interface without an entry in `PORTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The port was open: no entry, no opinion.
+    /// The port is open: no entry, no opinion.
     Pass,
-    /// The port was restricted: without its entry nobody knows how, so it is shut.
+    /// The port is restricted. Fails closed: without an entry the restrictions are unknown.
     Drop,
 }
 
@@ -23,4 +23,16 @@ pub fn entry<T: Tables>(here: u32, missing: Missing, tables: &T) -> Result<Port,
         Missing::Pass => Stop::Pass(PassReason::NoPort),
         Missing::Drop => Stop::Drop(DropReason::NoPort),
     })
+}
+
+/// Lets a frame on if no other programs filter on its interface.
+///
+/// # Errors
+/// Passes a frame that other filters have to see: a verdict of ours would skip them.
+#[inline(always)]
+pub fn not_shared(port: &Port) -> Result<(), Stop> {
+    if port.flags & PORT_SHARED != 0 {
+        return Err(Stop::Pass(PassReason::Shared));
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which flow a frame belongs to.
+//! flow lookup: the flow that a frame belongs to.
 
 use crate::abi::{End, FlowKey};
 use crate::wire::address::{Address, L4Port};
@@ -7,29 +7,29 @@ use crate::wire::{
     Fragment, Frame, HEADERS_BYTES, Icmp, Ip, Network, Transport, Unreadable, network, transport,
 };
 
-/// What a frame has to do with flows.
+/// A frame's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowOf {
-    /// It belongs to this one.
+    /// The frame belongs to a flow.
     Flow {
         /// The flow.
         key: FlowKey,
-        /// The address that the frame comes from.
+        /// The frame's source address.
         source: Address,
     },
-    /// It is a fragment: whoever translates the flow has to see all of its datagram.
+    /// A fragment: a translated flow's datagram has to be seen whole.
     Fragment,
-    /// It is IP and its flow cannot be told: an ICMP error, or a header that cannot be read.
+    /// IP of an unknown flow: an ICMP error, or a header that cannot be read.
     Unclear,
-    /// It is not IP: no flow was ever translated for it.
+    /// Not IP: never translated.
     None,
 }
 
-/// Tells a frame's flow in the L2 domain `bridge`, making its headers readable if they are not.
+/// The flow of a frame in the L2 domain `bridge`. Makes the headers readable if they are not.
 #[inline(always)]
 pub fn read_flow<P: Packet>(packet: &mut P, frame: &Frame, bridge: u32) -> FlowOf {
     let mut linear = false;
-    // One place that reads, gone through twice at most: inlined twice it would not fit BPF's stack.
+    // Verifier: one call, run twice at most. Inlined twice it would not fit the stack.
     loop {
         match attempt(packet, frame, bridge) {
             Ok(flow) => return flow,

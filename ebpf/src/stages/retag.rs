@@ -1,11 +1,13 @@
-//! form: does a port get frames of a VLAN, and do they carry a tag there?
+//! retag: the tag that a frame leaves a port with. Reports call the stage `form`.
 
 use super::classify::Vlan;
+use super::deliver;
 use crate::Tables;
 use crate::abi::vlan::DEFAULT_VID;
-use crate::abi::{PORT_DEFAULT_VLAN, Port, PortKey};
+use crate::abi::{PORT_DEFAULT_VLAN, Port, PortKey, Station};
 use crate::verdict::{DropReason, Stop};
-use crate::wire::packet::{Packet, Tag};
+use crate::wire::Packet;
+use crate::wire::packet::Tag;
 
 /// How frames of a VLAN leave by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,20 +20,20 @@ pub enum Form {
 
 /// How frames of the VLAN `vid` leave by `port`, the interface `there`; none if it is not in that VLAN.
 #[inline(always)]
-pub fn at<T: Tables>(vid: u16, port: &Port, there: u32, tables: &T) -> Option<Form> {
+pub fn form_at<T: Tables>(vid: u16, port: &Port, there: u32, tables: &T) -> Option<Form> {
     if vid == port.vid || (vid == DEFAULT_VID && port.flags & PORT_DEFAULT_VLAN != 0) {
         return Some(Form::Untagged);
     }
     tables.is_tagged(&PortKey { ifindex: there }, vid).then_some(Form::Tagged)
 }
 
-/// Brings a frame that has the tag `now` into a form. Answers the tag that it has then. What is right already is not
-/// touched.
+/// Pops and pushes tags until a frame, which has the tag `now`, has a form. Returns the tag that it has then. Leaves a frame
+/// alone that has the form already.
 ///
 /// # Errors
-/// Drops a frame that the kernel will not tag.
+/// Drops a frame whose tag the kernel does not change.
 #[inline(always)]
-pub fn bring<P: Packet>(
+pub fn retag<P: Packet>(
     packet: &mut P,
     vlan: Vlan,
     now: Option<Tag>,
@@ -51,4 +53,14 @@ pub fn bring<P: Packet>(
         return Err(Stop::Drop(DropReason::NotTagged));
     }
     Ok(wanted)
+}
+
+/// Pops the tag of a frame for `station`.
+///
+/// # Errors
+/// Drops a frame that does not fit, or whose tag the kernel does not pop.
+#[inline(always)]
+pub fn strip<P: Packet>(packet: &mut P, station: &Station) -> Result<(), Stop> {
+    deliver::fits_tagged(packet, station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    if packet.pop_tag() { Ok(()) } else { Err(Stop::Drop(DropReason::NotTagged)) }
 }

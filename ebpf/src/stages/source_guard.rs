@@ -1,8 +1,9 @@
-//! vouch: are the IP addresses that a frame speaks for its container's own? Asked on checked ports only.
+//! source guard: whether the addresses that a frame claims are its container's own (`ipspoofchk`). Reports call the stage
+//! `vouch`.
 //!
-//! What speaks for an address: an IP header's source, an ARP sender (with its hardware address), and the target of a
-//! neighbour advertisement. Nobody's address is free for all, because duplicate address detection, ARP probes and DHCP
-//! begin with it; so are link-local IPv6 addresses, which containers give themselves.
+//! A frame claims its IP source, its ARP sender (with the hardware address), and the target of a neighbour advertisement.
+//! The unspecified address is free, because duplicate address detection, ARP probes and DHCP use it; so are link-local
+//! IPv6 addresses, which containers assign themselves.
 
 use crate::abi::{AddressKey, PORT_IP_CHECK, Port};
 use crate::verdict::{DropReason, Stop};
@@ -14,12 +15,12 @@ use crate::{Tables, wire};
 /// Enough for Ethernet, two tags, IPv6 with a few extension headers, and a neighbour advertisement.
 const HEADERS_BYTES: u32 = 192;
 
-/// Lets a frame from the port `here` on if it speaks for its container's own addresses only.
+/// Lets a frame from the port `here` on if it claims its container's addresses only.
 ///
 /// # Errors
-/// Drops what speaks for another address, and what cannot be read: nobody knows for whom that speaks.
+/// Drops a frame that claims another address, and one that cannot be read.
 #[inline(always)]
-pub fn addresses<P: Packet, T: Tables>(
+pub fn check<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
@@ -39,7 +40,7 @@ pub fn addresses<P: Packet, T: Tables>(
     }
 }
 
-/// The addresses that a frame speaks for, none for the rest.
+/// The addresses that a frame claims; unspecified ones fill up.
 #[inline(always)]
 fn claims<P: Packet>(packet: &P, frame: &Frame, port: &Port) -> Result<[Address; 2], Unreadable> {
     let none = Address::default();

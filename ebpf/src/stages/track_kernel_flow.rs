@@ -1,8 +1,8 @@
-//! notice: which flows has the kernel made its own?
+//! track kernel flow: records which flows are the kernel's. Reports call the stage `notice`.
 //!
-//! A unicast packet that reaches a container by the kernel's way, although another container of the same L2 domain has
-//! its source address, was translated by the host (a Service's DNAT) or began before the fast path knew its receiver.
-//! Either way the kernel's conntrack holds its state, so the answer must not take the fast path.
+//! A unicast packet that reaches a container by the kernel's path with another container's source address was translated by
+//! the host (a Service's DNAT), or its flow began before the fast path knew the receiver. Either way the kernel's conntrack
+//! has the flow's state, so the reply must not take the fast path.
 
 use crate::Tables;
 use crate::abi::{AddressKey, Port, PortKey};
@@ -10,20 +10,20 @@ use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::wire::Frame;
 use crate::wire::packet::Packet;
 
-/// Whose source address a frame by the kernel's way has.
+/// The owner of the source address of a frame that came by the kernel's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// A container's of the same L2 domain.
+    /// A container of the same L2 domain.
     Container,
-    /// Anybody else's.
+    /// Any other host.
     Other,
-    /// It cannot be told: a fragment, an ICMP error, a header that cannot be read.
+    /// Unknown: a fragment, an ICMP error, a header that cannot be read.
     Unclear,
 }
 
-/// Remembers the flow of a frame on its way to the container behind `receiver`, if it comes from another container.
+/// Records the flow of a frame for the container behind `receiver`, if another container sent it.
 #[inline(always)]
-pub fn kernel_flow<P: Packet, T: Tables>(
+pub fn track<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
@@ -44,9 +44,9 @@ pub fn kernel_flow<P: Packet, T: Tables>(
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
         return Sender::Container;
     }
-    // The flow first: a port that asks before there is an answer would let the reply onto the fast path.
-    tables.note_kernel_flow(&key);
-    tables.ask_from_now_on(&PortKey { ifindex: receiver });
-    tables.ask_from_now_on(&PortKey { ifindex: owner.ifindex });
+    // The flow first: a port that looks up before there is an entry would let the reply onto the fast path.
+    tables.record_kernel_flow(&key);
+    tables.require_flow_lookup(&PortKey { ifindex: receiver });
+    tables.require_flow_lookup(&PortKey { ifindex: owner.ifindex });
     Sender::Container
 }

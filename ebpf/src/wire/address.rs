@@ -1,79 +1,8 @@
-//! Addresses and ports in network order, and the only arithmetic that is done on them.
+//! Addresses and ports in network order, and all arithmetic on them.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// An Ethernet address. Kept in half words: the compiler for BPF keeps bytes one by one, and its stack is small.
-#[repr(transparent)]
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-    KnownLayout,
-)]
-pub struct Mac([u16; 3]);
-
-impl Mac {
-    /// The address with these bytes.
-    #[inline(always)]
-    pub const fn new([a, b, c, d, e, f]: [u8; 6]) -> Self {
-        Self([u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]), u16::from_ne_bytes([e, f])])
-    }
-
-    /// Its bytes.
-    #[inline(always)]
-    pub const fn octets(self) -> [u8; 6] {
-        let ([a, b], [c, d], [e, f]) =
-            (self.0[0].to_ne_bytes(), self.0[1].to_ne_bytes(), self.0[2].to_ne_bytes());
-        [a, b, c, d, e, f]
-    }
-
-    /// Its half words as they stand in memory.
-    #[inline(always)]
-    pub const fn halves(self) -> [u16; 3] {
-        self.0
-    }
-
-    /// Whether it is one of the groups that bridges keep to themselves (`01:80:c2:00:00:00` to `:0f`).
-    #[inline(always)]
-    pub const fn is_reserved(self) -> bool {
-        let [a, b, c, d, e, f] = self.octets();
-        matches!([a, b, c, d, e], [0x01, 0x80, 0xc2, 0, 0]) && f < 16
-    }
-
-    /// Whether it names a group of stations (broadcast and multicast; IEEE 802 "individual/group" bit).
-    #[inline(always)]
-    pub const fn is_group(self) -> bool {
-        self.0[0].to_ne_bytes()[0] & 1 == 1
-    }
-
-    /// Whether it names every station.
-    #[inline(always)]
-    pub const fn is_broadcast(self) -> bool {
-        self.0[0] & self.0[1] & self.0[2] == 0xffff
-    }
-
-    /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
-    #[inline(always)]
-    pub const fn is(self, other: Self) -> bool {
-        let ([a, b, c], [d, e, f]) = (self.0, other.0);
-        (a ^ d) | (b ^ e) | (c ^ f) == 0
-    }
-
-    /// Whether a frame may come from it: neither a group nor all zeros, as the kernel's `is_valid_ether_addr`.
-    #[inline(always)]
-    pub const fn is_valid_source(self) -> bool {
-        !self.is_group() && (self.0[0] | self.0[1] | self.0[2]) != 0
-    }
-}
+pub use super::mac::{Mac, Macs};
 
 /// An IPv6 address, or an IPv4 one mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2). Kept in words, as
 /// [`Mac`] is.
@@ -120,7 +49,7 @@ impl Address {
         split(self.0[3])
     }
 
-    /// Whether it is the node's to itself: `127.0.0.0/8`, mapped, or `::1`.
+    /// Whether it is a loopback address: `127.0.0.0/8`, mapped, or `::1`.
     #[inline(always)]
     pub const fn is_loopback(self) -> bool {
         const LAST: u32 = u32::from_ne_bytes([0, 0, 0, 1]);
@@ -129,7 +58,7 @@ impl Address {
         is_v6 || (self.is_v4() && first == 127)
     }
 
-    /// What the kernel connects to where this is asked for: of an unspecified address, the loopback of its family.
+    /// The address that the kernel connects to instead: for an unspecified address the loopback of its family.
     #[inline(always)]
     #[must_use]
     pub const fn or_loopback(self) -> Self {
@@ -163,8 +92,7 @@ impl Address {
         self.0
     }
 
-    /// Whether it sorts before `other`, in an order that serves to put two ends of a flow the same way round and
-    /// means nothing else.
+    /// Whether it sorts before `other`, in an arbitrary order that makes the two directions of a flow one key.
     #[inline(always)]
     pub const fn is_before(self, other: Self) -> bool {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
@@ -181,7 +109,7 @@ impl Address {
         a < e
     }
 
-    /// Whether it is nobody's: `::` or `0.0.0.0`.
+    /// Whether it is unspecified: `::` or `0.0.0.0`.
     #[inline(always)]
     pub const fn is_unspecified(self) -> bool {
         self.is(Self([0; 4])) || self.is(Self::from_v4([0; 2]))
@@ -205,10 +133,10 @@ impl Address {
         first == 0xff
     }
 
-    /// Whether an error may be sent there: one host may have it, so it is neither nobody's nor a group's, everybody's, reserved or the
-    /// loopback's (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
+    /// Whether an ICMP error may be sent there: to a single host's address, neither unspecified, group, broadcast, reserved nor loopback
+    /// (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
     #[inline(always)]
-    pub const fn may_be_told(self) -> bool {
+    pub const fn is_error_destination(self) -> bool {
         let [first, _, _, _] = self.0[3].to_ne_bytes();
         let is_reserved = self.is_v4() && first & 0xf0 == 0xf0;
         !(self.is_unspecified() || self.is_loopback() || self.is_group() || is_reserved)
@@ -235,7 +163,7 @@ impl Address {
         differ == 0
     }
 
-    /// Whether both are one address. Spelled out: comparing arrays may call `memcmp`, which BPF has not.
+    /// Whether both are the same address. Spelled out: comparing arrays may call `memcmp`, which BPF lacks.
     #[inline(always)]
     pub const fn is(self, other: Self) -> bool {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);

@@ -24,12 +24,12 @@ struct Body {
     target: [u16; 2],
 }
 
-/// What an ARP packet wants.
+/// The operation of an ARP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArpOperation {
-    /// Who has the target address?
+    /// Asks for the target's hardware address.
     Request,
-    /// The sender has its address.
+    /// Announces the sender's.
     Reply,
     /// Anything else (RARP, InARP), by number.
     Other(u16),
@@ -38,7 +38,7 @@ pub enum ArpOperation {
 /// An ARP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
-    /// What it wants.
+    /// The operation.
     pub operation: ArpOperation,
     /// The sender's hardware address.
     pub sender_mac: Mac,

@@ -2,17 +2,16 @@
 //!
 //! All values are half words as they stand in the packet: a one's complement sum is the same in either byte order.
 //!
-//! Which function fits is told by who computes the checksum. An IPv4 header's, and a complete TCP or ICMPv6 one:
-//! [`updated`]. A complete UDP one: [`updated_udp`]. In a packet of this machine's own the transport checksum is mostly
-//! left to the device (`CHECKSUM_PARTIAL`): the field holds the pseudo header's sum, the device adds the rest, ports
-//! included. So an address changes the field ([`updated_partial`]) and a port does not. No program can see which of the
-//! two it has. The kernel can: `bpf_l4_csum_replace` wants the addresses' change with `BPF_F_PSEUDO_HDR` and the
-//! ports' change in a second call without it, and also mends `skb->csum` where the device has summed the packet
-//! (`CHECKSUM_COMPLETE`), for which IPv6 needs `BPF_F_IPV6`: there no header checksum makes up for the address.
+//! The function depends on who computes the checksum. An IPv4 header's, and a complete TCP or ICMPv6 one: [`updated`]. A
+//! complete UDP one: [`updated_udp`]. In packets of this machine the device mostly completes the transport checksum
+//! (`CHECKSUM_PARTIAL`): the field holds the pseudo header's sum, so an address changes it ([`updated_partial`]) and a port
+//! does not. A program cannot see which one it has; the kernel can: `bpf_l4_csum_replace` takes the addresses' change with
+//! `BPF_F_PSEUDO_HDR` and the ports' change without it, and updates `skb->csum` where the device has summed the packet
+//! (`CHECKSUM_COMPLETE`), for which IPv6 needs `BPF_F_IPV6`, as no header checksum cancels the address there.
 
 use crate::wire::address::{Address, L4Port};
 
-/// What is added to a one's complement sum when covered fields change: each one's complement of the old and the new.
+/// The difference of a one's complement sum: for each changed field the complement of the old value and the new value.
 ///
 /// Not folded: 2³² is 1 modulo 2¹⁶ − 1, so words may be added as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl Change {
         self.word(a, e).word(b, f).word(c, g).word(d, h)
     }
 
-    /// What a sum of 32 bits adds, such as the kernel's helpers make.
+    /// A sum of 32 bits, as the kernel's helpers return it.
     #[inline(always)]
     pub const fn sum(sum: u32) -> Self {
         Self(sum as u64)
@@ -43,14 +42,14 @@ impl Change {
         self.half(old.half(), new.half())
     }
 
-    /// And a half word at an even offset, such as the IPv4 header's time to live with the protocol.
+    /// And a half word at an even offset.
     #[inline(always)]
     #[must_use]
     pub const fn half(self, old: u16, new: u16) -> Self {
         Self(self.0 + !old as u64 + new as u64)
     }
 
-    /// And half words that were not there.
+    /// And new half words.
     #[inline(always)]
     #[must_use]
     pub fn halves<const N: usize>(self, new: [u16; N]) -> Self {
@@ -85,7 +84,7 @@ impl Change {
     }
 }
 
-/// The checksum of what has all been added.
+/// The checksum of everything that has been added.
 #[inline(always)]
 pub const fn whole(added: Change) -> u16 {
     updated(!0, added)
@@ -114,4 +113,29 @@ pub const fn updated_udp(checksum: u16, change: Change) -> u16 {
 #[inline(always)]
 pub const fn updated_partial(sum: u16, addresses: Change) -> u16 {
     addresses.onto(sum)
+}
+
+/// The update of a transport checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChecksumUpdate {
+    /// Offset of the checksum.
+    pub field: u32,
+    /// Whether zero means no checksum (UDP).
+    pub optional: bool,
+    /// Whether no header checksum cancels the addresses' change (IPv6).
+    pub alone: bool,
+    /// The change of the pseudo header: the addresses.
+    pub addresses: Change,
+    /// The change of the transport header: the ports.
+    pub ports: Change,
+    /// The change of the network header, except its addresses and its own checksum.
+    pub header: Change,
+}
+
+impl ChecksumUpdate {
+    /// A complete checksum after the update.
+    pub fn updated(&self, checksum: u16) -> u16 {
+        let update = if self.optional { updated_udp } else { updated };
+        update(update(checksum, self.addresses), self.ports)
+    }
 }

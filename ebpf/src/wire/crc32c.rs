@@ -29,18 +29,18 @@ pub const fn updated(checksum: u32, old_ports: u32, new_ports: u32, behind: u32)
     updated_by(checksum, old_ports ^ new_ports, behind)
 }
 
-/// The same after a change that is known as the ports' old and new ones, each bit added.
+/// The same, with the old and the new ports XORed.
 #[inline(always)]
 pub const fn updated_by(checksum: u32, ports: u32, behind: u32) -> u32 {
     if checksum == 0 {
         return 0;
     }
-    // It wraps where an IP header says that it is the end of its packet; no checksum of such a one is right.
+    // Wraps for an IP header that claims to be the end of its packet: such a packet has no right checksum.
     checksum ^ moved(ports, behind.wrapping_add(PORTS_BYTES))
 }
 
-/// `remainder` with so many bytes of zeros behind it: by repeated squaring, and without a branch, which would have the verifier
-/// follow every length there is. Words of 64 bits, of which the upper half is not looked at, are what BPF has.
+/// `remainder` with `bytes` zero bytes behind it, by repeated squaring. Verifier: no branches, or every length is followed. In words of 64
+/// bits, BPF's only ones, of which the upper half is unused.
 #[inline(always)]
 const fn moved(remainder: u32, bytes: u32) -> u32 {
     let (mut moved, mut step, mut n) = (remainder as u64, BYTE as u64, 0);

@@ -1,7 +1,7 @@
 //! An ICMP echo (RFC 792; RFC 4443 section 4), whose identifier stands for ports.
 //!
-//! A request comes from its identifier and goes to 0, a reply comes from 0 and goes to its identifier: turned round, the tuple of
-//! the one is that of the other. An identifier of 0 could not tell them apart, and is none.
+//! A request has its identifier as source port and 0 as destination port, a reply the reverse: the tuple of the one reversed is that
+//! of the other. An echo with identifier 0 would be ambiguous and is not read.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
@@ -30,14 +30,14 @@ struct Header {
     sequence: u16,
 }
 
-/// See above.
+/// An echo's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// From which "port".
+    /// The source port.
     pub source: L4Port,
-    /// To which one.
+    /// The destination port.
     pub destination: L4Port,
-    /// Whether it asks for a reply.
+    /// Whether it is a request.
     pub is_request: bool,
 }
 

@@ -6,18 +6,18 @@ use super::Unreadable;
 use crate::wire::address::Mac;
 use crate::wire::packet::{Readable, Tag};
 
-/// Tags that are looked behind.
+/// Tags that are parsed.
 pub const MAX_TAGS: usize = 2;
 
 /// The header as it stands in the frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
 pub struct EthernetHeader {
-    /// To whom.
+    /// The destination.
     pub destination: Mac,
-    /// From whom.
+    /// The source.
     pub source: Mac,
-    /// What follows, in network order.
+    /// The type of what follows, in network order.
     pub ether_type: u16,
 }
 
@@ -29,7 +29,7 @@ struct TagHeader {
     ether_type: u16,
 }
 
-/// What a frame says that it carries, in host order.
+/// An EtherType, in host order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EtherType(pub u16);
 
@@ -55,15 +55,15 @@ impl EtherType {
 /// An Ethernet frame's addresses and where its payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// To whom.
+    /// The destination.
     pub destination: Mac,
-    /// From whom.
+    /// The source.
     pub source: Mac,
-    /// What is behind the tags; a tag's own type when there are more than [`MAX_TAGS`] in the bytes.
+    /// The type behind the tags; a tag's own type where there are more than [`MAX_TAGS`] inline.
     pub ether_type: EtherType,
-    /// The tag in the metadata, which is outside all others.
+    /// The tag in the metadata, which is the outermost.
     pub tag: Option<Tag>,
-    /// How many tags are in the bytes.
+    /// How many tags are inline.
     pub inline_tags: u32,
     /// Offset of the payload.
     pub payload: u32,
@@ -77,7 +77,7 @@ impl Frame {
     }
 }
 
-/// The tag outside all others, wherever it is; none on an untagged frame.
+/// The outermost tag, in the metadata or inline; none on an untagged frame.
 #[inline(always)]
 pub fn outermost<P: Readable>(packet: &P, frame: &Frame) -> Option<Tag> {
     if frame.tag.is_some() || frame.inline_tags == 0 {

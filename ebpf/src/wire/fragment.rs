@@ -1,4 +1,4 @@
-//! A fragment of a datagram: which datagram's, and what follows its first one.
+//! Fragments: the identification of their datagram, and later ones.
 
 use super::ethernet::{EtherType, Frame, frame};
 use super::ip::{Fragment, Ip};
@@ -19,7 +19,7 @@ const V6_FRAGMENTED: u16 = 0xfff9_u16.to_be();
 /// IPv6: where the payload is behind a fragment header that no other extension header is in front of.
 pub const V6_PAYLOAD: u32 = PAYLOAD + V6_BYTES + 8;
 
-/// A fragment that has no transport header.
+/// A later fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaterFragment {
     /// Its IP header.
@@ -28,16 +28,16 @@ pub struct LaterFragment {
     pub identification: [u16; 2],
 }
 
-/// The identification of the datagram that a packet is a fragment of: of 16 bits for IPv4, of 32 for IPv6, in network order.
-/// None for a whole packet, and for one whose fragment header stands behind other extension headers.
+/// The identification of a fragment's datagram: 16 bits for IPv4, 32 for IPv6, in network order. None for a whole packet, and for one
+/// whose fragment header stands behind other extension headers.
 ///
-/// Verifier: read from the packet once more, so that being a fragment is no state of all that comes between.
+/// Verifier: read from the packet again, so that being a fragment is no state of all that comes between.
 ///
 /// # Errors
 /// [`Unreadable::Truncated`].
 #[inline(always)]
-pub fn identification<P: Packet>(packet: &P, frame: &Frame) -> Result<Option<[u16; 2]>, Unreadable> {
-    if frame.ether_type == EtherType::IPV4 {
+pub fn identification<P: Packet>(packet: &P, is_v4: bool) -> Result<Option<[u16; 2]>, Unreadable> {
+    if is_v4 {
         let [identification, flags_offset]: [u16; 2] =
             packet.load(PAYLOAD + V4_IDENTIFICATION).ok_or(Unreadable::Truncated)?;
         return Ok((flags_offset & V4_FRAGMENTED != 0).then_some([identification, 0]));
@@ -51,7 +51,7 @@ pub fn identification<P: Packet>(packet: &P, frame: &Frame) -> Result<Option<[u1
     Ok((offset_flags & V6_FRAGMENTED != 0).then_some([high, low]))
 }
 
-/// Reads a later fragment. None for anything else and for what cannot be read.
+/// Reads a later fragment. None for any other packet, and for one that cannot be read.
 #[inline(always)]
 pub fn later_fragment<P: Packet>(packet: &mut P) -> Option<(Frame, LaterFragment)> {
     let frame = frame(packet).ok()?;
@@ -59,7 +59,7 @@ pub fn later_fragment<P: Packet>(packet: &mut P) -> Option<(Frame, LaterFragment
         return None;
     }
     let mut linear = false;
-    // One place that reads, gone through twice at most: as in `flow`.
+    // Verifier: one call, run twice at most, as in `read_flow`.
     loop {
         match attempt(packet, &frame) {
             Ok(fragment) => return fragment.map(|fragment| (frame, fragment)),
@@ -75,6 +75,6 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame) -> Result<Option<LaterFragment>
         Network::Ip(ip) if ip.fragment == Fragment::Later => ip,
         _ => return Ok(None),
     };
-    let identification = identification(packet, frame)?;
+    let identification = identification(packet, frame.ether_type == EtherType::IPV4)?;
     Ok(identification.map(|identification| LaterFragment { ip, identification }))
 }

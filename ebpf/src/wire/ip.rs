@@ -33,18 +33,18 @@ pub enum Fragment {
     Whole,
     /// The first part: the transport header is there, the payload's end is not.
     First,
-    /// A later part: what follows the IP header is no transport header.
+    /// A later part: no transport header follows the IP header.
     Later,
 }
 
-/// An IP header, with everything in front of the transport header behind us.
+/// An IP header, with its options or extension headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip {
-    /// From whom.
+    /// The source.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
-    /// What the payload is, after any extension headers.
+    /// The payload's protocol, behind any extension headers.
     pub protocol: Protocol,
     /// Time to live, or hop limit.
     pub hop_limit: u8,

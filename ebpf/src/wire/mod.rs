@@ -14,10 +14,12 @@ mod fragment;
 mod ip;
 mod ipv4;
 mod ipv6;
+mod mac;
 mod nd;
 mod network;
 pub mod packet;
 pub mod sctp;
+pub mod tag;
 mod transport;
 
 pub use arp::{Arp, ArpOperation, arp};
@@ -30,7 +32,9 @@ pub use ipv6::{MAX_EXTENSIONS, ipv6};
 pub use nd::{NeighborDiscovery, neighbor_discovery};
 pub use network::{Network, destination, network};
 pub use packet::{Packet, Readable};
-pub use transport::{Icmp, TCP_CHECKSUM, Transport, UDP_CHECKSUM, transport};
+pub use transport::{
+    Icmp, TCP_ACK, TCP_CHECKSUM, TCP_FIN, TCP_RST, TCP_SYN, Transport, UDP_CHECKSUM, transport,
+};
 
 /// Enough for Ethernet, two tags, IPv6 with a few extension headers, and a transport header.
 pub const HEADERS_BYTES: u32 = 192;

@@ -9,7 +9,7 @@ use crate::wire::packet::Packet;
 
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// RFC 4861: anything less has been forwarded by a router and is not to be believed.
+/// RFC 4861: with any other value a router has forwarded it, and it is invalid.
 const HOP_LIMIT: u8 = 255;
 
 /// The message as it stands in the frame, without options; half words in network order.
@@ -26,14 +26,14 @@ struct Body {
 /// A neighbour discovery message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighborDiscovery {
-    /// Who has the target? From `::` it is a duplicate address probe (RFC 4862).
+    /// Asks for the target's link-layer address. From `::` it is a duplicate address probe (RFC 4862).
     Solicitation {
-        /// The address that is asked for.
+        /// The target.
         target: Address,
     },
-    /// The sender has the target.
+    /// Announces the target's link-layer address.
     Advertisement {
-        /// The address that is announced.
+        /// The target.
         target: Address,
     },
 }

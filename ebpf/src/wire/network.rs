@@ -1,4 +1,4 @@
-//! What a frame carries.
+//! A frame's payload.
 
 use super::Unreadable;
 use super::arp::{Arp, arp};
@@ -9,11 +9,11 @@ use super::ipv6::ipv6;
 use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 
-/// Where the destination is in a header of IPv4, and in one of IPv6.
+/// Offset of the destination in an IPv4 header, and in an IPv6 one.
 const V4_DESTINATION: u32 = 16;
 const V6_DESTINATION: u32 = 24;
 
-/// The type of a payload stands right before it.
+/// Bytes of the type, which stands right before the payload.
 const TYPE_BYTES: u32 = 2;
 
 /// A frame's payload.
@@ -41,13 +41,13 @@ pub fn network<P: Packet>(packet: &P, frame: &Frame) -> Result<Network, Unreadab
     }
 }
 
-/// Where the payload goes, by its first header alone; the unspecified address for what is not IP.
+/// The payload's destination address, by its first header alone; unspecified where it is not IP.
 ///
 /// # Errors
 /// [`Unreadable::Truncated`].
 #[inline(always)]
 pub fn destination<P: Packet>(packet: &P, frame: &Frame) -> Result<Address, Unreadable> {
-    // Verifier: read once more, so that what is learned of it here is not one more state of all that comes behind.
+    // Verifier: read again, or what is learned of it here is a state of all that follows.
     let ether_type: u16 = packet.load(frame.payload - TYPE_BYTES).ok_or(Unreadable::Truncated)?;
     let address = match EtherType(u16::from_be(ether_type)) {
         EtherType::IPV4 => packet.load(frame.payload + V4_DESTINATION).map(Address::from_v4),

@@ -1,4 +1,4 @@
-//! What SCTP's checksum has to make up for where a port becomes another one (RFC 9260 section 3.1).
+//! SCTP's checksum after a change of ports (RFC 9260 section 3.1).
 
 use crate::wire::crc32c::updated_by;
 use crate::wire::packet::Packet;
@@ -13,30 +13,30 @@ const V4_TOTAL: u32 = 2;
 const V6_PAYLOAD: u32 = 4;
 const V6_HEADER_BYTES: u32 = 40;
 
-/// See above.
+/// A change of ports, and where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortsMending {
+pub struct PortsUpdate {
     /// Offset of the IP header.
     pub header: u32,
     /// Offset of the checksum.
     pub field: u32,
-    /// The old ports and the new ones, each bit added, the first byte lowest.
+    /// The old ports and the new ones, XORed, the first byte lowest.
     pub ports: u32,
 }
 
-impl PortsMending {
-    /// Makes the checksum fit.
+impl PortsUpdate {
+    /// Updates the checksum.
     #[inline(always)]
-    pub fn make_good<P: Packet>(self, packet: &mut P) {
+    pub fn apply<P: Packet>(self, packet: &mut P) {
         let behind = self.behind(packet);
         packet.edit(self.field, |sum: &mut [u16; 2]| {
             let [low, high] = sum.map(u16::from_le);
-            let mended = updated_by(u32::from(low) | u32::from(high) << 16, self.ports, behind);
-            *sum = [mended as u16, (mended >> 16) as u16].map(u16::to_le);
+            let updated = updated_by(u32::from(low) | u32::from(high) << 16, self.ports, behind);
+            *sum = [updated as u16, (updated >> 16) as u16].map(u16::to_le);
         });
     }
 
-    /// Bytes of the SCTP packet behind its ports, by the IP header's word: a frame may have been filled up.
+    /// Bytes of the SCTP packet behind its ports, by the IP header: a frame may be padded.
     #[inline(always)]
     fn behind<P: Packet>(&self, packet: &P) -> u32 {
         let half = |at: u32| u16::from_be(packet.load(self.header + at).unwrap_or_default());

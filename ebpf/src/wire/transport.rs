@@ -1,4 +1,4 @@
-//! The transport header: as much of it as tells one flow from another.
+//! The transport header: as much of it as identifies a flow.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
@@ -16,7 +16,16 @@ pub const TCP_CHECKSUM: u32 = 16;
 /// Where the checksum is in a UDP header.
 pub const UDP_CHECKSUM: u32 = 6;
 
-/// How TCP, UDP and SCTP headers begin.
+/// The TCP header's flags (RFC 9293 section 3.1).
+pub const TCP_FIN: u8 = 1;
+/// See [`TCP_FIN`].
+pub const TCP_SYN: u8 = 2;
+/// See [`TCP_FIN`].
+pub const TCP_RST: u8 = 4;
+/// See [`TCP_FIN`].
+pub const TCP_ACK: u8 = 16;
+
+/// The beginning of TCP, UDP and SCTP headers.
 #[repr(C)]
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
 struct Ports {
@@ -35,39 +44,39 @@ struct IcmpHeader {
     sequence: u16,
 }
 
-/// What is behind an IP header.
+/// The header behind an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TCP; `flags` is its eight flag bits, FIN lowest.
     Tcp {
-        /// From which port.
+        /// The source port.
         source: L4Port,
-        /// To which port.
+        /// The destination port.
         destination: L4Port,
         /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN.
         flags: u8,
     },
-    /// UDP or SCTP, which begin alike.
+    /// UDP or SCTP.
     Datagram {
-        /// From which port.
+        /// The source port.
         source: L4Port,
-        /// To which port.
+        /// The destination port.
         destination: L4Port,
     },
     /// ICMP of either version.
     Icmp(Icmp),
     /// A protocol without ports.
     Other,
-    /// A later fragment: its transport header went before.
+    /// A later fragment, without a transport header.
     Later,
 }
 
-/// An ICMP message, by what it says about flows.
+/// An ICMP message, by its meaning for flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icmp {
     /// An echo request or reply: a flow of its own.
     Echo {
-        /// Request and reply have the same.
+        /// The same in request and reply.
         identifier: L4Port,
     },
     /// An error, a neighbour discovery message, or any other.

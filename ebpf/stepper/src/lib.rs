@@ -1,13 +1,12 @@
 //! Runs compiled kernel programs in user space, one instruction at a time, and counts.
 //!
-//! In: a program of an object file, what its maps hold, and a frame. Out: what the program returned and did to the frame,
-//! and how many instructions and calls of the kernel that took. So a longer path is seen by its count, on any machine, however
-//! busy; a clock would have to be asked on a quiet one.
+//! In: a program of an object file, its maps' entries, and a frame. Out: the program's result, the frame afterwards, and the number of
+//! instructions and helper calls. Unlike times, counts are the same on every machine under any load.
 //!
-//! The counts are of the program as it was compiled. What is loaded is a little shorter: the verifier takes out branches that
-//! constants decide, and the kernel replaces look-ups in arrays by instructions of its own.
+//! The counts are those of the compiled program. The loaded one is a little shorter: the verifier removes branches that constants
+//! decide, and the kernel inlines look-ups in arrays.
 //!
-//! Addresses here are numbers of our own ([`memory`]), so a program that goes astray is told so and harms nobody.
+//! Addresses are numbers of this crate ([`memory`]): a wild access is a fault and does no harm.
 
 #![forbid(unsafe_code)]
 

@@ -3,7 +3,7 @@
 use shunt_dataplane::wire::EthernetHeader;
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;
-use shunt_dataplane::wire::packet::{Header, Mending, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
+use shunt_dataplane::wire::packet::{ChecksumUpdate, Header, NoRoom, PIECE_BYTES, Packet, Readable, Tag};
 use zerocopy::IntoBytes;
 
 /// Bytes of an Ethernet header.
@@ -141,8 +141,8 @@ impl Packet for BytesPacket {
     }
 
     /// As for a packet with a complete checksum.
-    fn mend(&mut self, mending: Mending) {
-        self.edit(mending.field, |sum: &mut u16| *sum = mending.mended(*sum));
+    fn update_checksum(&mut self, update: ChecksumUpdate) {
+        self.edit(update.field, |sum: &mut u16| *sum = update.updated(*sum));
     }
 
     fn leave_note(&mut self, number: u32) {
@@ -153,7 +153,7 @@ impl Packet for BytesPacket {
         self.note
     }
 
-    fn enclose(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
+    fn embed(&mut self, above: u32, pieces: u32, past: u32) -> Option<Change> {
         let (above, header) = (above as usize - self.lacks(), HEADER - self.lacks());
         let quoted = header..header + (pieces * PIECE_BYTES) as usize;
         let least = above + quoted.len() + past as usize;
@@ -167,7 +167,7 @@ impl Packet for BytesPacket {
         Some(halves.fold(Change::NONE, Change::halves))
     }
 
-    fn tell_sum(&mut self, _change: Change) {}
+    fn adjust_sum(&mut self, _change: Change) {}
 
     fn pop_tag(&mut self) -> bool {
         if self.tag.take().is_none() && self.take_out().is_err() {

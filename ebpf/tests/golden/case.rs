@@ -28,121 +28,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use shunt_dataplane::stages::port::Missing;
-use shunt_dataplane::stages::{guard, neighbor_proxy};
 use shunt_dataplane::wire::packet::Tag;
-use shunt_dataplane::{DropReason, PassReason, Verdict, errors, journey, vlan};
+use shunt_dataplane::{DropReason, PassReason};
 
 use super::bytes_packet::BytesPacket;
-use super::memory_tables::MemoryTables;
+pub use super::entry::Entry;
 use super::world;
 
 /// From the workspace's folder.
 const PACKETS: &str = "ebpf/tests/golden/packets";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    FromContainer,
-    ToContainer,
-    FromHost,
-    FromMapped,
-    FromWire,
-    FromTunnel,
-    /// `from_container` of the programs for ports in VLANs.
-    FromMember,
-    ToMember,
-    FromVlan,
-    FromTrunk,
-    ToTrunk,
-    FromUplink,
-    ToUplink,
-    GuardFrom,
-    GuardTo,
-}
-
-impl Entry {
-    pub const ALL: [Self; 15] = [
-        Self::FromContainer,
-        Self::ToContainer,
-        Self::FromHost,
-        Self::FromMapped,
-        Self::FromWire,
-        Self::FromTunnel,
-        Self::FromMember,
-        Self::ToMember,
-        Self::FromVlan,
-        Self::FromTrunk,
-        Self::ToTrunk,
-        Self::FromUplink,
-        Self::ToUplink,
-        Self::GuardFrom,
-        Self::GuardTo,
-    ];
-
-    pub const fn program(self) -> &'static str {
-        match self {
-            Self::FromContainer | Self::FromMember => "from_container",
-            Self::ToContainer | Self::ToMember => "to_container",
-            Self::FromHost => "from_host",
-            Self::FromMapped => "from_mapped",
-            Self::FromWire => "from_wire",
-            Self::FromTunnel => "from_tunnel",
-            Self::FromVlan => "from_vlan",
-            Self::FromTrunk => "from_trunk",
-            Self::ToTrunk => "to_trunk",
-            Self::FromUplink => "from_uplink",
-            Self::ToUplink => "to_uplink",
-            Self::GuardFrom => "guard_from",
-            Self::GuardTo => "guard_to",
-        }
-    }
-
-    /// What the agent puts into `RESTRICTED` for it.
-    pub const fn set(self, missing: Missing) -> u32 {
-        match (self, missing) {
-            (Self::FromMember | Self::ToMember, _) => 2,
-            // These are no port's, or say nothing of a missing entry.
-            (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
-            (Self::FromHost | Self::FromMapped | Self::FromWire | Self::FromTunnel, _) => 0,
-            (Self::GuardFrom | Self::GuardTo, _) => 1,
-            (_, Missing::Drop) => 1,
-            (_, Missing::Pass) => 0,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::FromMember => "from_member",
-            Self::ToMember => "to_member",
-            other => other.program(),
-        }
-    }
-
-    pub fn travel(
-        self,
-        packet: &mut BytesPacket,
-        here: u32,
-        missing: Missing,
-        tables: &MemoryTables,
-    ) -> Verdict {
-        packet.host = world::mac(here);
-        match self {
-            Self::FromContainer => neighbor_proxy::whole_from_container(packet, here, missing, tables),
-            Self::ToContainer => journey::to_container(packet, here, missing, tables),
-            Self::FromHost => neighbor_proxy::whole_from_host(packet, here, tables),
-            Self::FromMapped => errors::whole_from_mapped(packet, here, tables),
-            Self::FromWire | Self::FromTunnel => errors::whole_from_wire(packet, here, tables),
-            Self::FromMember => vlan::from_member(packet, here, tables),
-            Self::ToMember => vlan::to_member(packet, here, tables),
-            Self::FromVlan => vlan::from_interface(packet, here, tables),
-            Self::FromTrunk => vlan::from_trunk(packet, here, tables),
-            Self::ToTrunk => vlan::to_trunk(packet, here, tables),
-            Self::FromUplink => vlan::from_uplink(packet, here, tables),
-            Self::ToUplink => vlan::to_uplink(packet, here, tables),
-            Self::GuardFrom => guard::from_container(packet, here, tables),
-            Self::GuardTo => guard::to_container(packet, here, tables),
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct Case {

@@ -16,7 +16,7 @@ use shunt_dataplane::abi::{
     StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
-use shunt_dataplane::stages::learn::Heard;
+use shunt_dataplane::tables::Heard;
 use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use shunt_dataplane::wire::address::Address;
 
@@ -127,7 +127,7 @@ impl Tables for MemoryTables {
         self.uplinks.borrow().get(key).copied()
     }
 
-    fn note_heard(&self, key: &PortKey, heard: Heard) {
+    fn count_heard(&self, key: &PortKey, heard: Heard) {
         if let Some(uplink) = self.uplinks.borrow_mut().get_mut(key) {
             match heard {
                 Heard::New => uplink.held += 1,
@@ -162,11 +162,11 @@ impl Tables for MemoryTables {
         self.kernel_flows.borrow().contains(key)
     }
 
-    fn note_kernel_flow(&self, key: &FlowKey) {
+    fn record_kernel_flow(&self, key: &FlowKey) {
         self.kernel_flows.borrow_mut().insert(*key);
     }
 
-    fn ask_from_now_on(&self, key: &PortKey) {
+    fn require_flow_lookup(&self, key: &PortKey) {
         if let Some(port) = self.ports.borrow_mut().get_mut(key)
             && port.asks == PATH_FAST
         {
@@ -251,8 +251,8 @@ impl Tables for MemoryTables {
         self.outlets.get(key).copied()
     }
 
-    fn is_spoken_for(&self, tuple: &TupleKey) -> bool {
-        outside::is_spoken_for(tuple)
+    fn has_socket(&self, tuple: &TupleKey) -> bool {
+        outside::has_socket(tuple)
     }
 
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {

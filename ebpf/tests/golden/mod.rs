@@ -1,12 +1,14 @@
 //! Golden packets: annotated bytes with what must become of them, and the small world that they travel through.
 //!
-//! The journey's tests run them through the pure code; the agent's parity test runs the same files through the loaded
+//! This crate's tests run them through the pure code; the agent's parity test runs the same files through the loaded
 //! programs and compares decision, bytes and counters.
 
 #![allow(dead_code, missing_docs, unreachable_pub)] // Two test crates include this; each uses a part.
 
 pub mod bytes_packet;
 pub mod case;
+pub mod connections;
+pub mod entry;
 pub mod interfaces;
 pub mod members;
 pub mod memory_tables;

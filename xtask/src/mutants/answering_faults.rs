@@ -6,7 +6,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "probe-answered",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
-        find: "!question.asker.is_unspecified() && ",
+        find: "!request.asker.is_unspecified() && ",
         replace: "",
         why: "a container that looks for a duplicate of its address would be told that there is one, or miss it",
         judge: Judge::Host,
@@ -14,7 +14,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "announcement-answered",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
-        find: " && !question.asker.is(question.target)",
+        find: " && !request.asker.is(request.target)",
         replace: "",
         why: "nobody would hear where an address has moved to",
         judge: Judge::Host,
@@ -30,7 +30,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-across-vlans",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
-        find: "AddressKey::new(bridge, within.vid, question.target)",
+        find: "AddressKey::new(bridge, within.vid, request.target)",
         replace: "AddressKey::new(bridge, 10, question.target)",
         why: "a container of one VLAN would be told of one of another",
         judge: Judge::Host,
@@ -70,7 +70,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "second-half-forgotten",
         file: "ebpf/programs/src/main.rs",
-        find: "=> halves::answer_container(skb)",
+        find: "=> subprograms::answer_container::<FRAMED>(skb)",
         replace: "=> -1",
         why: "every port of the bridge would hear every question, and none be counted",
         judge: Judge::Loaded,

@@ -62,7 +62,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "judged-again",
-        file: "ebpf/src/journey.rs",
+        file: "ebpf/src/programs/to_container.rs",
         find: "if packet.take_judged()",
         replace: "if false",
         why: "a delivered packet would make its own flow the kernel's",

@@ -20,7 +20,7 @@ pub(super) struct Fault {
 /// The tests that a fault is shown to.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Judge {
-    /// Those of the pure journey, in seconds.
+    /// Those of the pure code, in seconds.
     Host,
     /// Those that load the programs; for faults that only the kernel's side has.
     Loaded,

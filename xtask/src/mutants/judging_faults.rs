@@ -1,4 +1,4 @@
-//! Faults in the stages that decide, in the journey's order. Whoever adds a stage adds what could go wrong in it.
+//! Faults in the stages that decide, in the pipelines' order. A new stage comes with the faults that it may have.
 
 use super::fault::{Fault, Judge};
 
@@ -6,7 +6,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // police
     Fault {
         name: "police-absent",
-        file: "ebpf/src/journey.rs",
+        file: "ebpf/src/programs/from_container.rs",
         find: "    police::rate(packet, &frame, port, tables)?;\n",
         replace: "",
         why: "a container that takes its queue away would have no limit",
@@ -54,7 +54,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "storms-unlimited",
-        file: "ebpf/src/journey.rs",
+        file: "ebpf/src/programs/from_container.rs",
         find: "        police::flood(&frame, port, tables)?;\n",
         replace: "",
         why: "a port would flood without the limit that it was given",
@@ -72,7 +72,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "recluse-sends",
         file: "ebpf/src/stages/isolate.rs",
-        find: "        sociable(port)?;\n",
+        find: "            not_alone(port)?;\n",
         replace: "",
         why: "a container that is to reach none would reach its neighbours",
         judge: Judge::Host,
@@ -99,130 +99,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "    if is_bridge(origin, tables) {\n",
         replace: "    {\n",
         why: "an ingress policy would shut the world out, too",
-        judge: Judge::Host,
-    },
-    // admit
-    Fault {
-        name: "source-unchecked",
-        file: "ebpf/src/stages/mac_filter.rs",
-        find: "!frame.source.is_valid_source()",
-        replace: "false",
-        why: "a frame from a group address would be delivered",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "spoof-unchecked",
-        file: "ebpf/src/stages/mac_filter.rs",
-        find: "port.flags & PORT_MAC_CHECK != 0",
-        replace: "false",
-        why: "a container would speak in another's name",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "missing-entry-passes",
-        file: "ebpf/src/stages/port.rs",
-        find: "Missing::Drop => Stop::Drop(DropReason::NoPort)",
-        replace: "Missing::Drop => Stop::Pass(PassReason::NoPort)",
-        why: "a restricted port would open when its entry is lost",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "other-filters-passed-by",
-        file: "ebpf/src/stages/mac_filter.rs",
-        find: "port.flags & PORT_SHARED != 0",
-        replace: "false",
-        why: "a shaper's ingress filter would be passed by",
-        judge: Judge::Host,
-    },
-    // vouch
-    Fault {
-        name: "vouch-for-anybody",
-        file: "ebpf/src/stages/source_guard.rs",
-        find: ".is_some_and(|owner| owner.ifindex == here)",
-        replace: ".is_some()",
-        why: "a checked container would speak for another's address",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "advertised-unchecked",
-        file: "ebpf/src/stages/source_guard.rs",
-        find: "Ok([ip.source, target])",
-        replace: "Ok([ip.source, none])",
-        why: "a checked container would take another's IPv6 address over",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "arp-hardware-unchecked",
-        file: "ebpf/src/stages/source_guard.rs",
-        find: "Network::Arp(arp) if arp.sender_mac.is(port.mac)",
-        replace: "Network::Arp(arp) if true",
-        why: "ARP would name hardware that is not the sender's",
-        judge: Judge::Host,
-    },
-    // guard
-    Fault {
-        name: "guard-asleep",
-        file: "ebpf/src/stages/guard.rs",
-        find: "if packet.take_checked() {",
-        replace: "packet.take_checked();\n    if true {",
-        why: "a restricted port would be open as soon as it loses its program",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "checked-unmarked",
-        file: "ebpf/src/stages/guard.rs",
-        find: "if missing == Missing::Drop && is_left {",
-        replace: "if false && is_left {",
-        why: "restricted ports would not reach the node",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "question-marked-early",
-        file: "ebpf/src/stages/guard.rs",
-        find: "matches!(verdict, Verdict::Pass(reason) if !matches!(reason, PassReason::MayAsk))",
-        replace: "matches!(verdict, Verdict::Pass(_))",
-        why: "an answer would bear the mark that is for a guard",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "translated-unchecked",
-        file: "ebpf/src/stages/guard.rs",
-        find: "port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
-        replace: "false && port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
-        why: "without its program a restricted container would speak for others to the world",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "mark-carried-out",
-        file: "ebpf/src/stages/guard.rs",
-        find: "if !matches!(verdict, Verdict::Pass(_)) {",
-        replace: "if false {",
-        why: "the mark for a guard would leave the node's ports with masqueraded packets",
-        judge: Judge::Host,
-    },
-    // reach
-    Fault {
-        name: "impostors-believed",
-        file: "ebpf/src/stages/origin_check.rs",
-        find: "Some(_) => return Err(Stop::Drop(DropReason::Impostor)),",
-        replace: "Some(_) => false,",
-        why: "a stranger would reach a restricted container under another's address",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "false-node-believed",
-        file: "ebpf/src/stages/origin_check.rs",
-        find: "if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {",
-        replace: "if false {",
-        why: "a stranger would reach a restricted container as the node",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "unheard-of-let-in",
-        file: "ebpf/src/stages/origin_check.rs",
-        find: "_ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
-        replace: "None => false,\n            _ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
-        why: "an interface would reach isolated containers until the agent has heard of it",
         judge: Judge::Host,
     },
     // isolate
@@ -283,11 +159,11 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a container would be sent its own frames",
         judge: Judge::Host,
     },
-    // path
+    // flow affinity
     Fault {
         name: "path-skipped",
-        file: "ebpf/src/journey.rs",
-        find: "    flow_affinity::ours(packet, &frame, port, tables)?;\n",
+        file: "ebpf/src/programs/from_container.rs",
+        find: "    flow_affinity::check(packet, &frame, port, tables)?;\n",
         replace: "",
         why: "replies of a Service would not be translated back",
         judge: Judge::Host,
@@ -316,28 +192,28 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a flow's answer would not be known as its own",
         judge: Judge::Host,
     },
-    // notice
+    // track kernel flow
     Fault {
         name: "arrivals-unnoticed",
-        file: "ebpf/src/journey.rs",
-        find: "    track_kernel_flow::kernel_flow(packet, &frame, port, here, tables);\n",
+        file: "ebpf/src/programs/to_container.rs",
+        find: "    track_kernel_flow::track(packet, &frame, port, here, tables);\n",
         replace: "",
         why: "a Service's flow through the bridge would be answered on the fast path",
         judge: Judge::Host,
     },
     Fault {
         name: "routed-unnoticed",
-        file: "ebpf/src/journey.rs",
-        find: "match track_kernel_flow::kernel_flow(packet, &frame, port, station.ifindex, tables) {",
+        file: "ebpf/src/programs/from_host.rs",
+        find: "match track_kernel_flow::track(packet, &frame, port, station.ifindex, tables) {",
         replace: "match Sender::Other {",
         why: "a Service's flow through the node's stack would be answered on the fast path",
         judge: Judge::Host,
     },
     Fault {
         name: "halfway-delivered",
-        file: "ebpf/src/journey.rs",
-        find: "Sender::Container => Err(Stop::Pass(PassReason::KernelFlow)),",
-        replace: "Sender::Container => deliver::from_host(packet, &station),",
+        file: "ebpf/src/programs/from_host.rs",
+        find: "Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),",
+        replace: "Sender::Container => Ok(deliver::from_host(packet, &station)?),",
         why: "what br_netfilter has translated would arrive before it is masqueraded",
         judge: Judge::Host,
     },
@@ -352,7 +228,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "sender-does-not-ask",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: "    tables.ask_from_now_on(&PortKey { ifindex: receiver });\n",
+        find: "    tables.require_flow_lookup(&PortKey { ifindex: receiver });\n",
         replace: "",
         why: "the flow would be remembered, and nobody would look",
         judge: Judge::Host,

@@ -3,7 +3,7 @@
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
-    // outgoing
+    // snat
     Fault {
         name: "network-left-within",
         file: "ebpf/src/nat/snat.rs",
@@ -39,7 +39,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "sockets-overlooked",
         file: "ebpf/src/nat/snat.rs",
-        find: "&& !tables.is_spoken_for(becomes)",
+        find: "&& !tables.has_socket(becomes)",
         replace: "",
         why: "what a server of the node is sent would get into a container",
         judge: Judge::Host,
@@ -60,7 +60,7 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a container's connection would go on with another container",
         judge: Judge::Host,
     },
-    // answer
+    // reply
     Fault {
         name: "inherited-connection",
         file: "ebpf/src/nat/reply.rs",
@@ -71,8 +71,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "middle-begins",
-        file: "ebpf/src/nat/reply.rs",
-        find: " && segment.asks();",
+        file: "ebpf/src/nat/snat.rs",
+        find: " && segment.asks()",
         replace: ";",
         why: "a connection that the kernel masquerades would be torn out of its hands",
         judge: Judge::Host,
@@ -89,15 +89,15 @@ pub(super) const FAULTS: &[Fault] = &[
     // masquerade
     Fault {
         name: "answers-from-inside",
-        file: "ebpf/src/nat/masquerade.rs",
-        find: "if is_bridge(here, tables) {",
-        replace: "if is_bridge(here, tables) && here == 1 {",
+        file: "ebpf/src/programs/from_wire.rs",
+        find: "if isolate::is_bridge(here, tables) {",
+        replace: "if isolate::is_bridge(here, tables) && here == 1 {",
         why: "a container could speak for any server that another one talks with",
         judge: Judge::Host,
     },
     Fault {
         name: "last-hop-passed",
-        file: "ebpf/src/nat/masquerade.rs",
+        file: "ebpf/src/programs/from_wire.rs",
         find: ".map_err(|_| Stop::Drop(DropReason::Expired))?",
         replace: "?",
         why: "the node would reset its containers' connections",
@@ -121,7 +121,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "shapers-passed-by",
-        file: "ebpf/src/nat/masquerade.rs",
+        file: "ebpf/src/stages/port.rs",
         find: "    if port.flags & PORT_SHARED != 0 {\n        return Err(Stop::Pass(PassReason::Shared));\n    }\n",
         replace: "",
         why: "a shaper's limit on what a container sends would not hold",
@@ -129,24 +129,24 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "kernels-connection-begun",
-        file: "ebpf/src/nat/masquerade.rs",
-        find: "if port.asks != PATH_FAST {",
-        replace: "if port.asks == u32::MAX {",
+        file: "ebpf/src/programs/from_mapped.rs",
+        find: "if plan.port.asks != PATH_FAST {",
+        replace: "if plan.port.asks == u32::MAX {",
         why: "after an upgrade connections would get another port in their middle",
         judge: Judge::Host,
     },
     Fault {
         name: "routed-as-the-node",
-        file: "ebpf/src/nat/masquerade.rs",
+        file: "ebpf/src/programs/from_mapped.rs",
         find: "    let ends = (key.source, key.destination);\n",
         replace: "    let ends = (key.destination, key.destination);\n",
         why: "routes by the containers' addresses would not hold",
         judge: Judge::Host,
     },
-    // errors
+    // icmp error
     Fault {
         name: "errors-for-the-next",
-        file: "ebpf/src/errors.rs",
+        file: "ebpf/src/programs/from_wire.rs",
         find: "(plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;",
         replace: "(plan.station, plan.macs) = find::holder(&plan.becomes, here, tables)?;",
         why: "masqueraded connections would not learn what their path takes",
@@ -154,7 +154,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "errors-of-the-last",
-        file: "ebpf/src/errors.rs",
+        file: "ebpf/src/programs/from_mapped.rs",
         find: " || (holder != 0 && holder != here)",
         replace: "",
         why: "a container could end a connection of the one that had its address before",
@@ -236,32 +236,32 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "quoted-ports-for-an-identifier",
         file: "ebpf/src/nat/embedded.rs",
-        find: "=> (quoted.payload + IDENTIFIER, quoted.payload + ICMP_CHECKSUM),",
-        replace: "=> (quoted.payload, quoted.payload + ICMP_CHECKSUM),",
+        find: "=> (inner.payload + IDENTIFIER, inner.payload + ICMP_CHECKSUM),",
+        replace: "=> (inner.payload, inner.payload + ICMP_CHECKSUM),",
         why: "no traceroute would know its own request in what is quoted",
         judge: Judge::Host,
     },
-    // share
+    // clone to host
     Fault {
         name: "replies-kept-from-the-node",
-        file: "ebpf/src/nat/masquerade.rs",
-        find: "    clone_to_host::with_node(packet, segment.ip.protocol, here);\n",
+        file: "ebpf/src/programs/from_wire.rs",
+        find: "    clone_to_host::clone(packet, segment.ip.protocol, here);\n",
         replace: "",
         why: "a ping of the node's would not hear its replies while a container has its identifier",
         judge: Judge::Host,
     },
     Fault {
         name: "fragments-kept-from-the-node",
-        file: "ebpf/src/nat/fragments.rs",
-        find: "    clone_to_host::with_node(packet, fragment.ip.protocol, here);\n",
+        file: "ebpf/src/programs/from_wire.rs",
+        find: "    clone_to_host::clone(packet, fragment.ip.protocol, here);\n",
         replace: "",
         why: "the node would wait for the rest of a reply, and complain to its sender",
         judge: Judge::Host,
     },
     Fault {
         name: "errors-kept-from-the-node",
-        file: "ebpf/src/errors.rs",
-        find: "    clone_to_host::with_node(packet, Protocol(plan.quote.key.protocol), here);\n",
+        file: "ebpf/src/programs/from_wire.rs",
+        find: "    clone_to_host::clone(packet, Protocol(plan.error.key.protocol), here);\n",
         replace: "",
         why: "a traceroute of the node's would see gaps while a container has its identifier",
         judge: Judge::Host,
@@ -293,7 +293,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // programs
     Fault {
         name: "any-socket-is-none",
-        file: "ebpf/programs/src/sockets_of_node.rs",
+        file: "ebpf/programs/src/node_sockets.rs",
         find: "        if socket.is_null() {\n            return false;\n        }\n        bpf_sk_release(socket.cast());\n    }\n    true\n",
         replace: "        if !socket.is_null() {\n            bpf_sk_release(socket.cast());\n        }\n    }\n    false\n",
         why: "what a server of the node is sent would get into a container",

@@ -1,4 +1,4 @@
-//! Faults on the kernel's side of the journey: how a program reads its packet and its maps, and what it answers.
+//! Faults in the kernel programs: how they read their packet and their maps, and what they return.
 
 use super::fault::{Fault, Judge};
 
@@ -12,16 +12,16 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Loaded,
     },
     Fault {
-        name: "program-on-the-wrong-journey",
+        name: "program-with-another-pipeline",
         file: "ebpf/programs/src/main.rs",
-        find: "journey::from_container(&mut packet, here, Missing::Pass",
-        replace: "journey::to_container(&mut packet, here, Missing::Pass",
+        find: "programs::from_container::forward(&mut packet, here, Missing::Pass, &tables)",
+        replace: "Next::from(programs::to_container::run(&mut packet, here, Missing::Pass, &tables))",
         why: "every packet of a container would be left to the kernel",
         judge: Judge::Loaded,
     },
     Fault {
         name: "counters-swapped",
-        file: "ebpf/programs/src/kernel_tables.rs",
+        file: "ebpf/programs/src/kernel_tables/counters.rs",
         find: "=> &mut counters.to_fast",
         replace: "=> &mut counters.to_kernel",
         why: "the fast path would look unused",
@@ -29,15 +29,15 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "note-not-heeded",
-        file: "ebpf/programs/src/halves.rs",
-        find: "if PortsNote::is_there(skb) {",
-        replace: "if !PortsNote::is_there(skb) {",
+        file: "ebpf/programs/src/subprograms.rs",
+        find: "if SctpNote::is_there(skb) {",
+        replace: "if !SctpNote::is_there(skb) {",
         why: "SCTP packets to another port would be lost",
         judge: Judge::Loaded,
     },
     Fault {
         name: "tag-inverted",
-        file: "ebpf/programs/src/context.rs",
+        file: "ebpf/programs/src/skb.rs",
         find: "(present != 0)",
         replace: "(present == 0)",
         why: "untagged frames would be taken for tagged ones",
@@ -45,7 +45,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bare-type-turned-round",
-        file: "ebpf/programs/src/context.rs",
+        file: "ebpf/programs/src/skb.rs",
         find: "ether_type: self.protocol() }",
         replace: "ether_type: self.protocol().swap_bytes() }",
         why: "nothing that comes by a tunnel would reach a container",
@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bare-handed-over-bare",
-        file: "ebpf/programs/src/context.rs",
+        file: "ebpf/programs/src/skb/packet.rs",
         find: "if self.lacks != 0 {",
         replace: "if self.lacks == 0 {",
         why: "what comes by a tunnel would be cut by 14 bytes in its container",
@@ -61,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bare-type-forgotten",
-        file: "ebpf/programs/src/context.rs",
+        file: "ebpf/programs/src/skb/packet.rs",
         find: "            self.edit(ETHER_TYPE, |ether_type: &mut u16| *ether_type = protocol);\n",
         replace: "            let _ = (protocol, ETHER_TYPE);\n",
         why: "what comes by a tunnel would be of no type wherever it goes through a port",
@@ -69,7 +69,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "container-not-addressed",
-        file: "ebpf/programs/src/context.rs",
+        file: "ebpf/programs/src/skb/packet.rs",
         find: "        self.edit(0, |ends: &mut [Mac; 2]| *ends = [destination, source]);\n",
         replace: "        let _ = (destination, source);\n",
         why: "nothing that comes by a host port would be for its container",

@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "group-bit-wrong",
-        file: "ebpf/src/wire/address.rs",
+        file: "ebpf/src/wire/mac.rs",
         find: "& 1 == 1",
         replace: "& 2 == 2",
         why: "a broadcast would be looked up, and containers' own addresses flooded",

@@ -3,7 +3,7 @@
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
-    // request
+    // dnat
     Fault {
         name: "families-alike",
         file: "ebpf/src/nat/dnat.rs",
@@ -73,7 +73,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // connection
     Fault {
         name: "reset-for-ever",
-        file: "ebpf/src/nat/connection.rs",
+        file: "ebpf/src/abi/connection.rs",
         find: "(self.0 & !Self::RESET)",
         replace: "self.0",
         why: "one forged packet would end anybody's idle connection in minutes",
@@ -95,7 +95,7 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a client that has sent its request and its FIN would lose a slow answer",
         judge: Judge::Host,
     },
-    // request
+    // dnat
     Fault {
         name: "transit-captured",
         file: "ebpf/src/nat/dnat.rs",
@@ -152,10 +152,10 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "the second of two containers with one source port would be refused",
         judge: Judge::Host,
     },
-    // answer
+    // reply
     Fault {
         name: "halves-not-compared",
-        file: "ebpf/programs/src/kernel_tables.rs",
+        file: "ebpf/programs/src/kernel_tables/flows.rs",
         find: "if (*mine).begun != (*other).begun {",
         replace: "if false {",
         why: "a half that was left over would be taken for another connection's",
@@ -178,12 +178,12 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "no answer would arrive with a right checksum",
         judge: Judge::Host,
     },
-    // mapped
+    // from mapped
     Fault {
         name: "answers-counted-twice",
-        file: "ebpf/src/stages/count.rs",
-        find: "Verdict::Pass(PassReason::MayAnswer | PassReason::MayAsk) => {}",
-        replace: "Verdict::Pass(PassReason::MayAsk) => {}",
+        file: "ebpf/src/programs/from_container.rs",
+        find: "    if let Next::Done(verdict) = &next {\n        count::sent(verdict, &port, here, bytes, tables);\n    }\n",
+        replace: "    if next != Next::Answer {\n        count::sent(&next.verdict(), &port, here, bytes, tables);\n    }\n",
         why: "reports would show each answer twice, once as the kernel's",
         judge: Judge::Host,
     },
@@ -221,7 +221,7 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "the node could not reach other hosts' ports of the same number",
         judge: Judge::Host,
     },
-    // request
+    // dnat
     Fault {
         name: "given-port-forgotten",
         file: "ebpf/src/nat/dnat.rs",
@@ -249,7 +249,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-past-policy",
-        file: "ebpf/src/nat/fragments.rs",
+        file: "ebpf/src/programs/from_wire.rs",
         find: "    isolate::routed(from, becomes.domain, &station, tables)?;\n",
         replace: "",
         why: "fragments would reach a container that shuts their sender out",
@@ -263,11 +263,11 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "an SCTP packet in pieces would arrive with a wrong checksum",
         judge: Judge::Host,
     },
-    // quote, requote, errors
+    // embedded, icmp error
     Fault {
         name: "errors-for-anybody",
         file: "ebpf/src/nat/icmp_error.rs",
-        find: "if !quote.ip.destination.is(quote.key.destination) {",
+        find: "if !error.ip.destination.is(error.key.destination) {",
         replace: "if false {",
         why: "an error would be taken from whoever got it for another",
         judge: Judge::Host,
@@ -291,15 +291,15 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "neighbour-unmasked",
         file: "ebpf/src/nat/icmp_error.rs",
-        find: "if quote.ip.source.is(quote.key.source) { becomes.source } else { quote.ip.source }",
-        replace: "quote.ip.source",
+        find: "if error.ip.source.is(error.key.source) { becomes.source } else { error.ip.source }",
+        replace: "error.ip.source",
         why: "a neighbour's error would come from an address that its connection has not",
         judge: Judge::Host,
     },
     Fault {
         name: "routers-behind-containers",
-        file: "ebpf/src/errors.rs",
-        find: "!plan.quote.ip.source.is(plan.quote.key.source) || ",
+        file: "ebpf/src/programs/from_mapped.rs",
+        find: "!plan.error.ip.source.is(plan.error.key.source) || ",
         replace: "",
         why: "a router behind a container would speak in the name of the node",
         judge: Judge::Host,

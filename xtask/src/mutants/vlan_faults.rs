@@ -1,4 +1,4 @@
-//! Faults in the journeys of ports in VLANs.
+//! Faults in the pipelines of ports in VLANs.
 
 use super::fault::{Fault, Judge};
 
@@ -77,15 +77,15 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "member-answered-in-its-peer",
-        file: "ebpf/src/vlan/mod.rs",
-        find: "let asker = Station { ifindex: here, slot: port.slot, ..Station::default() };\n            Destination::One(deliver::through_port(packet, &asker))",
-        replace: "let flags = crate::abi::STATION_PEER_UP;\n            let asker = Station { ifindex: here, slot: port.slot, flags, ..Station::default() };\n            Destination::One(deliver::into_container(packet, &asker))",
+        file: "ebpf/src/programs/from_member.rs",
+        find: "let asker = Station { ifindex: here, slot: port.slot, ..Station::default() };\n    Destination::One(deliver::through_port(packet, &asker))",
+        replace: "let flags = crate::abi::STATION_PEER_UP;\n    let asker = Station { ifindex: here, slot: port.slot, flags, ..Station::default() };\n    Destination::One(deliver::into_container(packet, &asker))",
         why: "VLAN interfaces, and the node by a VLAN's gateway, would get no answer",
         judge: Judge::Host,
     },
     Fault {
         name: "kernel-let-in",
-        file: "ebpf/src/vlan/mod.rs",
+        file: "ebpf/src/programs/to_member.rs",
         find: "let verdict = Verdict::Drop(DropReason::KernelsWay);",
         replace: "let verdict = Verdict::Pass(crate::PassReason::ByKernel);",
         why: "what the kernel's bridge floods would reach every VLAN",
@@ -101,7 +101,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "container-beyond-a-wire",
-        file: "ebpf/src/vlan/uplink.rs",
+        file: "ebpf/src/programs/from_uplink.rs",
         find: "if tables.station(sender).is_some() {",
         replace: "if false {",
         why: "somebody on the wire would speak in a container's name",
@@ -109,7 +109,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "driver-takes-the-kernels-flows",
-        file: "ebpf/src/vlan/nic.rs",
+        file: "ebpf/src/programs/from_nic.rs",
         find: "None => receiver.asks == PATH_FAST,",
         replace: "None => true,",
         why: "a flow of the kernel's would change its path",
@@ -117,7 +117,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "driver-sends-what-is-too-large",
-        file: "ebpf/src/vlan/nic.rs",
+        file: "ebpf/src/programs/from_nic.rs",
         find: "deliver::is_within(bytes, &station) && ",
         replace: "",
         why: "a frame would be lost that the stack has an answer to",
@@ -125,7 +125,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "driver-counts-the-tag",
-        file: "ebpf/src/vlan/nic.rs",
+        file: "ebpf/src/programs/from_nic.rs",
         find: "if frame.inline_tags == 0 { bytes } else { bytes - TAG_BYTES }",
         replace: "bytes",
         why: "the same frame would be longer in a driver than in the stack",
@@ -133,7 +133,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "open-port-chooses-a-vlan",
-        file: "ebpf/src/vlan/uplink.rs",
+        file: "ebpf/src/programs/to_uplink.rs",
         find: "if frame.is_tagged() && is_bridged(packet.origin(), port, tables) {",
         replace: "if false {",
         why: "a container in no VLAN would send in any VLAN of the wire",
@@ -141,7 +141,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "priority-taken-for-a-vlan",
-        file: "ebpf/src/vlan/uplink.rs",
+        file: "ebpf/src/programs/from_uplink.rs",
         find: "Some(tag) if is_priority(tag) => Err(Stop::Pass(PassReason::Tagged)),",
         replace: "Some(tag) if tag.tci() & VID > VID => Err(Stop::Pass(PassReason::Tagged)),",
         why: "what only has a priority would be lost",
@@ -205,7 +205,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "blocked-uplink-forwards",
-        file: "ebpf/src/vlan/uplink.rs",
+        file: "ebpf/src/programs/from_uplink.rs",
         find: "if port.flags & PORT_BLOCKED != 0 {",
         replace: "if false {",
         why: "between two uplinks of one bridge frames would go round and round",
@@ -213,7 +213,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "blocked-priority-dropped",
-        file: "ebpf/src/vlan/uplink.rs",
+        file: "ebpf/src/programs/from_uplink.rs",
         find: "Some(tag) if !is_priority(tag) => Stop::Drop(DropReason::Blocked),",
         replace: "Some(_) => Stop::Drop(DropReason::Blocked),",
         why: "what the kernel's bridge drops would be counted as a VLAN's",

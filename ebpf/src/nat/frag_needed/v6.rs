@@ -12,16 +12,16 @@ type End = [u16; 8];
 const HEAD_BYTES: u32 = size_of::<Head>() as u32;
 const END_BYTES: u32 = size_of::<End>() as u32;
 
-/// The pieces that are quoted: less than there would be room for, and more than tells whose packet it was.
+/// The pieces that are embedded: enough to tell the connection.
 const PIECES: u32 = 8;
 /// Where they begin.
 const ABOVE: u32 = PAYLOAD + HEAD_BYTES + 2 * END_BYTES + ICMP_BYTES;
 const BYTES: u32 = ABOVE + PIECES * PIECE_BYTES;
 
-/// No header of what is answered begins so far in: none is looked for there.
+/// No header of the packet begins at this offset or behind it: no parser looks there.
 const PAST: u32 = 1024;
 
-/// The least that a link of IPv6 takes (RFC 8200 section 5); less is never told.
+/// The least MTU of an IPv6 link (RFC 8200 section 5).
 const LEAST_MTU: u32 = 1280;
 
 const SOURCE: u32 = PAYLOAD + HEAD_BYTES;
@@ -31,30 +31,30 @@ const ICMP: u16 = Protocol::ICMPV6.0 as u16;
 const HOPS: u16 = 64;
 const KIND: u16 = 0x0200_u16.to_be();
 
-/// What no link of IPv6 has to take is longer than what is needed of it.
+/// Every packet that is too large is long enough.
 const _: () = assert!(BYTES + PAST <= PAYLOAD + LEAST_MTU);
 
-/// Makes `packet` the error about it, but for Ethernet's addresses: `mtu` bytes are what there is room for. None where it has no error.
+/// Turns `packet` into the error about it, except for the Ethernet addresses. None where no error is sent.
 #[inline(always)]
-pub(super) fn tell<P: Packet>(packet: &mut P, mtu: u32) -> Option<()> {
+pub(super) fn write<P: Packet>(packet: &mut P, mtu: u32) -> Option<()> {
     let mtu = if mtu < LEAST_MTU { LEAST_MTU } else { mtu };
     if packet.length() <= PAYLOAD + mtu || !packet.linearize(DESTINATION + END_BYTES) {
         return None;
     }
     let asker: End = packet.load(SOURCE)?;
-    if !Address::from_v6(asker).may_be_told() {
+    if !Address::from_v6(asker).is_error_destination() {
         return None;
     }
-    let quotation = packet.enclose(ABOVE, PIECES, PAST)?;
+    let embedded = packet.embed(ABOVE, PIECES, PAST)?;
     let bytes = ((BYTES - DESTINATION - END_BYTES) as u16).to_be();
     if !packet.store(PAYLOAD, &[VERSION, 0, bytes, (ICMP << 8 | HOPS).to_be()]) {
         return None;
     }
-    // From where they are quoted: a program's stack is small.
-    let quoted = ABOVE - PAYLOAD;
-    let mut covered = quotation.halves([bytes, ICMP.to_be()]);
+    // From the embedded packet: a program's stack is small.
+    let shift = ABOVE - PAYLOAD;
+    let mut covered = embedded.halves([bytes, ICMP.to_be()]);
     for (from, to) in [(DESTINATION, SOURCE), (SOURCE, DESTINATION)] {
-        let end: End = packet.load(quoted + from)?;
+        let end: End = packet.load(shift + from)?;
         covered = covered.halves(end);
         if !packet.store(to, &end) {
             return None;

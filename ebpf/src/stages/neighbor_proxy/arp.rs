@@ -2,13 +2,13 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{PAYLOAD, Question};
+use super::{PAYLOAD, Request};
 use crate::wire;
 use crate::wire::address::Mac;
 use crate::wire::packet::Packet;
 use crate::wire::{ArpOperation, Frame};
 
-/// Where what changes begins, behind what both have alike: the kinds and lengths of addresses.
+/// Where the reply begins to differ: behind the kinds and lengths of addresses.
 const OPERATION: u32 = PAYLOAD + 6;
 
 /// Where a request ends.
@@ -25,23 +25,23 @@ struct Rest {
     target: [u16; 2],
 }
 
-/// Who is asked for; none where it is no request, or one whose sender has another address than its frame.
+/// The request; none where it is no request, or its sender has another MAC address than its frame.
 #[inline(always)]
-pub(super) fn question<P: Packet>(packet: &P, frame: &Frame) -> Option<Question> {
+pub(super) fn request<P: Packet>(packet: &P, frame: &Frame) -> Option<Request> {
     let arp = wire::arp(packet, PAYLOAD).ok()?;
     (arp.operation == ArpOperation::Request && arp.sender_mac.is(frame.source))
-        .then_some(Question { asker: arp.sender, target: arp.target })
+        .then_some(Request { asker: arp.sender, target: arp.target })
 }
 
-/// Writes the answer in the place of the question.
+/// Writes the reply in the place of the request.
 #[inline(always)]
-pub(super) fn tell<P: Packet>(packet: &mut P, frame: &Frame, question: &Question, mac: Mac) -> Option<()> {
+pub(super) fn write<P: Packet>(packet: &mut P, frame: &Frame, request: &Request, mac: Mac) -> Option<()> {
     let answer = Rest {
         operation: 2_u16.to_be(),
         sender_mac: mac,
-        sender: question.target.v4(),
+        sender: request.target.v4(),
         target_mac: frame.source,
-        target: question.asker.v4(),
+        target: request.asker.v4(),
     };
     packet.store(OPERATION, &answer).then_some(())
 }

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{PAYLOAD, Question};
+use super::{PAYLOAD, Request};
 use crate::wire::address::{Address, Mac};
 use crate::wire::checksum::{Change, updated};
 use crate::wire::packet::Packet;
@@ -10,16 +10,16 @@ use crate::wire::{Frame, Protocol};
 
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// RFC 4861: anything less has been forwarded by a router and is not to be believed.
+/// RFC 4861: with any other value a router has forwarded it, and it is invalid.
 const HOP_LIMIT: u8 = 255;
-/// What every group's address begins with.
+/// The first byte of every multicast address.
 const MULTICAST: u8 = 0xff;
-/// Bytes of a message with one option, which both have alike.
+/// Bytes of a message with one option: of the request and of the reply.
 const MESSAGE_BYTES: u16 = 32;
 /// An option that holds the sender's Ethernet address, and one that holds the target's: kind and length in eights of bytes.
 const SOURCE_ADDRESS: [u8; 2] = [1, 1];
 const TARGET_ADDRESS: [u8; 2] = [2, 1];
-/// Solicited, and to be believed over what was known before. The flag of a router is left out, for nobody knows.
+/// Solicited and override. The router flag is not set: it is not known.
 const SOLICITED_OVERRIDE: [u8; 2] = [0x60, 0];
 
 /// What comes before the addresses of an IPv6 header; half words in network order.
@@ -63,9 +63,9 @@ const LINK_ADDRESS: u32 = PAYLOAD + 64;
 /// Where a solicitation ends.
 pub(super) const END: u32 = PAYLOAD + 72;
 
-/// Who is asked for; none where it is no solicitation to a group, or one with anything but its sender's Ethernet address in it.
+/// The request; none where it is no solicitation to a group, or has any option but its sender's Ethernet address.
 #[inline(always)]
-pub(super) fn question<P: Packet>(packet: &P, frame: &Frame) -> Option<Question> {
+pub(super) fn request<P: Packet>(packet: &P, frame: &Frame) -> Option<Request> {
     let head: Head = packet.load(PAYLOAD)?;
     let plain = u16::from_be(head.version_class) >> 12 == 6
         && Protocol(head.next) == Protocol::ICMPV6
@@ -85,19 +85,19 @@ pub(super) fn question<P: Packet>(packet: &P, frame: &Frame) -> Option<Question>
         return None;
     }
     let (asker, target): (V6, V6) = (packet.load(SOURCE)?, packet.load(TARGET)?);
-    Some(Question { asker: Address::from_v6(asker), target: Address::from_v6(target) })
+    Some(Request { asker: Address::from_v6(asker), target: Address::from_v6(target) })
 }
 
-/// Writes the answer in the place of the question, in pieces: a program's stack is small. The checksum is mended, so that a
-/// wrong one stays wrong.
+/// Writes the reply in the place of the request, in pieces: a program's stack is small. The checksum is updated, so a wrong one
+/// stays wrong.
 #[inline(always)]
-pub(super) fn tell<P: Packet>(packet: &mut P, frame: &Frame, question: &Question, mac: Mac) -> Option<()> {
+pub(super) fn write<P: Packet>(packet: &mut P, frame: &Frame, request: &Request, mac: Mac) -> Option<()> {
     let asked: Message = packet.load(MESSAGE)?;
     let group: V6 = packet.load(DESTINATION)?;
     let ([a, b, c], [d, e, f]) = (frame.source.halves(), mac.halves());
     let change = Change::NONE
-        .address(question.asker, question.target)
-        .address(Address::from_v6(group), question.asker)
+        .address(request.asker, request.target)
+        .address(Address::from_v6(group), request.asker)
         .half(half(asked.kind), half([ADVERTISEMENT, 0]))
         .half(half(asked.flags), half(SOLICITED_OVERRIDE))
         .half(asked.reserved, 0)
@@ -113,8 +113,8 @@ pub(super) fn tell<P: Packet>(packet: &mut P, frame: &Frame, question: &Question
     };
     let written = packet.store(MESSAGE, &answer)
         && packet.store(LINK_ADDRESS, &LinkAddress { option: TARGET_ADDRESS, mac })
-        && packet.store(SOURCE, &question.target.v6())
-        && packet.store(DESTINATION, &question.asker.v6());
+        && packet.store(SOURCE, &request.target.v6())
+        && packet.store(DESTINATION, &request.asker.v6());
     written.then_some(())
 }
 

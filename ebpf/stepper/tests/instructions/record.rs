@@ -16,7 +16,7 @@ const LOOK_UP: i32 = 1;
 const TOLERATED_PERCENT: u64 = 5;
 const TOLERATED: u64 = 6;
 
-/// What a packet's journey takes.
+/// The cost of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) instructions: u64,

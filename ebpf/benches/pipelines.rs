@@ -1,4 +1,4 @@
-//! What the journey costs in plain code, by golden packets: `cargo bench --package shunt-dataplane`. The tables are trees in
+//! The cost of the pipelines in plain code, by golden packet: `cargo bench --package shunt-dataplane`. The tables are trees in
 //! memory, slower than the kernel's maps, so only the difference between two commits says something.
 
 #![allow(missing_docs, reason = "criterion's macros")]
@@ -11,12 +11,12 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use golden::case::all;
 use golden::memory_tables::MemoryTables;
 
-/// Packets whose journeys leave the tables as they were, but for counters.
+/// Packets that leave the tables as they were, except counters.
 fn is_pure(case: &golden::case::Case) -> bool {
     case.flows == 0 && case.notes == 0 && case.asks.is_empty() && case.charges.is_none()
 }
 
-fn journeys(criterion: &mut Criterion) {
+fn pipelines(criterion: &mut Criterion) {
     for case in all().into_iter().filter(is_pure) {
         let tables = MemoryTables::of_world();
         let name = format!("{}/{}", case.entry.program(), case.name);
@@ -33,6 +33,6 @@ fn journeys(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).without_plots();
-    targets = journeys
+    targets = pipelines
 }
 criterion_main!(benches);

@@ -12,8 +12,7 @@ use shunt_dataplane::wire::address::Address;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
-/// Asks the FIB as if the packet came in by `query.from`. That the neighbour is not known yet is no obstacle: whoever
-/// sends resolves it.
+/// Looks up the FIB as if the packet came in by `query.from`. An unresolved neighbour is no error: the sender resolves it.
 #[inline(always)]
 pub(crate) fn route(skb: *mut aya_ebpf::bindings::__sk_buff, query: &RouteQuery) -> Option<Route> {
     // SAFETY: it consists of integers and unions of integers, for which zeros are values.

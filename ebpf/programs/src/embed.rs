@@ -1,4 +1,4 @@
-//! A frame becomes one that quotes it.
+//! A packet becomes one that embeds it.
 
 use aya_ebpf::bindings::bpf_adj_room_mode::BPF_ADJ_ROOM_MAC;
 use aya_ebpf::bindings::{__sk_buff, BPF_F_INVALIDATE_HASH};
@@ -10,14 +10,14 @@ use shunt_dataplane::wire::packet::{PIECE_BYTES, Piece};
 
 const ETHERNET_BYTES: u32 = 14;
 
-/// See [`shunt_dataplane::Packet::enclose`], of a packet that `lacks` so many bytes of an Ethernet header.
+/// See [`shunt_dataplane::Packet::embed`], of a packet that `lacks` so many bytes of an Ethernet header.
 ///
-/// Cut at the end, then behind the Ethernet header, where nothing is left by then that is quoted. Where a device was to sum the
-/// frame from a header on (`CHECKSUM_PARTIAL`), that one is gone by the second cut, and so is the order, which would have the quotation
-/// spoilt (`skb_postpull_rcsum`; Linux 54c3f1a81421).
+/// Cuts the end, then behind the Ethernet header, where nothing is left that is embedded. The second cut also removes the header from
+/// which a device was to compute a checksum (`CHECKSUM_PARTIAL`), and with it the order, which would corrupt the embedded packet
+/// (`skb_postpull_rcsum`; Linux 54c3f1a81421).
 #[inline(always)]
-pub(crate) fn enclose(skb: *mut __sk_buff, lacks: u32, [above, pieces, past]: [u32; 3]) -> Option<Change> {
-    let (quoted, above) = (ETHERNET_BYTES - lacks, above - lacks);
+pub(crate) fn embed(skb: *mut __sk_buff, lacks: u32, [above, pieces, past]: [u32; 3]) -> Option<Change> {
+    let (inner, above) = (ETHERNET_BYTES - lacks, above - lacks);
     let mut piece: Piece = [0; 8];
     let bytes: *mut Piece = &raw mut piece;
     let flags = u64::from(BPF_F_INVALIDATE_HASH);
@@ -29,7 +29,7 @@ pub(crate) fn enclose(skb: *mut __sk_buff, lacks: u32, [above, pieces, past]: [u
         }
         for at in (0..pieces).map(|number| number * PIECE_BYTES) {
             let to = past + above + at;
-            if bpf_skb_load_bytes(skb.cast(), quoted + at, bytes.cast(), PIECE_BYTES) != 0
+            if bpf_skb_load_bytes(skb.cast(), inner + at, bytes.cast(), PIECE_BYTES) != 0
                 || bpf_skb_store_bytes(skb, to, bytes.cast(), PIECE_BYTES, flags) != 0
             {
                 return None;

@@ -1,11 +1,10 @@
-//! Loops of the kernel's (`bpf_loop`, Linux 5.17).
+//! Loops by the kernel (`bpf_loop`, Linux 5.17).
 
 use core::ffi::c_void;
 
 use aya_ebpf::helpers::generated::bpf_loop;
 
-/// Calls `body` with 0, 1 and so on, `times` at most, until it says false. Verifier: such a loop is walked once, however often it
-/// will run.
+/// Calls `body` with 0, 1 and so on, at most `times` times, until it returns false. Verifier: such a loop is walked once.
 #[inline(always)]
 pub(crate) fn each<F: FnMut(u32) -> bool>(times: u32, body: &mut F) {
     let callback = turn::<F> as *mut c_void;

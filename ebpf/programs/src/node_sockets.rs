@@ -9,9 +9,9 @@ use shunt_dataplane::wire::Protocol;
 const V4_BYTES: u32 = 12;
 const V6_BYTES: u32 = 36;
 
-/// Whether one of them would be given the answer to a packet with this tuple, in the namespace that the packet is in.
+/// Whether one of them would receive the reply to a packet with this tuple, in the packet's namespace.
 #[inline(always)]
-pub(crate) fn would_take(skb: *mut __sk_buff, tuple: &TupleKey) -> bool {
+pub(crate) fn would_receive(skb: *mut __sk_buff, tuple: &TupleKey) -> bool {
     // SAFETY: it consists of unions of integers, for which zeros are values.
     let mut answer: SocketTuple = unsafe { core::mem::zeroed() };
     let bytes = if tuple.source.is_v4() {

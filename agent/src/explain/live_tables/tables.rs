@@ -1,0 +1,275 @@
+//! The look-ups, each with a text of what was found. Updates are reported and not made.
+
+use std::net::SocketAddr;
+
+use aya::maps::lpm_trie::Key;
+use shunt_dataplane::Tables;
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::learning::{Learned, Learning};
+use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::translation::{
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+};
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
+use shunt_dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use shunt_dataplane::nat::connection::{Direction, Shown};
+use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::wire::address::Address;
+use shunt_netlink::sock_diag::listeners;
+
+use super::super::asked::Asked;
+use super::{LiveTables, datagram, ip, tuple};
+use crate::mac;
+
+impl Tables for LiveTables<'_> {
+    fn port(&self, key: &PortKey) -> Option<Port> {
+        let asked = if key.ifindex == self.here { Asked::Here } else { Asked::Port };
+        let found = |port: &Port| {
+            let Port { flags, asks, vid, .. } = *port;
+            format!("{}, flags {flags:#x}, asks {asks}, vid {vid}", self.name(port.bridge))
+        };
+        self.look((asked, "PORTS"), &self.maps.ports, (key, self.name(key.ifindex)), found)
+    }
+
+    fn station(&self, key: &StationKey) -> Option<Station> {
+        let called = format!("{}, {}", self.name(key.bridge), mac::format(key.mac));
+        let found = |station: &Station| {
+            let Station { ifindex, mtu, flags, .. } = *station;
+            format!("behind {}, mtu {mtu}, flags {flags:#x}", self.name(ifindex))
+        };
+        self.look((Asked::Station, "FDB"), &self.maps.stations, (key, called), found)
+    }
+
+    fn learned(&self, key: &StationKey) -> Option<Learned> {
+        let found = |known: &Learned| {
+            let seconds = self.times.boot.saturating_sub(known.seen) / 1_000_000_000;
+            format!("beyond {}, heard {seconds} s ago", self.name(known.station.ifindex))
+        };
+        self.look((Asked::Learned, "LEARNED"), &self.maps.learned, (key, mac::format(key.mac)), found)
+    }
+
+    fn learn(&self, key: &StationKey, value: &Learned) -> bool {
+        let beyond = self.name(value.station.ifindex);
+        self.note(
+            Asked::Learned,
+            format!("LEARNED[{}] would be written: beyond {beyond}", mac::format(key.mac)),
+        );
+        true
+    }
+
+    fn unlearn(&self, key: &StationKey) {
+        self.note(
+            Asked::Learned,
+            format!("LEARNED[{}] would be removed: it has moved", mac::format(key.mac)),
+        );
+    }
+
+    fn uplink(&self, key: &PortKey) -> Option<Learning> {
+        let found = |known: &Learning| format!("{} stations known", known.held);
+        let asked = (Asked::Learned, "UPLINKS");
+        self.look(asked, &self.maps.uplinks, (key, self.name(key.ifindex)), found)
+    }
+
+    fn count_heard(&self, _: &PortKey, _: Heard) {}
+
+    /// The programs of the stack are explained: the driver's decides nothing that they would not.
+    fn takes(&self, _: u32) -> bool {
+        false
+    }
+
+    fn owner(&self, key: &AddressKey) -> Option<Owner> {
+        let called = format!("{}, {}", self.name(key.bridge), ip(key.address));
+        let found = |owner: &Owner| format!("behind {}", self.name(owner.ifindex));
+        self.look((Asked::Owner, "ADDRESSES"), &self.maps.addresses, (key, called), found)
+    }
+
+    fn resident(&self, key: &AddressKey, vid: u16) -> Option<(Port, Station)> {
+        let found = || {
+            let owner = self.ask("ADDRESSES", &self.maps.addresses, key)?;
+            let port: Port = self.ask("PORTS", &self.maps.ports, &PortKey { ifindex: owner.ifindex })?;
+            let station = StationKey { bridge: key.bridge, vid, mac: port.mac };
+            let station: Station = self.ask("FDB", &self.maps.stations, &station)?;
+            (station.ifindex == owner.ifindex).then_some((port, station))
+        };
+        let found = found();
+        let said = found.map_or_else(
+            || "nobody that is known".to_owned(),
+            |(port, station)| format!("{}, behind {}", mac::format(port.mac), self.name(station.ifindex)),
+        );
+        self.note(Asked::Resident, format!("who has {}: {said}", ip(key.address)));
+        found
+    }
+
+    fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {
+        let asked = if key.ifindex == self.here { Asked::TaggedHere } else { Asked::Tagged };
+        let has = self.ask("TAGGED", &self.maps.tagged, key).is_some_and(|vlans: TaggedVlans| vlans.has(vid));
+        let is = if has { "in" } else { "not in" };
+        self.note(asked, format!("TAGGED[{}]: {is} VLAN {vid}", self.name(key.ifindex)));
+        has
+    }
+
+    fn member(&self, key: &MemberKey) -> Option<Member> {
+        let member = self.ask("MEMBERS", &self.maps.members, key)?;
+        if member.ifindex != 0 && member.ifindex != self.here {
+            self.note(Asked::Member, format!("member {}", self.name(member.ifindex)));
+        }
+        Some(member)
+    }
+
+    fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
+        let _ = (0..times).all(&mut body);
+    }
+
+    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
+        let called = format!(
+            "{} {}:{} and {}:{}",
+            key.protocol,
+            ip(key.low),
+            key.low_port.number(),
+            ip(key.high),
+            key.high_port.number()
+        );
+        let asked = (Asked::KernelFlow, "KERNEL_FLOWS");
+        self.look(asked, &self.maps.kernel_flows, (key, called), |_| "the kernel's".to_owned()).is_some()
+    }
+
+    fn record_kernel_flow(&self, _key: &FlowKey) {
+        self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
+    }
+
+    fn require_flow_lookup(&self, _key: &PortKey) {}
+
+    fn boot_time(&self) -> u64 {
+        self.times.boot
+    }
+
+    fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
+        let called = format!("{}:{}/{}", ip(key.address), key.port.number(), key.protocol);
+        let found = |mapping: &Mapping| {
+            format!("{} or {}, port {}", ip(mapping.v4), ip(mapping.v6), mapping.port.number())
+        };
+        self.look((Asked::Translation, "MAPPINGS"), &self.maps.mappings, (key, called), found)
+    }
+
+    fn is_local(&self, address: &Address) -> bool {
+        let key = LocalKey { address: *address };
+        let asked = (Asked::Translation, "LOCALS");
+        self.look(asked, &self.maps.locals, (&key, ip(*address).to_string()), |_| "the node's".to_owned())
+            .is_some()
+    }
+
+    fn follow<R>(
+        &self,
+        mine: &TupleKey,
+        other: &mut TupleKey,
+        _bytes: u32,
+        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+    ) -> Option<R> {
+        let mine = self.flow(mine)?;
+        other.destination_port = mine.becomes.source_port;
+        let other = self.flow(other)?;
+        let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
+        (mine.begun == other.begun).then(|| judge(direction(&mine), direction(&other)).0)
+    }
+
+    fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
+        self.flow(key).map(|flow| (flow.becomes, flow.holder))
+    }
+
+    fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
+        let address = ip(key.address).to_string();
+        let found = |_: &Masquerade| "masqueraded".to_owned();
+        self.look((Asked::Translation, "MASQUERADES"), &self.maps.masquerades, (key, address), found)
+    }
+
+    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+        let found = |outlet: &Outlet| format!("{} and {}", ip(outlet.v4), ip(outlet.v6));
+        let name = self.name(key.ifindex);
+        self.look((Asked::Outlet, "OUTLETS"), &self.maps.outlets, (key, name), found)
+    }
+
+    /// Connected sockets are not looked for: the ports that they have are none that would be tried.
+    fn has_socket(&self, tuple: &TupleKey) -> bool {
+        let sockets = listeners(tuple.protocol).unwrap_or_else(|error| {
+            self.failed.set(Some(error.into()));
+            Vec::new()
+        });
+        let takes = |socket: &SocketAddr| {
+            let ip = socket.ip().to_canonical();
+            socket.port() == tuple.source_port.number()
+                && (ip.is_unspecified() || ip == self::ip(tuple.source))
+        };
+        sockets.iter().any(takes)
+    }
+
+    /// Says what would happen, as every change below.
+    fn insert_flow(&self, key: &TupleKey, _value: &Translation) -> Inserted {
+        match self.flow(key) {
+            Some(_) => Inserted::Exists,
+            None => Inserted::New,
+        }
+    }
+
+    fn replace_flow(&self, key: &TupleKey, _value: &Translation) -> bool {
+        self.note(Asked::Translation, format!("FLOWS[{}] would be written", tuple(key)));
+        true
+    }
+
+    fn forget_flow(&self, _key: &TupleKey) {}
+
+    fn remember_fragment(&self, identification: [u16; 2], _key: &TupleKey, _becomes: &TupleKey) {
+        let number = datagram(identification);
+        self.note(Asked::Translation, format!("FRAGMENTS would have datagram {number}"));
+    }
+
+    fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation> {
+        let (from, to) = (ip(key.source), ip(key.destination));
+        let called = format!("datagram {} from {from} to {to}", datagram(key.identification));
+        let found =
+            |first: &FragmentTranslation| format!("{} to {}", ip(first.source), ip(first.destination));
+        self.look((Asked::Translation, "FRAGMENTS"), &self.maps.fragments, (key, called), found)
+    }
+
+    /// The way of the node's own packets: the programs ask as if the packet came from its bridge, so a policy for
+    /// what comes from there is not seen here. What is masqueraded is asked for as they ask.
+    fn route(&self, query: &RouteQuery) -> Option<Route> {
+        let (from, to) = (ip(query.source), ip(query.destination));
+        let is_nodes = self.ask("LOCALS", &self.maps.locals, &LocalKey { address: query.source }).is_some();
+        let (hop, mtu) = self.hop(from, to, (!is_nodes).then_some(query.from)).unwrap_or_else(|error| {
+            self.failed.set(Some(error.into()));
+            None
+        })?;
+        let said = format!("by {} to {}, mtu {mtu}", self.name(hop.index), hop.gateway.unwrap_or(to));
+        self.note(Asked::Route, format!("route from {from} to {to}: {said}"));
+        (u32::from(query.bytes) <= mtu)
+            .then_some(Route { ifindex: hop.index, next_hop: hop.gateway.unwrap_or(to).into() })
+    }
+
+    fn policer(&self, slot: u32) -> Option<Policer> {
+        let policer = self.maps.policers.get(&slot, 0).ok()?;
+        let ahead = policer.due.saturating_sub(self.times.monotonic) / 1000;
+        let allowed = policer.tolerance / 1000;
+        self.note(Asked::Policer, format!("{ahead} µs of {allowed} µs are not paid for yet"));
+        Some(policer)
+    }
+
+    fn is_limited(&self, key: &SubnetKey) -> bool {
+        let limited =
+            self.maps.subnets.get(&Key::new(SUBNET_BITS, *key), 0).map_or(true, |limited| limited != 0);
+        let what = if limited { "limited" } else { "not limited" };
+        self.note(Asked::Policer, format!("what goes to {} is {what}", ip(key.address)));
+        limited
+    }
+
+    fn now(&self) -> u64 {
+        self.times.monotonic
+    }
+
+    fn begin(&self, _slot: u32, _due: u64) {}
+
+    fn charge(&self, _slot: u32, _nanoseconds: u64) {}
+
+    fn count(&self, _slot: u32, _lane: Lane, _bytes: u32) {}
+
+    fn count_drop(&self, _key: &DropKey, _bytes: u32) {}
+}

@@ -1,0 +1,118 @@
+//! `FLOWS` and `FRAGMENTS`: the state of translated connections.
+
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
+use shunt_dataplane::nat::connection::{Direction, Shown};
+use shunt_dataplane::tables::Inserted;
+
+use super::{ANY, boot_time};
+use crate::maps::{FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
+
+/// Update flags: only where there is no entry.
+const NOEXIST: u64 = 1;
+
+/// The errno of that.
+const EEXIST: i64 = -17;
+
+/// See [`shunt_dataplane::Tables::follow`].
+#[inline(always)]
+pub(super) fn follow<R>(
+    mine: &TupleKey,
+    other: &mut TupleKey,
+    bytes: u32,
+    judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
+) -> Option<R> {
+    let mine = FLOWS.get_ptr_mut(mine)?;
+    // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
+    other.destination_port = unsafe { (*mine).becomes.source_port };
+    let other = FLOWS.get_ptr(*other)?;
+    // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
+    // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
+    unsafe {
+        if (*mine).begun != (*other).begun {
+            return None;
+        }
+        let (result, after) = judge(direction(mine), direction(other));
+        if let Some(Direction { shown, touched }) = after {
+            (*mine).shown = shown.0;
+            (*mine).touched = touched;
+            (*mine).packets += 1;
+            (*mine).bytes += u64::from(bytes);
+        }
+        Some(result)
+    }
+}
+
+/// See [`shunt_dataplane::Tables::insert_flow`].
+#[inline(always)]
+pub(super) fn insert(key: &TupleKey, value: &Translation) -> Inserted {
+    match FLOWS.insert(key, value, NOEXIST) {
+        Ok(()) => {
+            made(1);
+            Inserted::New
+        }
+        Err(error) if i64::from(error) == EEXIST => Inserted::Exists,
+        Err(_) => Inserted::Full,
+    }
+}
+
+/// See [`shunt_dataplane::Tables::replace_flow`].
+#[inline(always)]
+pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
+    if FLOWS.insert(key, value, NOEXIST).is_ok() {
+        made(1);
+        return true;
+    }
+    FLOWS.insert(key, value, ANY).is_ok()
+}
+
+/// See [`shunt_dataplane::Tables::forget_flow`].
+#[inline(always)]
+pub(super) fn forget(key: &TupleKey) {
+    // It may have been evicted meanwhile.
+    if FLOWS.remove(key).is_ok() {
+        made(u64::MAX);
+    }
+}
+
+/// See [`shunt_dataplane::Tables::remember_fragment`]. An entry is composed in a map: the stack is full.
+#[inline(always)]
+pub(super) fn remember_fragment(identification: [u16; 2], key: &TupleKey, becomes: &TupleKey) {
+    let Some(first) = FIRST_FRAGMENT.get_ptr_mut(0) else { return };
+    // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make one, and the padding
+    // stays zero.
+    unsafe {
+        let (at, value) = &mut *first;
+        at.domain = key.domain;
+        at.identification = identification;
+        at.source = key.source;
+        at.destination = key.destination;
+        at.protocol = key.protocol;
+        value.source = becomes.source;
+        value.destination = becomes.destination;
+        value.domain = becomes.domain;
+        value.seen = boot_time();
+        // By reference: a copy would be on the stack.
+        let (at, value): (&FragmentKey, &FragmentTranslation) = (at, value);
+        // An LRU map makes room; should it fail under contention, the datagram is one that the network has lost.
+        let _ = FRAGMENTS.insert(at, value, ANY);
+    }
+}
+
+/// Counts entries of `FLOWS`; `u64::MAX` is one less. Verifier: no function of its own, for Linux 6.1 would count 32 bytes of
+/// stack for it, and with those of its callers these are more than 512.
+#[inline(always)]
+fn made(entries: u64) {
+    if let Some(count) = FLOWS_MADE.get_ptr_mut(0) {
+        // SAFETY: the pointer is to this CPU's value, which no other program on this CPU interrupts.
+        unsafe { *count = (*count).wrapping_add(entries) };
+    }
+}
+
+/// # Safety
+/// `flow` is to a live map value.
+#[inline(always)]
+unsafe fn direction(flow: *const Translation) -> Direction {
+    // SAFETY: the caller's word.
+    unsafe { Direction { shown: Shown((*flow).shown), touched: (*flow).touched } }
+}

@@ -1,0 +1,187 @@
+//! The parts of the long programs as kernel functions: each alone nearly fills the stack.
+//!
+//! Verifier: the frames of a chain of calls are 512 bytes at most, each rounded up to 32. A caller of these keeps nothing on its own.
+//! What one part plans for the next is in a per-CPU map: both run on one CPU, where no other classifier interrupts them.
+
+use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
+use aya_ebpf::programs::TcContext;
+use shunt_dataplane::programs::{Next, from_container, from_host, from_mapped, from_member, from_wire};
+use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::wire::Packet as _;
+use shunt_dataplane::{Verdict, nat};
+
+use crate::action;
+use crate::kernel_tables::KernelTables;
+use crate::maps::{BEGIN_PLANS, ICMP_PLANS};
+use crate::missing;
+use crate::sctp_note::SctpNote;
+use crate::skb::{FRAMED, Skb};
+
+/// What a function returns where another part goes on: none of the kernel's actions.
+const ANSWER: i32 = i32::MIN;
+const BEGIN: i32 = i32::MIN + 1;
+const RETURN: i32 = i32::MIN + 2;
+const ICMP_ERROR: i32 = i32::MIN + 3;
+const FRAG_NEEDED: i32 = i32::MIN + 4;
+
+/// What a part returns.
+trait End {
+    /// Carries it out, or returns which part goes on.
+    fn action<const KIND: u8>(self, packet: &Skb<KIND>) -> i32;
+}
+
+impl End for Verdict {
+    #[inline(always)]
+    fn action<const KIND: u8>(self, packet: &Skb<KIND>) -> i32 {
+        action::take_silently(packet, self)
+    }
+}
+
+impl End for Next {
+    #[inline(always)]
+    fn action<const KIND: u8>(self, packet: &Skb<KIND>) -> i32 {
+        match self {
+            Self::Done(verdict) => action::take_silently(packet, verdict),
+            Self::Answer => ANSWER,
+            // `from_mapped` is another program, behind this one.
+            Self::Reply => action::take_silently(packet, self.verdict()),
+            Self::Begin => BEGIN,
+            Self::Return => RETURN,
+            Self::IcmpError => ICMP_ERROR,
+            Self::FragNeeded => FRAG_NEEDED,
+        }
+    }
+}
+
+/// Makes a part a function: `NAME = PART`, called with the packet, the interface and the tables. `plans MAP` also hands the part this
+/// CPU's value of a map, for the plan that it writes; `does MAP` hands it the plan.
+macro_rules! subprograms {
+    ($($(#[$doc:meta])* $name:ident = $part:expr $(, plans $written:ident)? $(, does $read:ident)?;)*) => { $(
+        $(#[$doc])*
+        #[inline(never)]
+        pub(crate) fn $name<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+            let mut packet = Skb::<KIND>::of(TcContext::new(skb));
+            let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+            $(
+                let plan = || {
+                    let plan = $written.get_ptr_mut(0)?;
+                    // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make a plan.
+                    Some(unsafe { &mut *plan })
+                };
+            )?
+            $(
+                // An array has the entry; the verifier wants to see it.
+                let Some(plan) = $read.get_ptr(0) else { return TC_ACT_UNSPEC };
+                // SAFETY: as above; the part before has written it.
+                let plan = unsafe { &*plan };
+            )?
+            let end = ($part)(&mut packet, here, &tables $(, handed!(plan $written))? $(, handed!(plan $read))?);
+            end.action(&packet)
+        }
+    )* };
+}
+
+/// Repeats `plan` where a map is named.
+macro_rules! handed {
+    ($plan:ident $map:ident) => {
+        $plan
+    };
+}
+
+subprograms! {
+    /// `from_container` of a restricted port.
+    forward_restricted = |packet: &mut _, here, tables: &_| {
+        from_container::forward(packet, here, Missing::Drop, tables)
+    };
+    /// `from_container` of a port in VLANs.
+    forward_member = from_member::run;
+    /// The neighbour proxy of `from_container`.
+    answer_container = |packet: &mut _, here, tables: &_| {
+        from_container::answer(packet, here, missing(), tables)
+    };
+    /// The neighbour proxy of `from_host`.
+    answer_host = from_host::answer;
+
+    dnat = from_wire::dnat;
+    fragment_inwards = from_wire::later_fragment;
+    plan_error_inwards = from_wire::plan_icmp_error, plans ICMP_PLANS;
+    error_inwards = from_wire::rewrite_icmp_error, does ICMP_PLANS;
+    returns = from_wire::returns;
+    frag_needed = nat::frag_needed::send;
+
+    reply = from_mapped::reply, plans BEGIN_PLANS;
+    fragment_outwards = from_mapped::later_fragment;
+    plan_error_outwards = from_mapped::plan_icmp_error, plans ICMP_PLANS;
+    error_outwards = from_mapped::rewrite_icmp_error, does ICMP_PLANS;
+    plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
+    begin = from_mapped::begin, does BEGIN_PLANS;
+}
+
+/// `from_container` of a restricted port: as [`from_container::run`].
+#[inline(always)]
+pub(crate) fn from_restricted(skb: *mut __sk_buff) -> i32 {
+    match forward_restricted::<FRAMED>(skb) {
+        ANSWER => answer_container::<FRAMED>(skb),
+        action => action,
+    }
+}
+
+/// `from_wire`, and `from_tunnel`: as [`from_wire::run`].
+#[inline(always)]
+pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    SctpNote::clear(skb);
+    let action = match dnat::<KIND>(skb) {
+        ICMP_ERROR => match fragment_inwards::<KIND>(skb) {
+            ICMP_ERROR => match plan_error_inwards::<KIND>(skb) {
+                ICMP_ERROR => error_inwards::<KIND>(skb),
+                action => action,
+            },
+            action => action,
+        },
+        RETURN => returns::<KIND>(skb),
+        action => with_sctp_checksum(skb, action),
+    };
+    let action = if action == FRAG_NEEDED { frag_needed::<KIND>(skb) } else { action };
+    action::said(skb, action)
+}
+
+/// `from_mapped`: as [`from_mapped::run`].
+#[inline(always)]
+pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
+    SctpNote::clear(skb);
+    let action = match reply::<FRAMED>(skb) {
+        ICMP_ERROR => match fragment_outwards::<FRAMED>(skb) {
+            ICMP_ERROR => match plan_error_outwards::<FRAMED>(skb) {
+                ICMP_ERROR => error_outwards::<FRAMED>(skb),
+                action => action,
+            },
+            action => action,
+        },
+        BEGIN => match plan_begin::<FRAMED>(skb) {
+            BEGIN => begin::<FRAMED>(skb),
+            action => action,
+        },
+        action => with_sctp_checksum(skb, action),
+    };
+    if action != TC_ACT_UNSPEC {
+        // As `guard::unmark_unless_passed`.
+        Skb::new(TcContext::new(skb)).take_checked();
+    }
+    action::said(skb, action)
+}
+
+/// The action, after SCTP's checksum has been updated where a note asks for it.
+#[inline(always)]
+fn with_sctp_checksum(skb: *mut __sk_buff, action: i32) -> i32 {
+    SctpNote::put(skb, action);
+    if SctpNote::is_there(skb) {
+        update_sctp_checksum(skb);
+    }
+    SctpNote::fetch(skb)
+}
+
+#[inline(never)]
+fn update_sctp_checksum(skb: *mut __sk_buff) -> i32 {
+    SctpNote::apply(skb);
+    0
+}

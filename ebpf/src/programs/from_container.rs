@@ -1,0 +1,98 @@
+//! `from_container`: tc ingress of a container's host veth end. Decides whether a frame takes the fast path.
+//!
+//! The programs for open ports and for restricted ones are this pipeline; ports in VLANs have [`super::from_member`].
+
+use super::Next;
+use crate::Tables;
+use crate::abi::{PORT_MAPPED, PORT_MASQUERADED, Port};
+use crate::stages::neighbor_proxy::Within;
+use crate::stages::port::Missing;
+use crate::stages::{
+    count, deliver, find, flow_affinity, guard, isolate, mac_filter, neighbor_proxy, parse, police, port,
+    source_guard,
+};
+use crate::verdict::{Delivery, PassReason, Stop, Verdict};
+use crate::wire::{Frame, Packet};
+
+/// The whole program.
+pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
+    match forward(packet, here, missing, tables) {
+        Next::Answer => answer(packet, here, missing, tables),
+        next => next.verdict(),
+    }
+}
+
+/// The first part: everything but the neighbour proxy. `here` is the host end.
+#[inline(always)]
+pub fn forward<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let bytes = packet.length();
+    let next = stages(packet, here, &port, missing, tables).into();
+    // What another part or program goes on with, that one counts.
+    if let Next::Done(verdict) = &next {
+        count::sent(verdict, &port, here, bytes, tables);
+    }
+    guard::mark(packet, missing, next.is_passed());
+    next
+}
+
+#[inline(always)]
+fn stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    missing: Missing,
+    tables: &T,
+) -> Result<Delivery, Next> {
+    let frame = parse::frame(packet)?;
+    // First: a frame is charged for whatever becomes of it.
+    police::rate(packet, &frame, port, tables)?;
+    // The source guard comes before the MAC filter: what the filter passes as a station behind the container must not speak for
+    // others' addresses. Verifier: in the programs for restricted ports only, as it costs more than all other stages.
+    if missing == Missing::Drop {
+        source_guard::check(packet, &frame, port, here, tables)?;
+        police::flood(&frame, port, tables)?;
+    }
+    mac_filter::check(&frame, port)?;
+    port::not_shared(port)?;
+    let station = find::station(&frame, port, here, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
+    isolate::ports(port, &station)?;
+    flow_affinity::check(packet, &frame, port, tables)?;
+    Ok(deliver::from_container(packet, &station)?)
+}
+
+/// The part or program that goes on with a frame for which there is no station to deliver to.
+#[inline(always)]
+fn elsewhere(stop: Stop, frame: &Frame, port: &Port) -> Next {
+    match stop {
+        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Answer,
+        Stop::Pass(PassReason::ToHost) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => Next::Reply,
+        stop => stop.into(),
+    }
+}
+
+/// The second part: the neighbour proxy, for [`Next::Answer`].
+#[inline(always)]
+pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let within = Within { vid: port.vid, stations: port.vid };
+    let bytes = packet.length();
+    let answered = parse::frame(packet)
+        .ok()
+        .and_then(|frame| neighbor_proxy::to_container(packet, &frame, &port, within, here, tables));
+    if let Some(delivery) = answered {
+        let verdict = Verdict::Deliver(delivery);
+        count::sent(&verdict, &port, here, bytes, tables);
+        return verdict;
+    }
+    let verdict = Verdict::Pass(PassReason::Group);
+    count::sent(&verdict, &port, here, bytes, tables);
+    guard::mark(packet, missing, true);
+    verdict
+}

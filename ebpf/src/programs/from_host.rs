@@ -1,0 +1,73 @@
+//! `from_host`: tc egress of a bridge device. Delivers what the node's own stack sends or routes to containers.
+//!
+//! All of the stack's hooks lie before it, so delivery to the port skips the bridge's look-up only. One exception: what
+//! br_netfilter has translated inside the bridge for an unresolved container comes out here between DNAT and masquerading, and the
+//! bridge device takes it back in (`br_nf_pre_routing_finish_bridge`, net/bridge/br_netfilter_hooks.c). Such a frame has a
+//! container's source address and is passed; so is a frame that may belong to such a flow and cannot be read.
+
+use super::Next;
+use crate::Tables;
+use crate::abi::Port;
+use crate::stages::port::Missing;
+use crate::stages::track_kernel_flow::Sender;
+use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
+use crate::verdict::{Delivery, PassReason, Stop, Verdict};
+use crate::wire::Packet;
+
+/// The whole program.
+pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    match forward(packet, here, tables) {
+        Next::Answer => answer(packet, here, tables),
+        next => next.verdict(),
+    }
+}
+
+/// The first part: everything but the neighbour proxy. `here` is the bridge device.
+#[inline(always)]
+pub fn forward<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    let port = match port::entry(here, Missing::Pass, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let bytes = packet.length();
+    let next = stages(packet, here, &port, tables).into();
+    if let Next::Done(verdict) = &next {
+        count::sent(verdict, &port, here, bytes, tables);
+    }
+    next
+}
+
+#[inline(always)]
+fn stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    tables: &T,
+) -> Result<Delivery, Next> {
+    let frame = parse::frame(packet)?;
+    let station = find::station(&frame, port, here, tables).map_err(|stop| match stop {
+        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(&frame) => Next::Answer,
+        stop => stop.into(),
+    })?;
+    isolate::routed(packet.origin(), here, &station, tables)?;
+    match track_kernel_flow::track(packet, &frame, port, station.ifindex, tables) {
+        Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
+        Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
+        Sender::Other => Ok(deliver::from_host(packet, &station)?),
+    }
+}
+
+/// The second part: the neighbour proxy, for [`Next::Answer`].
+#[inline(always)]
+pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let port = match port::entry(here, Missing::Pass, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let bytes = packet.length();
+    let answered =
+        parse::frame(packet).ok().and_then(|frame| neighbor_proxy::to_host(packet, &frame, &port, tables));
+    let verdict = answered.map_or(Verdict::Pass(PassReason::Group), Verdict::Deliver);
+    count::sent(&verdict, &port, here, bytes, tables);
+    verdict
+}

@@ -1,0 +1,238 @@
+//! `from_wire`: tc ingress of an uplink, or of a bridge device, by which containers reach the node. Takes what comes to a host
+//! port, or returns to a masqueraded connection, into its container. `from_tunnel` is the same for uplinks without a link layer.
+//!
+//! Its parts: [`dnat`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
+//! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`]; for what is too large [`frag_needed`].
+
+use super::{IcmpErrorPlan, Next};
+use crate::abi::{AddressKey, PortKey, Station};
+use crate::nat::dnat::OUTSIDE;
+use crate::nat::rewrite::rewrite;
+use crate::nat::{clone_to_host, embedded, fragments, icmp_error, masquerade, segment};
+use crate::stages::{count, deliver, find, isolate};
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::wire::address::Macs;
+use crate::wire::{EtherType, Frame, LaterFragment, Packet, Protocol};
+use crate::{Tables, nat, wire};
+
+/// The whole program.
+pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let mut plan = IcmpErrorPlan::default();
+    let mut next = dnat(packet, here, tables);
+    if next == Next::IcmpError {
+        next = later_fragment(packet, here, tables);
+    }
+    if next == Next::IcmpError {
+        next = plan_icmp_error(packet, here, tables, || Some(&mut plan));
+    }
+    if next == Next::IcmpError {
+        next = rewrite_icmp_error(packet, here, tables, &plan).into();
+    }
+    if next == Next::Return {
+        next = returns(packet, here, tables);
+    }
+    if next == Next::FragNeeded {
+        next = nat::frag_needed::send(packet, here, tables).into();
+    }
+    next.verdict()
+}
+
+/// Packets to a host port: the destination becomes the container.
+#[inline(always)]
+pub fn dnat<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    let bytes = packet.length();
+    let next = dnat_stages(packet, here, tables).into();
+    count_end(&next, here, bytes, tables);
+    next
+}
+
+#[inline(always)]
+fn dnat_stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Result<Delivery, Next> {
+    if !packet.is_for_this_host() {
+        return Err(Stop::Pass(PassReason::NotLocal).into());
+    }
+    let frame = wire::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
+    let mut segment = segment::read(packet, &frame, OUTSIDE).ok_or(Next::IcmpError)?;
+    // First: a host port never takes a node's port from a masqueraded connection that has it.
+    if tables.becomes(&segment.key).is_some_and(|(_, holder)| holder != 0) {
+        return Err(Next::Return);
+    }
+    let mapping = nat::dnat::mapping(&segment.key, tables)?;
+    segment.key.domain = nat::dnat::domain(here, frame.source, tables);
+    let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
+    let (station, macs) = find::mapped(&mapping, tables)?;
+    isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
+    deliver::survives(&segment.ip)?;
+    nat::dnat::follow(&segment, &mut becomes, packet.length(), tables)?;
+    deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;
+    fragments::remember(packet, frame.ether_type == EtherType::IPV4, &segment, &becomes, tables)?;
+    deliver::address(packet, macs)?;
+    rewrite(packet, frame.payload, &segment, &becomes);
+    Ok(deliver::into_container(packet, &station))
+}
+
+/// Later fragments, which have no transport header: as their datagram's first one. [`Next::IcmpError`] for other packets.
+#[inline(always)]
+pub fn later_fragment<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    let bytes = packet.length();
+    let Some((frame, fragment)) = wire::later_fragment(packet) else { return Next::IcmpError };
+    let next = later_fragment_stages(packet, &frame, &fragment, here, tables).into();
+    count_end(&next, here, bytes, tables);
+    next
+}
+
+#[inline(always)]
+fn later_fragment_stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    fragment: &LaterFragment,
+    here: u32,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    if !packet.is_for_this_host() {
+        return Err(Stop::Pass(PassReason::NotLocal));
+    }
+    clone_to_host::unless_clone(frame, fragment.ip.protocol)?;
+    let from = nat::dnat::domain(here, frame.source, tables);
+    let becomes = fragments::becomes(fragment, from, tables)?;
+    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
+    let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    let (container, station) = resident;
+    let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
+    isolate::routed(from, becomes.domain, &station, tables)?;
+    deliver::survives(&fragment.ip)?;
+    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    clone_to_host::clone(packet, fragment.ip.protocol, here);
+    deliver::address(packet, Macs { destination: container.mac, source: bridge.mac })?;
+    fragments::rewrite(packet, frame, &fragment.ip, &becomes);
+    Ok(deliver::into_container(packet, &station))
+}
+
+/// ICMP errors about packets that left by a port of the node: decides. [`Next::IcmpError`] where the plan is to be done.
+#[inline(always)]
+pub fn plan_icmp_error<'a, P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: impl FnOnce() -> Option<&'a mut IcmpErrorPlan>,
+) -> Next {
+    let Some(plan) = plan() else { return Stop::Pass(PassReason::Unmapped).into() };
+    match plan_icmp_error_stages(packet, here, tables, plan) {
+        Ok(()) => Next::IcmpError,
+        Err(stop) => {
+            let next = stop.into();
+            count_end(&next, here, packet.length(), tables);
+            next
+        }
+    }
+}
+
+#[inline(always)]
+fn plan_icmp_error_stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: &mut IcmpErrorPlan,
+) -> Result<(), Stop> {
+    let unmapped = Stop::Pass(PassReason::Unmapped);
+    if !packet.is_for_this_host() {
+        return Err(Stop::Pass(PassReason::NotLocal));
+    }
+    let frame = wire::frame(packet).map_err(|_| unmapped)?;
+    plan.error = embedded::read(packet, &frame, OUTSIDE).ok_or(unmapped)?;
+    let error = &mut plan.error;
+    clone_to_host::unless_clone(&frame, Protocol(error.key.protocol))?;
+    error.key.domain = nat::dnat::domain(here, frame.source, tables);
+    let (becomes, holder) = icmp_error::becomes(error, tables).ok_or(Stop::Pass(PassReason::Stray))?;
+    plan.becomes = becomes;
+    if holder == 0 {
+        let mapping = nat::dnat::mapping(&error.key, tables)?;
+        // The connection may be that of a container which had the host port before.
+        let container = if error.ip.source.is_v4() { mapping.v4 } else { mapping.v6 };
+        if becomes.domain != mapping.bridge || !becomes.destination.is(container) {
+            return Err(Stop::Pass(PassReason::Stray));
+        }
+        (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
+        isolate::routed(error.key.domain, mapping.bridge, &plan.station, tables)?;
+    } else {
+        (plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;
+    }
+    deliver::survives(&error.ip)?;
+    deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
+    plan.source = icmp_error::sender(error, &plan.becomes);
+    Ok(())
+}
+
+/// Does what [`plan_icmp_error`] has planned.
+#[inline(always)]
+pub fn rewrite_icmp_error<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: &IcmpErrorPlan,
+) -> Verdict {
+    let bytes = packet.length();
+    clone_to_host::clone(packet, Protocol(plan.error.key.protocol), here);
+    let verdict = match deliver::address(packet, plan.macs) {
+        Ok(()) => {
+            icmp_error::rewrite(packet, &plan.error, plan.source, &plan.becomes);
+            Verdict::Deliver(deliver::into_container(packet, &plan.station))
+        }
+        Err(stop) => stop.into(),
+    };
+    count::arrived(&verdict, here, bytes, tables);
+    verdict
+}
+
+/// Packets to a port of the node that a masqueraded connection has: the destination becomes the container again.
+#[inline(always)]
+pub fn returns<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    let bytes = packet.length();
+    let next = returns_stages(packet, here, bytes, tables).into();
+    count_end(&next, here, bytes, tables);
+    next
+}
+
+#[inline(always)]
+fn returns_stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    bytes: u32,
+    tables: &T,
+) -> Result<Delivery, Next> {
+    let stray = Stop::Pass(PassReason::Stray);
+    // No container answers for an address outside.
+    if isolate::is_bridge(here, tables) {
+        return Err(stray.into());
+    }
+    let frame = wire::frame(packet).map_err(|_| stray)?;
+    let segment = segment::read(packet, &frame, OUTSIDE).ok_or(stray)?;
+    clone_to_host::unless_clone(&frame, segment.ip.protocol)?;
+    let (becomes, holder) = tables.becomes(&segment.key).ok_or(stray)?;
+    let (station, macs) = find::holder(&becomes, holder, tables)?;
+    masquerade::follow(&segment, &becomes, bytes, tables)?;
+    deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
+    deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;
+    fragments::remember(packet, frame.ether_type == EtherType::IPV4, &segment, &becomes, tables)?;
+    clone_to_host::clone(packet, segment.ip.protocol, here);
+    deliver::address(packet, macs)?;
+    rewrite(packet, frame.payload, &segment, &becomes);
+    Ok(deliver::into_container(packet, &station))
+}
+
+/// The end of a packet that does not fit its container's link; [`nat::frag_needed::send`] has to know by how much.
+#[inline(always)]
+fn too_large<P: Packet>(packet: &mut P, station: &Station) -> Next {
+    packet.leave_note(station.mtu);
+    Next::FragNeeded
+}
+
+/// Counts a packet whose way ends, also by its size, at its receiver: `here` has no counters.
+#[inline(always)]
+fn count_end<T: Tables>(next: &Next, here: u32, bytes: u32, tables: &T) {
+    match next {
+        Next::Done(verdict) => count::arrived(verdict, here, bytes, tables),
+        Next::FragNeeded => count::arrived(&Verdict::Drop(DropReason::TooBig), here, bytes, tables),
+        _ => {}
+    }
+}

@@ -1,0 +1,44 @@
+//! `to_container`: tc egress of a container's host veth end. Judges what arrives by the kernel's path, and records which
+//! flows are the kernel's.
+
+use crate::Tables;
+use crate::abi::Port;
+use crate::stages::port::Missing;
+use crate::stages::{count, guard, origin_check, parse, port, track_kernel_flow};
+use crate::verdict::{Delivery, PassReason, Stop, Verdict};
+use crate::wire::Packet;
+
+/// The whole program. `here` is the host end.
+#[inline(always)]
+pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
+    // Delivered and counted by another of our programs.
+    if packet.take_judged() {
+        guard::mark(packet, missing, true);
+        return Verdict::Pass(PassReason::Judged);
+    }
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let bytes = packet.length();
+    let verdict: Verdict = stages(packet, here, &port, missing, tables).into();
+    count::received(&verdict, &port, here, bytes, tables);
+    guard::mark(packet, missing, verdict.is_passed());
+    verdict
+}
+
+#[inline(always)]
+fn stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    port: &Port,
+    missing: Missing,
+    tables: &T,
+) -> Result<Delivery, Stop> {
+    let frame = parse::frame(packet)?;
+    if missing == Missing::Drop {
+        origin_check::check(packet, &frame, port, tables)?;
+    }
+    track_kernel_flow::track(packet, &frame, port, here, tables);
+    Err(Stop::Pass(PassReason::ByKernel))
+}

@@ -1,0 +1,203 @@
+//! The translated connections that are there already, and their fragments.
+
+use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
+use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
+use shunt_dataplane::nat::connection::Shown;
+use shunt_dataplane::wire::address::{Address, L4Port};
+
+use super::outside::{CLIENT, NODE, SCTP, TCP, UDP, address, place};
+use super::world::BRIDGE;
+
+/// Of IPv4 and of IPv6.
+const ICMP: [u8; 2] = [1, 58];
+
+/// The client's port in the connections that are there already.
+const OLD: u16 = 40_000;
+/// The same, of connections that have ended.
+const ENDED: u16 = 40_001;
+/// The same, where a half of the connection is missing.
+const HALF: u16 = 40_002;
+
+/// The same, of connections by another port of the node to the same one of the container.
+const TAKEN: u16 = 40_004;
+
+/// The same, of connections that were given the port behind it, since another has theirs.
+const GIVEN: u16 = 40_005;
+
+/// The same, where the halves are of two connections.
+const MIXED: u16 = 40_003;
+
+/// Both entries of each connection from the client to tau.
+pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    let established = Shown::NOTHING.segment(0x10);
+    let reset = established.segment(4);
+    for (family, [node, client]) in [0, 1].map(|family| (family, [NODE[family].0, CLIENT[family]])) {
+        for (protocol, outer, inner, client_port, shown) in [
+            (TCP, 8080, 80, OLD, established),
+            (UDP, 8053, 53, OLD, Shown::NOTHING.datagram()),
+            (SCTP, 8132, 90, OLD, Shown::NOTHING.datagram()),
+            (TCP, 8080, 80, ENDED, reset),
+            (TCP, 8080, 80, HALF, established),
+            (TCP, 8080, 80, MIXED, established),
+            (TCP, 8079, 80, TAKEN, established),
+            (TCP, 8080, 80, GIVEN, established),
+        ] {
+            let request = TupleKey {
+                domain: 0,
+                source_port: client_port.into(),
+                destination_port: L4Port::from(outer),
+                source: address(client),
+                destination: address(node),
+                protocol,
+                pad: [0; 3],
+            };
+            let becomes = TupleKey {
+                domain: BRIDGE,
+                source_port: (client_port + u16::from(client_port == GIVEN)).into(),
+                destination_port: L4Port::from(inner),
+                destination: place("tau").addresses()[family].into(),
+                ..request
+            };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: shown.0,
+                touched: now,
+                begun: if client_port == MIXED { now - u64::from(flags) } else { now },
+                packets: 0,
+                bytes: 0,
+                holder: 0,
+                flags,
+            };
+            if client_port != HALF {
+                flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            }
+            flows.push((becomes.reversed(BRIDGE), half(request.reversed(0), 0)));
+        }
+    }
+    flows.extend(neighbors(now));
+    flows.extend(masqueraded(now));
+    flows
+}
+
+/// Connections of alpha and beta with tau, by the node: the node's address with alpha's 42000 as 42001, and with beta's 41000;
+/// all of them by each of the protocols.
+fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    let ways = [
+        (TCP, 8080, 80, Shown::NOTHING.segment(0x10)),
+        (UDP, 8053, 53, Shown::NOTHING.datagram()),
+        (SCTP, 8132, 90, Shown::NOTHING.datagram()),
+    ];
+    let clients = [("alpha", 42_000, 42_001), ("beta", 41_000, 41_000)];
+    for ((name, port, given), (protocol, outer, inner, shown)) in
+        clients.into_iter().flat_map(|client| ways.map(|way| (client, way)))
+    {
+        for family in [0, 1] {
+            let request = TupleKey {
+                domain: BRIDGE,
+                source_port: L4Port::from(port),
+                destination_port: L4Port::from(outer),
+                source: place(name).addresses()[family].into(),
+                destination: address(NODE[family].0),
+                protocol,
+                pad: [0; 3],
+            };
+            let becomes = TupleKey {
+                source_port: L4Port::from(given),
+                source: request.destination,
+                destination_port: L4Port::from(inner),
+                destination: place("tau").addresses()[family].into(),
+                ..request
+            };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: shown.0,
+                touched: now,
+                begun: now,
+                packets: 0,
+                bytes: 0,
+                holder: 0,
+                flags,
+            };
+            flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            flows.push((becomes.reversed(BRIDGE), half(request.reversed(BRIDGE), 0)));
+        }
+    }
+    flows
+}
+
+/// What first fragments have become: datagram 0x7001 from the client to tau and from tau to the client, 0x7003 to zeta, and 0x7004
+/// from alpha, by the node, to chi; of an echo and its reply 0x7005 from nu to the client and back. None is of long ago: a machine that has just been started has no such time.
+pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
+    let mut fragments = Vec::new();
+    for family in [0, 1] {
+        let [node, client] = [NODE[family].0, CLIENT[family]].map(address);
+        let container = |name: &str| Address::from(place(name).addresses()[family]);
+        for (identification, protocol, (domain, source, destination), becomes) in [
+            (0x7001, UDP, (0, client, node), (BRIDGE, client, container("tau"))),
+            (0x7001, UDP, (BRIDGE, container("tau"), client), (0, node, client)),
+            (0x7003, UDP, (0, client, node), (BRIDGE, client, container("zeta"))),
+            (0x7004, UDP, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi"))),
+            (0x7005, ICMP[family], (BRIDGE, container("nu"), client), (0, node, client)),
+            (0x7005, ICMP[family], (0, client, node), (BRIDGE, client, container("nu"))),
+        ] {
+            let number = u16::to_be(identification);
+            let identification = if family == 0 { [number, 0] } else { [0, number] };
+            let key = FragmentKey { domain, identification, source, destination, protocol, pad: [0; 3] };
+            let (domain, source, destination) = becomes;
+            fragments.push((key, FragmentTranslation { source, destination, domain, pad: 0, seen: now }));
+        }
+    }
+    fragments
+}
+
+/// Masqueraded connections of nu with the client: TCP 443 and UDP 53 from 40000, by the node's 20000; TCP 443 from 40001, over,
+/// by 20001; from 40002, whoever had nu's address before, by 20002; from 40003, by an address that the node had, and 20003.
+/// Another container's from 6000, by 5000. Echoes with the client of the first kind, the fourth and the last, without the 443.
+fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
+    let mut flows = Vec::new();
+    let established = Shown::NOTHING.segment(0x10);
+    let formerly = ["192.0.2.77", "2001:db8::77"];
+    for family in [0, 1] {
+        let nu = place("nu");
+        for (protocol, port, from, given, shown, holder) in [
+            (TCP, 443, OLD, 20_000, established, nu.ifindex),
+            (UDP, 53, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
+            (TCP, 443, ENDED, 20_001, established.segment(4), nu.ifindex),
+            (TCP, 443, HALF, 20_002, established, 1999),
+            (TCP, 443, MIXED, 20_003, established, nu.ifindex),
+            (TCP, 443, 6000, 5000, established, place("omicron").ifindex),
+            (ICMP[family], 0, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
+            (ICMP[family], 0, HALF, 20_002, Shown::NOTHING.datagram(), 1999),
+            (ICMP[family], 0, 6000, 5000, Shown::NOTHING.datagram(), place("omicron").ifindex),
+        ] {
+            let source = if from == 6000 { place("omicron") } else { nu };
+            let request = TupleKey {
+                domain: BRIDGE,
+                source_port: from.into(),
+                destination_port: L4Port::from(port),
+                source: source.addresses()[family].into(),
+                destination: address(CLIENT[family]),
+                protocol,
+                pad: [0; 3],
+            };
+            let node = if from == MIXED { formerly[family] } else { NODE[family].0 };
+            let becomes =
+                TupleKey { domain: 0, source_port: L4Port::from(given), source: address(node), ..request };
+            let half = |becomes, flags| Translation {
+                becomes,
+                shown: shown.0,
+                touched: now,
+                begun: now,
+                packets: 0,
+                bytes: 0,
+                holder,
+                flags,
+            };
+            flows.push((request, half(becomes, TRANSLATION_OPENER)));
+            flows.push((becomes.reversed(0), half(request.reversed(BRIDGE), 0)));
+        }
+    }
+    flows
+}

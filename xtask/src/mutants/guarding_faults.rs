@@ -1,0 +1,130 @@
+//! Faults in the stages that keep forged and unchecked frames out.
+
+use super::fault::{Fault, Judge};
+
+pub(super) const FAULTS: &[Fault] = &[
+    // mac filter
+    Fault {
+        name: "source-unchecked",
+        file: "ebpf/src/stages/mac_filter.rs",
+        find: "!frame.source.is_valid_source()",
+        replace: "false",
+        why: "a frame from a group address would be delivered",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "spoof-unchecked",
+        file: "ebpf/src/stages/mac_filter.rs",
+        find: "port.flags & PORT_MAC_CHECK != 0",
+        replace: "false",
+        why: "a container would speak in another's name",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "missing-entry-passes",
+        file: "ebpf/src/stages/port.rs",
+        find: "Missing::Drop => Stop::Drop(DropReason::NoPort)",
+        replace: "Missing::Drop => Stop::Pass(PassReason::NoPort)",
+        why: "a restricted port would open when its entry is lost",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "other-filters-passed-by",
+        file: "ebpf/src/stages/port.rs",
+        find: "port.flags & PORT_SHARED != 0",
+        replace: "false",
+        why: "a shaper's ingress filter would be passed by",
+        judge: Judge::Host,
+    },
+    // source guard
+    Fault {
+        name: "vouch-for-anybody",
+        file: "ebpf/src/stages/source_guard.rs",
+        find: ".is_some_and(|owner| owner.ifindex == here)",
+        replace: ".is_some()",
+        why: "a checked container would speak for another's address",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "advertised-unchecked",
+        file: "ebpf/src/stages/source_guard.rs",
+        find: "Ok([ip.source, target])",
+        replace: "Ok([ip.source, none])",
+        why: "a checked container would take another's IPv6 address over",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "arp-hardware-unchecked",
+        file: "ebpf/src/stages/source_guard.rs",
+        find: "Network::Arp(arp) if arp.sender_mac.is(port.mac)",
+        replace: "Network::Arp(arp) if true",
+        why: "ARP would name hardware that is not the sender's",
+        judge: Judge::Host,
+    },
+    // guard
+    Fault {
+        name: "guard-asleep",
+        file: "ebpf/src/stages/guard.rs",
+        find: "if packet.take_checked() {",
+        replace: "packet.take_checked();\n    if true {",
+        why: "a restricted port would be open as soon as it loses its program",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "checked-unmarked",
+        file: "ebpf/src/stages/guard.rs",
+        find: "if is_passed && missing == Missing::Drop {",
+        replace: "if is_passed && false {",
+        why: "restricted ports would not reach the node",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "question-marked-early",
+        file: "ebpf/src/programs/next.rs",
+        find: "Self::Done(Verdict::Pass(_)) | Self::Reply)",
+        replace: "Self::Done(Verdict::Pass(_)) | Self::Reply | Self::Answer)",
+        why: "an answer would bear the mark that is for a guard",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "translated-unchecked",
+        file: "ebpf/src/stages/guard.rs",
+        find: "port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
+        replace: "false && port.flags & PORT_GUARDED != 0 && !packet.is_checked()",
+        why: "without its program a restricted container would speak for others to the world",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "mark-carried-out",
+        file: "ebpf/src/stages/guard.rs",
+        find: "if !verdict.is_passed() {",
+        replace: "if false {",
+        why: "the mark for a guard would leave the node's ports with masqueraded packets",
+        judge: Judge::Host,
+    },
+    // origin check
+    Fault {
+        name: "impostors-believed",
+        file: "ebpf/src/stages/origin_check.rs",
+        find: "Some(_) => return Err(Stop::Drop(DropReason::Impostor)),",
+        replace: "Some(_) => false,",
+        why: "a stranger would reach a restricted container under another's address",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "false-node-believed",
+        file: "ebpf/src/stages/origin_check.rs",
+        find: "if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {",
+        replace: "if false {",
+        why: "a stranger would reach a restricted container as the node",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "unheard-of-let-in",
+        file: "ebpf/src/stages/origin_check.rs",
+        find: "_ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
+        replace: "None => false,\n            _ if port.flags & (PORT_ISOLATED | PORT_ALONE) != 0 => {",
+        why: "an interface would reach isolated containers until the agent has heard of it",
+        judge: Judge::Host,
+    },
+];
