@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: coverage-guided fuzzing of everything that is read from strangers.
+//! `cargo xtask fuzz`: coverage-guided fuzzing of everything that is read from untrusted sources.
 //!
 //! libFuzzer needs programs that count which branches they take. The compiler pass that adds the counters is in the
 //! stable compiler; what is not there is the address sanitizer, which code without `unsafe` can do without.

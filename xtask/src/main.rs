@@ -50,7 +50,7 @@ enum Verb {
     Lint,
     /// Put faults into the packet's journey, one at a time, and show that a test fails for each
     Mutants(mutants::Arguments),
-    /// Feed what is read from strangers with inputs that take ever new branches
+    /// Fuzz what is read from untrusted sources, guided by coverage
     Fuzz(fuzz::Arguments),
     /// Exactly what CI runs: lint, test, demo
     Ci,

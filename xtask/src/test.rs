@@ -4,7 +4,7 @@ mod leaks;
 mod processes;
 mod programs;
 mod skips;
-mod tally;
+mod summary;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ use clap::Args;
 use self::leaks::Snapshot;
 use self::processes::Process;
 use self::skips::Skips;
-pub(crate) use self::tally::Tally;
+pub(crate) use self::summary::Summary;
 use crate::{build, fuzz, process, setup, workspace};
 
 #[derive(Args)]
@@ -56,16 +56,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let before = Snapshot::take();
     let temporary = temporary_directory()?;
     let mut cargo = tests(arguments);
-    let Watched { tally, status, holding_on } =
+    let Watched { summary, status, holding_on } =
         watch(cargo.envs(skips.environment()).env("TMPDIR", &temporary))?;
     // Only an empty directory can be removed; another one is found as left behind.
     fs::remove_dir(&temporary).ok();
     let mut left = before.leaks();
     left.extend(holding_on.iter().map(Process::to_string));
-    report(&tally, &skips.read()?, &left);
+    report(&summary, &skips.read()?, &left);
 
     process::check_interrupted()?;
-    if tally.passed + tally.failed.len() == 0 && status.success() {
+    if summary.passed + summary.failed.len() == 0 && status.success() {
         bail!("no test was run: is the filter right?");
     }
     process::expect_success(&cargo, status)?;
@@ -99,7 +99,7 @@ fn temporary_directory() -> Result<PathBuf> {
 
 /// What there is to know when the tests have ended.
 struct Watched {
-    tally: Tally,
+    summary: Summary,
     status: ExitStatus,
     /// Processes that held the output open after the tests had ended.
     holding_on: Vec<Process>,
@@ -114,12 +114,12 @@ fn watch(cargo: &mut Command) -> Result<Watched> {
         .with_context(|| format!("cannot start `{}`", process::shown(cargo)))?;
     let output_ended = Arc::new(AtomicBool::new(false));
     let guard = processes::guard(child.id(), Arc::clone(&output_ended));
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     let output = child.stdout.take().context("the output is a pipe")?;
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cannot read the tests' output")?;
         let line = String::from_utf8_lossy(&line);
-        tally.read(&line);
+        summary.read(&line);
         let mut shown = std::io::stdout().lock();
         writeln!(shown, "{line}").and_then(|()| shown.flush()).context("cannot write")?;
     }
@@ -127,15 +127,15 @@ fn watch(cargo: &mut Command) -> Result<Watched> {
     // Before the wait, after which the child's id may be another process's.
     let holding_on = guard.join().unwrap_or_default();
     let status = child.wait().context("cannot wait for the tests")?;
-    Ok(Watched { tally, status, holding_on })
+    Ok(Watched { summary, status, holding_on })
 }
 
 /// What matters stands last, the totals on the very last line.
-fn report(tally: &Tally, skips: &[String], left: &[String]) {
+fn report(summary: &Summary, skips: &[String], left: &[String]) {
     for skip in skips {
         println!("skipped: {skip}");
     }
-    for name in &tally.failed {
+    for name in &summary.failed {
         println!("failed: {name}");
     }
     for leak in left {
@@ -146,5 +146,5 @@ fn report(tally: &Tally, skips: &[String], left: &[String]) {
     } else {
         format!("{} left behind", left.len())
     };
-    println!("{tally}, {} skipped, {tidy}", skips.len());
+    println!("{summary}, {} skipped, {tidy}", skips.len());
 }

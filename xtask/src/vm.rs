@@ -27,7 +27,7 @@ use clap::{Args, ValueEnum};
 use self::kernel::{Kernel, Series};
 use self::machine::Machine;
 use self::outcome::Outcome;
-use crate::test::Tally;
+use crate::test::Summary;
 use crate::{build, process, setup, workspace};
 
 #[derive(Args)]
@@ -159,21 +159,21 @@ fn boot(series: Series, kernel: &Kernel, archive: &[u8], deadline: Instant) -> R
     fs::write(&initramfs, archive).with_context(|| format!("cannot write {}", initramfs.display()))?;
     let machine = Machine { image: &kernel.image, initramfs: &initramfs, report: &report, deadline };
     let attempt = || -> Result<Outcome> {
-        let (mut tally, begun) = (Tally::default(), Instant::now());
+        let (mut summary, begun) = (Summary::default(), Instant::now());
         let report = machine.run(|line| {
-            tally.read(line);
+            summary.read(line);
             let seconds = begun.elapsed().as_secs();
             // Who has closed our output does not want to read it.
             writeln!(std::io::stdout(), "{:<4} {seconds:>4} s | {line}", series.name()).ok();
         })?;
-        Ok(Outcome::new(&report, tally))
+        Ok(Outcome::new(&report, summary))
     };
     // An emulator on a busy machine may fail to boot. A test is never tried again.
     for _ in 0..2 {
         let outcome = attempt();
         process::check_interrupted()?;
         let said = fs::read_to_string(&report).unwrap_or_default();
-        if Outcome::new(&said, Tally::default()).has_begun() {
+        if Outcome::new(&said, Summary::default()).has_begun() {
             return outcome;
         }
         let why = outcome.err().map(|error| format!(": {error:#}")).unwrap_or_default();
@@ -204,7 +204,7 @@ fn report(outcomes: Vec<(Series, Result<Outcome>)>, begun: Instant) -> Result<()
             Ok(outcome) => {
                 record::renew(series, &outcome.record)?;
                 outcome.skips.iter().for_each(|skip| println!("{name:<4} | skipped: {skip}"));
-                outcome.tally.failed.iter().for_each(|test| println!("{name:<4} | failed: {test}"));
+                outcome.summary.failed.iter().for_each(|test| println!("{name:<4} | failed: {test}"));
                 faults.extend(outcome.fault().map(|fault| format!("Linux {name}: {fault}")));
                 summary.push(format!("{name:<4} | {outcome}"));
             }

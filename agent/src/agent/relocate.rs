@@ -19,7 +19,7 @@ impl Agent {
     /// # Errors
     /// [`Refusal::Uplink`].
     pub(super) fn validate_relocation(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
-        let (found, by_objects) = self.kernel.belongings(link.index)?;
+        let (found, by_objects) = self.kernel.l3_config(link.index)?;
         if let Some(route) = by_objects.first() {
             return Err(unusable(
                 &link.name,
@@ -43,19 +43,19 @@ impl Agent {
     /// The kernel's, the file system's; nothing was moved.
     pub(super) fn begin_relocation(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
         let name = &uplink.link.name;
-        let (mut belongings, _) = self.kernel.belongings(uplink.link.index)?;
-        let (present, _) = self.kernel.belongings(uplink.bridge.index)?;
-        for address in &mut belongings.addresses {
+        let (mut l3_config, _) = self.kernel.l3_config(uplink.link.index)?;
+        let (present, _) = self.kernel.l3_config(uplink.bridge.index)?;
+        for address in &mut l3_config.addresses {
             address.shared = present.addresses.iter().any(|other| other.is_same(address));
         }
         // The uplink was removed and came back; its addresses are on the bridge.
         let before = self.relocations.get(name).filter(|known| known.bridge == uplink.bridge).cloned();
-        if before.is_none() && !belongings.is_needed() {
+        if before.is_none() && !l3_config.is_needed() {
             return Ok(());
         }
         let bridge = self.kernel.link(uplink.bridge.index)?.and_then(|link| link.mac).unwrap_or_default();
         let bridge_mac = before.as_ref().map_or(bridge, |before| before.bridge_mac);
-        let held = before.map(|before| before.belongings.left_in(present)).unwrap_or_default();
+        let held = before.map(|before| before.l3_config.left_in(present)).unwrap_or_default();
         self.write_relocation(Relocation {
             format: crate::state::FORMAT,
             boot: String::new(),
@@ -64,7 +64,7 @@ impl Agent {
             bridge_mac,
             kept: uplink.kept,
             phase: Phase::Moving,
-            belongings: held.and(belongings),
+            l3_config: held.and(l3_config),
         })
     }
 
@@ -86,7 +86,7 @@ impl Agent {
         self.kernel.move_to_bridge(uplink, &known)?;
         self.hear_of_bridge(uplink.bridge.index)?;
         known.phase = Phase::Moved;
-        let moved: Vec<_> = known.belongings.prefixes().map(|prefix| prefix.to_string()).collect();
+        let moved: Vec<_> = known.l3_config.prefixes().map(|prefix| prefix.to_string()).collect();
         self.write_relocation(known)?;
         let moved = moved.join(" ");
         tracing::info!(uplink = %uplink.link.name, bridge = %uplink.bridge.name, moved, "addresses moved to the bridge");
@@ -117,8 +117,8 @@ impl Agent {
         let uplink = self.uplink_of_relocation(&known)?;
         let bridge = self.kernel.link(known.bridge.index)?.filter(|link| link.name == known.bridge.name);
         if let Some(bridge) = bridge.as_ref().filter(|_| known.phase == Phase::Moved) {
-            let (present, _) = self.kernel.belongings(bridge.index)?;
-            known.belongings = known.belongings.left_in(present);
+            let (present, _) = self.kernel.l3_config(bridge.index)?;
+            known.l3_config = known.l3_config.left_in(present);
         }
         if known.phase != Phase::Returning {
             known.phase = Phase::Returning;
@@ -181,7 +181,7 @@ impl Agent {
     /// Which addresses of a bridge are an uplink's.
     pub(super) fn relocated_to(&self, bridge: u32) -> impl Iterator<Item = IpNet> {
         let here = self.relocations.values().filter(move |known| known.bridge.index == bridge);
-        here.flat_map(|known| known.belongings.prefixes())
+        here.flat_map(|known| known.l3_config.prefixes())
     }
 
     /// A [`RelocationReport`] for each uplink of which something was moved.
@@ -189,7 +189,7 @@ impl Agent {
         let report = |known: &Relocation| RelocationReport {
             uplink: known.uplink.name.clone(),
             bridge: known.bridge.name.clone(),
-            addresses: known.belongings.prefixes().map(|prefix| prefix.to_string()).collect(),
+            addresses: known.l3_config.prefixes().map(|prefix| prefix.to_string()).collect(),
             complete: known.phase == Phase::Moved,
         };
         self.relocations.values().map(report).collect()

@@ -30,7 +30,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn belongings(&mut self, index: u32) -> Result<(L3Config, Vec<String>), KernelError> {
+    pub fn l3_config(&mut self, index: u32) -> Result<(L3Config, Vec<String>), KernelError> {
         Ok(l3_config(&mut self.route, index)?)
     }
 
@@ -39,7 +39,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's; [`KernelError::Asleep`]. Some may have been moved.
     pub fn move_to_bridge(&mut self, uplink: &Uplink, relocation: &Relocation) -> Result<(), KernelError> {
-        let (from, to, moved) = (&uplink.link, &uplink.bridge, &relocation.belongings);
+        let (from, to, moved) = (&uplink.link, &uplink.bridge, &relocation.l3_config);
         self.set_bridge_mac(to, uplink.mac)?;
         self.route.run(set_link_up(Selector::Index(to.index)))?;
         give_addresses(&mut self.route, &moved.addresses, (to.index, &to.name))?;
@@ -64,7 +64,7 @@ impl Kernel {
         uplink: &Link,
         bridge: Option<&Link>,
     ) -> Result<(), KernelError> {
-        let moved = &relocation.belongings;
+        let moved = &relocation.l3_config;
         let to = Interface { name: uplink.name.clone(), index: uplink.index };
         let from = &relocation.bridge;
         self.route.run(set_link_up(Selector::Index(to.index)))?;

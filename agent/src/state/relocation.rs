@@ -44,8 +44,9 @@ pub struct Relocation {
     pub kept: bool,
     /// The progress of the move.
     pub phase: Phase,
-    /// What.
-    pub belongings: L3Config,
+    /// Addresses, routes and neighbours. The name in the file is older than the field's.
+    #[serde(rename = "belongings")]
+    pub l3_config: L3Config,
 }
 
 impl Store {

@@ -32,7 +32,7 @@ pub(crate) struct Books {
     /// What is answered to Capacity.
     pub(crate) capacity: CapacityReport,
     /// Reasons not to be healthy.
-    pub(crate) ailments: Vec<String>,
+    pub(crate) reasons: Vec<String>,
 }
 
 /// The agent; it ends with its value.
@@ -194,11 +194,11 @@ fn answer(books: &mut Books, request: Request) -> Reply {
         Request::Status => Reply::Status(AgentStatus {
             version: "0.0.0".to_owned(),
             abi: 1,
-            healthy: books.ailments.is_empty(),
+            healthy: books.reasons.is_empty(),
             repairs: 0,
             flow_evictions: 0,
             grace_periods: None,
-            reasons: books.ailments.clone(),
+            reasons: books.reasons.clone(),
             warnings: Vec::new(),
             attachments: books.ports.len(),
             programs: Vec::new(),

@@ -9,10 +9,10 @@ fn status_follows_the_agents_health() {
     let runtime = Runtime::new();
     let network = runtime.network("n1");
     runtime.call("STATUS", "", &network).ok();
-    runtime.agent.with(|books| books.ailments.push("programs are not loaded".to_owned()));
+    runtime.agent.with(|books| books.reasons.push("programs are not loaded".to_owned()));
     let (code, text) = runtime.call("STATUS", "", &network).error();
     assert!(code == 50 && text.contains("programs are not loaded"), "{text}");
-    runtime.agent.with(|books| books.ailments.clear());
+    runtime.agent.with(|books| books.reasons.clear());
     runtime.call("STATUS", "", &network).ok();
 }
 
@@ -60,10 +60,10 @@ fn a_plugin_behind_another_one_needs_the_agent_too() {
     for kind in ["shunt-portmap", "shunt-bandwidth"] {
         let mut config = json!({ "cniVersion": "1.1.0", "name": "n1", "type": kind });
         runtime.call("STATUS", "", &config).ok();
-        runtime.agent.with(|books| books.ailments.push("programs are not loaded".to_owned()));
+        runtime.agent.with(|books| books.reasons.push("programs are not loaded".to_owned()));
         let (code, text) = runtime.call("STATUS", "", &config).error();
         assert!(code == 50 && text.contains("programs are not loaded"), "{kind}: {text}");
-        runtime.agent.with(|books| books.ailments.clear());
+        runtime.agent.with(|books| books.reasons.clear());
         config["agentSocket"] = json!("/nonexistent/agent.sock");
         assert_eq!(runtime.call("STATUS", "", &config).error().0, 50, "{kind}");
     }

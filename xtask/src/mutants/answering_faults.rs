@@ -56,7 +56,7 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "ebpf/src/stages/neighbor_proxy/nd.rs",
         find: "        && head.hop_limit == HOP_LIMIT\n",
         replace: "",
-        why: "a stranger behind a router could ask as a neighbour",
+        why: "a station behind a router could ask as a neighbour",
         judge: Judge::Host,
     },
     Fault {

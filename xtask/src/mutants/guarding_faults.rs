@@ -38,7 +38,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     // source guard
     Fault {
-        name: "vouch-for-anybody",
+        name: "source-guard-accepts-any",
         file: "ebpf/src/stages/source_guard.rs",
         find: ".is_some_and(|owner| owner.ifindex == here)",
         replace: ".is_some()",
@@ -108,7 +108,7 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "ebpf/src/stages/origin_check.rs",
         find: "Some(_) => return Err(Stop::Drop(DropReason::Impostor)),",
         replace: "Some(_) => false,",
-        why: "a stranger would reach a restricted container under another's address",
+        why: "a foreign port would reach a restricted container under another's address",
         judge: Judge::Host,
     },
     Fault {
@@ -116,7 +116,7 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "ebpf/src/stages/origin_check.rs",
         find: "if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {",
         replace: "if false {",
-        why: "a stranger would reach a restricted container as the node",
+        why: "a foreign port would reach a restricted container as the node",
         judge: Judge::Host,
     },
     Fault {

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::fault::{Fault, Judge};
 use super::scratch::Scratch;
 use crate::setup::Tools;
-use crate::test::Tally;
+use crate::test::Summary;
 use crate::{build, process, workspace};
 
 /// Plenty for tests that take seconds; a fault may make them run for ever.
@@ -75,13 +75,13 @@ pub(super) fn judge(scratch: &Scratch, tools: &Tools, judge: Judge) -> Result<Ou
     let Some(status) = within_limit(&mut command, &report)? else {
         return Ok(Outcome::Hung);
     };
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     let text = fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
-    String::from_utf8_lossy(&text).lines().for_each(|line| tally.read(line));
+    String::from_utf8_lossy(&text).lines().for_each(|line| summary.read(line));
     if !status.success() {
-        return Ok(Outcome::Caught(tally.failed));
+        return Ok(Outcome::Caught(summary.failed));
     }
-    if tally.passed == 0 {
+    if summary.passed == 0 {
         bail!("`{}` ran no test", process::shown(&command));
     }
     Ok(Outcome::Survived)

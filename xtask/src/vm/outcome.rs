@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::test::Tally;
+use crate::test::Summary;
 
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -14,13 +14,13 @@ pub(super) struct Outcome {
     pub(super) record: Vec<String>,
     /// None when the guest died before it could tell.
     status: Option<i32>,
-    pub(super) tally: Tally,
+    pub(super) summary: Summary,
 }
 
 impl Outcome {
     /// Reads the report: `kernel RELEASE`, what was skipped, `record LINE`, and last `status N`.
-    pub(super) fn new(report: &str, tally: Tally) -> Self {
-        let mut outcome = Self { tally, ..Self::default() };
+    pub(super) fn new(report: &str, summary: Summary) -> Self {
+        let mut outcome = Self { summary, ..Self::default() };
         for line in report.lines().map(|line| line.trim_end_matches('\r')) {
             if let Some(kernel) = line.strip_prefix("kernel ") {
                 kernel.clone_into(&mut outcome.kernel);
@@ -44,7 +44,7 @@ impl Outcome {
     pub(super) fn fault(&self) -> Option<String> {
         match self.status {
             None => Some("the guest died before the tests had ended".to_owned()),
-            Some(0) if self.tally.passed == 0 => Some("no test was run: is the filter right?".to_owned()),
+            Some(0) if self.summary.passed == 0 => Some("no test was run: is the filter right?".to_owned()),
             Some(0) => None,
             Some(_) => Some("tests failed".to_owned()),
         }
@@ -53,7 +53,7 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {} skipped, on Linux {}", self.tally, self.skips.len(), self.kernel)
+        write!(f, "{}, {} skipped, on Linux {}", self.summary, self.skips.len(), self.kernel)
     }
 }
 
@@ -61,14 +61,14 @@ impl fmt::Display for Outcome {
 mod tests {
     use super::*;
 
-    fn tally(passed: usize) -> Tally {
-        Tally { passed, ..Tally::default() }
+    fn summary(passed: usize) -> Summary {
+        Summary { passed, ..Summary::default() }
     }
 
     #[test]
     fn skips_are_told_from_kernel_record_and_status() {
         let report = "kernel 6.1.0-56-cloud-amd64\r\nkernel: tcx is missing: a_test\r\nrecord open x 1 2\r\nstatus 0\r\n";
-        let outcome = Outcome::new(report, tally(3));
+        let outcome = Outcome::new(report, summary(3));
         assert_eq!(outcome.skips, ["kernel: tcx is missing: a_test"]);
         assert_eq!(outcome.record, ["open x 1 2"]);
         assert_eq!(outcome.fault(), None);
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn a_guest_that_says_nothing_at_its_end_has_failed() {
-        let fault = |report, passed| Outcome::new(report, tally(passed)).fault();
+        let fault = |report, passed| Outcome::new(report, summary(passed)).fault();
         assert!(fault("kernel 6.1\n", 3).unwrap().contains("died"));
         assert!(
-            !Outcome::new("", tally(0)).has_begun() && Outcome::new("kernel 6.1\n", tally(0)).has_begun()
+            !Outcome::new("", summary(0)).has_begun() && Outcome::new("kernel 6.1\n", summary(0)).has_begun()
         );
         assert!(fault("kernel 6.1\nstatus 1\n", 3).is_some());
         assert!(fault("kernel 6.1\nstatus 0\n", 0).unwrap().contains("no test"));
