@@ -81,13 +81,14 @@ pub(crate) fn from_mapped(ctx: TcContext) -> i32 {
 /// tc egress of a host veth end.
 #[classifier]
 pub(crate) fn to_container(ctx: TcContext) -> i32 {
-    run(ctx, |packet, here, tables| {
-        if is_member() {
-            programs::to_member::run(packet, here, tables)
-        } else {
-            programs::to_container::run(packet, here, missing(), tables)
-        }
-    })
+    let mut packet = Skb::new(ctx);
+    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
+    let verdict = if is_member() {
+        programs::to_member::run(&mut packet, here, &tables)
+    } else {
+        programs::to_container::run(&mut packet, here, missing(), &tables)
+    };
+    action::take(&packet, verdict)
 }
 
 /// tc egress of the bridge device.

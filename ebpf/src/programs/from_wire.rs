@@ -187,6 +187,10 @@ pub fn rewrite_icmp_error<P: Packet, T: Tables>(
 /// Packets to a port of the node that a masqueraded connection has: the destination becomes the container again.
 #[inline(always)]
 pub fn returns<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    // No container answers for an address outside.
+    if isolate::is_bridge(here, tables) {
+        return Stop::Pass(PassReason::Stray).into();
+    }
     let bytes = packet.length();
     let next = returns_stages(packet, here, bytes, tables).into();
     count_end(&next, here, bytes, tables);
@@ -201,10 +205,6 @@ fn returns_stages<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Next> {
     let stray = Stop::Pass(PassReason::Stray);
-    // No container answers for an address outside.
-    if isolate::is_bridge(here, tables) {
-        return Err(stray.into());
-    }
     let frame = wire::frame(packet).map_err(|_| stray)?;
     let segment = segment::read(packet, &frame, OUTSIDE).ok_or(stray)?;
     clone_to_host::unless_clone(&frame, segment.ip.protocol)?;
@@ -230,9 +230,11 @@ fn too_large<P: Packet>(packet: &mut P, station: &Station) -> Next {
 /// Counts a packet whose way ends, also by its size, at its receiver: `here` has no counters.
 #[inline(always)]
 fn count_end<T: Tables>(next: &Next, here: u32, bytes: u32, tables: &T) {
-    match next {
-        Next::Done(verdict) => count::arrived(verdict, here, bytes, tables),
-        Next::FragNeeded => count::arrived(&Verdict::Drop(DropReason::TooBig), here, bytes, tables),
-        _ => {}
-    }
+    // Verifier: one call for all ends.
+    let verdict = match next {
+        Next::Done(verdict) => *verdict,
+        Next::FragNeeded => Verdict::Drop(DropReason::TooBig),
+        _ => return,
+    };
+    count::arrived(&verdict, here, bytes, tables);
 }

@@ -31,7 +31,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "answered-across-vlans",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
         find: "AddressKey::new(bridge, within.vid, request.target)",
-        replace: "AddressKey::new(bridge, 10, question.target)",
+        replace: "AddressKey::new(bridge, 10, request.target)",
         why: "a container of one VLAN would be told of one of another",
         judge: Judge::Host,
     },
@@ -56,7 +56,7 @@ pub(super) const FAULTS: &[Fault] = &[
         file: "ebpf/src/stages/neighbor_proxy/nd.rs",
         find: "        && head.hop_limit == HOP_LIMIT\n",
         replace: "",
-        why: "a station behind a router could ask as a neighbour",
+        why: "a stranger behind a router could ask as a neighbour",
         judge: Judge::Host,
     },
     Fault {
