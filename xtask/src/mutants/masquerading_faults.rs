@@ -73,7 +73,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "middle-begins",
         file: "ebpf/src/nat/snat.rs",
         find: " && segment.asks()",
-        replace: ";",
+        replace: "",
         why: "a connection that the kernel masquerades would be torn out of its hands",
         judge: Judge::Host,
     },

@@ -183,7 +183,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "answers-counted-twice",
         file: "ebpf/src/programs/from_container.rs",
         find: "    if let Next::Done(verdict) = &next {\n        count::sent(verdict, &port, here, bytes, tables);\n    }\n",
-        replace: "    if next != Next::Answer {\n        count::sent(&next.verdict(), &port, here, bytes, tables);\n    }\n",
+        replace: "    let verdict = Next::verdict(next);\n    if next != Next::Answer {\n        count::sent(&verdict, &port, here, bytes, tables);\n    }\n",
         why: "reports would show each answer twice, once as the kernel's",
         judge: Judge::Host,
     },
