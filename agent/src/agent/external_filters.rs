@@ -18,7 +18,7 @@ impl Agent {
             Forwarding::default()
         });
         let mapped = routed.filter(|_| self.is_mapped());
-        let mapped = mapped.map(|who| format!("host-port traffic bypasses {who}"));
+        let mapped = mapped.map(|who| format!("traffic to host ports bypasses {who}"));
         let bridged = bridged.map(|who| format!("traffic between containers of one bridge bypasses {who}"));
         mapped.into_iter().chain(bridged).collect()
     }
