@@ -7,6 +7,7 @@ use nix::fcntl::Flock;
 use shunt_agent_api::{AttachmentKey, Client, ClientError, Request};
 use shunt_netlink::address::delete_address;
 use shunt_netlink::link::{Selector, delete_link, set_link_down};
+use shunt_netlink::{NetlinkError, unless};
 
 use super::{MadeBridge, Node, is_idle};
 use crate::error::Error;
@@ -96,10 +97,7 @@ fn undo(
             drop(bridges.take());
             undo_bridge(node, &made)
         }
-        Step::Veth { index } => match node.netlink.run(delete_link(Selector::Index(index))) {
-            Err(error) if !error.is_missing() => Err(error.into()),
-            _ => Ok(()),
-        },
+        Step::Veth { index } => delete_if_there(node, index),
         Step::Attached { key, host } => {
             // Without its programs the port must not forward. A link that is gone forwards nothing.
             let _gone = node.netlink.run(set_link_down(host));
@@ -117,6 +115,11 @@ fn undo(
     }
 }
 
+/// Deletes a link, which may be gone already.
+fn delete_if_there(node: &mut Node, index: u32) -> Result<(), Error> {
+    Ok(unless(node.netlink.run(delete_link(Selector::Index(index))), NetlinkError::is_missing)?)
+}
+
 fn undo_bridge(node: &mut Node, made: &MadeBridge) -> Result<(), Error> {
     if !made.new && made.addresses.is_empty() {
         return Ok(());
@@ -127,10 +130,7 @@ fn undo_bridge(node: &mut Node, made: &MadeBridge) -> Result<(), Error> {
         return Ok(());
     }
     if made.new {
-        return match node.netlink.run(delete_link(Selector::Index(made.index))) {
-            Err(error) if !error.is_missing() => Err(error.into()),
-            _ => Ok(()),
-        };
+        return delete_if_there(node, made.index);
     }
     let removals = made.addresses.iter().map(|address| delete_address(made.index, *address));
     node.netlink.run_all(removals.collect())?;
