@@ -1,34 +1,29 @@
 //! The shunt node agent: loads, pins and attaches the programs, and owns their maps.
 //!
-//! From the outside in: [`server`] serves the socket and hears netlink, [`Agent`] does what is asked of it, [`state`]
-//! remembers it on disk, [`kernel`] puts it into the kernel by way of [`bpf`] and `shunt-netlink`.
+//! From the outside in: [`server`] serves the socket and hears netlink, [`Agent`] does what is asked of it, `requests` has each request and
+//! `resources` all that an attachment needs, [`state`] remembers it on disk, [`datapath`] and `kernel` put it into the kernel.
 
 #![forbid(unsafe_code)]
 
 mod agent;
-pub mod bpf;
 pub mod capacity;
 pub mod config;
+pub mod datapath;
 pub mod explain;
-mod external_filters;
 pub mod failpoints;
-pub mod flows;
-pub mod host_port_counters;
 pub mod kernel;
 pub mod kubernetes;
-pub mod learned;
+pub mod limits;
 mod mac;
 pub mod metrics;
 pub mod nft;
 pub mod privileges;
 pub mod rcu;
 pub mod registry;
+mod requests;
+mod resources;
 pub mod server;
-pub mod shape;
 pub mod state;
-pub mod subnets;
-pub mod upgrade;
-pub mod uplink;
-pub mod vlan_gateway;
 
-pub use agent::{Agent, OpenError, PreviousState, Refusal};
+pub use agent::{Agent, OpenError, PreviousState};
+pub use resources::Refusal;

@@ -4,6 +4,8 @@
 //! its failpoints. Needs root. `PROPTEST_CASES` makes it longer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test, and its figures")]
 
+#[path = "model/asked.rs"]
+mod asked;
 #[allow(dead_code, reason = "the suite in namespaces has more of it")]
 #[path = "netns/estate.rs"]
 mod estate;

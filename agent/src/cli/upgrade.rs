@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use shunt_agent::config::{Config, Options};
-use shunt_agent::upgrade::{self, UpgradeReport};
+use shunt_agent::datapath::upgrade::preview::{self as upgrade, UpgradeReport};
 
 use super::{INCONSISTENT, USAGE};
 

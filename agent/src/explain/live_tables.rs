@@ -17,7 +17,7 @@ use shunt_netlink::{Connection, NetlinkError};
 
 use super::asked::Asked;
 use super::lookup_error::LookupError;
-use crate::bpf::maps::{Maps, lookup};
+use crate::datapath::maps::{Maps, lookup};
 
 /// The maps for one program on one interface.
 pub struct LiveTables<'a> {

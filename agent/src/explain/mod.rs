@@ -26,7 +26,7 @@ use shunt_dataplane::{Delivery, DropReason, Stage, Verdict, Way};
 use self::frame::Frame;
 use self::live_tables::LiveTables;
 use self::lookup_error::LookupError;
-use crate::bpf::hook::{Hook, Program, ProgramSet};
+use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::mac;
 
 /// What became of a frame in one program.

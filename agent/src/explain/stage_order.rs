@@ -7,7 +7,7 @@ use shunt_dataplane::Stage;
 use shunt_dataplane::programs::order::Pipeline;
 
 use super::asked::Asked;
-use crate::bpf::hook::{Program, ProgramSet};
+use crate::datapath::attach::hook::{Program, ProgramSet};
 
 /// The pipeline of a program.
 pub const fn pipeline(program: Program, set: ProgramSet) -> Pipeline {

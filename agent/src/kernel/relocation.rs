@@ -19,8 +19,8 @@ use shunt_netlink::link::{Selector, leave_master, set_link_up, set_mac};
 
 use super::{Kernel, KernelError};
 use crate::failpoints::{self, Failpoint};
+use crate::registry::Uplink;
 use crate::state::Relocation;
-use crate::uplink::Uplink;
 
 /// How long a bridge may take to get a carrier from its first port.
 const PATIENCE: Duration = Duration::from_secs(2);

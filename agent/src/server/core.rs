@@ -7,8 +7,9 @@ use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::wire::unavailable;
-use crate::agent::{Agent, Events, OpenError, PreviousState};
+use crate::agent::{Agent, OpenError, PreviousState};
 use crate::config::Config;
+use crate::resources::events::Events;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
 const QUEUE: usize = 256;

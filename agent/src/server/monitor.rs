@@ -5,7 +5,7 @@ use std::{io, thread};
 use shunt_netlink::{LinkEvent, LinkMonitor, NetlinkError};
 use tokio::sync::mpsc;
 
-use crate::bpf::clsact;
+use crate::datapath::attach::clsact;
 
 /// Hears of link changes of the network namespace that it was opened in.
 ///

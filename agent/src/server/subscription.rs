@@ -5,7 +5,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::wire::{Replies, Requests, WireError, refusal};
-use crate::agent::Events;
+use crate::resources::events::Events;
 
 pub(super) async fn serve(
     mut requests: Requests,

@@ -1,10 +1,10 @@
 //! Attaching by name while names move between interfaces.
 
 use aya::programs::{SchedClassifier, TcAttachType};
-use shunt_agent::bpf::hook::{Hook, Program, ProgramSet};
-use shunt_agent::bpf::pins::Pins;
-use shunt_agent::bpf::probe;
-use shunt_agent::bpf::tcx::{self, TcxError};
+use shunt_agent::datapath::attach::hook::{Hook, Program, ProgramSet};
+use shunt_agent::datapath::attach::tcx::{self, TcxError};
+use shunt_agent::datapath::pins::Pins;
+use shunt_agent::datapath::probe;
 
 use crate::kernel;
 use crate::rig::Rig;

@@ -4,8 +4,8 @@ use std::fs;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use shunt_agent::bpf::hook::Program;
-use shunt_agent::bpf::layout::MAPS;
+use shunt_agent::datapath::attach::hook::Program;
+use shunt_agent::datapath::layout::MAPS;
 use shunt_agent_api::{BridgePort, EventKind, Restrictions};
 use shunt_lab::measured;
 

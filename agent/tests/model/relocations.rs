@@ -1,15 +1,16 @@
 //! The node's own addresses on their way to a bridge and back, while calls fail and agents die at every one of them.
 
 use nix::errno::Errno;
+use shunt_agent::Agent;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::failpoints::{self, Failpoint, Fault, Plan};
-use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, BridgeUplink, Interface, Reply, Request, Restrictions, Service,
 };
 use shunt_lab::{Conversation, Echo, Lab, Namespace, Protocol, run};
 
 use crate::MOST;
+use crate::asked::Asked as _;
 use crate::estate::{echoes, estate, mac, settle};
 
 /// What most nodes have.
@@ -144,7 +145,7 @@ fn a_move_of_which_any_call_is_refused_is_taken_back_wholly_and_works_the_next_t
         let mut refused = 0;
         for after in 0..MOST {
             plan(after, Fault::Refused(Errno::EIO), None);
-            let outcome: Result<(), Refusal> = agent.attach(port.clone()).map(drop);
+            let outcome = agent.attach(port.clone());
             let struck = failpoints::recall();
             match &outcome {
                 Ok(()) => assert!(scene.is_moved(), "{after}: {}", scene.state()),

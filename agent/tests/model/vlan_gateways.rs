@@ -14,6 +14,7 @@ use shunt_agent_api::{
 use shunt_lab::{Lab, run};
 
 use crate::MOST;
+use crate::asked::Asked as _;
 
 /// Which of an agent's deaths are tried: starting another one takes its time.
 const EVERY: usize = 4;
@@ -135,7 +136,7 @@ fn a_gateway_over_which_an_agent_dies_is_finished_or_removed_by_the_next() {
             }
             failpoints::plan(Plan { failpoint: None, after, fault: Fault::Death });
             if attaches {
-                agent.attach(port).map(drop).unwrap_or_default();
+                agent.attach(port).unwrap_or_default();
             } else {
                 agent.detach(&key(), None);
             }

@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
 use nix::net::if_::InterfaceFlags;
+use shunt_agent::Agent;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::failpoints::{self, Fault};
-use shunt_agent::{Agent, Refusal};
 use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
-    Restrictions, Service,
+    AgentError, AttachmentKey, Bandwidth, BridgePort, ErrorKind, Interface, PortMapping, Protocol, Rate,
+    Reply, Request, Restrictions, Service,
 };
 use shunt_dataplane::abi::{Port, PortKey};
 use shunt_lab::{Lab, run};
 use shunt_netlink::LinkEvent;
 
+use crate::asked::Asked as _;
 use crate::steps::{KEYS, RICH, Step, Verb};
 
 const BRIDGE: &str = "br0";
@@ -80,7 +81,7 @@ impl World {
         let mut outcome = Ok(());
         match &step.verb {
             Verb::Add(key) => {
-                outcome = agent.attach_as(port.clone().ok_or("no port")?, leaves_down(*key)).map(drop);
+                outcome = agent.attach_as(port.clone().ok_or("no port")?, leaves_down(*key));
                 assert!(outcome.is_err() || is_up(*key), "{step:?}");
             }
             Verb::Delete(key) => {
@@ -88,7 +89,7 @@ impl World {
             }
             Verb::Check(_) => outcome = port.as_ref().map_or(Ok(()), |port| agent.check(port)),
             Verb::Collect(valid) => {
-                drop(agent.collect("net", &valid.iter().map(|key| name(*key)).collect::<Vec<_>>()));
+                agent.collect("net", &valid.iter().map(|key| name(*key)).collect::<Vec<_>>());
             }
             Verb::Wait => {
                 failpoints::advance(Duration::from_secs(2));
@@ -103,7 +104,7 @@ impl World {
         let died = failed && step.fault.is_some_and(|plan| plan.fault == Fault::Death);
         if let Err(error) = &outcome
             && !failed
-            && !matches!((&step.verb, error), (Verb::Check(_), Refusal::Altered { .. }))
+            && !matches!((&step.verb, error), (Verb::Check(_), AgentError { kind: ErrorKind::Altered, .. }))
         {
             return Err(format!("{step:?} without a fault: {error}"));
         }

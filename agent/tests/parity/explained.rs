@@ -1,6 +1,6 @@
 //! What `explain` says of a packet, in user space and over live maps, is what the loaded programs do with it.
 
-use shunt_agent::bpf::hook::{Hook, Program, ProgramSet};
+use shunt_agent::datapath::attach::hook::{Hook, Program, ProgramSet};
 use shunt_agent::explain::frame::Frame;
 use shunt_agent::explain::live_tables::{LiveTables, Times};
 use shunt_agent::explain::synthetic_frame::framed;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use aya::EbpfLoader;
 use log::{Log, Metadata, Record};
-use shunt_agent::bpf::decisions::{self, Said};
+use shunt_agent::datapath::decisions::{self, Said};
 
 use crate::golden::case::{Case, all};
 use crate::kernel::Kernel;

@@ -1,0 +1,148 @@
+//! Removes map entries and pins of an earlier agent that belong to no attachment. Failures are logged.
+
+use crate::datapath::DatapathError;
+use crate::datapath::encode;
+use std::collections::HashSet;
+
+use shunt_dataplane::abi::translation::MappingKey;
+use shunt_dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
+
+use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::maps;
+use crate::kernel::KernelError;
+use crate::resources::Node;
+use crate::resources::host_port::NAT_INGRESS;
+use crate::resources::node::{Entries, Links};
+
+impl Node {
+    pub(crate) fn sweep(&mut self, entries: &Entries, links: &Links) {
+        let swept = [
+            ("pins", self.sweep_pins(links)),
+            ("PORTS", self.sweep_ports(entries, links)),
+            ("FDB", self.sweep_stations()),
+            ("ADDRESSES", self.sweep_addresses()),
+            ("MAPPINGS", self.sweep_mappings()),
+            ("MASQUERADES", self.sweep_masquerades()),
+            ("MEMBERS", self.sweep_members()),
+            ("LEARNED", self.sweep_beyond()),
+            ("SUBNETS", self.datapath.sweep_subnets(self.registry.attachments()).map_err(KernelError::from)),
+        ];
+        for (what, swept) in swept {
+            if let Err(error) = swept {
+                tracing::warn!(what, %error, "cannot remove what an earlier agent left");
+            }
+        }
+    }
+
+    fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
+        for pinned in self.datapath.pinned()? {
+            // Programs of NAT ingress are swept once the interfaces are known.
+            let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
+            if !self.is_known(pinned.ifindex) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
+                tracing::info!(pin = %pinned.path.display(), "removed a pin without an attachment");
+                let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
+                // The node may be reachable through a former uplink, whose entry is removed next: wait until
+                // the program is detached.
+                let set = if Program::OF_UPLINKS.contains(&pinned.program) {
+                    ProgramSet::Uplinks
+                } else {
+                    ProgramSet::default()
+                };
+                let hook = Hook { program: pinned.program, set, ifindex: pinned.ifindex, ifname };
+                if set == ProgramSet::Uplinks {
+                    self.datapath.detach_and_wait(&hook)?;
+                } else {
+                    self.datapath.detach(&hook)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry without an attachment shows where clsact filters may be left.
+    fn sweep_ports(&mut self, entries: &Entries, links: &Links) -> Result<(), KernelError> {
+        // Foreign ports have no programs and are checked later.
+        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
+        let unknown: Vec<_> =
+            ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.is_known(*ifindex)).collect();
+        for ifindex in unknown {
+            if let Some(link) = links.get(&ifindex) {
+                for program in Program::ALL {
+                    self.datapath.detach(&Hook {
+                        program,
+                        set: ProgramSet::default(),
+                        ifindex,
+                        ifname: link.name.clone(),
+                    })?;
+                }
+            }
+            maps::remove(&mut self.datapath.maps.ports, &PortKey { ifindex })
+                .map_err(|source| DatapathError::Map { map: "PORTS", source })?;
+            self.datapath.maps.clear_drops(ifindex);
+        }
+        Ok(())
+    }
+
+    fn sweep_stations(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| DatapathError::Map { map: "FDB", source };
+        let stations: Vec<StationKey> =
+            self.datapath.maps.stations.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let containers = self.registry.attachments().map(encode::station_key);
+        let gateways = self.registry.gateways.values().map(|gateway| encode::station_key(&gateway.port));
+        let bridges = self.registry.bridges().filter_map(encode::bridge_station_key);
+        let known: HashSet<_> = containers.chain(gateways).chain(bridges).collect();
+        for key in stations.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.datapath.maps.stations, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_masquerades(&mut self) -> Result<(), KernelError> {
+        let begins = self.datapath.begins_masquerading;
+        let attachments = self.registry.attachments().filter(|_| begins);
+        let known: HashSet<_> = attachments.flat_map(encode::masquerades).map(|(key, _)| key).collect();
+        Ok(self.datapath.retain_masquerades(|key| known.contains(key))?)
+    }
+
+    fn sweep_mappings(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| DatapathError::Map { map: "MAPPINGS", source };
+        let mappings: Vec<MappingKey> =
+            self.datapath.maps.mappings.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let known: HashSet<_> =
+            self.registry.attachments().flat_map(encode::mappings).map(|(key, _)| key).collect();
+        for key in mappings.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.datapath.maps.mappings, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_members(&mut self) -> Result<(), KernelError> {
+        let registry = &self.registry;
+        Ok(self.datapath.sweep_members(|bridge, ifindex| {
+            registry.by_host(ifindex).is_some_and(|attachment| {
+                attachment.port.bridge.index == bridge && attachment.is_flooded_to()
+            }) || registry.uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
+                || registry.gateway_by_end(ifindex).is_some_and(|gateway| gateway.place().0 == bridge)
+        })?)
+    }
+
+    fn sweep_beyond(&mut self) -> Result<(), KernelError> {
+        let uplinks = &self.registry.uplinks;
+        self.datapath.sweep_natives(|ifindex| uplinks.contains_key(&ifindex))?;
+        self.datapath.sweep_uplinks(|ifindex| uplinks.contains_key(&ifindex))?;
+        Ok(self.datapath.sweep_learned(|bridge, ifindex| {
+            uplinks.get(&ifindex).is_some_and(|uplink| uplink.bridge.index == bridge)
+        })?)
+    }
+
+    fn sweep_addresses(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| DatapathError::Map { map: "ADDRESSES", source };
+        let addresses: Vec<AddressKey> =
+            self.datapath.maps.addresses.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        let known: HashSet<_> = self.registry.attachments().flat_map(encode::address_keys).collect();
+        for key in addresses.iter().filter(|key| !known.contains(key)) {
+            maps::remove(&mut self.datapath.maps.addresses, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! What is done each second.
+
+use std::time::{Duration, Instant};
+
+use crate::resources::Node;
+
+/// Time of one check per second.
+const BUDGET: Duration = Duration::from_millis(10);
+
+impl Node {
+    /// Checks and repairs uplinks, bridges and attachments, as many as the budget allows.
+    pub(crate) fn tick(&mut self) {
+        self.store.retry();
+        self.read_speeds();
+        self.tell_capacity();
+        self.reattach_orphans();
+        self.repair_pins();
+        self.repair_nat_ingress();
+        self.check_masquerading();
+        self.repair_sockets();
+        self.repair_trunks();
+        self.repair_uplinks();
+        self.repair_gateways();
+        self.return_relocations();
+        self.sweep_flows();
+        self.sweep_learned();
+        for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
+            self.repair_bridge(&bridge);
+        }
+        for key in std::mem::take(&mut self.repairs.deferred) {
+            self.repair_attachment(&key);
+        }
+        self.repair_programs();
+        self.repair_leases();
+        let begun = Instant::now();
+        for _ in 0..self.registry.len() {
+            let Some(key) = self.registry.after(self.repairs.last.as_ref()).cloned() else { break };
+            self.repair_attachment(&key);
+            self.repairs.last = Some(key);
+            if begun.elapsed() > BUDGET {
+                break;
+            }
+        }
+        self.learn_unsure();
+    }
+}

@@ -1,0 +1,175 @@
+//! Ports, bridges, uplinks, VLAN gateways and foreign ports in `PORTS`; stations in `FDB`; addresses in `ADDRESSES`; VLANs in `TAGGED`.
+
+use std::net::IpAddr;
+
+use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
+use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
+use shunt_dataplane::abi::{
+    AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED, PORT_IP_CHECK,
+    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
+    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
+    STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
+    Station, StationKey,
+};
+use shunt_dataplane::wire::address::{Address, Mac};
+
+use super::is_policed;
+use crate::limits::subnets::Subnets;
+use crate::registry::{Attachment, Bridge, Uplink, VlanGateway};
+
+/// The VLANs that there are (IEEE 802.1Q).
+const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
+
+/// The bit where it holds.
+const fn flag(holds: bool, bit: u32) -> u32 {
+    if holds { bit } else { 0 }
+}
+
+/// The bits of an ingress policy: no packets through another bridge, or from no container.
+const fn ingress_flags(policy: IngressPolicy, same_bridge: u32, alone: u32) -> u32 {
+    match policy {
+        IngressPolicy::Open => 0,
+        IngressPolicy::SameBridge => same_bridge,
+        IngressPolicy::Isolated => same_bridge | alone,
+    }
+}
+
+/// The key of an interface's entries in `PORTS`, `TAGGED` and `UPLINKS`.
+pub const fn port_key(ifindex: u32) -> PortKey {
+    PortKey { ifindex }
+}
+
+/// An attachment's entry in `PORTS`; `asks` says how its packets choose their path.
+pub fn port(attachment: &Attachment, asks: u32) -> Port {
+    let port = &attachment.port;
+    let Restrictions { isolated, mac_check, ip_check, ingress, storm, .. } = &port.restrictions;
+    let flags = flag(attachment.external.filters, PORT_SHARED)
+        | flag(*isolated, PORT_ISOLATED)
+        | flag(*mac_check, PORT_MAC_CHECK)
+        | flag(*ip_check, PORT_IP_CHECK)
+        | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
+        | flag(storm.is_some(), PORT_STORM)
+        | flag(!port.mappings.is_empty(), PORT_MAPPED)
+        | flag(attachment.is_masqueraded(), PORT_MASQUERADED)
+        | flag(attachment.is_guarded(), PORT_GUARDED)
+        | flag(is_policed(port), PORT_POLICED)
+        | flag(Subnets::of_sent(&port.bandwidth).is_some(), PORT_SUBNETS);
+    let (vid, membership) = untagged(port);
+    let flags = flags | membership;
+    Port { bridge: port.bridge.index, slot: attachment.slot, asks, flags, vid, mac: attachment.mac }
+}
+
+/// The PVID and the VLAN flags of a port's entry in `PORTS`.
+fn untagged(port: &BridgePort) -> (u16, u32) {
+    match (port.vlan, &port.restrictions.vlans) {
+        (Some(vlan), _) => (vlan.id, flag(vlan.within, PORT_WITHIN)),
+        (None, Some(Vlans { untagged, default, .. })) => {
+            (untagged.unwrap_or_default(), flag(*default, PORT_DEFAULT_VLAN))
+        }
+        (None, None) => (0, 0),
+    }
+}
+
+/// The key of an attachment's station.
+pub fn station_key(attachment: &Attachment) -> StationKey {
+    station_key_of(&attachment.port, attachment.mac)
+}
+
+/// The key of a port's station.
+pub fn station_key_of(port: &BridgePort, mac: Mac) -> StationKey {
+    let (vid, mac) = match port.vlan {
+        // The one interface of its VLAN there.
+        Some(vlan) if vlan.within => (vlan.id, Mac::default()),
+        Some(vlan) => (vlan.id, mac),
+        None if port.restrictions.vlans.is_some() => (VID_ANY, mac),
+        None => (0, mac),
+    };
+    StationKey { bridge: port.bridge.index, vid, mac }
+}
+
+/// An attachment's container in `FDB`.
+pub fn station(attachment: &Attachment) -> Station {
+    let port = &attachment.port;
+    Station {
+        ifindex: port.host.index,
+        slot: attachment.slot,
+        mtu: port.mtu,
+        flags: flag(attachment.peer.is_up(), STATION_PEER_UP)
+            | flag(attachment.external.queue || attachment.is_parent, STATION_QUEUED)
+            | flag(port.restrictions.isolated, STATION_ISOLATED)
+            | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
+    }
+}
+
+/// An attachment's addresses in `ADDRESSES`. For a port without untagged frames the VLAN of its addresses is
+/// unknown and only used by its source guard.
+pub fn addresses(attachment: &Attachment) -> impl Iterator<Item = &IpAddr> {
+    let Restrictions { vlans, ip_check, .. } = &attachment.port.restrictions;
+    let is_placed = vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_some());
+    let is_asked_for = attachment.port.vlan.is_none() && (is_placed || *ip_check);
+    let ips = if is_asked_for { &attachment.port.ips[..] } else { &[] };
+    let lent = if *ip_check { &attachment.lent[..] } else { &[] };
+    ips.iter().chain(lent)
+}
+
+/// The keys of [`addresses`].
+pub fn address_keys(attachment: &Attachment) -> impl Iterator<Item = AddressKey> {
+    let (bridge, vid) = (attachment.port.bridge.index, untagged(&attachment.port).0);
+    addresses(attachment).map(move |ip| AddressKey::new(bridge, vid, Address::from(*ip)))
+}
+
+/// The VLANs that a port carries with their tags; none of a port without VLANs.
+pub fn tagged_vlans(port: &BridgePort) -> Option<TaggedVlans> {
+    port.restrictions.vlans.as_ref().map(|vlans| TaggedVlans::of(&vlans.tagged))
+}
+
+/// A bridge's entry in `PORTS`.
+pub fn bridge_port(bridge: &Bridge) -> Port {
+    let mac = bridge.link.mac.map(Mac::new).unwrap_or_default();
+    Port { bridge: bridge.link.index, slot: bridge.slot, asks: PATH_FAST, flags: 0, vid: 0, mac }
+}
+
+/// The key of the node on a bridge; none without a MAC address.
+pub fn bridge_station_key(bridge: &Bridge) -> Option<StationKey> {
+    Some(StationKey { bridge: bridge.link.index, vid: 0, mac: Mac::new(bridge.link.mac?) })
+}
+
+/// The node on a bridge, in `FDB`.
+pub fn bridge_station(bridge: &Bridge) -> Station {
+    Station { ifindex: bridge.link.index, slot: bridge.slot, mtu: bridge.link.mtu, flags: STATION_HOST }
+}
+
+/// An uplink's entry in `PORTS`. Untagged frames belong to no VLAN and take the kernel's bridge.
+pub fn uplink_port(uplink: &Uplink) -> Port {
+    let flags = PORT_WIRE | flag(uplink.blocked, PORT_BLOCKED);
+    Port { bridge: uplink.bridge.index, slot: uplink.slot, asks: PATH_FAST, flags, vid: 0, mac: uplink.mac }
+}
+
+/// An uplink carries every VLAN, with its tag.
+pub fn every_vlan() -> TaggedVlans {
+    TaggedVlans::of(&VIDS.collect::<Vec<_>>())
+}
+
+/// The entry in `PORTS` of a VLAN gateway's end with the addresses: like a bridge's, it marks packets from
+/// containers.
+pub fn gateway_node(gateway: &VlanGateway) -> Port {
+    let (bridge, mac) = (gateway.link.index, gateway.port.mac);
+    Port { bridge, slot: NO_SLOT, asks: PATH_FAST, flags: 0, vid: 0, mac }
+}
+
+/// A foreign port's entry in `PORTS`, and whether it leads out of the node.
+pub fn foreign_port(bridge: u32, leads_out: bool) -> Port {
+    Port { bridge, flags: PORT_STRANGER | flag(leads_out, PORT_WIRE), ..Port::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_uplink_carries_every_vlan_that_there_is() {
+        let tagged = every_vlan();
+        assert!(VIDS.into_iter().all(|vid| tagged.has(vid)));
+        assert!(!tagged.has(0) && !tagged.has(4095));
+    }
+}

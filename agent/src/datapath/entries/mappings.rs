@@ -1,0 +1,48 @@
+//! Entries of host ports: `MAPPINGS`.
+
+use shunt_dataplane::abi::PortKey;
+use shunt_dataplane::abi::translation::MappingKey;
+
+use crate::datapath::maps::{insert, remove};
+use crate::datapath::{Datapath, DatapathError, encode, in_map};
+use crate::registry::Attachment;
+
+impl Datapath {
+    /// Writes the entries of a port's host ports, which makes them reachable.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_mappings(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
+        for (key, mapping) in encode::mappings(attachment) {
+            insert(&mut self.maps.mappings, key, mapping).map_err(in_map("MAPPINGS"))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the entries of a port's host ports. Continues after errors.
+    pub fn erase_mappings(&mut self, attachment: &Attachment) -> Vec<DatapathError> {
+        self.erase(encode::mappings(attachment).into_keys())
+    }
+
+    /// Removes entries of host ports that a port no longer has. Continues after errors.
+    pub fn erase_old_mappings(&mut self, had: &Attachment, has: &Attachment) -> Vec<DatapathError> {
+        let has = encode::mappings(has);
+        self.erase(encode::mappings(had).into_keys().filter(|key| !has.contains_key(key)))
+    }
+
+    fn erase(&mut self, keys: impl Iterator<Item = MappingKey>) -> Vec<DatapathError> {
+        let erased = keys.map(|key| remove(&mut self.maps.mappings, &key).map_err(in_map("MAPPINGS")));
+        erased.filter_map(Result::err).collect()
+    }
+
+    /// Writes only whether a port has host ports.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_mapped(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
+        let ifindex = attachment.port.host.index;
+        let asks = self.port(ifindex)?.map(|entry| entry.asks).unwrap_or_default();
+        let entry = encode::port(attachment, asks);
+        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
+    }
+}

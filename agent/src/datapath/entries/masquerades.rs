@@ -1,0 +1,80 @@
+//! Entries of masqueraded attachments, and of the interfaces that masquerade: `MASQUERADES` and `OUTLETS`.
+
+use std::collections::BTreeMap;
+
+use shunt_dataplane::abi::translation::{Masquerade, Outlet};
+use shunt_dataplane::abi::{AddressKey, PortKey};
+
+use crate::datapath::maps::{insert, lookup, remove};
+use crate::datapath::{Datapath, DatapathError, encode, in_map};
+use crate::registry::Attachment;
+
+impl Datapath {
+    /// Makes the programs begin a port's masqueraded connections, if masquerading is theirs.
+    ///
+    /// # Errors
+    /// The kernel's; some entries may have been written.
+    pub fn write_masquerades(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
+        if !self.begins_masquerading {
+            return Ok(());
+        }
+        for (key, masquerade) in encode::masquerades(attachment) {
+            insert(&mut self.maps.masquerades, key, masquerade).map_err(in_map("MASQUERADES"))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a port's new connections to the kernel, unless its addresses belong to another port by now.
+    /// Continues after errors.
+    pub fn erase_masquerades(&mut self, attachment: &Attachment) -> Vec<DatapathError> {
+        let erase = |(key, ours): (AddressKey, Masquerade)| {
+            let known = lookup(&self.maps.masquerades, &key)?;
+            let is_ours = known.is_some_and(|known| known.ifindex == ours.ifindex);
+            if is_ours { remove(&mut self.maps.masquerades, &key) } else { Ok(()) }
+        };
+        let in_map = |source| DatapathError::Map { map: "MASQUERADES", source };
+        let erased = encode::masquerades(attachment).map(erase).filter_map(Result::err);
+        erased.map(in_map).collect()
+    }
+
+    /// Removes every other masqueraded address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn retain_masquerades(
+        &mut self,
+        is_known: impl Fn(&AddressKey) -> bool,
+    ) -> Result<(), DatapathError> {
+        let known: Vec<_> =
+            self.maps.masquerades.keys().collect::<Result<_, _>>().map_err(in_map("MASQUERADES"))?;
+        for key in known.iter().filter(|key| !is_known(key)) {
+            remove(&mut self.maps.masquerades, key).map_err(in_map("MASQUERADES"))?;
+        }
+        Ok(())
+    }
+
+    /// The masquerading interfaces (`OUTLETS`).
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn outlets(&self) -> Result<BTreeMap<u32, Outlet>, DatapathError> {
+        let entries = self.maps.outlets.iter().map(|entry| entry.map(|(key, outlet)| (key.ifindex, outlet)));
+        entries.collect::<Result<_, _>>().map_err(in_map("OUTLETS"))
+    }
+
+    /// Adds a masquerading interface.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_outlet(&mut self, ifindex: u32, outlet: Outlet) -> Result<(), DatapathError> {
+        insert(&mut self.maps.outlets, PortKey { ifindex }, outlet).map_err(in_map("OUTLETS"))
+    }
+
+    /// Removes a masquerading interface, which ends its connections.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn erase_outlet(&mut self, ifindex: u32) -> Result<(), DatapathError> {
+        remove(&mut self.maps.outlets, &PortKey { ifindex }).map_err(in_map("OUTLETS"))
+    }
+}

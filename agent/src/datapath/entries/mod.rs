@@ -1,0 +1,14 @@
+//! Reads, writes and removes the entries of the maps, one file a kind of entry.
+
+mod learned;
+mod locals;
+mod mappings;
+mod masquerades;
+mod members;
+mod nics;
+mod policers;
+mod ports;
+mod subnets;
+mod uplinks;
+
+pub use self::ports::FlowAffinity;

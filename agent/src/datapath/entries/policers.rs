@@ -1,0 +1,38 @@
+//! Entries of policers, and the counters beside them: `POLICERS` and `COUNTERS`.
+
+use shunt_dataplane::abi::policer::{Policer, Storm, storm_slot};
+
+use crate::datapath::{Datapath, DatapathError, encode, in_map};
+use crate::registry::Attachment;
+
+impl Datapath {
+    /// Writes a port's policer and keeps its debt.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_policer(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
+        for (slot, policer) in encode::policers(attachment) {
+            if self.policer(slot)? != policer {
+                self.maps.policers.set(slot, policer, 0).map_err(in_map("POLICERS"))?;
+            }
+        }
+        self.write_subnets(attachment)
+    }
+
+    /// Clears the counters and the policer's debt of an earlier port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn clear_slot(&mut self, slot: u32) -> Result<(), DatapathError> {
+        for policer in [slot, storm_slot(slot, Storm::Broadcast), storm_slot(slot, Storm::Multicast)] {
+            self.maps.policers.set(policer, Policer::default(), 0).map_err(in_map("POLICERS"))?;
+        }
+        self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
+    }
+
+    /// A slot's policer without its debt.
+    pub fn policer(&self, slot: u32) -> Result<Policer, DatapathError> {
+        let policer = self.maps.policers.get(&slot, 0).map_err(in_map("POLICERS"))?;
+        Ok(Policer { due: 0, ..policer })
+    }
+}

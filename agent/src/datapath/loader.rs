@@ -1,0 +1,207 @@
+//! Loads the embedded programs: at the start, and once more for each set that the first restricted, VLAN or uplink port needs.
+
+use std::collections::{BTreeSet, HashMap};
+use std::{fs, io};
+
+use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfError, EbpfLoader};
+
+use super::attach::cgroup::{SocketProgram, netns_cookie};
+use super::attach::hook::{Program, ProgramSet};
+use super::attach::xdp;
+use super::decisions;
+use super::layout::{self, LayoutError};
+use super::maps::{Maps, MapsError};
+use super::pins::Pins;
+use super::room;
+
+/// Copied by `build.rs`.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
+
+/// Why the programs cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// A pinned map is of another shape.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The object or a map was refused.
+    #[error("the programs' object cannot be loaded: {0}")]
+    Load(#[from] EbpfError),
+    /// A map is missing or of another type.
+    #[error(transparent)]
+    Maps(#[from] MapsError),
+    /// The object lacks a program.
+    #[error("the programs' object has no program {0}")]
+    Missing(&'static str),
+    /// The verifier refused a program.
+    #[error("program {name}: {source}")]
+    Program {
+        /// The program.
+        name: &'static str,
+        /// aya's word, with the verifier's log.
+        source: ProgramError,
+    },
+}
+
+/// The loaded programs.
+#[derive(Debug)]
+pub struct Programs {
+    ebpf: Ebpf,
+    pins: Pins,
+    set: ProgramSet,
+    /// The maps that are shared between agents, by their ids.
+    shared: BTreeSet<u32>,
+    /// Programs of an earlier agent that equal this agent's: they stay, with their ids.
+    earlier: HashMap<Program, SchedClassifier>,
+    ids: HashMap<Program, u32>,
+}
+
+/// Loads the embedded object. Pinned maps and equal pinned programs are reused, others are created and
+/// pinned. `flows`: the number of translated connections. `late`: load the programs of host ports with the
+/// first host port, unless an earlier agent has loaded them.
+///
+/// # Errors
+/// [`ObjectError`]; attached programs are not changed.
+pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Maps), ObjectError> {
+    layout::check(pins)?;
+    let mut ebpf = open(pins, ProgramSet::Open, flows)?;
+    let maps = Maps::take(&mut ebpf)?;
+    decisions::follow(&mut ebpf);
+    let early = Program::OF_HOST_PORTS
+        .into_iter()
+        .filter(|program| !late || pins.program(ProgramSet::Open, *program).exists());
+    let wanted: Vec<_> = Program::OF_NODES.into_iter().chain(early).collect();
+    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &wanted)?, maps))
+}
+
+/// Loads the embedded object again for another set. Call [`load`] first: it creates the maps.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
+    let ebpf = open(pins, set, None)?;
+    let wanted: &[Program] = match set {
+        ProgramSet::Open | ProgramSet::Members => &Program::OF_PORTS,
+        ProgramSet::Restricted => &Program::OF_RESTRICTED,
+        ProgramSet::Interfaces => &Program::OF_VLANS,
+        ProgramSet::Uplinks => &Program::OF_UPLINKS,
+    };
+    Programs::load(ebpf, pins, set, wanted)
+}
+
+fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfError> {
+    let mut loader = EbpfLoader::new();
+    for (name, _) in layout::MAPS {
+        loader.map_pin_path(name, pins.map(name));
+    }
+    // Every set of the debug build writes to this map, and so may an earlier agent's.
+    loader.map_pin_path(decisions::MAP, pins.map(decisions::MAP));
+    let restricted = match set {
+        ProgramSet::Open | ProgramSet::Interfaces | ProgramSet::Uplinks => 0u32,
+        ProgramSet::Restricted => 1,
+        ProgramSet::Members => 2,
+    };
+    // Without a cookie the programs on sockets treat no socket as the node's.
+    loader.map_max_entries("FLOWS", room::flow_entries(flows));
+    let netns = netns_cookie().unwrap_or_default();
+    loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
+    loader.load(OBJECT)
+}
+
+impl Programs {
+    fn load(ebpf: Ebpf, pins: &Pins, set: ProgramSet, wanted: &[Program]) -> Result<Self, ObjectError> {
+        let shared = layout::ids(pins)?.into_iter().map(|(_, id)| id).collect();
+        let (earlier, ids) = (HashMap::new(), HashMap::new());
+        let mut programs = Self { ebpf, pins: pins.clone(), set, shared, earlier, ids };
+        for program in wanted {
+            programs.load_one(*program)?;
+        }
+        Ok(programs)
+    }
+
+    fn load_one(&mut self, program: Program) -> Result<(), ObjectError> {
+        let refused = |source| ObjectError::Program { name: program.name(), source };
+        let ours = classifier(&mut self.ebpf, program)?;
+        ours.load().map_err(refused)?;
+        let info = ours.info().map_err(refused)?;
+        let pin = self.pins.program(self.set, program);
+        if let Ok(earlier) = SchedClassifier::from_pin(&pin)
+            && let found = earlier.info().map_err(refused)?
+            && is_same(&found, &info, &self.shared).map_err(refused)?
+        {
+            self.ids.insert(program, found.id());
+            self.earlier.insert(program, earlier);
+            return Ok(());
+        }
+        match fs::remove_file(&pin) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(error.into())),
+            _ => {}
+        }
+        ours.pin(&pin).map_err(|error| refused(io::Error::other(error).into()))?;
+        self.ids.insert(program, info.id());
+        Ok(())
+    }
+
+    /// A program, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Missing`]: the object is not of this version; [`ObjectError::Program`].
+    pub fn get(&mut self, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
+        if !self.ids.contains_key(&program) {
+            self.load_one(program)?;
+        }
+        match self.earlier.get_mut(&program) {
+            Some(earlier) => Ok(earlier),
+            None => classifier(&mut self.ebpf, program),
+        }
+    }
+
+    /// The program of uplinks' drivers and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Missing`], [`ObjectError::Program`].
+    pub fn native(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
+        let refused = |source| ObjectError::Program { name: xdp::NAME, source };
+        let found = self.ebpf.program_mut(xdp::NAME).ok_or(ObjectError::Missing(xdp::NAME))?;
+        let loaded: &mut Xdp = found.try_into().map_err(refused)?;
+        if loaded.fd().is_err() {
+            loaded.load().map_err(refused)?;
+        }
+        let id = loaded.info().map_err(refused)?.id();
+        Ok((loaded, id))
+    }
+
+    /// A program on sockets and its id, loaded now if it is not yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Missing`], [`ObjectError::Program`].
+    pub fn socket(&mut self, program: SocketProgram) -> Result<(&mut CgroupSockAddr, u32), ObjectError> {
+        let name = program.name();
+        let refused = |source| ObjectError::Program { name, source };
+        let found = self.ebpf.program_mut(name).ok_or(ObjectError::Missing(name))?;
+        let loaded: &mut CgroupSockAddr = found.try_into().map_err(refused)?;
+        if loaded.fd().is_err() {
+            loaded.load().map_err(refused)?;
+        }
+        let id = loaded.info().map_err(refused)?.id();
+        Ok((loaded, id))
+    }
+
+    /// The kernel's id of the loaded program.
+    pub fn id(&self, program: Program) -> u32 {
+        self.ids.get(&program).copied().unwrap_or_default()
+    }
+}
+
+fn classifier(ebpf: &mut Ebpf, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
+    let missing = ObjectError::Missing(program.name());
+    ebpf.program_mut(program.name()).and_then(|found| found.try_into().ok()).ok_or(missing)
+}
+
+/// Whether two programs have the same instructions and the same maps, as far as maps are shared between agents.
+fn is_same(one: &ProgramInfo, other: &ProgramInfo, shared: &BTreeSet<u32>) -> Result<bool, ProgramError> {
+    let maps = |info: &ProgramInfo| -> Result<BTreeSet<u32>, ProgramError> {
+        Ok(info.map_ids()?.unwrap_or_default().into_iter().filter(|id| shared.contains(id)).collect())
+    };
+    Ok(one.tag() == other.tag() && maps(one)? == maps(other)?)
+}

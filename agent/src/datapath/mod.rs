@@ -1,0 +1,125 @@
+//! Programs, maps, pins and hooks: what touches BPF.
+//!
+//! Everything survives the agent: maps and tcx links are pinned, clsact filters have a fixed preference and handle. The next agent takes
+//! them over without losing a packet.
+
+pub mod attach;
+pub mod decisions;
+pub mod encode;
+mod entries;
+mod error;
+pub mod layout;
+pub mod loader;
+pub mod maps;
+pub mod mount;
+pub mod pins;
+pub mod probe;
+pub mod program_sets;
+pub mod programs;
+mod repin;
+pub mod room;
+pub mod upgrade;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use shunt_agent_api::ProgramMode;
+use shunt_netlink::Connection;
+
+pub use self::entries::FlowAffinity;
+pub use self::error::DatapathError;
+pub(crate) use self::error::in_map;
+
+use self::attach::Way;
+use self::attach::hook::{Hook, Program};
+use self::loader::ObjectError;
+use self::maps::Maps;
+use self::pins::Pins;
+use self::program_sets::ProgramSets;
+use self::upgrade::versions::{self, Older};
+use crate::config::Config;
+use crate::rcu::GracePeriods;
+
+/// Maps and programs, bound to the network namespace of the thread that opened them.
+pub struct Datapath {
+    /// The maps.
+    pub maps: Maps,
+    programs: ProgramSets,
+    pins: Pins,
+    /// Pins of older versions, until they are taken over.
+    older: Vec<Older>,
+    /// The kernel's ids of the maps, by their names.
+    map_ids: Vec<(&'static str, u32)>,
+    way: Way,
+    /// How each program is attached.
+    modes: HashMap<(Program, u32), ProgramMode>,
+    /// Uplinks with XDP, and the program ids.
+    natives: HashMap<u32, u32>,
+    /// For filters of clsact.
+    route: Connection,
+    grace_periods: GracePeriods,
+    /// Whether the programs begin masqueraded connections; established ones continue in any case.
+    pub begins_masquerading: bool,
+}
+
+impl Datapath {
+    /// Mounts bpffs if it is missing, loads the programs and chooses the attach mode.
+    ///
+    /// # Errors
+    /// [`DatapathError`]; attached programs keep serving.
+    pub fn open(config: &Config, grace_periods: GracePeriods) -> Result<Self, DatapathError> {
+        let Config { bpffs, attach, max_flows, late_programs, .. } = config;
+        mount::ensure(bpffs)?;
+        let older = versions::older(bpffs)?;
+        let pins =
+            Pins::create(bpffs).map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
+        older.iter().try_for_each(|older| older.carry_maps(&pins))?;
+        let (programs, maps) = loader::load(&pins, *max_flows, *late_programs)?;
+        let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
+        Ok(Self {
+            maps,
+            programs: ProgramSets::new(programs, pins.clone()),
+            pins,
+            older,
+            map_ids,
+            way: Way::find(*attach),
+            modes: HashMap::new(),
+            natives: HashMap::new(),
+            route: Connection::open()?,
+            grace_periods,
+            begins_masquerading: false,
+        })
+    }
+
+    /// The older ABI versions with pins.
+    pub fn older_versions(&self) -> Vec<u32> {
+        self.older.iter().map(|older| older.abi).collect()
+    }
+
+    /// Takes over older agents' links; their programs serve until they are replaced.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn carry_links(&mut self) -> Result<(), DatapathError> {
+        Ok(self.older.iter().try_for_each(|older| older.carry_links(&self.pins))?)
+    }
+
+    /// Removes the remaining pins of older agents. Failures are logged.
+    pub fn remove_older(&mut self) {
+        for older in std::mem::take(&mut self.older) {
+            if let Err(error) = older.remove() {
+                tracing::warn!(%error, "cannot remove the pins of an older agent");
+            }
+        }
+    }
+
+    /// The id of a hook's program; 0 if it is not loaded.
+    pub fn program_id(&self, hook: &Hook) -> u32 {
+        self.programs.id(hook.set, hook.program)
+    }
+
+    /// Where a map is pinned.
+    pub fn map_pin(&self, name: &str) -> PathBuf {
+        self.pins.map(name)
+    }
+}

@@ -1,0 +1,155 @@
+//! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
+//! `…/members/<program>`, `…/interfaces/<program>`, `…/uplinks/<program>`, `…/links/<program>-<ifindex>`,
+//! `…/nics/<ifindex>` and `…/sockets/<program>` (links, too).
+//! (bpffs takes no name with a dot.)
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use shunt_dataplane::abi::ABI_VERSION;
+
+use super::attach::cgroup::SocketProgram;
+use super::attach::hook::{Program, ProgramSet};
+
+/// Paths below the directory of one ABI version.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    root: PathBuf,
+}
+
+/// A pinned link, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedHook {
+    /// The program.
+    pub program: Program,
+    /// The interface that it was attached to.
+    pub ifindex: u32,
+    /// Its pin.
+    pub path: PathBuf,
+}
+
+impl Pins {
+    /// Makes the directories below `bpffs`, open to root only.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn create(bpffs: &Path) -> io::Result<Self> {
+        let pins = Self { root: bpffs.join(format!("v{ABI_VERSION}")) };
+        make(bpffs)?;
+        pins.recreate()?;
+        fs::set_permissions(bpffs, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(pins)
+    }
+
+    /// The pins below an existing directory of any version.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Creates missing directories.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn recreate(&self) -> io::Result<()> {
+        make(&self.root)?;
+        ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "nics", "sockets"]
+            .into_iter()
+            .try_for_each(|name| make(&self.root.join(name)))
+    }
+
+    /// The directory of this ABI version.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a map is pinned.
+    pub fn map(&self, name: &str) -> PathBuf {
+        self.root.join("maps").join(name)
+    }
+
+    /// Where a program is pinned.
+    pub fn program(&self, set: ProgramSet, program: Program) -> PathBuf {
+        let folder = match set {
+            ProgramSet::Open => "programs",
+            ProgramSet::Restricted => "restricted",
+            ProgramSet::Members => "members",
+            ProgramSet::Interfaces => "interfaces",
+            ProgramSet::Uplinks => "uplinks",
+        };
+        self.root.join(folder).join(program.name())
+    }
+
+    /// Where a link is pinned.
+    pub fn link(&self, program: Program, ifindex: u32) -> PathBuf {
+        self.root.join("links").join(format!("{}-{ifindex}", program.name()))
+    }
+
+    /// Where the link of an uplink's driver is pinned.
+    pub fn nic(&self, ifindex: u32) -> PathBuf {
+        self.root.join("nics").join(ifindex.to_string())
+    }
+
+    /// The interfaces whose drivers' links are pinned.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn nics(&self) -> io::Result<Vec<u32>> {
+        let mut ifindexes = Vec::new();
+        let entries = match fs::read_dir(self.root.join("nics")) {
+            // An older version has no such directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ifindexes),
+            entries => entries?,
+        };
+        for entry in entries {
+            ifindexes.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+        }
+        Ok(ifindexes)
+    }
+
+    /// Where the link of a program on sockets is pinned.
+    pub fn socket(&self, program: SocketProgram) -> PathBuf {
+        self.root.join("sockets").join(program.name())
+    }
+
+    /// Every pinned link; files with other names belong to others.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn links(&self) -> io::Result<Vec<PinnedHook>> {
+        let mut hooks = Vec::new();
+        for entry in fs::read_dir(self.root.join("links"))? {
+            let path = entry?.path();
+            let named = path.file_name().and_then(|name| name.to_str()).and_then(read_name);
+            hooks.extend(named.map(|(program, ifindex)| PinnedHook { program, ifindex, path }));
+        }
+        Ok(hooks)
+    }
+}
+
+fn make(directory: &Path) -> io::Result<()> {
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn read_name(name: &str) -> Option<(Program, u32)> {
+    let (program, ifindex) = name.rsplit_once('-')?;
+    Some((Program::from_name(program)?, ifindex.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_links_pin_names_its_program_and_interface() {
+        let pins = Pins { root: "/pins/v1".into() };
+        let path = pins.link(Program::ToContainer, 17);
+        assert_eq!(path, Path::new("/pins/v1/links/to_container-17"));
+        assert_eq!(read_name(path.file_name().unwrap().to_str().unwrap()), Some((Program::ToContainer, 17)));
+        assert_eq!(read_name("somebody_elses-17"), None);
+        assert_eq!(read_name("to_container-x"), None);
+    }
+}

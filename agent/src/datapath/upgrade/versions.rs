@@ -1,0 +1,130 @@
+//! Pins of agents with another map ABI: an older agent's are migrated, a newer agent's are never touched.
+//!
+//! Each version has its own directory, so that no program reads a map of another layout. An older agent's programs serve with their own
+//! maps until each link is updated (`bpf_link_update`), after this version's maps have been filled. A map with the same layout in both
+//! versions is kept with its entries. Every step is idempotent: an interrupted start is finished by the next one.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use shunt_dataplane::abi::ABI_VERSION;
+
+use crate::datapath::layout::{self, LayoutError};
+use crate::datapath::pins::Pins;
+
+/// Why pins cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+pub enum VersionError {
+    /// It is a newer agent's.
+    #[error(
+        "{path} is a newer agent's, which speaks ABI {found} with its maps; this one speaks {ABI_VERSION}. Its programs go on \
+         serving. The way back: start that agent again (`shunt-agent upgrade --check` of the older one says when it can take \
+         over), remove the containers that it serves, stop it, and remove {path}"
+    )]
+    Newer {
+        /// Its directory.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A map cannot be looked at.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A directory or pin cannot be read, moved or removed.
+    #[error("the pins of an older agent in {path}: {source}")]
+    Pins {
+        /// Its directory.
+        path: PathBuf,
+        /// The file system's word.
+        source: io::Error,
+    },
+}
+
+/// The pins of an agent with an older ABI.
+#[derive(Clone, Debug)]
+pub struct Older {
+    /// Its version.
+    pub abi: u32,
+    pins: Pins,
+}
+
+/// The older versions below `bpffs`, the latest first.
+///
+/// # Errors
+/// [`VersionError::Newer`]: nothing may be changed.
+pub fn older(bpffs: &Path) -> Result<Vec<Older>, VersionError> {
+    let failed = |source| VersionError::Pins { path: bpffs.to_path_buf(), source };
+    let entries = match fs::read_dir(bpffs) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut older = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        match version(&path) {
+            Some(found) if found > ABI_VERSION => return Err(VersionError::Newer { path, found }),
+            Some(abi) if abi < ABI_VERSION => older.push(Older { abi, pins: Pins::at(path) }),
+            _ => {}
+        }
+    }
+    older.sort_by_key(|older| std::cmp::Reverse(older.abi));
+    Ok(older)
+}
+
+fn version(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix('v')?.parse().ok()
+}
+
+impl Older {
+    /// The maps that can be taken over with their entries.
+    ///
+    /// # Errors
+    /// A map cannot be looked at.
+    pub fn carried(&self) -> Result<Vec<&'static str>, VersionError> {
+        Ok(layout::same_as(&self.pins, self.abi)?)
+    }
+
+    /// Takes over the maps that this version lacks.
+    ///
+    /// # Errors
+    /// [`VersionError`].
+    pub fn carry_maps(&self, ours: &Pins) -> Result<(), VersionError> {
+        for name in self.carried()? {
+            if !ours.map(name).exists() {
+                fs::rename(self.pins.map(name), ours.map(name)).map_err(self.failed())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over its links with their programs. A link that this version has, too, is removed.
+    ///
+    /// # Errors
+    /// [`VersionError::Pins`].
+    pub fn carry_links(&self, ours: &Pins) -> Result<(), VersionError> {
+        for link in self.pins.links().map_err(self.failed())? {
+            carry(&link.path, &ours.link(link.program, link.ifindex)).map_err(self.failed())?;
+        }
+        for ifindex in self.pins.nics().map_err(self.failed())? {
+            carry(&self.pins.nic(ifindex), &ours.nic(ifindex)).map_err(self.failed())?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rest: detached programs and unused maps.
+    ///
+    /// # Errors
+    /// [`VersionError::Pins`].
+    pub fn remove(&self) -> Result<(), VersionError> {
+        fs::remove_dir_all(self.pins.root()).map_err(self.failed())
+    }
+
+    fn failed(&self) -> impl Fn(io::Error) -> VersionError {
+        let path = self.pins.root().to_path_buf();
+        move |source| VersionError::Pins { path: path.clone(), source }
+    }
+}
+
+fn carry(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() { fs::remove_file(from) } else { fs::rename(from, to) }
+}

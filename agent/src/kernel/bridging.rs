@@ -1,0 +1,131 @@
+//! Bridges, their ports and what they know of stations.
+
+use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::fdb::{add_station, listen_to, refresh_station, station, stop_listening_to};
+use shunt_netlink::link::{
+    Link, Selector, add_bridge, leave_master, set_alias, set_link_up, set_master, set_port_flags,
+};
+use shunt_netlink::{NetlinkError, unless};
+
+use super::{Kernel, KernelError};
+use crate::registry::Uplink;
+
+impl Kernel {
+    /// Enslaves a link to a bridge again, with its port flags and the container's FDB entry.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn enslave(
+        &mut self,
+        index: u32,
+        bridge: u32,
+        flags: PortFlags,
+        container: Option<Mac>,
+    ) -> Result<(), KernelError> {
+        self.route.run(set_master(index, bridge))?;
+        self.set_port_flags(index, flags, container)
+    }
+
+    /// Sets a port's flags and its container's static FDB entry: only stations with such an entry may send on
+    /// a locked port.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn set_port_flags(
+        &mut self,
+        index: u32,
+        flags: PortFlags,
+        container: Option<Mac>,
+    ) -> Result<(), KernelError> {
+        if let Some(mac) = container {
+            self.route.run(add_station(index, mac.octets()))?;
+        }
+        Ok(self.route.run(set_port_flags(index, flags.exact()))?)
+    }
+
+    /// Restores the static FDB entry of a port's container.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn add_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(self.route.run(add_station(index, mac.octets()))?)
+    }
+
+    /// Whether a bridge has a static FDB entry for the station on this port.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn has_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
+        let placement = self.route.get(station(bridge, mac.octets()))?;
+        Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
+    }
+
+    /// Recreates a bridge, unless a link of its name exists.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn make_bridge(&mut self, like: &Link) -> Result<(), KernelError> {
+        match self.route.run(add_bridge(like)) {
+            Err(error) if error.is_existing() => return Ok(()),
+            other => other?,
+        }
+        let Some(alias) = &like.alias else { return Ok(()) };
+        Ok(self.route.run(set_alias(Selector::Name(&like.name), alias))?)
+    }
+
+    /// The bridge of this name, if there is one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn bridge_named(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
+        Ok(self.link_named(name)?.filter(|found| found.kind.as_deref() == Some("bridge")))
+    }
+
+    /// Adds a station to the FDB of the kernel's bridge, which does not see the frames of the fast path.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn refresh_station(&mut self, ifindex: u32, mac: Mac) -> Result<(), KernelError> {
+        Ok(self.route.run(refresh_station(ifindex, mac.octets()))?)
+    }
+
+    /// Adds a VLAN interface's MAC address to the master's unicast filter, as the kernel's VLAN devices do.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn add_filter_address(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+        let told = self.route.run(listen_to(master, mac.octets()));
+        Ok(unless(told, NetlinkError::is_existing)?)
+    }
+
+    /// Removes it again; the master may be gone.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn remove_filter_address(&mut self, master: u32, mac: Mac) -> Result<(), KernelError> {
+        let told = self.route.run(stop_listening_to(master, mac.octets()));
+        Ok(unless(told, NetlinkError::is_missing)?)
+    }
+
+    /// Enslaves an uplink to its bridge and sets it up.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn enslave_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        self.enslave(uplink.link.index, uplink.bridge.index, PortFlags::default(), None)?;
+        Ok(self.route.run(set_link_up(Selector::Index(uplink.link.index)))?)
+    }
+
+    /// Releases an uplink, if it is still a port of its bridge.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn release_uplink(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let link = self.link(uplink.link.index)?.filter(|link| link.name == uplink.link.name);
+        if link.is_none_or(|link| link.master != Some(uplink.bridge.index)) {
+            return Ok(());
+        }
+        Ok(self.route.run(leave_master(uplink.link.index))?)
+    }
+}

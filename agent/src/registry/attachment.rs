@@ -1,0 +1,132 @@
+//! One container interface, attached.
+
+use std::net::IpAddr;
+
+use shunt_agent_api::{BridgePort, PortMapping, Restrictions};
+use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
+
+/// What a port's bridge is to be told of it.
+pub fn port_flags(port: &BridgePort) -> PortFlags {
+    PortFlags {
+        hairpin: port.service.hairpin,
+        isolated: port.restrictions.isolated,
+        locked: port.restrictions.mac_check || port.restrictions.vlans.is_some(),
+        aside: port.restrictions.vlans.is_some(),
+    }
+}
+
+/// One container interface, attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// What was asked for.
+    pub port: BridgePort,
+    /// `port.mac`, parsed.
+    pub mac: Mac,
+    /// Its counters.
+    pub slot: u32,
+    /// The container's end.
+    pub peer: PeerEnd,
+    /// Others' filters and qdiscs on its host end.
+    pub external: External,
+    /// Whether its programs are left to the deletion of its link.
+    pub abandoned: bool,
+    /// Whether VLAN interfaces are on the container's end.
+    pub is_parent: bool,
+    /// The addresses of those VLAN interfaces, which its source guard allows.
+    pub lent: Vec<IpAddr>,
+}
+
+impl Attachment {
+    /// Whether it has restrictions; then its programs fail closed.
+    pub fn is_restricted(&self) -> bool {
+        self.port.restrictions != Restrictions::default()
+    }
+
+    /// Whether its programs have guards behind them. Ports in VLANs never use the kernel's bridge.
+    pub fn is_guarded(&self) -> bool {
+        self.is_restricted() && self.port.restrictions.vlans.is_none() && self.port.vlan.is_none()
+    }
+
+    /// Whether the programs masquerade its packets. Packets of a port in a VLAN enter the node through the
+    /// VLAN's gateway: the kernel masquerades them.
+    pub fn is_masqueraded(&self) -> bool {
+        let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
+        is_bridged && !self.port.masquerade.is_empty()
+    }
+
+    /// Whether it has host ports or is masqueraded, and so a program behind the others.
+    pub fn is_translated(&self) -> bool {
+        !self.port.mappings.is_empty() || self.is_masqueraded()
+    }
+
+    /// The target of a host port: the container's first address of each of its families.
+    pub fn mapped_ips(&self, mapping: &PortMapping) -> impl Iterator<Item = IpAddr> {
+        let first = |is_of: fn(&IpAddr) -> bool| self.port.ips.iter().copied().find(is_of);
+        let firsts = [first(IpAddr::is_ipv4), first(IpAddr::is_ipv6)];
+        firsts.into_iter().flatten().filter(|ip| mapping.is_of_family(*ip))
+    }
+
+    /// The station of its static FDB entry in the kernel's bridge; none for a port in VLANs.
+    pub fn known_station(&self) -> Option<Mac> {
+        self.port.restrictions.vlans.is_none().then_some(self.mac)
+    }
+
+    /// Whether it is in its bridge's flood list.
+    pub fn is_flooded_to(&self) -> bool {
+        self.port.restrictions.vlans.is_some() || self.port.vlan.is_some_and(|vlan| !vlan.within)
+    }
+
+    /// Whether the bridge port has all required flags; additional ones are the operator's.
+    pub fn is_served_by(&self, link: &Link) -> bool {
+        self.expected_flags(link) == link.port_flags
+    }
+
+    /// The flags that its bridge port should have: the required ones, and those that others have added.
+    pub fn expected_flags(&self, link: &Link) -> PortFlags {
+        link.port_flags.and(port_flags(&self.port))
+    }
+}
+
+/// The state of a container's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerEnd {
+    /// It receives nothing.
+    Down,
+    /// The plugin sets it up; no event has confirmed that yet.
+    ComingUp,
+    /// It receives packets.
+    Up,
+}
+
+impl PeerEnd {
+    /// The state from the host end's carrier, and whether the plugin sets the end up.
+    pub fn new(carrier: bool, is_coming: bool) -> Self {
+        match (carrier, is_coming) {
+            (true, _) => Self::Up,
+            (false, true) => Self::ComingUp,
+            (false, false) => Self::Down,
+        }
+    }
+
+    /// The state after an event. An end that is still being set up has not gone down.
+    #[must_use]
+    pub fn seen(self, carrier: bool) -> Self {
+        Self::new(carrier, self == Self::ComingUp)
+    }
+
+    /// Whether it receives packets.
+    pub fn is_up(self) -> bool {
+        self != Self::Down
+    }
+}
+
+/// What others have put on a host end, which packets must not bypass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct External {
+    /// Filters on what the container sends.
+    pub filters: bool,
+    /// A qdisc (the agent's for a limit, or another user's) or filters towards the container.
+    pub queue: bool,
+}

@@ -1,0 +1,146 @@
+//! What is attached, in memory: attachments, their bridges and all that belongs to these. Plain data; the kernel is not asked.
+
+mod attachment;
+mod bridge;
+mod slots;
+mod trunk;
+mod uplink;
+pub mod vlan_gateway;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use shunt_agent_api::AttachmentKey;
+
+pub use self::attachment::{Attachment, External, PeerEnd, port_flags};
+pub use self::bridge::Bridge;
+pub use self::slots::Slots;
+pub use self::trunk::Trunk;
+pub use self::uplink::Uplink;
+pub use self::vlan_gateway::{Place, VlanGateway};
+
+/// Every attachment, by each of its names.
+///
+/// Invariant: the bridge of every attachment is in `bridges`, and no two attachments share a host end.
+#[derive(Debug, Default)]
+pub struct Registry {
+    attachments: BTreeMap<AttachmentKey, Attachment>,
+    hosts: HashMap<u32, AttachmentKey>,
+    bridges: BTreeMap<u32, Bridge>,
+    trunks: BTreeSet<Trunk>,
+    /// Bridges' uplinks, by their ifindexes.
+    pub uplinks: BTreeMap<u32, Uplink>,
+    /// The gateways of bridges' VLANs.
+    pub gateways: BTreeMap<Place, VlanGateway>,
+    /// Counter slots.
+    pub slots: Slots,
+}
+
+impl Registry {
+    /// The attachment of this key.
+    pub fn get(&self, key: &AttachmentKey) -> Option<&Attachment> {
+        self.attachments.get(key)
+    }
+
+    /// The same, mutable.
+    pub fn get_mut(&mut self, key: &AttachmentKey) -> Option<&mut Attachment> {
+        self.attachments.get_mut(key)
+    }
+
+    /// The attachment whose host end has this ifindex.
+    pub fn by_host(&self, ifindex: u32) -> Option<&Attachment> {
+        self.attachments.get(self.hosts.get(&ifindex)?)
+    }
+
+    /// The same, mutable.
+    pub fn by_host_mut(&mut self, ifindex: u32) -> Option<&mut Attachment> {
+        self.attachments.get_mut(self.hosts.get(&ifindex)?)
+    }
+
+    /// The VLAN gateway with this end.
+    pub fn gateway_by_end(&self, ifindex: u32) -> Option<&VlanGateway> {
+        let mut gateways = self.gateways.values();
+        gateways.find(|it| it.link.index == ifindex || it.port.port.host.index == ifindex)
+    }
+
+    /// Every attachment, in the order of their keys.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.values()
+    }
+
+    /// The key that comes after another one; after the last comes the first.
+    pub fn after(&self, key: Option<&AttachmentKey>) -> Option<&AttachmentKey> {
+        let next = key.and_then(|key| self.attachments.range((Excluded(key), Unbounded)).next());
+        next.or_else(|| self.attachments.first_key_value()).map(|(key, _)| key)
+    }
+
+    /// The number of attachments.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks that")]
+    pub fn len(&self) -> usize {
+        self.attachments.len()
+    }
+
+    /// The attachments of one bridge.
+    pub fn of_bridge(&self, bridge: u32) -> impl Iterator<Item = &Attachment> {
+        let on = move |attachment: &&Attachment| attachment.port.bridge.index == bridge;
+        self.attachments.values().filter(on).filter(|attachment| attachment.port.vlan.is_none())
+    }
+
+    /// The attachments of one trunk.
+    pub fn of_trunk(&self, trunk: &Trunk) -> impl Iterator<Item = &Attachment> {
+        self.attachments.values().filter(|attachment| Trunk::of(&attachment.port).as_ref() == Some(trunk))
+    }
+
+    /// Every trunk that has attachments.
+    pub fn trunks(&self) -> impl Iterator<Item = &Trunk> {
+        self.trunks.iter()
+    }
+
+    /// Whether there is this trunk.
+    pub fn has_trunk(&self, trunk: &Trunk) -> bool {
+        self.trunks.contains(trunk)
+    }
+
+    /// Adds a trunk. Returns false if it was known.
+    pub fn insert_trunk(&mut self, trunk: Trunk) -> bool {
+        self.trunks.insert(trunk)
+    }
+
+    /// Removes a trunk. Returns false if there was none.
+    pub fn remove_trunk(&mut self, trunk: &Trunk) -> bool {
+        self.trunks.remove(trunk)
+    }
+
+    /// Adds an attachment, after its bridge.
+    pub fn insert(&mut self, attachment: Attachment) {
+        self.hosts.insert(attachment.port.host.index, attachment.port.key.clone());
+        self.attachments.insert(attachment.port.key.clone(), attachment);
+    }
+
+    /// Forgets an attachment.
+    pub fn remove(&mut self, key: &AttachmentKey) -> Option<Attachment> {
+        let attachment = self.attachments.remove(key)?;
+        self.hosts.remove(&attachment.port.host.index);
+        Some(attachment)
+    }
+
+    /// The bridge with this ifindex, if it has attachments.
+    pub fn bridge(&self, index: u32) -> Option<&Bridge> {
+        self.bridges.get(&index)
+    }
+
+    /// Every bridge that has attachments.
+    pub fn bridges(&self) -> impl Iterator<Item = &Bridge> {
+        self.bridges.values()
+    }
+
+    /// Adds or updates a bridge.
+    pub fn insert_bridge(&mut self, bridge: Bridge) {
+        self.bridges.insert(bridge.link.index, bridge);
+    }
+
+    /// Forgets a bridge.
+    pub fn remove_bridge(&mut self, index: u32) -> Option<Bridge> {
+        self.bridges.remove(&index)
+    }
+}

@@ -1,0 +1,271 @@
+//! Validates a requested port without asking the kernel.
+
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
+use shunt_dataplane::wire::address::Mac;
+use shunt_netlink::prefix;
+
+use crate::limits::subnets::MAX_SUBNETS;
+use crate::mac;
+use crate::resources::Refusal;
+
+/// The longest name of a link (`IFNAMSIZ` with its zero).
+const MAX_IFNAME: usize = 15;
+
+/// The longest network name and container id: the escaped file name must fit into 255 bytes.
+const MAX_NAME: usize = 100;
+
+/// Addresses of one interface.
+const MAX_IPS: usize = 64;
+
+/// The range of MTUs: IPv4's minimum to the kernel's maximum.
+const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
+
+/// The VLANs that there are (IEEE 802.1Q).
+const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
+
+/// Validates a port. Returns its MAC address.
+pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
+    key(&port.key)?;
+    interface("bridge", &port.bridge)?;
+    interface("host", &port.host)?;
+    if port.bridge.index == port.host.index {
+        return Err(malformed("host", &port.host.name, "is the bridge itself"));
+    }
+    if !MTU.contains(&port.mtu) {
+        return Err(malformed("mtu", &port.mtu.to_string(), "is not between 68 and 65535"));
+    }
+    if port.ips.len() > MAX_IPS {
+        return Err(malformed(
+            "ips",
+            &port.ips.len().to_string(),
+            "are more than one interface may have here, 64",
+        ));
+    }
+    if let Some(prefix) = port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
+        return Err(malformed("masquerade", prefix, "is not an address prefix"));
+    }
+    if let Some(text) = port.service.gateways.iter().find(|text| prefix::parse(text).is_err()) {
+        return Err(malformed("gateways", text, "is not an address with its subnet's length"));
+    }
+    gateway(port)?;
+    if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
+    {
+        return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
+    }
+    if let Some(vlans) = &port.restrictions.vlans {
+        membership(vlans)?;
+    }
+    let StormControl { broadcast, multicast } = port.restrictions.storm.unwrap_or_default();
+    if [broadcast, multicast].contains(&Some(0)) {
+        return Err(malformed("storm", "0", "is no rate: a port that floods nothing finds nobody"));
+    }
+    if let Some(vlan) = port.vlan.filter(|vlan| !VIDS.contains(&vlan.id)) {
+        return Err(malformed("vlan", &vlan.id.to_string(), "is not between 1 and 4094"));
+    }
+    for (asked, what) in [
+        (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
+        (port.vlan.is_some() && !port.mappings.is_empty(), "host ports of a VLAN interface"),
+        (port.vlan.is_some() && !port.masquerade.is_empty(), "masquerading of a VLAN interface"),
+        (
+            port.vlan.is_some() && port.restrictions != Restrictions::default(),
+            "restrictions of a VLAN interface",
+        ),
+    ] {
+        if asked {
+            return Err(Refusal::NotBuilt(what));
+        }
+    }
+    limits(&port.bandwidth, port.netns.as_deref())?;
+    mappings(port)?;
+    mac::parse(&port.mac)
+        .filter(|mac| mac.is_valid_source())
+        .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Validates host ports: each needs a target, and only one.
+fn mappings(port: &BridgePort) -> Result<(), Refusal> {
+    for (at, mapping) in port.mappings.iter().enumerate() {
+        let wrong = |reason| Err(malformed("mappings", &mapping.to_string(), reason));
+        if mapping.host_port == 0 || mapping.container_port == 0 {
+            return wrong("has port 0, which is none");
+        }
+        if mapping.host_ip.is_some_and(|ip| ip.is_multicast()) {
+            return wrong("is at no address of the node's");
+        }
+        if !port.ips.iter().any(|ip| mapping.is_of_family(*ip)) {
+            return wrong("leads to no address of the container's");
+        }
+        if port.mappings[..at].iter().any(|other| other.overlaps(mapping)) {
+            return wrong("is asked for twice");
+        }
+    }
+    Ok(())
+}
+
+/// Validates VLANs. A port in no VLAN would drop everything.
+fn membership(vlans: &Vlans) -> Result<(), Refusal> {
+    let Vlans { untagged, tagged, .. } = vlans;
+    if let Some(vid) = tagged.iter().chain(untagged).find(|vid| !VIDS.contains(vid)) {
+        return Err(malformed("vlans", &vid.to_string(), "is not between 1 and 4094"));
+    }
+    if untagged.is_none() && tagged.is_empty() {
+        return Err(malformed("vlans", "", "names no VLAN"));
+    }
+    if !tagged.is_sorted_by(|one, other| one < other) || untagged.is_some_and(|vid| tagged.contains(&vid)) {
+        return Err(malformed("vlans", &format!("{tagged:?}"), "is not ascending, or names a VLAN twice"));
+    }
+    Ok(())
+}
+
+/// Validates the gateway of a port: it belongs to the VLAN of the port's untagged frames.
+fn gateway(port: &BridgePort) -> Result<(), Refusal> {
+    let Some(wanted) = &port.service.vlan_gateway else { return Ok(()) };
+    if let Some(text) = wanted.addresses.iter().find(|text| prefix::parse(text).is_err()) {
+        return Err(malformed("vlan_gateway", text, "is not an address with its subnet's length"));
+    }
+    if port.vlan.is_some() || port.restrictions.vlans.as_ref().is_none_or(|vlans| vlans.untagged.is_none()) {
+        return Err(malformed("vlan_gateway", &wanted.addresses.join(", "), "is in no VLAN"));
+    }
+    Ok(())
+}
+
+/// Validates limits. Egress is limited in the container's namespace, whose path has to be known.
+fn limits(bandwidth: &Bandwidth, netns: Option<&str>) -> Result<(), Refusal> {
+    for (field, limit) in [("ingress", bandwidth.ingress), ("egress", bandwidth.egress)] {
+        if let Some(limit) = limit.filter(|limit| limit.rate == 0 || limit.burst == 0) {
+            let value = format!("{} with a burst of {}", limit.rate, limit.burst);
+            return Err(malformed(field, &value, "is no limit: rate and burst are at least 1 bit"));
+        }
+    }
+    let Bandwidth { shaped, unshaped, .. } = bandwidth;
+    if !shaped.is_empty() && !unshaped.is_empty() {
+        return Err(malformed(
+            "unshaped",
+            &unshaped.join(","),
+            "cannot be given together with subnets to limit",
+        ));
+    }
+    for (field, subnets) in [("shaped", shaped), ("unshaped", unshaped)] {
+        if let Some(subnet) = subnets.iter().find(|subnet| prefix::parse(subnet).is_err()) {
+            return Err(malformed(field, subnet, "is not an address prefix"));
+        }
+        if subnets.len() > MAX_SUBNETS {
+            return Err(malformed(field, &subnets.len().to_string(), "are more subnets than fit, 256"));
+        }
+    }
+    match netns {
+        None | Some("") if bandwidth.egress.is_some() => {
+            Err(malformed("netns", "", "is needed to limit what the container sends"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Validates a key, of which file names are made.
+fn key(key: &AttachmentKey) -> Result<(), Refusal> {
+    for (field, value) in [("network", &key.network), ("container", &key.container)] {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if value.is_empty() || value.len() > MAX_NAME {
+            return Err(malformed(field, value, "has not between 1 and 100 characters"));
+        }
+        if !value.starts_with(|c: char| c.is_ascii_alphanumeric()) || !value.chars().all(allowed) {
+            return Err(malformed(
+                field,
+                value,
+                "is not letters, digits, '_', '.' and '-' after a letter or digit",
+            ));
+        }
+    }
+    ifname("ifname", &key.ifname)
+}
+
+fn interface(field: &'static str, interface: &Interface) -> Result<(), Refusal> {
+    if interface.index == 0 {
+        return Err(malformed(field, &interface.name, "has index 0, which no link has"));
+    }
+    ifname(field, &interface.name)
+}
+
+/// The kernel's own rule (`dev_valid_name`, net/core/dev.c).
+fn ifname(field: &'static str, name: &str) -> Result<(), Refusal> {
+    let forbidden = |c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace();
+    if name.is_empty() || name.len() > MAX_IFNAME || matches!(name, "." | "..") || name.contains(forbidden) {
+        return Err(malformed(field, name, "is not an interface's name"));
+    }
+    Ok(())
+}
+
+fn malformed(field: &'static str, value: &str, reason: &'static str) -> Refusal {
+    Refusal::Malformed { field, value: value.chars().take(MAX_NAME).collect(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use shunt_agent_api::{Rate, Restrictions, Service};
+
+    use super::*;
+
+    fn good() -> BridgePort {
+        BridgePort {
+            key: AttachmentKey { network: "n".into(), container: "c".into(), ifname: "eth0".into() },
+            bridge: Interface { name: "br0".into(), index: 2 },
+            host: Interface { name: "veth0".into(), index: 3 },
+            mac: "02:00:00:00:00:01".into(),
+            ips: vec!["10.0.0.2".parse().unwrap()],
+            mtu: 1500,
+            netns: None,
+            peer_up: false,
+            masquerade: Vec::new(),
+            restrictions: Restrictions::default(),
+            mappings: Vec::new(),
+            bandwidth: Bandwidth::default(),
+            service: Service::default(),
+            lease_dir: None,
+            vlan: None,
+        }
+    }
+
+    #[test]
+    fn an_ordinary_port_is_admitted() {
+        assert_eq!(port(&good()).unwrap(), Mac::new([2, 0, 0, 0, 0, 1]));
+    }
+
+    #[test]
+    fn an_impossible_port_is_refused_by_the_name_of_its_field() {
+        type Spoil = fn(&mut BridgePort);
+        let cases: [(&str, Spoil); 20] = [
+            ("shaped", |p| p.bandwidth.shaped = vec!["10.0.0.0".into()]),
+            ("unshaped", |p| p.bandwidth.unshaped = vec!["fd00::/8".into(); MAX_SUBNETS + 1]),
+            ("unshaped", |p| {
+                p.bandwidth.shaped = vec!["10.0.0.0/8".into()];
+                p.bandwidth.unshaped = vec!["10.1.0.0/16".into()];
+            }),
+            ("ingress", |p| p.bandwidth.ingress = Some(Rate { rate: 0, burst: 8 })),
+            ("egress", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 0 })),
+            ("netns", |p| p.bandwidth.egress = Some(Rate { rate: 8, burst: 8 })),
+            ("network", |p| p.key.network = "../../etc".into()),
+            ("network", |p| p.key.network = String::new()),
+            ("container", |p| p.key.container = ".hidden".into()),
+            ("container", |p| p.key.container = "x".repeat(MAX_NAME + 1)),
+            ("ifname", |p| p.key.ifname = "a/b".into()),
+            ("host", |p| p.host.name = "sixteen-letters-".into()),
+            ("bridge", |p| p.bridge.index = 0),
+            ("host", |p| p.host = p.bridge.clone()),
+            ("mac", |p| p.mac = "01:00:00:00:00:01".into()),
+            ("mac", |p| p.mac = "nonsense".into()),
+            ("mtu", |p| p.mtu = 0),
+            ("ips", |p| p.ips = vec!["224.0.0.1".parse().unwrap()]),
+            ("gateways", |p| p.service.gateways = vec!["10.0.0.1".into()]),
+            ("masquerade", |p| p.masquerade = vec!["10.0.0.0".into()]),
+        ];
+        for (field, spoil) in cases {
+            let mut spoiled = good();
+            spoil(&mut spoiled);
+            let refusal = port(&spoiled).unwrap_err();
+            assert!(
+                matches!(refusal, Refusal::Malformed { field: f, .. } if f == field),
+                "{field}: {refusal}"
+            );
+        }
+    }
+}

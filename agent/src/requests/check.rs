@@ -1,0 +1,53 @@
+//! CHECK: compares the plugin's view of an attachment with the state file and the kernel.
+
+use shunt_agent_api::{Bandwidth, BridgePort};
+
+use super::map::are_as_asked;
+use crate::registry::Trunk;
+use crate::requests::admission;
+use crate::resources::Finding;
+use crate::resources::{Node, Refusal};
+
+impl Node {
+    /// Compares an attachment with the kernel.
+    ///
+    /// # Errors
+    /// [`Refusal::Altered`] with everything that is missing or altered.
+    pub(crate) fn check(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        admission::port(port)?;
+        let altered = |findings| Refusal::Altered { key: port.key.clone(), findings };
+        let Some(attachment) = self.registry.get(&port.key).cloned() else {
+            return Err(altered(vec!["it is not attached".to_owned()]));
+        };
+        // A later plugin of the chain may have changed the container's MAC address. The container is then a
+        // learned station: correct, but slower.
+        let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
+        // Limits and host ports of later plugins are not in the result, either.
+        if port.bandwidth == Bandwidth::default() {
+            port.bandwidth = attachment.port.bandwidth.clone();
+        }
+        if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
+            port.mappings.clone_from(&attachment.port.mappings);
+        }
+        let mut findings: Vec<_> = super::attach::difference(&attachment.port, &port)
+            .map(|differs| format!("it is attached with another {differs}"))
+            .into_iter()
+            .collect();
+        if !self.store.holds(&attachment.port) {
+            findings.push(Finding::StateFile.to_string());
+        }
+        findings.extend(self.audit_port(&attachment)?.iter().map(Finding::to_string));
+        findings.extend(self.audit_limits(&attachment)?);
+        if let Some(bridge) = self.registry.bridge(attachment.port.bridge.index).cloned() {
+            findings.extend(self.audit_bridge_alone(&bridge)?.iter().map(Finding::to_string));
+        }
+        if let Some(trunk) = Trunk::of(&attachment.port) {
+            findings.extend(self.audit_trunk(&trunk)?.iter().map(Finding::to_string));
+        }
+        if let Some(uplink) = self.uplink_of(&attachment.port) {
+            findings.extend(self.audit_uplink(&uplink)?.iter().map(Finding::to_string));
+        }
+        findings.extend(self.audit_gateway_of(&attachment.port)?.iter().map(Finding::to_string));
+        if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
+    }
+}

@@ -1,0 +1,60 @@
+//! Removes attachments. Every step runs, whether the one before failed or not.
+
+use crate::datapath::programs;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use shunt_agent_api::{AttachmentKey, Collected, Detached, Interface};
+
+use crate::resources::Node;
+use crate::resources::change::Change;
+use crate::resources::delete_in_background;
+
+impl Node {
+    /// Removes an attachment; there may be none. The `link` is deleted in the background, unless another
+    /// attachment uses it.
+    pub(crate) fn detach(&mut self, key: &AttachmentKey, link: Option<Interface>) -> Detached {
+        let change = Change::begin("detach");
+        let goes_with_link =
+            link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
+        let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
+        let port = self.forget(key, "asked to").or_else(|| self.forget_orphan(key));
+        match link {
+            Some(link) if self.is_known(link.index) => {
+                tracing::warn!(%key, link = %link.name, "link not deleted: another attachment uses it");
+            }
+            Some(link) => delete_in_background(link, pins, self.kernel.grace_periods().clone()),
+            None => {}
+        }
+        if port.is_none() {
+            change.made(key, "it was not attached");
+        }
+        Detached { port: port.map(Box::new) }
+    }
+
+    /// Leaves an attachment's programs to the deletion of their link. Returns their pins.
+    fn abandon_hooks(&mut self, key: &AttachmentKey) -> Vec<PathBuf> {
+        let Some(attachment) = self.registry.get_mut(key) else { return Vec::new() };
+        attachment.abandoned = true;
+        programs::of_port(attachment).iter().map(|hook| self.datapath.abandon(hook)).collect()
+    }
+
+    /// Removes the attachments of `network` that are not in `valid` and do not belong to one of these.
+    pub(crate) fn collect(&mut self, network: &str, valid: &[AttachmentKey]) -> Collected {
+        let valid: BTreeSet<_> = valid.iter().collect();
+        let stale: Vec<_> = self
+            .registry
+            .attachments()
+            .map(|attachment| &attachment.port.key)
+            .chain(self.orphaned())
+            .filter(|key| key.network == network && !valid.contains(key))
+            .filter(|key| !valid.iter().any(|parent| key.belongs_to(parent)))
+            .cloned()
+            .collect();
+        let removed =
+            stale.iter().filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key)));
+        let removed: Vec<_> = removed.collect();
+        tracing::info!(network, removed = removed.len(), "garbage collected");
+        Collected { removed }
+    }
+}

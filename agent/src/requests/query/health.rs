@@ -1,0 +1,58 @@
+//! The agent's health: whether an ADD would succeed, and warnings for the operator.
+
+use shunt_agent_api::AuditReport;
+
+use crate::resources::Finding;
+use crate::resources::{Node, Refusal, lease};
+
+impl Node {
+    /// Reasons why an ADD would fail; empty if it would succeed.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let store = self.store.probe().err().map(|error| error.to_string());
+        let pins = self.datapath.pinned().err().map(|error| error.to_string());
+        let faults = self.repairs.faults.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
+        store.into_iter().chain(pins).chain(faults).chain(self.orphan_reasons()).collect()
+    }
+
+    /// Warnings, although an ADD would succeed.
+    pub(crate) fn known_warnings(&self) -> Vec<String> {
+        let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
+        let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
+        let warnings = self.warnings.iter().chain(&self.remark).cloned();
+        let warnings =
+            warnings.chain(aside).chain(full).chain(self.leases.warnings()).chain(self.relocation_warnings());
+        warnings.chain(self.external_filter_warnings()).collect()
+    }
+
+    /// Compares everything with the kernel and with the state directory.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub(crate) fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
+        self.reattach_orphans();
+        let mut findings: Vec<_> = self.reasons();
+        findings.extend(self.audit_pins().iter().map(Finding::to_string));
+        for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {
+            let key = &attachment.port.key;
+            findings.extend(self.audit(&attachment)?.iter().map(|finding| format!("{key}: {finding}")));
+            findings.extend(lease::amiss(&attachment.port).map(|amiss| format!("{key}: {amiss}")));
+        }
+        for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
+            let name = &bridge.link.name;
+            let wrong = self.audit_bridge(&bridge)?;
+            findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+        }
+        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
+            let name = &uplink.link.name;
+            findings.extend(self.audit_uplink(&uplink)?.iter().map(|finding| format!("{name}: {finding}")));
+        }
+        for place in self.registry.gateways.keys().copied().collect::<Vec<_>>() {
+            let Some(name) = self.registry.gateways.get(&place).map(|it| it.link.name.clone()) else {
+                continue;
+            };
+            let wrong = self.audit_gateway(place, &name)?;
+            findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+        }
+        Ok(AuditReport { consistent: findings.is_empty(), findings })
+    }
+}

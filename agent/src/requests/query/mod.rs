@@ -1,0 +1,6 @@
+//! Questions: nothing is changed.
+
+mod explain;
+mod flows;
+mod health;
+mod report;

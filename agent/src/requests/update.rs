@@ -1,0 +1,44 @@
+//! Updates limits and host ports of an attachment in place, while traffic flows.
+
+use shunt_agent_api::{Attached, BridgePort};
+
+use super::attach::difference;
+use crate::requests::admission;
+use crate::resources::{Node, Refusal};
+
+impl Node {
+    /// Gives an attachment the limits and the host ports of `port`, all of them or none. One that is not there is attached.
+    /// With `keeps_mappings` it keeps the host ports that it has.
+    ///
+    /// # Errors
+    /// [`Refusal`]: [`Refusal::Exists`] where anything else differs. What was in force still is, as far as the kernel allows.
+    pub(crate) fn update(&mut self, mut port: BridgePort, keeps_mappings: bool) -> Result<Attached, Refusal> {
+        let known = self.registry.get(&port.key).map(|attachment| attachment.port.clone());
+        if let Some(known) = known.as_ref().filter(|_| keeps_mappings) {
+            port.mappings.clone_from(&known.mappings);
+        }
+        admission::port(&port)?;
+        let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
+            return self.attach(port);
+        };
+        self.refuse_taken_ports(&port)?;
+        if known.bandwidth != port.bandwidth {
+            self.limit(&port.key, port.bandwidth.clone())?;
+        }
+        if known.mappings != port.mappings
+            && let Err(refusal) = self.map(&port.key, port.mappings.clone())
+        {
+            if let Err(error) = self.limit(&port.key, known.bandwidth) {
+                tracing::warn!(key = %port.key, %error, "cannot restore the previous limits");
+            }
+            return Err(refusal);
+        }
+        Ok(self.programs_of(&port))
+    }
+}
+
+/// Whether they differ in nothing that stays what it is as long as an attachment lives.
+fn is_changeable(known: &BridgePort, port: &BridgePort) -> bool {
+    let (bandwidth, mappings) = (known.bandwidth.clone(), known.mappings.clone());
+    difference(known, &BridgePort { bandwidth, mappings, ..port.clone() }).is_none()
+}

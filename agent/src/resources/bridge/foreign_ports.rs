@@ -1,0 +1,100 @@
+//! Ports of the agent's bridges that belong to others (`PORT_STRANGER`).
+//!
+//! Restricted ports accept frames of a foreign port only if it leads out of the node. Fails closed: frames of an interface that is not
+//! registered are dropped until its event arrives.
+
+use shunt_dataplane::abi::PORT_STRANGER;
+use shunt_netlink::link::Link;
+
+use crate::kernel::KernelError;
+use crate::resources::node::Entries;
+use crate::resources::{Node, Refusal};
+
+/// Kinds of links to local virtual machines and containers; any other link is taken to lead out of the node.
+const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
+
+impl Node {
+    /// Registers every foreign port of the agent's bridges and removes those that have left. `earlier` are
+    /// the entries of an earlier agent.
+    pub(crate) fn find_foreign_ports(&mut self, earlier: &Entries) -> Result<(), KernelError> {
+        let kinds = self.kernel.links()?;
+        let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
+        let gone: Vec<_> = known
+            .chain(self.foreign_ports.keys().copied())
+            .filter(|index| {
+                !self.is_known(*index) && kinds.iter().all(|kind| !self.is_foreign_port(kind, *index))
+            })
+            .collect();
+        for index in gone {
+            self.forget_foreign_port(index)?;
+        }
+        for kind in &kinds {
+            if self.is_foreign_port(kind, kind.index) {
+                self.note_foreign_port(kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers the foreign ports of a new bridge. Only its ports are dumped: the kernel's time per link
+    /// grows with the number of namespaces (`peernet2id`, net/core/net_namespace.c).
+    pub(crate) fn find_foreign_ports_on(&mut self, bridge: u32) -> Result<(), KernelError> {
+        for kind in self.kernel.ports(bridge)? {
+            if self.is_foreign_port(&kind, kind.index) {
+                self.note_foreign_port(&kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A link that is neither an attachment's nor a registered bridge has changed.
+    pub(crate) fn foreign_port_changed(&mut self, link: &Link) -> Result<(), Refusal> {
+        let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());
+        match (bridge, self.foreign_ports.get(&link.index)) {
+            (Some(bridge), Some(noted)) if bridge == *noted => {}
+            (Some(_), _) => {
+                if let Some(kind) =
+                    self.kernel.link(link.index)?.filter(|kind| self.is_foreign_port(kind, link.index))
+                {
+                    self.note_foreign_port(&kind)?;
+                }
+            }
+            (None, Some(_)) => self.forget_foreign_port(link.index)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Removes the foreign ports of a bridge that is no longer registered.
+    pub(crate) fn forget_foreign_ports_of(&mut self, bridge: u32) -> Result<(), KernelError> {
+        let foreign: Vec<_> =
+            self.foreign_ports.iter().filter(|(_, on)| **on == bridge).map(|(index, _)| *index).collect();
+        foreign.into_iter().try_for_each(|index| self.forget_foreign_port(index))
+    }
+
+    /// Removes one: its link was deleted, left the bridge, or became an attachment's.
+    pub(crate) fn forget_foreign_port(&mut self, index: u32) -> Result<(), KernelError> {
+        self.foreign_ports.remove(&index);
+        if self.is_known(index) { Ok(()) } else { Ok(self.datapath.erase_foreign_port(index)?) }
+    }
+
+    fn note_foreign_port(&mut self, kind: &Link) -> Result<(), KernelError> {
+        let Some(bridge) = kind.master else { return Ok(()) };
+        let leads_out = !kind.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind));
+        self.datapath.write_foreign_port(kind.index, bridge, leads_out)?;
+        self.foreign_ports.insert(kind.index, bridge);
+        tracing::debug!(
+            index = kind.index,
+            kind = kind.kind.as_deref().unwrap_or_default(),
+            leads_out,
+            "foreign port"
+        );
+        Ok(())
+    }
+
+    fn is_foreign_port(&self, kind: &Link, index: u32) -> bool {
+        kind.index == index
+            && !self.is_known(index)
+            && kind.master.is_some_and(|master| self.registry.bridge(master).is_some())
+    }
+}

@@ -1,0 +1,10 @@
+//! Bridges with attachments: their program and entries, gateway addresses, foreign ports, and what becomes of them when one is deleted.
+
+mod applied;
+mod foreign_ports;
+mod gateway_addresses;
+mod observed;
+mod orphan;
+mod state;
+
+pub(crate) use self::state::Orphan;

@@ -1,0 +1,16 @@
+//! What the agent remembers of a container whose bridge was deleted.
+
+use shunt_agent_api::BridgePort;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
+
+/// A container whose bridge was deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Orphan {
+    pub(super) port: BridgePort,
+    pub(super) flags: PortFlags,
+    /// The last known state of the bridge.
+    pub(super) bridge: Link,
+    /// Why it has not been reattached.
+    pub(super) why: String,
+}

@@ -1,0 +1,82 @@
+//! Admission by capacity, and the events about free capacity.
+
+use shunt_agent_api::{BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport};
+
+use crate::capacity::{Demand, Quantity, Shortage, Speed};
+use crate::config::Admission;
+use crate::resources::{Node, Refusal};
+
+impl Node {
+    /// Whether a port's limits fit into the free capacity. Called before anything is changed.
+    ///
+    /// # Errors
+    /// [`Refusal::Capacity`], if admission is enforced.
+    pub(crate) fn admit_bandwidth(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+        let demand = Demand::from(&port.bandwidth);
+        if self.admission == Admission::Off || demand == Demand::default() {
+            return Ok(());
+        }
+        self.read_speeds();
+        match self.ledger.admits(&port.key, demand) {
+            Err(shortage) if self.admission == Admission::Enforce => {
+                Err(Refusal::Capacity { key: port.key.clone(), shortage: Box::new(shortage) })
+            }
+            Err(shortage) => {
+                tracing::warn!(key = %port.key, %shortage, "attached beyond the capacity: admission only warns");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// [`CapacityReport`], of the links as they are now.
+    pub(crate) fn capacity(&mut self) -> CapacityReport {
+        self.read_speeds();
+        let (total, free) = self.registry.slots.count();
+        self.ledger.report(SlotsReport { total: total.into(), free: free as u64 })
+    }
+
+    /// Sends an event for each uplink whose free capacity has changed.
+    pub(crate) fn tell_capacity(&mut self) {
+        let pools = self.ledger.pools();
+        if pools == self.told {
+            return;
+        }
+        for (uplink, egress, ingress) in pools.iter().filter(|uplink| !self.told.contains(uplink)) {
+            let left = |pool: &PoolReport| format!("{} of {}", Quantity(pool.free), Quantity(pool.total));
+            let detail = format!("left: egress {}, ingress {} bit/s", left(egress), left(ingress));
+            self.events.tell(EventKind::Capacity, None, uplink, detail);
+        }
+        self.told = pools;
+    }
+
+    /// Reasons why an ADD fails or is useless, and warnings. A missing declared uplink is always a reason:
+    /// the node has no way out.
+    pub(crate) fn capacity_remarks(&mut self) -> (Vec<String>, Vec<String>) {
+        self.read_speeds();
+        let (gone, unknown): (Vec<_>, Vec<_>) =
+            self.ledger.unknown().into_iter().partition(Shortage::is_no_link);
+        let mut reasons: Vec<_> = gone.iter().map(ToString::to_string).collect();
+        let unknown = unknown.iter().map(ToString::to_string);
+        match self.ledger.exhausted() {
+            Some(exhausted) if self.admission == Admission::Enforce => {
+                reasons.extend(unknown.chain([exhausted]));
+                (reasons, Vec::new())
+            }
+            _ => (reasons, unknown.collect()),
+        }
+    }
+
+    /// Reads the speed of every uplink: links are created, deleted, plugged and bonded while the agent runs.
+    pub(crate) fn read_speeds(&mut self) {
+        for uplink in self.ledger.uplinks().map(str::to_owned).collect::<Vec<_>>() {
+            let speed = self.speeds.read(&uplink).unwrap_or_else(|error| {
+                tracing::warn!(uplink, %error, "cannot read the uplink's speed");
+                Speed::Unknown
+            });
+            if self.ledger.set_speed(&uplink, speed) {
+                tracing::info!(uplink, ?speed, "uplink speed");
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What the agent remembers of translated connections.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::pairs::Evictions;
+use super::volumes::HostPortCounters;
+
+/// The sweep of `FLOWS`, in the background: a full map takes longer than an ADD may wait.
+#[derive(Debug, Default)]
+pub(crate) struct Sweeping {
+    pub(crate) last: Option<Instant>,
+    pub(crate) thread: Option<JoinHandle<()>>,
+    /// Whether entries may be left although no host port exists.
+    pub(crate) leftovers: bool,
+    /// The percentage of the map in use, as of the last sweep.
+    pub(crate) in_use: Arc<AtomicU32>,
+    pub(crate) evictions: Arc<Mutex<Evictions>>,
+    pub(crate) counters: Arc<Mutex<HostPortCounters>>,
+}
+
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,158 @@
+//! Reports translated connections, and removes the entries of closed ones.
+
+use super::state::lock;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self};
+use std::time::Duration;
+
+use aya::Pod;
+use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
+use nix::time::{ClockId, clock_gettime};
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use shunt_dataplane::abi::{AddressKey, Owner};
+
+use super::pairs::{self, Connection, Evictions, Flows};
+use super::volumes::{self, HostPortCounters, Place, Volumes};
+use crate::datapath::room::MOST_ENTRIES;
+use crate::failpoints;
+use crate::resources::Node;
+
+/// The percentage in use that counts as full: the kernel evicts before the last entry is used.
+const FULL: u32 = 90;
+
+/// Period of the sweep.
+const PERIOD: Duration = Duration::from_secs(10);
+
+impl Node {
+    /// A host port was removed: the next tick sweeps its connections.
+    pub(crate) fn sweep_flows_soon(&mut self) {
+        (self.sweeping.last, self.sweeping.leftovers) = (None, true);
+    }
+
+    /// Starts a sweep if one is due and none is running.
+    pub(crate) fn sweep_flows(&mut self) {
+        let is_due = self.sweeping.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
+        let is_translated = self.is_mapped() || self.is_masqueraded();
+        if !(is_due && (is_translated || self.sweeping.leftovers)) {
+            return;
+        }
+        if self.sweeping.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        // One more sweep after the last host port was removed.
+        (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
+        let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.datapath.map_pin(name));
+        let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
+        let counters = Arc::clone(&self.sweeping.counters);
+        let sweep = move || match sweep(&pins, &in_use, &evictions, &counters) {
+            Ok(0) => {}
+            Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
+            Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
+        };
+        match thread::Builder::new().name("sweep".into()).spawn(sweep) {
+            Ok(thread) => self.sweeping.thread = Some(thread),
+            Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
+        }
+    }
+
+    /// The warning about a full map, which evicts the least recently used connections.
+    pub(crate) fn flows_are_full(&self) -> Option<String> {
+        let in_use = self.sweeping.in_use.load(Ordering::Relaxed);
+        (in_use >= FULL).then(|| {
+            format!(
+                "{in_use}% of the room for translated connections is in use: the least recently used are forgotten, \
+                 {} entries so far; see max_flows",
+                self.flow_evictions()
+            )
+        })
+    }
+
+    /// Evicted entries, as counted by the sweeps.
+    pub(crate) fn flow_evictions(&self) -> u64 {
+        lock(&self.sweeping.evictions).counted()
+    }
+}
+
+/// Removes the entries of closed connections. Returns their number.
+fn sweep(
+    [flows, mappings, made, addresses]: &[PathBuf; 4],
+    in_use: &AtomicU32,
+    evictions: &Mutex<Evictions>,
+    counters: &Mutex<HostPortCounters>,
+) -> Result<usize, MapError> {
+    let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
+    let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
+    let addresses = open::<AddressKey, Owner>(addresses, Map::HashMap)?;
+    let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
+    // Read before the walk: entries that are added meanwhile are found but not expected, so that none counts
+    // as evicted.
+    let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
+    let found = read(&map)?;
+    lock(evictions).see(made, found.len() as u64);
+    let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
+    in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
+    let is_mapped = |connection: &Connection<'_>| {
+        let becomes = connection.opener.becomes;
+        let leads_there = |key: &MappingKey| {
+            mappings.get(key, 0).is_ok_and(|mapping| {
+                mapping.bridge == becomes.domain
+                    && mapping.port == becomes.destination_port
+                    && [mapping.v4, mapping.v6].contains(&becomes.destination)
+            })
+        };
+        if connection.is_masqueraded() {
+            let key = AddressKey::new(connection.request.domain, 0, connection.request.source);
+            return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
+        }
+        let asked = (connection.request.destination, connection.request.destination_port);
+        volumes::keys(asked, connection.request.protocol).iter().any(leads_there)
+    };
+    let stale = pairs::stale(&found, boot_time(), is_mapped);
+    // The entry may have been evicted or replaced meanwhile; a connection that starts between lookup and
+    // removal is recreated by its next packet.
+    let mut swept = 0;
+    let leads_there = |(key, container): &Place| {
+        mappings.get(key, 0).is_ok_and(|mapping| [mapping.v4, mapping.v6].contains(container))
+    };
+    for key in &stale {
+        let Ok(flow) = map.get(key, 0) else { continue };
+        let is_same = found.get(key).is_some_and(|old| old.begun == flow.begun);
+        if !is_same || map.remove(key).is_err() {
+            continue;
+        }
+        swept += 1;
+        let place = volumes::place(key, &flow, |own| mappings.get(own, 0).is_ok());
+        if let Some(place) = place.filter(leads_there) {
+            lock(counters).sweep(place, Volumes::of(&flow));
+        }
+    }
+    lock(evictions).remove(swept as u64);
+    lock(counters).retain(leads_there);
+    Ok(swept)
+}
+
+fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {
+    BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
+}
+
+/// All entries. A removed entry restarts the kernel's walk, so the number of steps is limited.
+pub(crate) fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
+    let mut found = Flows::new();
+    for entry in map.iter().take(2 * MOST_ENTRIES as usize) {
+        match entry {
+            Ok((key, flow)) => _ = found.insert(key, flow),
+            Err(MapError::KeyNotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The clock of the programs.
+pub(crate) fn boot_time() -> u64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+        .unwrap_or_default()
+}

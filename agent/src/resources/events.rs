@@ -1,0 +1,88 @@
+//! Broadcasts events to subscribers. A slow subscriber loses the oldest events; the agent never waits.
+
+use std::time::SystemTime;
+
+use shunt_agent_api::{AttachmentKey, Event, EventKind};
+use tokio::sync::broadcast;
+
+/// Events that a subscriber may lag behind. An event takes about 200 bytes, once for all subscribers.
+const BACKLOG: usize = 4096;
+
+/// Subscribers at a time; each occupies a connection.
+const MAX_LISTENERS: usize = 64;
+
+/// The event channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    sender: broadcast::Sender<Event>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { sender: broadcast::Sender::new(BACKLOG) }
+    }
+}
+
+impl Events {
+    /// Subscribes; none if there are too many subscribers.
+    pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
+        (self.sender.receiver_count() < MAX_LISTENERS).then(|| self.sender.subscribe())
+    }
+
+    /// Sends an event of an attachment or an interface.
+    pub(crate) fn tell(&self, kind: EventKind, key: Option<&AttachmentKey>, ifname: &str, detail: String) {
+        if self.sender.receiver_count() > 0 {
+            // The last subscriber may have left.
+            let _nobody = self.sender.send(Self::event(kind, key, Some(ifname), detail));
+        }
+    }
+
+    /// An event of this moment.
+    pub(crate) fn event(
+        kind: EventKind,
+        key: Option<&AttachmentKey>,
+        ifname: Option<&str>,
+        detail: String,
+    ) -> Event {
+        Event {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            event: kind,
+            key: key.cloned(),
+            host_ifname: ifname.filter(|name| !name.is_empty()).map(str::to_owned),
+            detail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_carries_the_time_in_utc_with_milliseconds() {
+        let event = Events::event(EventKind::Repair, None, None, String::new());
+        let time = humantime::parse_rfc3339(&event.time).unwrap();
+        assert!(SystemTime::now().duration_since(time).unwrap().as_secs() < 60, "{}", event.time);
+        assert_eq!((event.time.len(), event.time.ends_with('Z')), ("1970-01-01T00:00:00.000Z".len(), true));
+    }
+
+    #[test]
+    fn a_listener_that_is_too_slow_misses_the_oldest_and_nobody_waits_for_it() {
+        let events = Events::default();
+        let mut slow = events.subscribe().unwrap();
+        for number in 0..BACKLOG + 10 {
+            events.tell(EventKind::Repair, None, "br0", number.to_string());
+        }
+        assert_eq!(slow.try_recv(), Err(broadcast::error::TryRecvError::Lagged(10)));
+        assert_eq!(slow.try_recv().unwrap().detail, "10");
+    }
+
+    #[test]
+    fn there_are_never_more_listeners_than_allowed() {
+        let events = Events::default();
+        let mut listeners: Vec<_> = (0..MAX_LISTENERS).map(|_| events.subscribe().unwrap()).collect();
+        assert!(events.subscribe().is_none());
+        listeners.pop();
+        assert!(events.subscribe().is_some());
+    }
+}

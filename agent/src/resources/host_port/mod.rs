@@ -1,0 +1,11 @@
+//! Host ports: where packets enter, the node's own sockets, and what may hold one.
+
+mod admission;
+mod applied;
+mod nat_ingress;
+mod sockets;
+mod stale_sockets;
+mod state;
+
+pub(crate) use self::nat_ingress::NAT_INGRESS;
+pub(crate) use self::state::{NatIngress, Sockets};

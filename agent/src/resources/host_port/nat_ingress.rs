@@ -1,0 +1,186 @@
+//! The node's addresses, and the interfaces that run `from_wire` (or `from_tunnel`, without an Ethernet header) for host ports and
+//! masquerading.
+//!
+//! These are the declared uplinks or, without any, every interface with an address of the node; and the agent's bridges, through which
+//! containers reach the node. The programs are attached only while a host port exists; on uplinks also while an attachment is masqueraded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shunt_dataplane::abi::translation::LocalKey;
+use shunt_netlink::address::Address;
+use shunt_netlink::link::Link;
+
+use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::kernel::KernelError;
+use crate::resources::Node;
+
+/// The programs of NAT ingress.
+pub(crate) const NAT_INGRESS: [Program; 2] = [Program::FromWire, Program::FromTunnel];
+
+impl Node {
+    /// Reads every address of the node and updates the map.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn read_addresses(&mut self) -> Result<(), KernelError> {
+        let present = self.kernel.addresses()?;
+        self.nat_ingress.addresses.clear();
+        for address in present {
+            self.nat_ingress.addresses.entry(address.ip()).or_default().insert(address.index);
+        }
+        let keys: BTreeSet<_> =
+            self.nat_ingress.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
+        self.datapath.retain_locals(|key| keys.contains(key))?;
+        Ok(self.nat_ingress.addresses.keys().try_for_each(|ip| self.datapath.write_local(*ip))?)
+    }
+
+    pub(crate) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
+        let is_known = !self.nat_ingress.addresses.entry(new.ip()).or_default().insert(new.index);
+        if is_known {
+            // The address may be of another kind now.
+            self.update_masquerade_interfaces();
+            return Ok(());
+        }
+        self.datapath.write_local(new.ip())?;
+        self.update_nat_ingress();
+        Ok(())
+    }
+
+    /// An address stays the node's as long as any interface has it.
+    pub(crate) fn unaddressed(&mut self, old: Address) -> Result<(), KernelError> {
+        let Some(holders) = self.nat_ingress.addresses.get_mut(&old.ip()) else { return Ok(()) };
+        holders.remove(&old.index);
+        if holders.is_empty() {
+            self.nat_ingress.addresses.remove(&old.ip());
+            self.datapath.erase_local(old.ip())?;
+        }
+        self.update_nat_ingress();
+        Ok(())
+    }
+
+    /// Whether a new or changed link is a declared uplink without its program.
+    pub(crate) fn may_be_nat_ingress(&self, link: &Link) -> bool {
+        !self.nat_ingress.hooks.contains_key(&link.index)
+            && self.ledger.uplinks().any(|name| name == link.name)
+    }
+
+    /// Attaches the programs where they are needed and detaches them elsewhere. A failure is only a warning
+    /// in the status: the host port stays reachable through other interfaces.
+    pub(crate) fn update_nat_ingress(&mut self) {
+        self.watch_sockets();
+        let is_needed = self.is_mapped() || self.is_masqueraded();
+        let bridges = self.is_mapped();
+        let wanted = if is_needed { self.find_nat_ingress(bridges) } else { BTreeMap::new() };
+        let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.nat_ingress.hooks)
+            .into_iter()
+            .partition(|(index, hook)| wanted.get(index) == Some(hook));
+        self.nat_ingress.hooks = here;
+        for hook in gone.into_values() {
+            if let Err(error) = self.datapath.detach(&hook) {
+                tracing::warn!(%hook, %error, "cannot detach");
+            }
+        }
+        for (index, hook) in wanted {
+            if self.nat_ingress.hooks.contains_key(&index) {
+                continue;
+            }
+            let attached = self
+                .datapath
+                .adopt(&hook)
+                .and_then(|is_there| if is_there { Ok(()) } else { self.datapath.attach(&hook) });
+            match attached {
+                Ok(()) => {
+                    tracing::info!(%hook, "NAT ingress attached");
+                    self.nat_ingress.hooks.insert(index, hook);
+                }
+                Err(error) => {
+                    self.warn(format!("host ports are unreachable through {}: {error}", hook.ifname));
+                }
+            }
+        }
+        self.update_masquerade_interfaces();
+    }
+
+    /// Reattaches programs that somebody else has detached.
+    pub(crate) fn repair_nat_ingress(&mut self) {
+        let lost: Vec<_> = self.nat_ingress.hooks.values().cloned().collect();
+        let lost = lost.into_iter().filter(|hook| matches!(self.datapath.is_attached(hook), Ok(false)));
+        let lost: Vec<_> = lost.collect();
+        for hook in &lost {
+            tracing::warn!(%hook, "NAT ingress was detached");
+            self.nat_ingress.hooks.remove(&hook.ifindex);
+        }
+        if !lost.is_empty() {
+            self.update_nat_ingress();
+        }
+    }
+
+    /// Detaches what an earlier agent left on other interfaces.
+    pub(crate) fn sweep_nat_ingress(&mut self) {
+        let pinned = self.datapath.pinned().unwrap_or_default();
+        let left = pinned
+            .into_iter()
+            .filter(|pin| NAT_INGRESS.contains(&pin.program))
+            .map(|pin| (pin.ifindex, pin.program));
+        let candidates = self.find_nat_ingress(true).into_values().map(|hook| (hook.ifindex, hook.program));
+        let left: BTreeSet<_> = left.chain(candidates).collect();
+        for (ifindex, program) in left {
+            if self.nat_ingress.hooks.get(&ifindex).is_some_and(|hook| hook.program == program) {
+                continue;
+            }
+            let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
+            if let Err(error) = self.datapath.detach(&nat_ingress_hook(program, ifindex, ifname)) {
+                tracing::warn!(ifindex, %error, "cannot detach the program of an earlier agent");
+            }
+        }
+    }
+
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
+    }
+
+    /// The interfaces that need the programs.
+    fn find_nat_ingress(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
+        let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
+        let links = if declared.is_empty() {
+            let holders: BTreeSet<u32> = self.nat_ingress.addresses.values().flatten().copied().collect();
+            let others = holders.into_iter().filter(|index| !self.is_known(*index)).collect::<Vec<_>>();
+            others.into_iter().map(|index| self.kernel.link(index)).collect::<Vec<_>>()
+        } else {
+            declared.iter().map(|name| self.kernel.link_named(name)).collect()
+        };
+        let found = links.into_iter().filter_map(|link| {
+            link.unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot read an uplink");
+                None
+            })
+        });
+        // Bridges and gateways, too: containers reach the node through them.
+        let gateways: Vec<_> = match bridges {
+            true => self.registry.gateways.values().map(|it| (it.link.index, it.link.name.clone())).collect(),
+            false => Vec::new(),
+        };
+        let bridges: Vec<_> = match bridges {
+            true => self.registry.bridges().map(|bridge| bridge.link.clone()).collect(),
+            false => Vec::new(),
+        };
+        let by_kind = |link: Link| match (link.mac, link.bare) {
+            _ if link.name == "lo" => None,
+            (_, true) => Some((Program::FromTunnel, link.index, link.name)),
+            (Some(_), false) => Some((Program::FromWire, link.index, link.name)),
+            // InfiniBand and the like.
+            (None, false) => None,
+        };
+        let gateways = gateways.into_iter().map(|(index, name)| (Program::FromWire, index, name));
+        found
+            .chain(bridges)
+            .filter_map(by_kind)
+            .chain(gateways)
+            .map(|(program, index, name)| (index, nat_ingress_hook(program, index, name)))
+            .collect()
+    }
+}
+
+fn nat_ingress_hook(program: Program, ifindex: u32, ifname: String) -> Hook {
+    Hook { program, set: ProgramSet::Open, ifindex, ifname }
+}

@@ -1,0 +1,58 @@
+//! What the agent remembers of host ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use shunt_agent_api::{ProgramMode, ProgramReport};
+
+use crate::datapath::attach::cgroup::SocketProgram;
+use crate::datapath::attach::hook::Hook;
+
+/// The node's addresses and the hooks of NAT ingress.
+#[derive(Debug, Default)]
+pub(crate) struct NatIngress {
+    /// The node's addresses, each with its interfaces.
+    pub(super) addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
+    /// The attached programs by ifindex.
+    pub(crate) hooks: BTreeMap<u32, Hook>,
+}
+
+/// State of the programs on sockets.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    /// The cgroup that was configured.
+    pub(super) wanted: Option<PathBuf>,
+    pub(super) state: State,
+}
+
+#[derive(Debug, Default)]
+pub(super) enum State {
+    /// Unknown: an earlier agent may have attached programs.
+    #[default]
+    Unknown,
+    /// No program is attached.
+    Detached,
+    /// All programs are attached to this cgroup.
+    Attached { cgroup: PathBuf, programs: Vec<(SocketProgram, u32)> },
+    /// Attaching failed and was reported.
+    Failed,
+}
+
+impl Sockets {
+    pub(crate) fn new(wanted: Option<PathBuf>) -> Self {
+        Self { wanted, state: State::Unknown }
+    }
+
+    /// The attached ones.
+    pub(crate) fn reports(&self) -> Vec<ProgramReport> {
+        let State::Attached { cgroup, programs } = &self.state else { return Vec::new() };
+        let report = |(program, id): &(SocketProgram, u32)| ProgramReport {
+            name: program.name().to_owned(),
+            ifname: cgroup.display().to_string(),
+            mode: ProgramMode::Cgroup,
+            id: *id,
+        };
+        programs.iter().map(report).collect()
+    }
+}

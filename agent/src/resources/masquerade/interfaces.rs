@@ -1,0 +1,145 @@
+//! Decides which interfaces masquerade in the fast path, and whether the programs begin masqueraded connections.
+//!
+//! Such an interface runs `from_wire` and has exactly one address of the family: with several, source address selection is the kernel's,
+//! and so is masquerading. Interfaces without Ethernet are the kernel's too. The fast path bypasses netfilter, so the programs begin no
+//! connection while somebody else has rules there; established connections continue.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use shunt_dataplane::abi::translation::Outlet;
+
+use super::external_filters;
+use crate::config::Masquerading;
+use crate::datapath::attach::hook::Program;
+use crate::failpoints;
+use crate::kernel::KernelError;
+use crate::registry::Attachment;
+use crate::resources::Node;
+
+/// Period of the check for external filters and for the node's port range: neither sends events.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// The ephemeral ports of the node, of both families.
+const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+impl Node {
+    pub(crate) fn is_masqueraded(&self) -> bool {
+        self.registry.attachments().any(Attachment::is_masqueraded)
+    }
+
+    /// Whether any interface masquerades in the fast path.
+    pub(crate) fn has_masquerade_interfaces(&self) -> bool {
+        self.datapath.outlets().is_ok_and(|outlets| !outlets.is_empty())
+    }
+
+    /// Checks periodically for changes without events.
+    pub(crate) fn check_masquerading(&mut self) {
+        let is_due = self.masquerade.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
+        if is_due && self.is_masqueraded() {
+            self.masquerade.last = Some(failpoints::now());
+            self.look_for_external_filters();
+            self.update_masquerade_interfaces();
+        }
+    }
+
+    /// Decides whether the programs or the kernel begin masqueraded connections.
+    pub(crate) fn look_for_external_filters(&mut self) {
+        let external_filter = match self.masquerade.mode {
+            Masquerading::Programs => None,
+            Masquerading::Kernel => Some("the configuration".to_owned()),
+            // If rules cannot be listed, there may be some.
+            Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
+        };
+        let begins = external_filter.is_none();
+        if self.masquerade.external_filter != external_filter {
+            match &external_filter {
+                Some(who) => tracing::info!(who, "masqueraded connections are left to the kernel"),
+                None => tracing::info!("masqueraded connections begin in the programs"),
+            }
+            self.masquerade.external_filter = external_filter;
+        }
+        if self.datapath.begins_masquerading == begins {
+            return;
+        }
+        self.datapath.begins_masquerading = begins;
+        if let Err(error) = self.follow_external_filters(begins) {
+            tracing::warn!(%error, "cannot switch between programs and kernel for masquerading");
+        }
+    }
+
+    fn follow_external_filters(&mut self, begins: bool) -> Result<(), KernelError> {
+        if !begins {
+            return Ok(self.datapath.retain_masquerades(|_| false)?);
+        }
+        self.learn_masqueraded()?;
+        for attachment in self.registry.attachments() {
+            self.datapath.write_masquerades(attachment)?;
+        }
+        Ok(())
+    }
+
+    /// The kernel's connections stay with the kernel.
+    fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
+        if !self.is_masqueraded() {
+            return Ok(());
+        }
+        let flows = self.learn_from_conntrack(&HashSet::new())?;
+        tracing::debug!(flows, "learned the kernel's flows before masquerading");
+        Ok(())
+    }
+
+    /// Updates the masquerading interfaces and their addresses.
+    pub(crate) fn update_masquerade_interfaces(&mut self) {
+        if let Err(error) = self.sync_masquerade_interfaces() {
+            tracing::warn!(%error, "cannot update the masquerading interfaces");
+        }
+    }
+
+    fn sync_masquerade_interfaces(&mut self) -> Result<(), KernelError> {
+        let known = self.datapath.outlets()?;
+        let wanted = if self.is_masqueraded() { self.find_masquerade_interfaces()? } else { BTreeMap::new() };
+        for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
+            self.datapath.erase_outlet(*ifindex)?;
+        }
+        if wanted.keys().any(|ifindex| !known.contains_key(ifindex)) {
+            self.learn_masqueraded()?;
+        }
+        for (ifindex, outlet) in wanted {
+            if known.get(&ifindex) != Some(&outlet) {
+                self.datapath.write_outlet(ifindex, outlet)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
+        let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
+        let sources = self.kernel.sources()?;
+        // Bridges and gateways lead to containers, not out of the node.
+        let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
+            hook.program == Program::FromWire
+                && self.registry.bridge(**ifindex).is_none()
+                && self.registry.gateway_by_end(**ifindex).is_none()
+        });
+        let outlet = |ifindex: u32| {
+            let only = |is_family: fn(&IpAddr) -> bool| {
+                let mut found = sources.iter().filter(|own| own.index == ifindex).map(|own| own.ip());
+                let mut found = found.by_ref().filter(is_family);
+                found.next().filter(|_| found.next().is_none()).map(Into::into).unwrap_or_default()
+            };
+            let (v4, v6) = (only(IpAddr::is_ipv4), only(IpAddr::is_ipv6));
+            Outlet { v4, v6, low, high, seed: self.masquerade.seed }
+        };
+        Ok(wires.map(|(ifindex, _)| (*ifindex, outlet(*ifindex))).collect())
+    }
+}
+
+/// The node's first and last ephemeral port.
+fn port_range() -> Option<(u16, u16)> {
+    let text = fs::read_to_string(PORT_RANGE).ok()?;
+    let mut words = text.split_whitespace().map_while(|word| word.parse().ok());
+    Some((words.next()?, words.next()?))
+}

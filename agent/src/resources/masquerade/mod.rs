@@ -1,0 +1,8 @@
+//! Masquerading: by which interfaces, and whether the programs or the kernel begin it.
+
+mod bypassed;
+pub(crate) mod external_filters;
+mod interfaces;
+mod state;
+
+pub(crate) use self::state::Masquerade;

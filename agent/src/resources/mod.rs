@@ -1,0 +1,33 @@
+//! What the agent keeps on the node, one folder a resource.
+//!
+//! Each says what is desired (`registry`), what is there (`observed`), how the one becomes the other (`applied`) and how it goes
+//! (`removed`). Start, netlink's events, each second's look and requests all come to the same functions.
+
+pub(crate) mod bridge;
+mod capacity;
+pub(crate) mod change;
+pub(crate) mod connection;
+pub(crate) mod events;
+mod failures;
+mod finding;
+mod follow;
+pub(crate) mod host_port;
+pub(crate) mod lease;
+mod link_deletion;
+pub(crate) mod masquerade;
+pub(crate) mod node;
+mod pins;
+mod port;
+mod refusal;
+mod repair;
+pub(crate) mod repairs;
+mod rules;
+pub(crate) mod trunk;
+pub(crate) mod uplink;
+pub(crate) mod vlan_gateway;
+
+pub(crate) use self::failures::Failures;
+pub(crate) use self::finding::Finding;
+pub(crate) use self::link_deletion::delete_in_background;
+pub(crate) use self::node::Node;
+pub use self::refusal::Refusal;

@@ -1,0 +1,162 @@
+//! The node, as the agent keeps it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use shunt_agent_api::PoolReport;
+use shunt_dataplane::abi::Port;
+use shunt_netlink::link::Link;
+
+use super::bridge::Orphan;
+use super::connection::Sweeping;
+use super::events::Events;
+use super::host_port::{NatIngress, Sockets};
+use super::lease::Leases;
+use super::masquerade::Masquerade;
+use super::repairs::Repairs;
+use super::uplink::Learning;
+use crate::capacity::speed::Speeds;
+use crate::capacity::{Ledger, XdpMode};
+use crate::config::{Admission, Config};
+use crate::datapath::{Datapath, DatapathError, in_map};
+use crate::kernel::{Kernel, KernelError};
+use crate::nft::Rules;
+use crate::rcu::GracePeriods;
+use crate::registry::Registry;
+use crate::state::{Relocation, Store};
+
+/// The namespace's links by ifindex.
+pub(crate) type Links = HashMap<u32, Link>;
+
+/// What an earlier agent wrote into `PORTS`, by ifindex.
+pub(crate) type Entries = BTreeMap<u32, Port>;
+
+/// Counter slots of an earlier agent's ports, by ifindex.
+pub(crate) type PreviousSlots = HashMap<u32, u32>;
+
+/// What the agent keeps of its node: what is desired, the state of each resource, and the ways to the kernel.
+pub(crate) struct Node {
+    pub(crate) store: Store,
+    pub(crate) kernel: Kernel,
+    pub(crate) datapath: Datapath,
+    pub(crate) registry: Registry,
+    /// Allocated capacity per uplink.
+    pub(crate) ledger: Ledger,
+    pub(crate) admission: Admission,
+    pub(crate) speeds: Speeds,
+    /// Warnings since the start.
+    pub(crate) warnings: Vec<String>,
+    /// The capacity publisher's warning.
+    pub(crate) remark: Option<String>,
+    /// Unreadable state files, in quarantine.
+    pub(crate) aside: Vec<PathBuf>,
+    /// Foreign ports, each with its bridge.
+    pub(crate) foreign_ports: BTreeMap<u32, u32>,
+    /// The kernel's nf_tables rules; none while unknown.
+    pub(crate) rules: Option<Rules>,
+    /// The node's addresses and the interfaces with `from_wire`.
+    pub(crate) nat_ingress: NatIngress,
+    /// The masquerading interfaces.
+    pub(crate) masquerade: Masquerade,
+    /// The programs on the node's own sockets.
+    pub(crate) sockets: Sockets,
+    pub(crate) sweeping: Sweeping,
+    /// Learned stations.
+    pub(crate) learning: Learning,
+    pub(crate) events: Events,
+    /// The capacity in the last event.
+    pub(crate) told: Vec<(String, PoolReport, PoolReport)>,
+    pub(crate) repairs: Repairs,
+    /// Faults of leases.
+    pub(crate) leases: Leases,
+    /// Containers whose bridge was deleted.
+    pub(crate) orphans: Vec<Orphan>,
+    /// The configured XDP mode per uplink.
+    pub(crate) natives: BTreeMap<String, XdpMode>,
+    /// Relocations per uplink.
+    pub(crate) relocations: BTreeMap<String, Relocation>,
+    /// Failed returns of relocations, per uplink.
+    pub(crate) failed_returns: BTreeMap<String, String>,
+}
+
+impl Node {
+    /// Loads the programs and opens the ways to the kernel, without any attachment.
+    ///
+    /// # Errors
+    /// The kernel's; attached programs keep serving.
+    pub(crate) fn open(config: &Config, store: Store) -> Result<Self, KernelError> {
+        let grace_periods = GracePeriods::open(config.grace_periods);
+        Ok(Self {
+            store,
+            datapath: Datapath::open(config, grace_periods.clone())?,
+            kernel: Kernel::open(grace_periods)?,
+            registry: Registry::default(),
+            ledger: Ledger::new(&config.uplinks),
+            admission: config.admission,
+            speeds: Speeds::open()?,
+            warnings: config.warnings.clone(),
+            remark: None,
+            aside: Vec::new(),
+            foreign_ports: BTreeMap::new(),
+            rules: None,
+            nat_ingress: NatIngress::default(),
+            masquerade: Masquerade::new(config.masquerade),
+            sockets: Sockets::new(config.cgroup.clone()),
+            sweeping: Sweeping::default(),
+            learning: Learning::default(),
+            events: Events::default(),
+            told: Vec::new(),
+            repairs: Repairs::new(config.repairs),
+            leases: Leases::default(),
+            orphans: Vec::new(),
+            natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),
+            relocations: BTreeMap::new(),
+            failed_returns: BTreeMap::new(),
+        })
+    }
+
+    /// Logs a warning and keeps it for the status.
+    pub(crate) fn warn(&mut self, warning: String) {
+        tracing::warn!("{warning}");
+        self.warnings.push(warning);
+    }
+
+    /// Whether an interface is an attachment's, a bridge, an uplink or a VLAN gateway's.
+    pub(crate) fn is_known(&self, ifindex: u32) -> bool {
+        self.registry.by_host(ifindex).is_some()
+            || self.registry.bridge(ifindex).is_some()
+            || self.registry.uplinks.contains_key(&ifindex)
+            || self.registry.gateway_by_end(ifindex).is_some()
+    }
+
+    /// Allocates a counter slot and clears it.
+    ///
+    /// # Errors
+    /// None is free, or the kernel's.
+    pub(crate) fn take_slot(&mut self) -> Result<u32, KernelError> {
+        let slot = self.registry.slots.take().ok_or(DatapathError::Full)?;
+        let cleared = self.datapath.clear_slot(slot);
+        Ok(cleared.map(|()| slot).inspect_err(|_| self.registry.slots.give_back(slot))?)
+    }
+
+    /// The same. If it cannot be cleared, it continues from its last owner's counters.
+    pub(crate) fn take_slot_uncleared(&mut self) -> Result<u32, String> {
+        let slot = self.registry.slots.take().ok_or_else(|| DatapathError::Full.to_string())?;
+        if let Err(error) = self.datapath.clear_slot(slot) {
+            self.warn(format!("cannot clear counters: {error}"));
+        }
+        Ok(slot)
+    }
+
+    /// The entries of `PORTS`, by ifindex.
+    pub(crate) fn port_entries(&self) -> Result<Entries, KernelError> {
+        let entries =
+            self.datapath.maps.ports.iter().map(|entry| entry.map(|(key, port)| (key.ifindex, port)));
+        Ok(entries.collect::<Result<_, _>>().map_err(in_map("PORTS"))?)
+    }
+
+    /// The same of one interface.
+    pub(crate) fn entry_of(&self, ifindex: u32) -> Result<Entries, KernelError> {
+        Ok(self.datapath.port(ifindex)?.map(|entry| (ifindex, entry)).into_iter().collect())
+    }
+}

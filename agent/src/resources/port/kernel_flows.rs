@@ -1,0 +1,83 @@
+//! Finds the flows that already take the kernel's path when programs are attached to ports in use.
+//!
+//! A flow keeps one path for life. First the ports treat every unknown flow as the kernel's ([`FlowAffinity::Learn`]); then conntrack's flows are
+//! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`FlowAffinity::Ask`]). The ports keep asking: a flow may have been recorded
+//! between the dump of conntrack and the switch.
+
+use crate::datapath::DatapathError;
+use std::collections::{HashMap, HashSet};
+
+use aya::maps::MapError;
+use nix::time::{ClockId, clock_gettime};
+use shunt_dataplane::abi::End;
+use shunt_dataplane::abi::{FlowKey, KernelFlow};
+use shunt_dataplane::wire::address::Address;
+use shunt_netlink::conntrack::{Tuple, tracked_connections};
+
+use crate::datapath::FlowAffinity;
+use crate::kernel::KernelError;
+use crate::resources::Node;
+
+impl Node {
+    /// Makes the ports with these host ends learn the kernel's flows.
+    pub(crate) fn learn(&mut self, unsure: &HashSet<u32>) {
+        match self.learn_from_conntrack(unsure) {
+            Ok(flows) => tracing::info!(ports = unsure.len(), flows, "learned the kernel's flows"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the flows of conntrack");
+                self.warnings
+                    .push(format!("{} ports leave all unknown flows to the kernel: {error}", unsure.len()));
+            }
+        }
+    }
+
+    /// Returns how many flows are the kernel's.
+    pub(crate) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
+        let owners = self.owners();
+        let noticed = now();
+        let mut asking = unsure.clone();
+        let mut flows = HashSet::new();
+        for connection in tracked_connections()? {
+            for tuple in [connection.original, connection.reply] {
+                for (bridge, ifindex) in ends(&tuple).into_iter().filter_map(|end| owners.get(&end)).flatten()
+                {
+                    asking.insert(*ifindex);
+                    let ends = [tuple.source, tuple.destination]
+                        .map(|end| End { address: end.ip().into(), port: end.port().into() });
+                    flows.insert(FlowKey::of(*bridge, tuple.protocol, ends[0], ends[1]));
+                }
+            }
+        }
+        for flow in &flows {
+            let noted = self.datapath.maps.kernel_flows.insert(flow, KernelFlow { noticed }, 0);
+            noted.map_err(|source: MapError| DatapathError::Map { map: "KERNEL_FLOWS", source })?;
+        }
+        for ifindex in asking {
+            self.datapath.write_asks(ifindex, FlowAffinity::Ask)?;
+        }
+        Ok(flows.len())
+    }
+
+    /// The bridges and host ends that have each address.
+    fn owners(&self) -> HashMap<Address, Vec<(u32, u32)>> {
+        let mut owners: HashMap<_, Vec<_>> = HashMap::new();
+        for attachment in self.registry.attachments() {
+            for ip in &attachment.port.ips {
+                let place = (attachment.port.bridge.index, attachment.port.host.index);
+                owners.entry(Address::from(*ip)).or_default().push(place);
+            }
+        }
+        owners
+    }
+}
+
+fn ends(tuple: &Tuple) -> [Address; 2] {
+    [tuple.source, tuple.destination].map(|end| Address::from(end.ip()))
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`, as the programs have them.
+fn now() -> u64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+        .unwrap_or_default()
+}

@@ -1,0 +1,9 @@
+//! Ports of containers: programs and entries of a host end, limits, flows of the kernel.
+
+mod applied;
+mod kernel_flows;
+mod observed;
+mod programs;
+mod removed;
+mod repair;
+mod translation;

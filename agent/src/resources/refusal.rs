@@ -1,0 +1,130 @@
+//! Reasons to refuse a request, and the kind of error of each.
+
+use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface, PortMapping};
+
+use crate::capacity::Shortage;
+use crate::datapath::DatapathError;
+use crate::kernel::KernelError;
+use crate::nft::NftError;
+use crate::state::StoreError;
+
+/// Why a request is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// A field of the request is invalid.
+    #[error("{field} {value:?}: {reason}")]
+    Malformed {
+        /// Which field.
+        field: &'static str,
+        /// What is in it.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The request needs a feature that this build lacks.
+    #[error("{0} are not built in this version of the agent")]
+    NotBuilt(&'static str),
+    /// The key is attached with another configuration.
+    #[error("{key} is attached already, with another {differs}")]
+    Exists {
+        /// The key.
+        key: AttachmentKey,
+        /// What differs.
+        differs: &'static str,
+    },
+    /// No attachment has this key.
+    #[error("{0} is not attached by this agent, so its limits cannot be changed")]
+    NotAttached(AttachmentKey),
+    /// Another attachment owns the resource.
+    #[error("{what} is {owner}'s already")]
+    Taken {
+        /// What.
+        what: String,
+        /// Whose.
+        owner: AttachmentKey,
+    },
+    /// The link does not exist, or its index belongs to another link.
+    #[error("there is no link {} with index {} in the agent's network namespace", .0.name, .0.index)]
+    NoLink(Interface),
+    /// CHECK found differences.
+    #[error("{key}: {}", findings.join("; "))]
+    Altered {
+        /// The attachment.
+        key: AttachmentKey,
+        /// What is missing or altered.
+        findings: Vec<String>,
+    },
+    /// The free capacity is too small.
+    #[error("{key}: {shortage}")]
+    Capacity {
+        /// The attachment.
+        key: AttachmentKey,
+        /// The figures.
+        shortage: Box<Shortage>,
+    },
+    /// Another attachment has the host port.
+    #[error("host port {mapping} is {owner}'s already")]
+    PortTaken {
+        /// Which.
+        mapping: PortMapping,
+        /// Whose.
+        owner: AttachmentKey,
+    },
+    /// The bridge's uplink cannot be one.
+    #[error("uplink {name} {why}")]
+    Uplink {
+        /// The interface.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A VLAN's gateway cannot be made, or cannot have its address.
+    #[error("gateway {name} {why}")]
+    Gateway {
+        /// Its interface.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The kernel refused.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The kernel refused the masquerade rules.
+    #[error("masquerade: {0}")]
+    Nft(#[from] NftError),
+    /// The state directory refused.
+    #[error(transparent)]
+    State(#[from] StoreError),
+}
+
+impl From<DatapathError> for Refusal {
+    fn from(error: DatapathError) -> Self {
+        Self::Kernel(error.into())
+    }
+}
+
+impl Refusal {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::NotBuilt(_) => ErrorKind::NotBuilt,
+            Self::NotAttached(_) => ErrorKind::NotAttached,
+            Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
+            Self::NoLink(_) => ErrorKind::NoLink,
+            Self::Altered { .. } => ErrorKind::Altered,
+            Self::PortTaken { .. } => ErrorKind::PortTaken,
+            Self::Capacity { .. } => ErrorKind::Capacity,
+            Self::Uplink { .. } => ErrorKind::Uplink,
+            Self::Gateway { .. } => ErrorKind::Gateway,
+            Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,
+            Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
+            Self::State(_) => ErrorKind::State,
+        }
+    }
+}
+
+impl From<Refusal> for AgentError {
+    fn from(refusal: Refusal) -> Self {
+        Self { kind: refusal.kind(), message: refusal.to_string() }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the agent remembers between two checks: repairs, and faults that remain.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use shunt_agent_api::AttachmentKey;
+use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::link::Link;
+
+use crate::failpoints;
+use crate::registry::{Attachment, port_flags};
+
+/// The period for at most [`FEW`] repairs of one object: somebody else may be changing it.
+const RESPITE: Duration = Duration::from_millis(900);
+const FEW: u32 = 3;
+
+/// How long a bridge may lack an address: replacing one removes it first.
+const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
+
+/// State between two checks.
+#[derive(Debug, Default)]
+pub(crate) struct Repairs {
+    /// Whether repairs are disabled.
+    off: bool,
+    /// Repairs since the start.
+    pub(crate) count: u64,
+    /// Faults that could not be repaired, per object.
+    pub(crate) faults: BTreeMap<String, Vec<String>>,
+    /// Bridge port flags per host end, since it became a port. The plugin attaches a host end before it
+    /// enslaves it.
+    pub(crate) in_service: HashMap<u32, PortFlags>,
+    /// Host ends whose bridge has a static FDB entry for the container. The creator of the port adds it.
+    pub(crate) stationed: HashSet<u32>,
+    /// Host ends with repaired programs or entries: the kernel may have begun flows meanwhile.
+    pub(crate) unsure: HashSet<u32>,
+    /// Attachments whose repair was postponed.
+    pub(crate) deferred: BTreeSet<AttachmentKey>,
+    /// Recent repairs per object: since when, and how many.
+    repaired: HashMap<String, (Instant, u32)>,
+    /// When a bridge was first found without an address, by ifindex.
+    pub(crate) unaddressed: HashMap<u32, Instant>,
+    /// The attachment whose programs were checked last.
+    pub(crate) watched: Option<AttachmentKey>,
+    /// The attachment that was checked last.
+    pub(crate) last: Option<AttachmentKey>,
+}
+
+impl Repairs {
+    pub(crate) fn new(repairs: bool) -> Self {
+        Self { off: !repairs, ..Self::default() }
+    }
+
+    /// Records a host end's bridge port flags.
+    pub(crate) fn serves(&mut self, link: &Link) {
+        self.in_service.insert(link.index, link.port_flags);
+    }
+
+    /// Whether a host end has been a port of its bridge. One that has not is still being set up.
+    pub(crate) fn is_in_service(&self, ifindex: u32) -> bool {
+        self.in_service.contains_key(&ifindex)
+    }
+
+    /// Whether repairs are disabled.
+    pub(crate) const fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// The expected bridge port flags of a host end.
+    pub(crate) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
+        let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
+        was.and(port_flags(&attachment.port))
+    }
+
+    /// Records a missing address. Returns false if it is too early to restore it.
+    pub(crate) fn miss(&mut self, ifindex: u32) -> bool {
+        failpoints::now().duration_since(*self.unaddressed.entry(ifindex).or_insert_with(failpoints::now))
+            > ADDRESS_RESPITE
+    }
+
+    /// Forgets an attachment.
+    pub(crate) fn forget(&mut self, attachment: &Attachment) {
+        self.in_service.remove(&attachment.port.host.index);
+        self.stationed.remove(&attachment.port.host.index);
+        self.settle(&attachment.port.key.to_string());
+    }
+
+    /// Removes a fault.
+    pub(crate) fn resolve(&mut self, name: &str) {
+        self.faults.remove(name);
+    }
+
+    /// It is gone.
+    fn settle(&mut self, name: &str) {
+        self.faults.remove(name);
+        self.repaired.remove(name);
+    }
+
+    /// Whether an object may be repaired now.
+    pub(crate) fn may_repair(&mut self, name: &str) -> bool {
+        let now = failpoints::now();
+        let (since, times) = match self.repaired.get(name) {
+            Some((since, times)) if now.duration_since(*since) <= RESPITE => (*since, *times),
+            _ => (now, 0),
+        };
+        if times < FEW {
+            self.repaired.insert(name.to_owned(), (since, times + 1));
+        }
+        times < FEW
+    }
+}

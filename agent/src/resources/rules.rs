@@ -1,0 +1,93 @@
+//! Keeps the nf_tables rules equal to what the attachments need.
+
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+
+use nix::errno::Errno;
+use shunt_agent_api::{BridgePort, PortMapping, Protocol};
+
+use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules};
+use crate::rcu::Expedited;
+use crate::resources::Node;
+
+impl Node {
+    /// Replaces the kernel's rules if the attachments need others.
+    ///
+    /// # Errors
+    /// The kernel refuses; its rules are as they were.
+    pub(crate) fn set_rules(&mut self) -> Result<(), NftError> {
+        let wanted = self.wanted();
+        if self.rules.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        let expedited = self.kernel.grace_periods().expedite();
+        match replace(&wanted) {
+            // Without rules a kernel without nf_tables is fine.
+            Err(_) if wanted.is_empty() && self.rules.is_none() => {}
+            replaced => settle(replaced?, expedited),
+        }
+        tracing::info!(
+            masquerading = wanted.masquerade.len(),
+            host_ports = wanted.host_ports.len(),
+            "rules set"
+        );
+        self.rules = Some(wanted);
+        Ok(())
+    }
+
+    fn wanted(&self) -> Rules {
+        let ports = || self.registry.attachments().map(|attachment| &attachment.port);
+        let masquerade = ports()
+            .flat_map(|port| port.masquerade.iter().map(|prefix| (port.key.network.clone(), prefix)))
+            .filter_map(|(network, prefix)| Some(MasqueradeRule { network, prefix: prefix.parse().ok()? }))
+            .collect();
+        Rules { masquerade, host_ports: ports().flat_map(host_ports).collect() }
+    }
+}
+
+/// Falls back to no SCTP rules if the kernel cannot redirect SCTP: the programs still translate packets from
+/// outside.
+fn replace(wanted: &Rules) -> Result<Committed, NftError> {
+    let replaced = nft::replace(wanted);
+    let Err(error @ NftError::Refused { errno, .. }) = &replaced else { return replaced };
+    let lacks = matches!(errno, Errno::ENOENT | Errno::EOPNOTSUPP);
+    if wanted.host_ports.is_empty() || !lacks {
+        return replaced;
+    }
+    tracing::warn!(%error, "the node's own SCTP sockets do not reach host ports");
+    nft::replace(&Rules { masquerade: wanted.masquerade.clone(), ..Rules::default() })
+}
+
+/// Rules for host ports of the node's own sockets that no program translates (SCTP).
+fn host_ports(port: &BridgePort) -> impl Iterator<Item = HostPortRule> {
+    let mappings = port.mappings.iter().filter(|mapping| mapping.protocol == Protocol::Sctp);
+    mappings.flat_map(move |mapping| {
+        let families = [IpAddr::is_ipv4, IpAddr::is_ipv6];
+        families.into_iter().filter_map(move |is_of| host_port(port, mapping, is_of))
+    })
+}
+
+/// The rule of one family, where the mapping and the container have it.
+fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> bool) -> Option<HostPortRule> {
+    let PortMapping { host_port, container_port, .. } = *mapping;
+    let ip = port.ips.iter().copied().find(is_of)?;
+    let host_ip = mapping.address();
+    let is_reached = mapping.is_of_family(ip) && host_ip.is_none_or(|host| !host.is_loopback());
+    is_reached.then(|| HostPortRule {
+        network: port.key.network.clone(),
+        host_ip,
+        host_port,
+        to: SocketAddr::new(ip, container_port),
+    })
+}
+
+/// Waits in the background until the kernel has freed the replaced rules.
+fn settle(committed: Committed, expedited: Expedited) {
+    let work = move || {
+        drop(committed);
+        drop(expedited);
+    };
+    if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
+        tracing::warn!(%error, "cannot start a thread to free the old rules");
+    }
+}
