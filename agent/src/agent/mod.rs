@@ -2,12 +2,14 @@
 //!
 //! One thread owns the agent and handles one thing at a time. The thread must stay in the network namespace in which the agent was opened.
 
+mod core;
 mod recover;
 mod schedule;
 
 use shunt_agent_api::{Reply, Request};
 use shunt_netlink::LinkEvent;
 
+pub(crate) use self::core::{Core, CoreError};
 pub use self::recover::PreviousState;
 use crate::config::Config;
 use crate::datapath::DatapathError;

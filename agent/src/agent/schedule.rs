@@ -14,19 +14,14 @@ impl Node {
         self.read_speeds();
         self.tell_capacity();
         self.reattach_orphans();
-        self.repair_pins();
-        self.repair_nat_ingress();
         self.check_masquerading();
         self.repair_sockets();
-        self.repair_trunks();
-        self.repair_uplinks();
-        self.repair_gateways();
+        for desired in [Self::desired_basis, Self::desired_links, Self::desired_bridges] {
+            desired(self).iter().for_each(|resource| self.reconcile(&**resource));
+        }
         self.return_relocations();
         self.sweep_flows();
         self.sweep_learned();
-        for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
-            self.repair_bridge(&bridge);
-        }
         for key in std::mem::take(&mut self.repairs.deferred) {
             self.repair_attachment(&key);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shunt_agent_api::{CapacityReport, Event, EventKind, Reply, Request};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::server::Core;
+use crate::agent::Core;
 
 /// Changes that come together are published together. Schedulers are to hear of a change within a second.
 const TOGETHER: Duration = Duration::from_millis(200);

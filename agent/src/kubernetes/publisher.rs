@@ -17,8 +17,8 @@ use super::node_capacity::NodeCapacity;
 use super::session::{PATIENCE, hold};
 use super::slices::Slices;
 use super::{KubernetesOptions, Publish, node_name};
+use crate::agent::Core;
 use crate::capacity::slice::{NodeNameError, check_node_name};
-use crate::server::Core;
 
 /// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
 const STEADY: Duration = Duration::from_secs(30);

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 pub use exposition::{Snapshot, text};
 
-use crate::server::Core;
+use crate::agent::Core;
 
 /// Scrapers at a time; more of them wait in the kernel's backlog.
 const MAX_CONNECTIONS: usize = 16;

@@ -158,7 +158,7 @@ impl Node {
         if let Some(key) = self.registry.by_host(ifindex).map(|attachment| attachment.port.key.clone()) {
             self.repair_attachment(&key);
         } else if let Some(bridge) = self.registry.bridge(ifindex).cloned() {
-            self.repair_bridge(&bridge);
+            self.reconcile(&bridge);
         }
     }
 

@@ -14,7 +14,7 @@ use super::host_port::{NatIngress, Sockets};
 use super::lease::Leases;
 use super::masquerade::Masquerade;
 use super::repairs::Repairs;
-use super::uplink::Learning;
+use super::station::Learning;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
@@ -153,10 +153,5 @@ impl Node {
         let entries =
             self.datapath.maps.ports.iter().map(|entry| entry.map(|(key, port)| (key.ifindex, port)));
         Ok(entries.collect::<Result<_, _>>().map_err(in_map("PORTS"))?)
-    }
-
-    /// The same of one interface.
-    pub(crate) fn entry_of(&self, ifindex: u32) -> Result<Entries, KernelError> {
-        Ok(self.datapath.port(ifindex)?.map(|entry| (ifindex, entry)).into_iter().collect())
     }
 }

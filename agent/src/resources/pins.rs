@@ -1,26 +1,32 @@
 //! Pins: without them, the next agent would start with empty maps.
 
-use super::{Finding, Node};
+use super::reconcile::{Cause, Resource};
+use super::{Finding, Node, Refusal};
 use crate::datapath::attach::hook::Hook;
 use crate::kernel::KernelError;
 
+/// The pins of maps and programs.
+pub(crate) struct Pins;
+
+impl Resource for Pins {
+    fn name(&self) -> String {
+        "pins".to_owned()
+    }
+
+    fn ifname(&self) -> &str {
+        ""
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        Ok(node.datapath.missing_pins().into_iter().map(Finding::Pin).collect())
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        Ok(node.datapath.pin_again()?)
+    }
+}
+
 impl Node {
-    /// Restores pins: without them, the next agent would start with empty maps.
-    pub(crate) fn repair_pins(&mut self) {
-        let findings = self.audit_pins();
-        if !self.repairs.is_off() {
-            self.repair_findings("pins", None, "", Ok(findings), |node, _| {
-                node.datapath.pin_again()?;
-                Ok(node.audit_pins())
-            });
-        }
-    }
-
-    /// Lists the pins that are gone.
-    pub(crate) fn audit_pins(&self) -> Vec<Finding> {
-        self.datapath.missing_pins().into_iter().map(Finding::Pin).collect()
-    }
-
     /// A finding if a program is not attached.
     ///
     /// # Errors

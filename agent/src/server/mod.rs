@@ -5,10 +5,10 @@
 //! and links stay and go on serving.
 
 mod connection;
-mod core;
 mod listener;
 mod monitor;
 mod previous_version;
+mod read_error;
 mod request;
 mod subscription;
 mod wire;
@@ -21,11 +21,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-pub use self::core::{Core, CoreError};
 pub use listener::{Listener, ListenerError};
 
 use self::monitor::Monitor;
-use crate::agent::PreviousState;
+use crate::agent::{Core, CoreError, PreviousState};
 use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]

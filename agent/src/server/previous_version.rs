@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use shunt_agent_api::{BridgePort, Interface, Request};
 
-use super::request::ReadError;
+use super::read_error::ReadError;
 
 /// The part of a request that one connection has sent so far.
 #[derive(Debug, Default)]

@@ -1,31 +1,10 @@
 //! One client's requests, in this version of the protocol or the previous one.
 
 use serde_json::Value;
-use shunt_agent_api::{Envelope, ErrorKind, PREVIOUS_VERSION, Reply, Request, VERSION};
+use shunt_agent_api::{Envelope, PREVIOUS_VERSION, Request, VERSION};
 
 use super::previous_version::Announced;
-use super::wire::refusal;
-
-/// Why a message is no request.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
-    #[error("the agent speaks versions {VERSION} and {PREVIOUS_VERSION} of the protocol, not {0}")]
-    Version(u32),
-    #[error("not a message of this protocol: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("nothing was announced on this connection")]
-    NotAnnounced,
-}
-
-impl From<ReadError> for Reply {
-    fn from(error: ReadError) -> Self {
-        let kind = match error {
-            ReadError::Version(_) => ErrorKind::Version,
-            ReadError::Json(_) | ReadError::NotAnnounced => ErrorKind::Malformed,
-        };
-        refusal(kind, error.to_string())
-    }
-}
+use super::read_error::ReadError;
 
 /// Reads one client's messages.
 #[derive(Debug)]

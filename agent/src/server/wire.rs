@@ -94,8 +94,3 @@ impl Replies {
 pub(super) fn refusal(kind: ErrorKind, message: impl Into<String>) -> Reply {
     Reply::Error(AgentError { kind, message: message.into() })
 }
-
-/// The reply of an agent that ends.
-pub(super) fn unavailable() -> Reply {
-    refusal(ErrorKind::Unavailable, "the agent is stopping")
-}

@@ -4,16 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
-use nix::mount::{MntFlags, umount2};
 
 use crate::bpf::BpfFs;
+use crate::directory::{PREFIX, RUN, remove};
 use crate::{Namespace, machine};
-
-/// What the directory's name begins with; the process id and a number follow.
-pub(crate) const PREFIX: &str = "shunt-lab-";
-
-/// Where the directories are.
-pub(crate) const RUN: &str = "/run";
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
@@ -73,12 +67,4 @@ impl Drop for Lab {
         self.bpf = None;
         remove(&self.root);
     }
-}
-
-/// Unmounts whatever is still mounted below `root` and removes it.
-pub(crate) fn remove(root: &Path) {
-    for mount in machine::mounts_below(root) {
-        umount2(&mount, MntFlags::MNT_DETACH).ok();
-    }
-    drop(std::fs::remove_dir_all(root));
 }

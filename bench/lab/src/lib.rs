@@ -15,6 +15,7 @@ mod command;
 mod container;
 mod conversation;
 mod daemon;
+mod directory;
 mod echo;
 mod interrupt;
 mod inventory;

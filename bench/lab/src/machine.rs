@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::directory::{PREFIX, RUN, mounts_below, remove};
 use crate::inventory::files_below;
-use crate::lab::{PREFIX, RUN, remove};
 use crate::patience::patience;
 
 /// Where pins land that did not go to a lab's own BPF file system, as they should.
@@ -86,15 +86,6 @@ pub(crate) fn sweep() {
         }
         remove(&entry.path());
     }
-}
-
-/// Mount points below `root`, the innermost first.
-pub(crate) fn mounts_below(root: &Path) -> Vec<PathBuf> {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = table.lines().filter_map(|line| line.split(' ').nth(4).map(PathBuf::from));
-    let mut below: Vec<_> = points.filter(|point| point.starts_with(root)).collect();
-    below.reverse();
-    below
 }
 
 /// Processes other than this one that have a path in the lab among their arguments, as every agent has its socket.

@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use shunt_lab::{Inventory, Lab, Namespace, Network, Node, Sandbox};
 
-use super::talk::PORT;
 use crate::add_del::milliseconds;
 use crate::screen::{Paint, Screen, pad, right};
 
@@ -26,6 +25,9 @@ const BRIDGE: &str = "cni0";
 
 /// How long the agent may take to tidy up.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where the containers' echo servers listen.
+pub(super) const PORT: u16 = 7000;
 
 /// The node's port that leads to the first container.
 pub(super) const HOST_PORT: u16 = 8080;

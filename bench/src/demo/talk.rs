@@ -6,11 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use shunt_lab::{Conversation, Echo, Interrupt, Namespace, Protocol};
 
-use super::introduction::{Cast, HOST_PORT, NODE};
+use super::introduction::{Cast, HOST_PORT, NODE, PORT};
 use crate::screen::{Paint, Screen, pad, right, thousands};
-
-/// Where the containers' echo servers listen.
-pub(super) const PORT: u16 = 7000;
 
 /// Messages of one conversation.
 const ROUNDS: u32 = 400;

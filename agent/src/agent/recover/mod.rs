@@ -1,7 +1,6 @@
 //! Recovers the state of an earlier agent at the start: compares state files, map entries, pins and links, finishes what was begun and
 //! removes what is gone. Traffic continues: attached programs are replaced in place, correct entries are not rewritten.
 
-mod adopt;
 mod migrate;
 mod previous_state;
 mod sweep;
@@ -67,17 +66,16 @@ impl Node {
         let is_upgrade = self.migrate()?;
         let entries = if is_upgrade { self.port_entries()? } else { entries };
         self.sweep(&entries, &links);
-        let mut unsure = self.adopt(&entries);
+        for desired in [Self::desired_bridges, Self::desired_ports, Self::desired_links] {
+            desired(self).iter().for_each(|resource| self.take_over(&**resource, &entries));
+        }
         if is_upgrade {
-            unsure.extend(self.registry.attachments().map(|attachment| attachment.port.host.index));
+            let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);
+            self.repairs.unsure.extend(hosts);
         }
-        self.adopt_trunks();
-        self.adopt_uplinks();
-        self.adopt_gateways();
         self.return_relocations();
-        if !unsure.is_empty() {
-            self.learn(&unsure);
-        }
+        let repaired = self.repairs.unsure.len();
+        self.learn_unsure();
         if let Err(error) = self.find_foreign_ports(&entries) {
             self.warnings.push(format!("cannot list the bridges' foreign ports: {error}"));
         }
@@ -91,7 +89,7 @@ impl Node {
             tracing::warn!(%error, "cannot set the nf_tables rules");
             self.warnings.push(format!("cannot set the nf_tables rules: {error}"));
         }
-        let (adopted, lost, repaired) = (self.registry.len(), lost.len(), unsure.len());
+        let (adopted, lost) = (self.registry.len(), lost.len());
         let worked = processor_time().saturating_sub(worked);
         tracing::info!(adopted, lost, repaired, leases, processor = ?worked, took = ?begun.elapsed(), "recovered");
         Ok(())

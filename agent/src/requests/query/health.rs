@@ -2,7 +2,6 @@
 
 use shunt_agent_api::AuditReport;
 
-use crate::resources::Finding;
 use crate::resources::{Node, Refusal, lease};
 
 impl Node {
@@ -31,27 +30,15 @@ impl Node {
     pub(crate) fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
         self.reattach_orphans();
         let mut findings: Vec<_> = self.reasons();
-        findings.extend(self.audit_pins().iter().map(Finding::to_string));
-        for attachment in self.registry.attachments().cloned().collect::<Vec<_>>() {
-            let key = &attachment.port.key;
-            findings.extend(self.audit(&attachment)?.iter().map(|finding| format!("{key}: {finding}")));
-            findings.extend(lease::amiss(&attachment.port).map(|amiss| format!("{key}: {amiss}")));
+        for desired in [Self::desired_basis, Self::desired_ports, Self::desired_bridges, Self::desired_links]
+        {
+            for resource in desired(self) {
+                let (name, wrong) = (resource.name(), resource.observe(self)?);
+                findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+            }
         }
-        for bridge in self.registry.bridges().cloned().collect::<Vec<_>>() {
-            let name = &bridge.link.name;
-            let wrong = self.audit_bridge(&bridge)?;
-            findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
-        }
-        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
-            let name = &uplink.link.name;
-            findings.extend(self.audit_uplink(&uplink)?.iter().map(|finding| format!("{name}: {finding}")));
-        }
-        for place in self.registry.gateways.keys().copied().collect::<Vec<_>>() {
-            let Some(name) = self.registry.gateways.get(&place).map(|it| it.link.name.clone()) else {
-                continue;
-            };
-            let wrong = self.audit_gateway(place, &name)?;
-            findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+        for port in self.registry.attachments().map(|attachment| &attachment.port) {
+            findings.extend(lease::amiss(port).map(|amiss| format!("{}: {amiss}", port.key)));
         }
         Ok(AuditReport { consistent: findings.is_empty(), findings })
     }

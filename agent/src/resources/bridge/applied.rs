@@ -1,15 +1,55 @@
 //! Gives a bridge its entries and its program, whatever of them it has.
 
+use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
 use crate::datapath::{FlowAffinity, encode, programs};
 use crate::kernel::KernelError;
 use crate::registry::Bridge;
-use crate::resources::node::Entries;
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
+impl Resource for Bridge {
+    fn name(&self) -> String {
+        self.link.name.clone()
+    }
+
+    fn ifname(&self) -> &str {
+        &self.link.name
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit_bridge(self)
+    }
+
+    fn observe_patiently(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit_bridge_patiently(self)
+    }
+
+    fn apply(&self, node: &mut Node, cause: Cause<'_>) -> Result<(), Refusal> {
+        let index = self.link.index;
+        match cause {
+            Cause::New => {
+                node.datapath.write_bridge(self)?;
+                node.find_foreign_ports_on(index)?;
+                Ok(node.datapath.attach(&programs::of_bridge(self))?)
+            }
+            Cause::Start(entries) => Ok(node.complete_bridge(self, entries.get(&index))?),
+            Cause::Repair(findings) => {
+                for finding in findings {
+                    if let Finding::Address { address, .. } = finding {
+                        node.kernel.add_address(index, *address)?;
+                    }
+                }
+                let entry = node.datapath.port(index)?;
+                Ok(node.complete_bridge(self, entry.as_ref())?)
+            }
+        }
+    }
+}
+
 impl Node {
-    /// Registers an attachment's bridge and attaches its program, once.
+    /// Registers an attachment's bridge and makes it, once.
     pub(crate) fn build_bridge(&mut self, link: Link) -> Result<(), Refusal> {
         if self.registry.bridge(link.index).is_some_and(|known| known.link.name == link.name) {
             return Ok(());
@@ -17,16 +57,15 @@ impl Node {
         let slot = self.take_slot()?;
         let bridge = Bridge { link, slot };
         self.registry.insert_bridge(bridge.clone());
-        self.datapath.write_bridge(&bridge)?;
-        self.find_foreign_ports_on(bridge.link.index)?;
-        self.datapath.attach(&programs::of_bridge(&bridge))?;
+        bridge.apply(self, Cause::New)?;
         self.update_nat_ingress();
         Ok(())
     }
 
-    /// Returns false if its program was missing; then its ports learn before it is attached again.
-    pub(crate) fn adopt_bridge(&mut self, bridge: &Bridge, entries: &Entries) -> Result<bool, KernelError> {
-        match entries.get(&bridge.link.index) {
+    /// Gives a bridge what it lacks. Where its program was missing, its ports learn before it is attached again:
+    /// the kernel may have begun flows.
+    fn complete_bridge(&mut self, bridge: &Bridge, entry: Option<&Port>) -> Result<(), KernelError> {
+        match entry {
             // The station is a separate entry: an agent that was killed may have written only the other.
             Some(entry) if *entry == encode::bridge_port(bridge) => {
                 self.datapath.write_bridge_station(bridge)?;
@@ -34,36 +73,14 @@ impl Node {
             _ => self.datapath.write_bridge(bridge)?,
         }
         if self.datapath.adopt(&programs::of_bridge(bridge))? {
-            return Ok(true);
+            return Ok(());
         }
         for attachment in self.registry.of_bridge(bridge.link.index) {
             self.datapath.write_port(attachment, FlowAffinity::Learn)?;
+            self.repairs.unsure.insert(attachment.port.host.index);
         }
         tracing::warn!(hook = %programs::of_bridge(bridge), "attached again");
-        self.datapath.attach(&programs::of_bridge(bridge))?;
-        Ok(false)
-    }
-
-    pub(crate) fn repair_bridge(&mut self, bridge: &Bridge) {
-        let findings = self.audit_bridge_patiently(bridge);
-        if self.repairs.is_off() || matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
-            return;
-        }
-        let name = bridge.link.name.clone();
-        let repair = |node: &mut Self, findings: &[Finding]| {
-            for finding in findings {
-                if let Finding::Address { address, .. } = finding {
-                    node.kernel.add_address(bridge.link.index, *address)?;
-                }
-            }
-            let entries = node.entry_of(bridge.link.index)?;
-            if !node.adopt_bridge(bridge, &entries)? {
-                let ports = node.registry.of_bridge(bridge.link.index);
-                node.repairs.unsure.extend(ports.map(|attachment| attachment.port.host.index));
-            }
-            node.audit_bridge(bridge)
-        };
-        self.repair_findings(&name, None, &name, findings, repair);
+        Ok(self.datapath.attach(&programs::of_bridge(bridge))?)
     }
 
     /// A bridge without a configured MAC address takes that of a new port.

@@ -2,10 +2,12 @@
 
 mod admission;
 mod applied;
+mod ingress;
 mod nat_ingress;
 mod sockets;
 mod stale_sockets;
 mod state;
 
+pub(crate) use self::ingress::Ingress;
 pub(crate) use self::nat_ingress::NAT_INGRESS;
 pub(crate) use self::state::{NatIngress, Sockets};

@@ -101,20 +101,6 @@ impl Node {
         self.update_masquerade_interfaces();
     }
 
-    /// Reattaches programs that somebody else has detached.
-    pub(crate) fn repair_nat_ingress(&mut self) {
-        let lost: Vec<_> = self.nat_ingress.hooks.values().cloned().collect();
-        let lost = lost.into_iter().filter(|hook| matches!(self.datapath.is_attached(hook), Ok(false)));
-        let lost: Vec<_> = lost.collect();
-        for hook in &lost {
-            tracing::warn!(%hook, "NAT ingress was detached");
-            self.nat_ingress.hooks.remove(&hook.ifindex);
-        }
-        if !lost.is_empty() {
-            self.update_nat_ingress();
-        }
-    }
-
     /// Detaches what an earlier agent left on other interfaces.
     pub(crate) fn sweep_nat_ingress(&mut self) {
         let pinned = self.datapath.pinned().unwrap_or_default();

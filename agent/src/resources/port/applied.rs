@@ -1,70 +1,71 @@
 //! Gives a port its entries and programs, whatever of them it has.
 
-use crate::capacity::Demand;
+use shunt_agent_api::AttachmentKey;
+use shunt_dataplane::abi::Port;
+
 use crate::datapath::{FlowAffinity, encode, programs};
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
-use crate::registry::PeerEnd;
-use crate::resources::node::Entries;
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
-use shunt_agent_api::BridgePort;
-use shunt_dataplane::wire::address::Mac;
-use shunt_netlink::link::Link;
+
+impl Resource for Attachment {
+    fn name(&self) -> String {
+        self.port.key.to_string()
+    }
+
+    fn ifname(&self) -> &str {
+        &self.port.host.name
+    }
+
+    fn key(&self) -> Option<&AttachmentKey> {
+        Some(&self.port.key)
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit(self)
+    }
+
+    fn apply(&self, node: &mut Node, cause: Cause<'_>) -> Result<(), Refusal> {
+        let host = self.port.host.index;
+        match cause {
+            Cause::New => {
+                node.datapath.write_port(self, FlowAffinity::Fast)?;
+                node.datapath.attach_all(&programs::of_port(self))?;
+                Ok(node.datapath.write_mappings(self)?)
+            }
+            Cause::Start(entries) => Ok(node.complete_port(self, entries.get(&host))?),
+            Cause::Repair(findings) => {
+                node.repair_port(self, findings)?;
+                if findings.iter().any(|it| matches!(it, Finding::Entry { .. } | Finding::Program(_))) {
+                    let entry = node.datapath.port(host)?;
+                    node.complete_port(self, entry.as_ref())?;
+                    node.repairs.unsure.insert(host);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn is_beyond_repair(&self, node: &mut Node, findings: &[Finding]) -> bool {
+        if matches!(findings, [Finding::Link(_)]) {
+            return true;
+        }
+        let bridge = self.port.bridge.index;
+        let has_lost_its_bridge = findings.iter().any(|finding| matches!(finding, Finding::Master { .. }))
+            && node.kernel.link(bridge).is_ok_and(|link| link.is_none());
+        // The ports' events come before the bridge's.
+        if has_lost_its_bridge && let Err(error) = node.gone(bridge) {
+            tracing::warn!(%error, "cannot handle the deletion of a bridge");
+        }
+        has_lost_its_bridge
+    }
+}
 
 impl Node {
-    pub(crate) fn is_gone(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
-        Ok(self.kernel.link(port.host.index)?.is_none_or(|link| link.name != port.host.name))
-    }
-
-    /// Gives a new port all that it needs, and those that it needs.
-    pub(crate) fn build(
-        &mut self,
-        port: &BridgePort,
-        mac: Mac,
-        host: &Link,
-        bridge: Link,
-    ) -> Result<(), Refusal> {
-        self.kernel.limit_ingress(port)?;
-        let slot = self.take_slot()?;
-        let peer = PeerEnd::new(host.carrier, port.peer_up);
-        let external = self.kernel.external(host.index)?;
-        let (is_parent, lent) = self.parenthood(&port.host);
-        let attachment =
-            Attachment { port: port.clone(), mac, slot, peer, external, abandoned: false, is_parent, lent };
-        self.registry.insert(attachment.clone());
-        self.foreign_ports.remove(&host.index);
-        self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
-        if port.vlan.is_none() {
-            self.build_bridge(bridge)?;
-        }
-        self.build_uplink(port)?;
-        self.build_gateway(port)?;
-        // A filter that was added has to be seen before this container sends; one that was removed may be
-        // seen later.
-        if attachment.is_masqueraded() && self.datapath.begins_masquerading {
-            self.look_for_external_filters();
-        }
-        self.datapath.write_port(&attachment, FlowAffinity::Fast)?;
-        self.build_trunk(&attachment)?;
-        self.datapath.attach_all(&programs::of_port(&attachment))?;
-        if !port.mappings.is_empty() {
-            self.datapath.write_mappings(&attachment)?;
-            self.update_nat_ingress();
-            self.follow_mappings(&[], &port.mappings);
-        }
-        if attachment.is_masqueraded() && !self.has_masquerade_interfaces() {
-            self.update_nat_ingress();
-        }
-        Ok(())
-    }
-
-    /// Returns false if a program or an entry was missing; then the port learns before it is attached again.
-    pub(crate) fn adopt_port(
-        &mut self,
-        attachment: &Attachment,
-        entries: &Entries,
-    ) -> Result<bool, KernelError> {
-        let entry = entries.get(&attachment.port.host.index);
+    /// Gives a port what it lacks of programs and entries. Where something was missing, it learns before it is
+    /// attached again: the kernel may have begun flows.
+    fn complete_port(&mut self, attachment: &Attachment, entry: Option<&Port>) -> Result<(), KernelError> {
         let mut intact = entry.is_some_and(|entry| *entry == encode::port(attachment, entry.asks));
         let mut missing = Vec::new();
         for hook in programs::of_port(attachment) {
@@ -87,14 +88,14 @@ impl Node {
             self.datapath.attach(hook)?;
         }
         self.datapath.write_mappings(attachment)?;
-        Ok(intact)
+        if !intact {
+            self.repairs.unsure.insert(attachment.port.host.index);
+        }
+        Ok(())
     }
 
-    pub(crate) fn apply_repairs(
-        &mut self,
-        attachment: &Attachment,
-        findings: &[Finding],
-    ) -> Result<(), Refusal> {
+    /// Repairs what is not programs and entries.
+    fn repair_port(&mut self, attachment: &Attachment, findings: &[Finding]) -> Result<(), Refusal> {
         let port = &attachment.port;
         for finding in findings {
             match finding {
@@ -126,11 +127,6 @@ impl Node {
                 | Finding::Relocation { .. }
                 | Finding::Address { .. } => {}
             }
-        }
-        if findings.iter().any(|finding| matches!(finding, Finding::Entry { .. } | Finding::Program(_))) {
-            let entries = self.entry_of(port.host.index)?;
-            self.adopt_port(attachment, &entries)?;
-            self.repairs.unsure.insert(port.host.index);
         }
         Ok(())
     }

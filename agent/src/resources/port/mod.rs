@@ -1,6 +1,7 @@
 //! Ports of containers: programs and entries of a host end, limits, flows of the kernel.
 
 mod applied;
+mod build;
 mod kernel_flows;
 mod observed;
 mod programs;

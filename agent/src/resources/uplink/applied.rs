@@ -8,11 +8,39 @@ use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::admission::{names, unusable};
+use super::admission::unusable;
+use super::observed::fault_name;
 use crate::datapath::programs;
 use crate::registry::Uplink;
 use crate::resources::node::{Links, PreviousSlots};
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
+
+impl Resource for Uplink {
+    fn name(&self) -> String {
+        fault_name(&self.link.name)
+    }
+
+    fn ifname(&self) -> &str {
+        &self.link.name
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit_uplink(self)
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        node.complete_uplink(self)
+    }
+
+    fn is_beyond_repair(&self, node: &mut Node, findings: &[Finding]) -> bool {
+        let is_gone = matches!(findings, [Finding::Link(_)]);
+        if is_gone {
+            node.uplink_deleted(self.link.index);
+        }
+        is_gone
+    }
+}
 
 impl Node {
     /// Makes the uplink of an attachment a port of its bridge, once.
@@ -28,11 +56,29 @@ impl Node {
         if wanted.move_address {
             self.begin_relocation(&uplink)?;
         }
-        self.serve_uplink(&uplink)
+        uplink.apply(self, Cause::New)
     }
 
-    /// Creates whatever the uplink lacks.
-    fn serve_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
+    /// Registers the uplink of an earlier agent's attachment.
+    pub(crate) fn place_uplink(
+        &mut self,
+        port: &BridgePort,
+        links: &Links,
+        previous_slots: &mut PreviousSlots,
+    ) {
+        let Some(wanted) = &port.service.uplink else { return };
+        let Some(link) = links.values().find(|link| link.name == wanted.name) else { return };
+        if self.registry.uplinks.contains_key(&link.index) {
+            return;
+        }
+        // An uplink works without a counter slot.
+        let slot =
+            previous_slots.remove(&link.index).or_else(|| self.take_slot_uncleared().ok()).unwrap_or(NO_SLOT);
+        self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
+    }
+
+    /// Gives an uplink what it lacks.
+    fn complete_uplink(&mut self, uplink: &Uplink) -> Result<(), Refusal> {
         let uplink = &self.apply_port_state(uplink)?;
         let link = self.kernel.link(uplink.link.index)?;
         let (master, mtu) = link.map_or((None, 0), |link| (link.master, link.mtu));
@@ -54,74 +100,6 @@ impl Node {
         }
         self.kernel.enslave_uplink(uplink)?;
         self.serve_natives(uplink.bridge.index)
-    }
-
-    /// Registers the uplink of an earlier agent's attachment.
-    pub(crate) fn place_uplink(
-        &mut self,
-        port: &BridgePort,
-        links: &Links,
-        previous_slots: &mut PreviousSlots,
-    ) {
-        let Some(wanted) = &port.service.uplink else { return };
-        let Some(link) = links.values().find(|link| link.name == wanted.name) else { return };
-        if self.registry.uplinks.contains_key(&link.index) {
-            return;
-        }
-        // An uplink works without a counter slot.
-        let slot =
-            previous_slots.remove(&link.index).or_else(|| self.take_slot_uncleared().ok()).unwrap_or(NO_SLOT);
-        self.registry.uplinks.insert(link.index, uplink_of(port, wanted, link, slot));
-    }
-
-    /// Takes over the programs of an earlier agent.
-    pub(crate) fn adopt_uplinks(&mut self) {
-        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
-            if let Err(error) = self.serve_uplink(&uplink) {
-                self.warn(format!("uplink {}: cannot take over its programs: {error}", uplink.link.name));
-            }
-        }
-    }
-
-    /// Repairs uplinks, and enslaves uplinks that came back.
-    pub(crate) fn repair_uplinks(&mut self) {
-        if self.repairs.is_off() {
-            return;
-        }
-        for uplink in self.registry.uplinks.values().cloned().collect::<Vec<_>>() {
-            let name = format!("uplink {}", uplink.link.name);
-            let findings = self.audit_uplink(&uplink);
-            if matches!(findings.as_deref(), Ok([Finding::Link(_)])) {
-                self.uplink_deleted(uplink.link.index);
-                continue;
-            }
-            self.repair_findings(&name, None, &uplink.link.name, findings, |node, _| {
-                node.serve_uplink(&uplink)?;
-                node.audit_uplink(&uplink)
-            });
-        }
-        for mut port in self.ports_without_uplink() {
-            let Some(name) = port.service.uplink.as_ref().map(|wanted| wanted.name.clone()) else { continue };
-            let findings = Ok(vec![Finding::Link(name.clone())]);
-            self.repair_findings(&format!("uplink {name}"), None, &name, findings, |node, _| {
-                node.admit_uplink(&mut port)?;
-                node.build_uplink(&port)?;
-                Ok(Vec::new())
-            });
-        }
-    }
-
-    /// One port per uplink that is configured and missing.
-    fn ports_without_uplink(&self) -> Vec<BridgePort> {
-        let mut lacking: Vec<BridgePort> = Vec::new();
-        for port in self.registry.attachments().map(|attachment| &attachment.port) {
-            let Some(wanted) = &port.service.uplink else { continue };
-            let serves = self.registry.uplinks.values().any(|uplink| uplink.link.name == wanted.name);
-            if !serves && !lacking.iter().any(|other| names(other, &wanted.name)) {
-                lacking.push(port.clone());
-            }
-        }
-        lacking
     }
 }
 

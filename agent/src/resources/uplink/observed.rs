@@ -76,3 +76,8 @@ impl Node {
         driver.into_iter().chain(target).collect()
     }
 }
+
+/// The name of an uplink in faults.
+pub(super) fn fault_name(name: &str) -> String {
+    format!("uplink {name}")
+}

@@ -3,6 +3,7 @@
 use shunt_agent_api::BridgePort;
 
 use super::admission::names;
+use super::observed::fault_name;
 use crate::datapath::programs;
 use crate::registry::Uplink;
 use crate::resources::node::Entries;
@@ -15,7 +16,7 @@ impl Node {
         if self.registry.of_bridge(port.bridge.index).any(|other| names(&other.port, &wanted.name)) {
             return Failures::default();
         }
-        self.repairs.resolve(&format!("uplink {}", wanted.name));
+        self.repairs.resolve(&fault_name(&wanted.name));
         let is_it = |uplink: &&Uplink| uplink.link.name == wanted.name && uplink.bridge == port.bridge;
         let uplink = self.registry.uplinks.values().find(is_it).cloned();
         if let Some(uplink) = &uplink {

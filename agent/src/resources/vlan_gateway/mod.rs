@@ -5,6 +5,8 @@
 
 mod admission;
 mod applied;
+mod desired;
 mod observed;
 mod removed;
-mod repair;
+
+pub(crate) use self::desired::DesiredGateway;

@@ -2,12 +2,11 @@
 
 use std::thread;
 
-use shunt_agent_api::{Event, Reply, Request};
+use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::wire::unavailable;
-use crate::agent::{Agent, OpenError, PreviousState};
+use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
 use crate::resources::events::Events;
 
@@ -118,4 +117,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
             }
         }
     }
+}
+
+fn unavailable() -> Reply {
+    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: "the agent is stopping".to_owned() })
 }

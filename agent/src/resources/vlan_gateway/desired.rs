@@ -1,6 +1,6 @@
 //! Repairs gateways, and takes over those of an earlier agent.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::NO_SLOT;
@@ -9,7 +9,60 @@ use super::observed::fault_name;
 use crate::registry::VlanGateway;
 use crate::registry::vlan_gateway::{self, Place};
 use crate::resources::node::{Links, PreviousSlots};
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
+
+/// A gateway that attachments ask for, whether it is there or not.
+pub(crate) struct DesiredGateway {
+    place: Place,
+    name: String,
+}
+
+impl DesiredGateway {
+    /// Every one whose bridge is there: a gateway without its bridge is recreated with its attachments.
+    pub(crate) fn all(node: &Node) -> Vec<Self> {
+        let ports = node.registry.attachments().map(|attachment| &attachment.port);
+        let wanted: BTreeMap<Place, String> = ports
+            .filter_map(|port| {
+                let place = vlan_gateway::place(port)?;
+                Some((place, vlan_gateway::names(&port.bridge, place.1).0))
+            })
+            .collect();
+        wanted.into_iter().map(|(place, name)| Self { place, name }).collect()
+    }
+}
+
+impl Resource for DesiredGateway {
+    fn name(&self) -> String {
+        fault_name(&self.name)
+    }
+
+    fn ifname(&self) -> &str {
+        &self.name
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit_gateway(self.place, &self.name)
+    }
+
+    fn observe_patiently(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        node.audit_gateway_patiently(self.place, &self.name)
+    }
+
+    fn apply(&self, node: &mut Node, cause: Cause<'_>) -> Result<(), Refusal> {
+        let gateway = node.registry.gateways.get(&self.place).cloned();
+        match (gateway, cause) {
+            (Some(gateway), Cause::New | Cause::Start(_)) => Ok(node.serve_gateway(&gateway)?),
+            // The next look makes it.
+            (None, Cause::New | Cause::Start(_)) => Ok(()),
+            (gateway, Cause::Repair(findings)) => node.repair_gateway(self.place, gateway, findings),
+        }
+    }
+
+    fn is_beyond_repair(&self, node: &mut Node, _: &[Finding]) -> bool {
+        node.kernel.link(self.place.0).is_ok_and(|bridge| bridge.is_none())
+    }
+}
 
 impl Node {
     /// Registers the gateway of an earlier agent's attachment. A missing one is created by the next check.
@@ -35,43 +88,13 @@ impl Node {
         }
     }
 
-    /// Takes over the programs of an earlier agent.
-    pub(crate) fn adopt_gateways(&mut self) {
-        for gateway in self.registry.gateways.values().cloned().collect::<Vec<_>>() {
-            if let Err(error) = self.serve_gateway(&gateway) {
-                self.warn(format!(
-                    "VLAN gateway {}: cannot take over its programs: {error}",
-                    gateway.link.name
-                ));
-            }
-        }
-    }
-
-    /// Repairs gateways and creates missing ones.
-    pub(crate) fn repair_gateways(&mut self) {
-        if self.repairs.is_off() {
-            return;
-        }
-        let ports = self.registry.attachments().map(|attachment| &attachment.port);
-        let wanted: BTreeSet<Place> = ports.filter_map(vlan_gateway::place).collect();
-        for place in wanted {
-            let Some(bridge) = self.wanting(place).next().map(|port| port.bridge.clone()) else { continue };
-            // A gateway without its bridge is recreated with its attachments.
-            if self.kernel.link(bridge.index).is_ok_and(|link| link.is_none()) {
-                continue;
-            }
-            let name = vlan_gateway::names(&bridge, place.1).0;
-            let findings = self.audit_gateway_patiently(place, &name);
-            self.repair_findings(&fault_name(&name), None, &name, findings, |node, findings| {
-                node.repair_gateway(place, findings)?;
-                node.audit_gateway(place, &name)
-            });
-        }
-    }
-
-    fn repair_gateway(&mut self, place: Place, findings: &[Finding]) -> Result<(), Refusal> {
+    fn repair_gateway(
+        &mut self,
+        place: Place,
+        gateway: Option<VlanGateway>,
+        findings: &[Finding],
+    ) -> Result<(), Refusal> {
         let is_gone = findings.iter().any(|finding| matches!(finding, Finding::Link(_)));
-        let gateway = self.registry.gateways.get(&place).cloned();
         let Some(gateway) = gateway.filter(|_| !is_gone) else { return self.make_gateway_anew(place) };
         if findings.iter().any(|finding| !matches!(finding, Finding::Address { .. })) {
             self.serve_gateway(&gateway)?;
@@ -106,7 +129,7 @@ impl Node {
     /// A link was deleted: recreates its gateway.
     pub(crate) fn gateway_deleted(&mut self, index: u32) {
         if self.registry.gateway_by_end(index).is_some() {
-            self.repair_gateways();
+            DesiredGateway::all(self).iter().for_each(|gateway| self.reconcile(gateway));
         }
     }
 }
