@@ -5,8 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
+use shunt::call::{Arguments, Verb, Version};
 use shunt::config::Config;
-use shunt::protocol::{Arguments, Verb, Version};
 use shunt::result::AddResult;
 
 fuzz_target!(|input: &str| {

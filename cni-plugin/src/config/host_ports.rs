@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use shunt_agent_api::{PortMapping as HostPort, Protocol};
 
-use super::{ConfigError, PortMapping};
+use super::error::ConfigError;
+use super::network::PortMapping;
 
 const KEY: &str = "runtimeConfig.portMappings";
 

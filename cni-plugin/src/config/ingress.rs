@@ -3,8 +3,8 @@
 use serde_json::Value;
 use shunt_agent_api::{IngressPolicy, StormControl};
 
-use super::ConfigError;
 use super::bridge::Bridge;
+use super::error::ConfigError;
 
 /// The policy; its words have been judged before.
 pub(crate) fn ingress_policy(bridge: &Bridge) -> IngressPolicy {

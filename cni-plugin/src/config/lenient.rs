@@ -6,7 +6,8 @@
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::{ConfigError, Network};
+use super::error::ConfigError;
+use super::network::Network;
 
 /// Decodes, and takes every member out that cannot be decoded.
 ///

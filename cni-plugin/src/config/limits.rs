@@ -5,7 +5,8 @@
 use shunt_agent_api::{Bandwidth as Limits, Rate};
 use shunt_netlink::prefix;
 
-use super::{Bandwidth, ConfigError};
+use super::error::ConfigError;
+use super::network::Bandwidth;
 
 /// Names of a pair's keys.
 type Keys = [&'static str; 2];

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 use shunt_agent_api::Vlans;
 
-use super::ConfigError;
 use super::bridge::{Bridge, VlanRange};
+use super::error::ConfigError;
 
 /// The VLANs that there are; 0 is none, and 4095 is reserved (IEEE 802.1Q).
 const VIDS: RangeInclusive<u64> = 1..=4094;

@@ -2,6 +2,8 @@
 
 mod bridge;
 mod canonical;
+mod decode;
+mod error;
 mod host_ports;
 mod ingress;
 mod lenient;
@@ -17,20 +19,21 @@ mod vlan;
 
 use std::net::IpAddr;
 
-use serde::Deserialize;
 use serde_json::Value;
 use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
+pub use error::ConfigError;
 pub(crate) use ingress::{ingress_policy, storm_control};
 pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
 pub use vlan::{Dataplane, Vlan};
 
-use crate::protocol::{NameError, UnknownVersion, Verb, Version, check_identifier};
-use crate::result::{AddResult, ResultError};
+use crate::call::{Verb, Version, check_identifier};
+use crate::result::AddResult;
+use decode::{decode, text};
 
 /// A configuration as it came, and as it is meant.
 #[derive(Clone, Debug)]
@@ -45,60 +48,6 @@ pub struct Config {
     pub version: Version,
     /// Who the plugin is to be.
     pub personality: Personality,
-}
-
-/// The configuration is not right.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// Not JSON, or not an object.
-    #[error("the network configuration cannot be read: {0}")]
-    Json(String),
-    /// No `name`.
-    #[error("missing network name")]
-    NoName,
-    /// See [`NameError`].
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// See [`UnknownVersion`].
-    #[error(transparent)]
-    Version(#[from] UnknownVersion),
-    /// A value of another type than its key's.
-    #[error("`{key}`: {why}")]
-    Type {
-        /// Where it is.
-        key: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// A value that cannot be meant.
-    #[error("`{key}`: {why}")]
-    Invalid {
-        /// The key.
-        key: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-    /// `type` names no plugin of this binary.
-    #[error("`type`: `{0}` is no plugin that shunt can stand in for")]
-    NoPersonality(String),
-    /// A key, or a whole type, without a dataplane behind it.
-    #[error("`{key}` is not built in this version of shunt")]
-    NotBuilt {
-        /// The key.
-        key: &'static str,
-    },
-    /// A chained plugin without a result before it.
-    #[error("`prevResult` is missing: {0}")]
-    NoPrevResult(&'static str),
-    /// See [`ResultError`].
-    #[error("`prevResult`: {0}")]
-    PrevResult(#[from] ResultError),
-}
-
-impl ConfigError {
-    fn of_type(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        Self::Type { key: error.path().to_string(), why: error.inner().to_string() }
-    }
 }
 
 impl Config {
@@ -170,6 +119,38 @@ impl Config {
         Ok(bridge)
     }
 
+    /// Whether the attachment is a VLAN's interface.
+    pub fn is_vlan(&self) -> bool {
+        let mode = || self.value.get("mode").and_then(Value::as_str);
+        match self.personality {
+            Personality::Vlan => true,
+            Personality::Shunt => mode() == Some("vlan"),
+            _ => false,
+        }
+    }
+
+    /// The keys of a VLAN's interface, checked.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
+    pub fn vlan(&self) -> Result<Vlan, ConfigError> {
+        let vlan = self.vlan_unchecked()?;
+        vlan::check(&vlan, &self.value)?;
+        self.limits()?;
+        if !self.host_ports(&[])?.is_empty() {
+            return Err(ConfigError::NotBuilt { key: "portMappings" });
+        }
+        Ok(vlan)
+    }
+
+    /// The keys of a VLAN's interface as they are: what ADD would refuse must not keep a DEL from its work.
+    ///
+    /// # Errors
+    /// [`ConfigError::Type`].
+    pub fn vlan_unchecked(&self) -> Result<Vlan, ConfigError> {
+        decode(&self.value)
+    }
+
     /// What the container may send and receive.
     ///
     /// # Errors
@@ -225,20 +206,4 @@ impl Config {
     pub fn ipam_type(&self) -> Option<&str> {
         self.network.ipam.as_ref().map(|ipam| ipam.r#type.as_str()).filter(|name| !name.is_empty())
     }
-}
-
-/// A member that is text; absent is empty.
-fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, ConfigError> {
-    match value.get(key) {
-        None => Ok(""),
-        Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(ConfigError::Json(format!("`{key}` is not text"))),
-    }
-}
-
-fn decode<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, ConfigError> {
-    // Nearly always; where it is wrong is found out below.
-    T::deserialize(value)
-        .or_else(|_| serde_path_to_error::deserialize(value))
-        .map_err(|error| ConfigError::of_type(&error))
 }

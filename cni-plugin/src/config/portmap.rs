@@ -7,7 +7,7 @@
 
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// The bits of a packet's mark.
 const MARK_BITS: i64 = 32;

@@ -4,9 +4,12 @@
 //! dataplane behind it is refused by name.
 
 use super::bridge::Bridge;
-use super::{ConfigError, Network, ingress_policy, membership, storm_control};
+use super::error::ConfigError;
+use super::ingress::{ingress_policy, storm_control};
+use super::membership::membership;
+use super::network::Network;
+use crate::call::check_interface;
 use crate::mac::Mac;
-use crate::protocol::check_interface;
 
 /// The kernel's bounds for a bridge and a veth (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
 pub(super) const MTU: std::ops::RangeInclusive<u32> = 68..=65535;

@@ -1,10 +1,11 @@
 //! The keys of `vlan` and of `shunt` with `mode: vlan`: those of the reference vlan plugin, and `dataplane`.
 
 use serde::Deserialize;
+use serde_json::Value;
 use shunt_agent_api::interface_name;
 
+use super::error::ConfigError;
 use super::rules::{MTU, invalid, one_of};
-use super::{Config, ConfigError, Personality, decode};
 
 /// See the reference plugin's documentation; `dataplane` is shunt's own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,55 +77,30 @@ const OF_BRIDGES: [&str; 16] = [
     "disableContainerInterface",
 ];
 
-impl Config {
-    /// Whether the attachment is a VLAN's interface.
-    pub fn is_vlan(&self) -> bool {
-        let mode = || self.value.get("mode").and_then(serde_json::Value::as_str);
-        match self.personality {
-            Personality::Vlan => true,
-            Personality::Shunt => mode() == Some("vlan"),
-            _ => false,
-        }
+/// Checks the values; `config` is the whole configuration.
+///
+/// # Errors
+/// [`ConfigError::Invalid`].
+pub(super) fn check(vlan: &Vlan, config: &Value) -> Result<(), ConfigError> {
+    if vlan.vlan_id > 4094 {
+        return Err(invalid("vlanId", format!("{} is not between 0 and 4094", vlan.vlan_id)));
     }
-
-    /// The keys of a VLAN's interface, checked.
-    ///
-    /// # Errors
-    /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
-    pub fn vlan(&self) -> Result<Vlan, ConfigError> {
-        let vlan = self.vlan_unchecked()?;
-        if vlan.vlan_id > 4094 {
-            return Err(invalid("vlanId", format!("{} is not between 0 and 4094", vlan.vlan_id)));
-        }
-        if vlan.mtu != 0 && !MTU.contains(&vlan.mtu) {
-            return Err(invalid("mtu", format!("{} is not between 68 and 65535", vlan.mtu)));
-        }
-        if vlan.master.is_empty() && !vlan.link_in_container {
-            return Err(invalid("master", "names no interface"));
-        }
-        one_of("dataplane", vlan.dataplane.as_deref(), &["auto", "kernel", "ebpf", ""])?;
-        if vlan.vlan_id == 0 && vlan.dataplane() == Dataplane::Ebpf {
-            return Err(invalid("vlanId", "0 is the kernel's only: `dataplane: ebpf` tags with 1 to 4094"));
-        }
-        let is_set = |key: &&str| match self.value.get(*key) {
-            None | Some(serde_json::Value::Bool(false)) => false,
-            Some(value) => *value != 0 && *value != "",
-        };
-        if let Some(key) = OF_BRIDGES.iter().copied().find(is_set) {
-            return Err(invalid(key, "means nothing on a VLAN's interface"));
-        }
-        self.limits()?;
-        if !self.host_ports(&[])?.is_empty() {
-            return Err(ConfigError::NotBuilt { key: "portMappings" });
-        }
-        Ok(vlan)
+    if vlan.mtu != 0 && !MTU.contains(&vlan.mtu) {
+        return Err(invalid("mtu", format!("{} is not between 68 and 65535", vlan.mtu)));
     }
-
-    /// The keys of a VLAN's interface as they are: what ADD would refuse must not keep a DEL from its work.
-    ///
-    /// # Errors
-    /// [`ConfigError::Type`].
-    pub fn vlan_unchecked(&self) -> Result<Vlan, ConfigError> {
-        decode(&self.value)
+    if vlan.master.is_empty() && !vlan.link_in_container {
+        return Err(invalid("master", "names no interface"));
+    }
+    one_of("dataplane", vlan.dataplane.as_deref(), &["auto", "kernel", "ebpf", ""])?;
+    if vlan.vlan_id == 0 && vlan.dataplane() == Dataplane::Ebpf {
+        return Err(invalid("vlanId", "0 is the kernel's only: `dataplane: ebpf` tags with 1 to 4094"));
+    }
+    let is_set = |key: &&str| match config.get(*key) {
+        None | Some(Value::Bool(false)) => false,
+        Some(value) => *value != 0 && *value != "",
+    };
+    match OF_BRIDGES.iter().copied().find(is_set) {
+        Some(key) => Err(invalid(key, "means nothing on a VLAN's interface")),
+        None => Ok(()),
     }
 }

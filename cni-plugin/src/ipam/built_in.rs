@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::IpamError;
+use super::error::IpamError;
+use super::host_local::{self, Allocation, Request};
+use crate::call::{Call, Version};
 use crate::config::Config;
-use crate::host_local::{self, Allocation, Request};
-use crate::protocol::{Call, Version};
 use crate::result::{AddResult, Ip};
 
 /// What the built-in IPAM is asked; `requested` are the addresses that the runtime insists on.

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::IpamError;
+use super::error::IpamError;
+use crate::call::{Call, Failure, NameError, Verb};
 use crate::config::{Config, canonicalise};
-use crate::protocol::{Call, Failure, NameError, Verb};
 use crate::result::AddResult;
 
 /// An IPAM plugin that was found in CNI_PATH.

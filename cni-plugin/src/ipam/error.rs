@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::host_local;
-use crate::protocol::{Failure, NameError};
+use super::host_local;
+use crate::call::{Failure, NameError};
 use crate::result::ResultError;
 
 /// The IPAM failed.

@@ -3,6 +3,7 @@
 pub(crate) mod built_in;
 mod delegate;
 mod error;
+pub mod host_local;
 
 pub(crate) use error::IpamError;
 
@@ -10,11 +11,11 @@ use std::path::PathBuf;
 
 use shunt_leases::straightened;
 
+use crate::call::{Call, Verb};
 use crate::config::{BUILT_IN_IPAM, Config};
-use crate::host_local::data_dir;
-use crate::protocol::{Call, Verb};
 use crate::result::AddResult;
 use delegate::Delegate;
+use host_local::data_dir;
 
 /// Who gives out addresses for this call.
 #[derive(Debug)]

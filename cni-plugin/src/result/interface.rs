@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::result::lenient;
+use super::lenient;
 
 /// An interface that the attachment created or uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

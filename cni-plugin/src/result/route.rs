@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::result::lenient;
+use super::lenient;
 
 /// A route inside the container. All but `dst` and `gw` came with version 1.1.0 of the specification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,10 +7,13 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{AddResult, Dns, Ip, Route};
+use super::add_result::AddResult;
+use super::dns::Dns;
+use super::interface::Ip;
+use super::lenient;
+use super::route::Route;
+use crate::call::Version;
 use crate::json::pretty;
-use crate::protocol::Version;
-use crate::result::lenient;
 
 /// A result cannot be read, or not be said in the version asked for.
 #[derive(Debug, thiserror::Error)]

@@ -5,34 +5,42 @@ use std::path::Path;
 use shunt_agent_api::{Reply, Request};
 use shunt_netlink::link::{Link, Selector};
 
+use super::device::Device;
+use super::joined::Joined;
 use super::master::Master;
-use super::{device, joined, share};
-use crate::agent;
-use crate::attach::{Alias, AttachError, Node, Sandbox, key};
+use super::share::{Wanted, previous};
+use crate::add::{Context, make_attachment};
+use crate::agent::Agent;
+use crate::call::Call;
 use crate::config::{Config, ConfigError, Dataplane, Vlan};
-use crate::error::Error;
-use crate::protocol::Call;
+use crate::error::{AttachError, Error};
+use crate::ipam::Ipam;
+use crate::node::{Alias, Node, Sandbox};
+use crate::plan::key;
 use crate::result::AddResult;
 
 /// Makes the interface `call.ifname`, or leaves nothing behind. `ifname` is the runtime's, which differs in a chain.
 pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<AddResult, Error> {
-    let previous = share::previous(config, vlan.is_chained())?;
+    let previous = previous(config, vlan.is_chained())?;
     let mut node = Node::open()?;
     let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
     let master = Master::find(vlan, ifname, &mut node, &mut sandbox)?;
     if let Some(existing) = sandbox.link(Selector::Name(&call.ifname))? {
         return Err(in_the_way(config, call, &mut node, &existing)?.into());
     }
-    if wants_device(config, vlan, &master, &mut node)? {
-        match device::make(vlan, &master, call, &mut node, &mut sandbox) {
+    let ipam = Ipam::of(config, call)?;
+    let wants_device = wants_device(config, vlan, &master, &mut node)?;
+    let wanted = Wanted { config, vlan, call, master: &master, previous };
+    let mut context = Context::new(node, sandbox, Agent::of(config));
+    if wants_device {
+        match make_attachment(&Device(&wanted), &ipam, None, &mut context) {
             Err(Error::Attach(AttachError::NoVlanDevices)) if vlan.dataplane() == Dataplane::Auto => {}
-            Err(error) => return Err(error),
-            Ok(link) => {
-                return device::configure(config, vlan, &master, call, &node, &mut sandbox, &link, previous);
-            }
+            made => return made,
         }
     }
-    joined::add(config, vlan, &master, call, node, sandbox, previous)
+    let joined = Joined::new(&wanted, &mut context)?;
+    context.agent = Agent::connect(config)?;
+    make_attachment(&joined, &ipam, None, &mut context)
 }
 
 /// Whether a device of the kernel's is to be tried. The agent knows nothing of one: it has no place for limits, and its
@@ -59,7 +67,7 @@ fn is_checked(config: &Config, master: &Master, node: &mut Node) -> Result<bool,
     if host.alias.as_deref().and_then(Alias::read).is_none() {
         return Ok(false);
     }
-    let ports = match agent::connect(config)?.ask(Request::Ports)? {
+    let ports = match Agent::of(config).ask(Request::Ports)? {
         Reply::Ports(ports) => ports,
         _ => Vec::new(),
     };

@@ -7,16 +7,15 @@ use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::{joined, share};
-use crate::agent;
-use crate::attach::{Node, Sandbox};
+use crate::agent::Agent;
+use crate::call::Call;
+use crate::check::Inspection;
 use crate::config::{Bridge, Config, ConfigError, Vlan};
-use crate::error::Error;
-use crate::inspect::{Fault, Inspection};
+use crate::error::{CheckError, Error, Fault};
 use crate::ipam::Ipam;
 use crate::mac::Mac;
-use crate::protocol::Call;
+use crate::node::Node;
 use crate::result::{AddResult, Ip};
-use crate::verbs::CheckError;
 
 /// Compares. `ifname` is the runtime's, which differs from `call.ifname` in a chain.
 pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<(), Error> {
@@ -38,7 +37,7 @@ pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> 
             faults.push(Fault::OtherVlan { link: name, id: vlan.vlan_id, master: master.link.name });
         }
     } else if faults.is_empty() {
-        return host_side(config, vlan, call, &master, &mut node, &mut sandbox, &link, &result);
+        return host_side(config, vlan, call, &master, &mut node, &link, &result);
     }
     if !faults.is_empty() {
         return Err(CheckError(faults).into());
@@ -46,14 +45,12 @@ pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> 
     Ok(Ipam::of(config, call)?.check()?)
 }
 
-#[expect(clippy::too_many_arguments, reason = "both places, and what is to be where")]
 fn host_side(
     config: &Config,
     vlan: &Vlan,
     call: &Call,
     master: &Master,
     node: &mut Node,
-    _sandbox: &mut Sandbox,
     inner: &Link,
     result: &AddResult,
 ) -> Result<(), Error> {
@@ -74,6 +71,6 @@ fn host_side(
     let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
     let ips = result.ips.iter().filter(own).map(|ip| ip.address.addr()).collect();
     let port = BridgePort { ips, ..joined::port(&plan, joins, trunk, &host) };
-    agent::connect(config)?.ask(Request::Check { port })?;
+    Agent::of(config).ask(Request::Check { port })?;
     Ok(Ipam::of(config, call)?.check()?)
 }

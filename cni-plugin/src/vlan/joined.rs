@@ -4,35 +4,44 @@ use shunt_agent_api::{BridgePort, Interface, Restrictions, Service, VlanInterfac
 use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
-use super::share;
-use crate::agent;
-use crate::attach::{
-    AttachError, Attachment, Context, Node, Plan, Sandbox, configure, disable_ipv6, make_attachment,
-    make_veth, port_of, wait_for_addresses,
-};
-use crate::config::{Config, Vlan};
-use crate::error::Error;
-use crate::ipam::Ipam;
+use super::share::Wanted;
+use crate::add::{Attachment, Context, configure, disable_ipv6, make_veth, wait_for_addresses};
+use crate::error::{AttachError, Error};
 use crate::mac::Mac;
-use crate::protocol::Call;
+use crate::plan::{Plan, port_of};
 use crate::result::AddResult;
 
-/// Makes the interface, or leaves nothing behind.
-pub(super) fn add(
-    config: &Config,
-    vlan: &Vlan,
-    master: &Master,
-    call: &Call,
-    mut node: Node,
-    sandbox: Sandbox,
-    previous: AddResult,
-) -> Result<AddResult, Error> {
-    let (trunk, joins) = master.trunk(vlan, &mut node)?;
-    let address = address(master);
-    let ipam = Ipam::of(config, call)?;
-    let plan = |addresses| share::plan(config, call, master.mtu(vlan), address, addresses);
-    let joined = Joined { outline: plan(None)?, plan, trunk, joins, previous };
-    make_attachment(&joined, &ipam, None, Context::new(node, sandbox, agent::connect(config)?))
+/// A container's interface in a VLAN: what it is joined to, and how.
+#[derive(Debug)]
+pub(super) struct Joined<'a> {
+    wanted: &'a Wanted<'a>,
+    trunk: Interface,
+    joins: VlanInterface,
+    mac: Mac,
+    /// What is known without addresses.
+    outline: Plan,
+}
+
+impl<'a> Joined<'a> {
+    /// Finds what the interface is to be joined to.
+    ///
+    /// # Errors
+    /// [`AttachError::Unjoinable`], and what is wrong with the configuration.
+    pub(super) fn new(wanted: &'a Wanted<'a>, context: &mut Context) -> Result<Self, Error> {
+        let (trunk, joins) = wanted.master.trunk(wanted.vlan, &mut context.node)?;
+        let mac = address(wanted.master);
+        Ok(Self { wanted, trunk, joins, mac, outline: wanted.plan(mac, None)? })
+    }
+
+    /// Configures the container's end and has the agent put the interface into service; answers the container's end.
+    fn serve(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<Link, Error> {
+        let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        context.attach(port(plan, self.joins, self.trunk.clone(), host))?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)?;
+        let link = context.sandbox.link(Selector::Index(inner))?;
+        Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
+    }
 }
 
 /// A parent's VLANs have its address, as the kernel's devices have; a master's need one each to be told apart.
@@ -40,18 +49,7 @@ fn address(master: &Master) -> Mac {
     master.link.mac.filter(|_| master.within).map_or_else(Mac::random, Mac::new)
 }
 
-/// A container's interface in a VLAN: what it is joined to, and how.
-struct Joined<P> {
-    trunk: Interface,
-    joins: VlanInterface,
-    /// What will be done, by the addresses.
-    plan: P,
-    /// What is known without them.
-    outline: Plan,
-    previous: AddResult,
-}
-
-impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Attachment for Joined<P> {
+impl Attachment for Joined<'_> {
     /// The host's end of the pair.
     type Ends = Link;
 
@@ -62,32 +60,20 @@ impl<P: Fn(Option<AddResult>) -> Result<Plan, Error>> Attachment for Joined<P> {
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
-        (self.plan)(addresses)
+        self.wanted.plan(self.mac, addresses)
     }
 
     fn join(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<AddResult, Error> {
         let inner = self.serve(plan, host, context)?;
-        Ok(share::result(plan, &inner, self.previous.clone()))
+        Ok(self.wanted.result(plan, &inner))
     }
 
-    fn attach_without_addresses(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
+    fn join_without_addresses(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
         self.serve(&self.outline, host, context).map(drop)
     }
 
     fn detach(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
         context.detach(&self.outline.key, host)
-    }
-}
-
-impl<P> Joined<P> {
-    /// Configures the container's end and has the agent put the interface into service; answers the container's end.
-    fn serve(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<Link, Error> {
-        let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        configure(&context.node, &mut context.sandbox, plan, inner)?;
-        context.attach(port(plan, self.joins, self.trunk.clone(), host))?;
-        wait_for_addresses(&mut context.sandbox, plan, inner)?;
-        let link = context.sandbox.link(Selector::Index(inner))?;
-        Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
     }
 }
 

@@ -3,9 +3,10 @@
 use shunt_agent_api::{Interface, VlanInterface};
 use shunt_netlink::link::{Link, Selector};
 
-use crate::attach::{AttachError, Node, Sandbox};
 use crate::config::{ConfigError, Vlan};
-use crate::error::Error;
+use crate::error::{AttachError, Error};
+use crate::node::{Node, Sandbox};
+use crate::plan::interface;
 
 /// Where it is.
 #[derive(Debug)]
@@ -74,8 +75,8 @@ impl Master {
             }
             _ => return Err(unjoinable("it is no veth, whose other end could be joined").into()),
         };
-        let interface = VlanInterface { id: vlan.vlan_id, within: self.within };
-        Ok((Interface { name: trunk.name, index: trunk.index }, interface))
+        let joins = VlanInterface { id: vlan.vlan_id, within: self.within };
+        Ok((interface(&trunk), joins))
     }
 
     /// Whether frames go there, which tags can be put into.

@@ -1,7 +1,7 @@
 //! A VLAN's interface in a container, as the reference vlan plugin makes one.
 //!
-//! It has two forms behind one configuration: a VLAN device of the kernel's ([`device`]) or, where the kernel has none or two
-//! containers share one VLAN of one master, a veth that the agent joins to the master ([`joined`]). Behind another plugin
+//! It has two forms behind one configuration: a VLAN device of the kernel's (`device.rs`) or, where the kernel has none or two
+//! containers share one VLAN of one master, a veth that the agent joins to the master (`joined.rs`). Behind another plugin
 //! in a chain it is made on that plugin's interface, and is an attachment of its own: under its own name, with its own
 //! addresses.
 
@@ -13,10 +13,10 @@ mod joined;
 mod master;
 mod share;
 
+use crate::call::{Call, Verb};
 use crate::config::Config;
 use crate::error::Error;
-use crate::protocol::{Call, Verb};
-use crate::verbs;
+use crate::{gc, status};
 
 /// Does what was asked; answers what is to be printed, if anything.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
@@ -35,10 +35,10 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
             let vlan = config.vlan_unchecked()?;
             del::del(config, &own_call(call, vlan.interface(&call.ifname))).map(|()| None)
         }
-        Verb::Gc => verbs::gc(config, call).map(|()| None),
+        Verb::Gc => gc::gc(config, call).map(|()| None),
         Verb::Status => {
             config.vlan()?;
-            verbs::serves(config, call).map(|()| None)
+            status::serves(config, call).map(|()| None)
         }
         // The master is the node's, and is there or is not.
         Verb::Init => Ok(config.vlan().map(|_| None)?),

@@ -2,12 +2,55 @@
 
 use shunt_netlink::link::Link;
 
-use crate::attach::Plan;
-use crate::config::{Bridge, Config, ConfigError};
+use super::master::Master;
+use crate::call::Call;
+use crate::config::{Bridge, Config, ConfigError, Vlan};
 use crate::error::Error;
 use crate::mac::Mac;
-use crate::protocol::Call;
+use crate::plan::Plan;
 use crate::result::{AddResult, Interface};
+
+/// A VLAN's interface that is to be made.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) config: &'a Config,
+    pub(super) vlan: &'a Vlan,
+    /// With the interface's own name, which differs from the runtime's in a chain.
+    pub(super) call: &'a Call,
+    pub(super) master: &'a Master,
+    /// The result of the plugins before this one.
+    pub(super) previous: AddResult,
+}
+
+impl Wanted<'_> {
+    /// What will be done, with the addresses that the IPAM gave.
+    pub(super) fn plan(&self, mac: Mac, addresses: Option<AddResult>) -> Result<Plan, Error> {
+        plan(self.config, self.call, self.master.mtu(self.vlan), mac, addresses)
+    }
+
+    /// The earlier plugins' result, and behind it what was made here.
+    pub(super) fn result(&self, plan: &Plan, inner: &Link) -> AddResult {
+        let before = self.previous.interfaces.len();
+        let own = Interface {
+            name: plan.key.ifname.clone(),
+            mac: inner.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
+            mtu: Some(inner.mtu),
+            sandbox: plan.netns.clone(),
+            ..Interface::default()
+        };
+        let mut result = self.previous.clone();
+        result.interfaces.push(own);
+        result.ips.extend(plan.result.ips.iter().cloned().map(|mut ip| {
+            ip.interface = Some(before);
+            ip
+        }));
+        result.routes.extend(plan.result.routes.iter().cloned());
+        if result.dns.is_empty() {
+            result.dns = plan.result.dns.clone();
+        }
+        result
+    }
+}
 
 /// The container's side as it should be. Of a bridge it has nothing.
 pub(super) fn plan(
@@ -36,27 +79,4 @@ pub(super) fn previous(config: &Config, is_chained: bool) -> Result<AddResult, E
         }
         None => Ok(AddResult::default()),
     }
-}
-
-/// The earlier plugins' result, and behind it what was made here.
-pub(super) fn result(plan: &Plan, inner: &Link, previous: AddResult) -> AddResult {
-    let before = previous.interfaces.len();
-    let own = Interface {
-        name: plan.key.ifname.clone(),
-        mac: inner.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
-        mtu: Some(inner.mtu),
-        sandbox: plan.netns.clone(),
-        ..Interface::default()
-    };
-    let mut result = previous;
-    result.interfaces.push(own);
-    result.ips.extend(plan.result.ips.iter().cloned().map(|mut ip| {
-        ip.interface = Some(before);
-        ip
-    }));
-    result.routes.extend(plan.result.routes.iter().cloned());
-    if result.dns.is_empty() {
-        result.dns = plan.result.dns.clone();
-    }
-    result
 }

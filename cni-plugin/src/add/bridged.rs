@@ -1,0 +1,135 @@
+//! A veth pair from the container to a port of the bridge, handed to the agent before it carries a packet.
+
+use nix::errno::Errno;
+use shunt_agent_api::Reply;
+use shunt_netlink::link::{Link, Selector};
+
+use super::bridge::{Found, complete, ensure_bridge};
+use super::container::configure;
+use super::context::Context;
+use super::procedure::Attachment;
+use super::veth::{disable_ipv6, make_veth};
+use super::wait::{wait_for_addresses, wait_for_bridge};
+use crate::config::{Bridge, Config};
+use crate::error::{AttachError, Error};
+use crate::mac::Mac;
+use crate::metadata;
+use crate::node::{Node, add_port, port_flags};
+use crate::plan::{Plan, interface, port_of};
+use crate::result::{AddResult, Interface};
+
+/// A container's interface as a port of the configuration's bridge.
+#[derive(Debug)]
+pub(super) struct Bridged<'a> {
+    pub(super) config: &'a Config,
+    pub(super) bridge: &'a Bridge,
+    /// What is known without addresses.
+    pub(super) outline: Plan,
+}
+
+/// What an attachment connects: the bridge, and the host's end of the pair.
+#[derive(Debug)]
+pub(super) struct Ends {
+    bridge: Found,
+    host: Link,
+}
+
+impl Attachment for Bridged<'_> {
+    type Ends = Ends;
+
+    fn make(&self, context: &mut Context) -> Result<Ends, Error> {
+        context.hold_bridges()?;
+        let bridge = ensure_bridge(&mut context.node, &self.outline.bridge, &mut context.journal)?;
+        let host = make_veth(&mut context.node, &context.sandbox, &self.outline, &mut context.journal)?;
+        disable_ipv6(&host);
+        Ok(Ends { bridge, host })
+    }
+
+    fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
+        let plan = self.outline.clone().with(self.config, self.bridge, addresses)?;
+        plan.result.can_be_expressed_in(self.config.version)?;
+        Ok(plan)
+    }
+
+    fn join(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<AddResult, Error> {
+        context.hold_bridges()?;
+        complete(&mut context.node, &ends.bridge, &plan.bridge, &mut context.agent, &mut context.journal)?;
+        let attached = serve(plan, ends, context)?;
+        let mut bridge = ends.bridge.link.clone();
+        if plan.bridge.inherits_from.is_some() {
+            // It may have the uplink's address by now.
+            let asked = context.node.link(Selector::Index(bridge.index))?;
+            bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
+        }
+        let mut result = self.result(plan, &bridge, &ends.host, &attached);
+        result.interfaces.extend(gateway(&mut context.node, plan)?);
+        Ok(result)
+    }
+
+    fn join_without_addresses(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
+        context.hold_bridges()?;
+        serve(&self.outline, ends, context).map(drop)
+    }
+
+    fn detach(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
+        context.detach(&self.outline.key, &ends.host)
+    }
+}
+
+/// Configures both ends and has the agent put the port into service.
+fn serve(plan: &Plan, Ends { bridge, host }: &Ends, context: &mut Context) -> Result<Reply, Error> {
+    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
+    configure(&context.node, &mut context.sandbox, plan, inner)?;
+    join_bridge(&mut context.node, plan, &bridge.link, host)?;
+    let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
+    wait_for_bridge(&mut context.node, plan, &bridge.link)?;
+    wait_for_addresses(&mut context.sandbox, plan, inner)?;
+    Ok(attached)
+}
+
+/// Makes the host's end, which is down, a port of the bridge, and tells the bridge how to treat it.
+fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Result<(), Error> {
+    let settings = port_flags(plan.service.hairpin, &plan.restrictions);
+    let joined = node.netlink.run_all(add_port(host.index, bridge.index, settings, Some(plan.mac.bytes())));
+    match joined {
+        Ok(_) => Ok(()),
+        Err(error) if error.errno() == Some(Errno::EXFULL) => {
+            Err(AttachError::BridgeFull(plan.bridge.name.clone()).into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Bridged<'_> {
+    fn result(&self, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
+        let facts = metadata::of(self.config, "bridge", &plan.limits, attached);
+        let container = Interface {
+            name: plan.key.ifname.clone(),
+            mac: plan.mac.to_string(),
+            mtu: Some(host.mtu),
+            sandbox: plan.netns.clone(),
+            metadata: facts,
+            ..Interface::default()
+        };
+        let interfaces = vec![on_node(bridge), on_node(host), container];
+        AddResult { interfaces, ..plan.result.clone() }
+    }
+}
+
+/// The VLAN's gateway, as the reference plugin has it in its result: behind the container's interface.
+fn gateway(node: &mut Node, plan: &Plan) -> Result<Option<Interface>, Error> {
+    let Some(name) = plan.bridge.vlan_gateway.as_ref().filter(|_| !plan.bridge.gateways.is_empty()) else {
+        return Ok(None);
+    };
+    let link = node.link(Selector::Name(name))?.ok_or_else(|| AttachError::Vanished(name.clone()))?;
+    Ok(Some(on_node(&link)))
+}
+
+pub(super) fn on_node(link: &Link) -> Interface {
+    Interface {
+        name: link.name.clone(),
+        mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
+        mtu: Some(link.mtu),
+        ..Interface::default()
+    }
+}

@@ -1,0 +1,41 @@
+//! The container's end: settings, addresses, up, routes.
+
+use shunt_netlink::address::add_address;
+use shunt_netlink::link::{Selector, set_link_up};
+
+use crate::error::Error;
+use crate::node::sysctl::{self, SysctlError};
+use crate::node::{Node, Sandbox, add_route};
+use crate::plan::Plan;
+
+/// Configures the container's end, whose ifindex in there is `index`.
+///
+/// The requests go out as one batch: what fails is taken back by deleting the veth, whatever else was done.
+pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    if plan.layer3 {
+        node.within(sandbox, || settings(plan))??;
+    }
+    let addresses = plan.result.ips.iter().map(|ip| add_address(index, ip.address));
+    let up = plan.up.then(|| set_link_up(Selector::Index(index)));
+    let routes = plan.routes.iter().map(|route| add_route(index, route));
+    sandbox.netlink.run_all(addresses.chain(up).chain(routes).collect())?;
+    Ok(())
+}
+
+fn settings(plan: &Plan) -> Result<(), SysctlError> {
+    let ifname = &plan.key.ifname;
+    // A kernel, or a container, without IPv6 has no such settings, and without IPv6 addresses needs none.
+    if plan.detect_duplicates {
+        let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/enhanced_dad"), "1");
+        let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/accept_dad"), "1");
+    } else {
+        let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/accept_dad"), "0");
+    }
+    let _ = sysctl::write(&format!("net/ipv4/conf/{ifname}/arp_notify"), "1");
+    if plan.result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
+        sysctl::ensure("net/ipv6/conf/lo/disable_ipv6", "0")?;
+        sysctl::ensure(&format!("net/ipv6/conf/{ifname}/disable_ipv6"), "0")?;
+        sysctl::write(&format!("net/ipv6/conf/{ifname}/keep_addr_on_down"), "1")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! ADD after another plugin that made the interface: its port is handed to the agent, its result passed on.
+
+mod find;
+
+use shunt_agent_api::{ClientError, ErrorKind, Request};
+
+pub(crate) use find::{is_in, port_found};
+
+use crate::agent::Agent;
+use crate::call::Call;
+use crate::config::{Bridge, Config};
+use crate::error::Error;
+use crate::mac::Mac;
+use crate::metadata;
+use crate::node::{Node, Sandbox, port_flags, restrict};
+use crate::result::AddResult;
+
+/// Attaches the interface in `previous`. A failure leaves it as it was.
+pub(crate) fn adopt(
+    config: &Config,
+    bridge: &Bridge,
+    call: &Call,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+    mut previous: AddResult,
+) -> Result<AddResult, Error> {
+    let mut agent = Agent::connect(config)?;
+    previous.can_be_expressed_in(config.version)?;
+    let Some(port) = port_found(node, sandbox, config, bridge, call, &previous)? else {
+        return Ok(previous);
+    };
+    let (key, limits) = (port.key.clone(), port.bandwidth.clone());
+    let settings = port_flags(false, &port.restrictions);
+    let restricted = restrict(port.host.index, settings, port.mac.parse().ok().map(Mac::bytes));
+    // What is attached under this key already is not this ADD's to detach.
+    let undo = |agent: &mut Agent, error: Error| {
+        if bridge.update_existing {
+            return error;
+        }
+        // The connection may have failed with the request.
+        agent.disconnect();
+        let detached = agent.ask(Request::Detach { key: key.clone(), link: None });
+        let leftovers = detached.err().map(Error::from);
+        error.after_undo(leftovers.into_iter().collect())
+    };
+    let request = if bridge.update_existing {
+        Request::Update { port, keeps_mappings: !config.is_asked_for_host_ports() }
+    } else {
+        Request::Attach { port, set_up: false }
+    };
+    let attached = match agent.ask(request) {
+        Ok(attached) => attached,
+        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
+            return Err(ClientError::Refused(refusal).into());
+        }
+        Err(error) => return Err(undo(&mut agent, error.into())),
+    };
+    node.netlink.run_all(restricted).map_err(|error| undo(&mut agent, error.into()))?;
+    let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
+    if let Some(interface) = own {
+        interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));
+    }
+    Ok(previous)
+}

@@ -1,0 +1,15 @@
+//! The CNI protocol around the verbs: the environment, versions, names, and how a failure is said.
+
+mod arguments;
+mod environment;
+mod failure;
+mod names;
+mod verb;
+mod version;
+
+pub use arguments::{Arguments, ArgumentsError};
+pub use environment::{Call, CallError};
+pub use failure::Failure;
+pub use names::{MAX_INTERFACE_NAME, NameError, check_identifier, check_interface};
+pub use verb::{UnknownVerb, Verb};
+pub use version::{UnknownVersion, Version};

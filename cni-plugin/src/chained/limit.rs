@@ -1,0 +1,59 @@
+//! `bandwidth` behind another plugin: limits an attachment of the agent's, or makes one of the reference plugin's port.
+
+use std::path::Path;
+
+use shunt_agent_api::{AgentError, Bandwidth, ClientError, ErrorKind, Request};
+
+use crate::adopt::{adopt, port_found};
+use crate::agent::Agent;
+use crate::call::Call;
+use crate::config::{Bridge, Config};
+use crate::error::Error;
+use crate::node::Node;
+use crate::plan;
+use crate::result::AddResult;
+
+/// Limits the attachment; without a limit it asks the agent nothing.
+pub(super) fn add(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
+    let key = plan::key(config, call);
+    match ask(config, |bandwidth| Request::Limit { key, bandwidth }) {
+        Err(Error::Agent(ClientError::Refused(refusal))) if refusal.kind == ErrorKind::NotAttached => {
+            take_in(config, call, previous, refusal)
+        }
+        answer => answer,
+    }
+}
+
+/// Hands over the port that a reference plugin has put onto its bridge, with its limits. What is on no bridge is refused.
+fn take_in(config: &Config, call: &Call, previous: &AddResult, refusal: AgentError) -> Result<(), Error> {
+    let mut node = Node::open()?;
+    let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
+    let bridge = Bridge::default();
+    let found = port_found(&mut node, &mut sandbox, config, &bridge, call, previous)?;
+    if found.is_none() {
+        return Err(ClientError::Refused(refusal).into());
+    }
+    adopt(config, &bridge, call, &mut node, &mut sandbox, previous.clone()).map(drop)
+}
+
+/// Whether the limits are in force.
+pub(super) fn check(config: &Config, call: &Call) -> Result<(), Error> {
+    let key = plan::key(config, call);
+    ask(config, |bandwidth| Request::CheckLimit { key, bandwidth })
+}
+
+/// Takes them away, so that others can have the capacity. They go with the interface as well, so that nothing here can
+/// keep a DEL from its work.
+pub(super) fn del(config: &Config, call: &Call) {
+    let key = plan::key(config, call);
+    let _best_effort = ask(config, |_| Request::Limit { key, bandwidth: Bandwidth::default() });
+}
+
+/// Asks where there is a limit.
+fn ask(config: &Config, request: impl FnOnce(Bandwidth) -> Request) -> Result<(), Error> {
+    let limits = config.limits()?;
+    if limits != Bandwidth::default() {
+        Agent::of(config).ask(request(limits))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! `portmap` behind another plugin: gives host ports to an attachment that the agent has already.
+
+use shunt_agent_api::{PortMapping, Request};
+
+use crate::agent::Agent;
+use crate::call::Call;
+use crate::config::Config;
+use crate::error::Error;
+use crate::plan;
+use crate::result::AddResult;
+
+/// Gives the attachment its host ports; without host ports it asks the agent nothing.
+pub(super) fn add(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
+    let (key, mappings) = (plan::key(config, call), wanted(config, call, previous)?);
+    if !mappings.is_empty() {
+        Agent::of(config).ask(Request::Map { key, mappings })?;
+    }
+    Ok(())
+}
+
+/// Whether the host ports are in force.
+pub(super) fn check(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
+    let (key, mappings) = (plan::key(config, call), wanted(config, call, previous)?);
+    if !mappings.is_empty() {
+        Agent::of(config).ask(Request::CheckMap { key, mappings })?;
+    }
+    Ok(())
+}
+
+/// Takes them away. They go with the attachment as well, so that nothing here can keep a DEL from its work.
+pub(super) fn del(config: &Config, call: &Call) {
+    if config.network.runtime_config.port_mappings.is_empty() {
+        return;
+    }
+    let request = Request::Map { key: plan::key(config, call), mappings: Vec::new() };
+    // An agent that is away finds the interface gone when it is back.
+    let _best_effort = Agent::of(config).ask(request);
+}
+
+fn wanted(config: &Config, call: &Call, previous: &AddResult) -> Result<Vec<PortMapping>, Error> {
+    let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
+    let own = previous.ips.iter().filter(|ip| ip.interface.is_none() || ip.interface == position);
+    let ips: Vec<_> = own.map(|ip| ip.address.addr()).collect();
+    Ok(config.host_ports(&ips)?)
+}

@@ -1,0 +1,156 @@
+//! DEL: takes down whatever is there, goes on past what is not, and succeeds twice.
+//!
+//! The agent deletes the link while it forgets the attachment, because the kernel makes whoever deletes a link wait long
+//! after it is gone. If the agent is down, or slow, the plugin deletes the link itself; the agent will learn from that.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::net::if_::if_nametoindex;
+use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, ErrorKind, Reply, Request};
+use shunt_netlink::link::{Link, Selector, links};
+
+use crate::agent::Agent;
+use crate::call::Call;
+use crate::config::{Config, Personality};
+use crate::error::Error;
+use crate::ipam::Ipam;
+use crate::node::{Alias, NamespaceError, Node, NodeError, Sandbox};
+use crate::plan::{interface, key};
+
+/// How long the agent may take over a link.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Detaches the container.
+pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
+    let key = key(config, call);
+    let mut node = Node::open()?;
+    let mut sandbox = open_sandbox(&node, call)?;
+    let mut failures = Vec::new();
+    let host = match &mut sandbox {
+        Some(sandbox) => host_end(config, &key, &mut node, sandbox).unwrap_or_else(|error| {
+            failures.push(error);
+            None
+        }),
+        None => None,
+    };
+    let ipam = Ipam::of(config, call);
+    let early = ipam.as_ref().ok().filter(|ipam| ipam.releases_by_interface()).map(Ipam::del);
+    let agent = detach(config, &key, host.as_ref(), &mut failures);
+    let host = match (host, &agent, &sandbox) {
+        (None, AgentSays::Port(port), _) => {
+            node.link(Selector::Index(port.host.index))?.filter(|link| link.name == port.host.name)
+        }
+        // Neither the namespace nor the agent knows which link it was: its mark does.
+        (None, AgentSays::Nothing, None) => marked(&mut node, &key)?,
+        (host, ..) => host,
+    };
+    // While the agent deletes the link.
+    match early.unwrap_or_else(|| ipam.and_then(|ipam| ipam.del())) {
+        // The ADD failed for the same reason, and nothing of it is here: there is nothing that a DEL could be repeated for.
+        Err(error) if error.is_of_config() && host.is_none() && matches!(agent, AgentSays::Unknown) => {}
+        released => failures.extend(released.err().map(Error::from)),
+    }
+    if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
+        let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
+        failures.extend(remove(&mut node, &host, patience).err());
+    } else if let (Some(sandbox), Personality::Bridge) = (&mut sandbox, config.personality) {
+        // No pair of this node's, but the reference plugin deletes whatever has the name.
+        failures.extend(sandbox.delete(Selector::Name(&key.ifname)).err().map(Error::from));
+    }
+    match failures.len() {
+        0 => Ok(()),
+        _ => Err(Error::Several(failures)),
+    }
+}
+
+/// The container's namespace, if it is still there.
+fn open_sandbox(node: &Node, call: &Call) -> Result<Option<Sandbox>, NodeError> {
+    if call.netns.is_empty() {
+        return Ok(None);
+    }
+    match node.sandbox(Path::new(&call.netns), call.netns_override) {
+        Ok(sandbox) => Ok(Some(sandbox)),
+        Err(NodeError::Namespace(NamespaceError::Gone(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The host's end of the container's interface, if it is this plugin's to delete: `shunt` may stand in a chain behind
+/// the interface's maker, which wants to find it.
+fn host_end(
+    config: &Config,
+    key: &AttachmentKey,
+    node: &mut Node,
+    sandbox: &mut Sandbox,
+) -> Result<Option<Link>, Error> {
+    let Some(inner) = sandbox.link(Selector::Name(&key.ifname))? else {
+        return Ok(None);
+    };
+    let Some(peer) = inner.peer.filter(|_| inner.kind.as_deref() == Some("veth")) else {
+        return Ok(None);
+    };
+    let host = node.link(Selector::Index(peer))?;
+    let is_pair = |host: &Link| host.kind.as_deref() == Some("veth") && host.peer == Some(inner.index);
+    Ok(host.filter(|host| is_pair(host) && may_go(config, host, key)))
+}
+
+fn may_go(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
+    config.personality == Personality::Bridge || is_ours(host, key) || is_half_made(host)
+}
+
+/// A pair that an ADD was killed over before it could mark it. Another plugin's would be up, or a port.
+fn is_half_made(host: &Link) -> bool {
+    host.alias.is_none() && host.master.is_none() && !host.up
+}
+
+fn is_ours(host: &Link, key: &AttachmentKey) -> bool {
+    host.alias.as_deref().and_then(Alias::read).as_ref() == Some(key)
+}
+
+/// The host's end by its mark.
+fn marked(node: &mut Node, key: &AttachmentKey) -> Result<Option<Link>, Error> {
+    let links = node.netlink.list(links())?;
+    Ok(links.into_iter().find(|link| is_ours(link, key)))
+}
+
+/// What came of telling the agent.
+#[derive(Debug)]
+enum AgentSays {
+    /// It is down, going down, or fell silent; that is no failure: it sees at its next start that the link is gone.
+    Nothing,
+    /// It knew of no such attachment.
+    Unknown,
+    /// It has forgotten this one.
+    Port(Box<BridgePort>),
+}
+
+/// Tells the agent to forget the attachment and to delete `host`.
+fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &mut Vec<Error>) -> AgentSays {
+    let link = host.map(interface);
+    match Agent::of(config).ask(Request::Detach { key: key.clone(), link }) {
+        Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(port),
+        Ok(_) => AgentSays::Unknown,
+        Err(ClientError::Refused(refusal))
+            if !matches!(refusal.kind, ErrorKind::Unavailable | ErrorKind::Version) =>
+        {
+            failures.push(ClientError::Refused(refusal).into());
+            AgentSays::Nothing
+        }
+        Err(_) => AgentSays::Nothing,
+    }
+}
+
+/// Waits until the agent has deleted the link; does it here when that takes too long.
+fn remove(node: &mut Node, host: &Link, patience: Duration) -> Result<(), Error> {
+    let start = Instant::now();
+    // Not by netlink: that would wait for the lock under which the kernel, with the link gone, goes on to clean up.
+    while if_nametoindex(host.name.as_str()).is_ok_and(|index| index == host.index) {
+        if start.elapsed() >= patience {
+            return Ok(node.delete(Selector::Index(host.index))?);
+        }
+        sleep(Duration::from_micros(100));
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! INIT: makes a network ready before its first container. May be repeated.
+
+use shunt_agent_api::{AgentStatus, Reply, Request};
+
+use crate::add::ensure_bridge;
+use crate::agent::Agent;
+use crate::config::Config;
+use crate::error::{Error, StatusError};
+use crate::node::Node;
+use crate::plan::{BridgePlan, inherits_from};
+use crate::undo::Journal;
+
+/// Makes the bridge and sees that the agent serves. Gateway addresses come with the first container: only the IPAM
+/// knows them.
+pub(crate) fn init(config: &Config) -> Result<(), Error> {
+    let bridge = config.bridge()?;
+    if let Reply::Status(AgentStatus { healthy: false, reasons, .. }) =
+        Agent::of(config).ask(Request::Status)?
+    {
+        return Err(StatusError::Unhealthy(reasons).into());
+    }
+    let plan = BridgePlan {
+        name: bridge.bridge.clone(),
+        mtu: Some(bridge.mtu).filter(|mtu| *mtu > 0),
+        promiscuous: bridge.promisc_mode,
+        gateways: Vec::new(),
+        vlan_gateway: None,
+        force_address: false,
+        inherits_from: inherits_from(&bridge),
+    };
+    let mut node = Node::open()?;
+    let _lock = node.lock_shared()?;
+    ensure_bridge(&mut node, &plan, &mut Journal::default()).map(drop)
+}
