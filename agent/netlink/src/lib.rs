@@ -24,6 +24,7 @@ pub mod namespace;
 pub mod neighbour;
 pub mod netconf;
 pub mod netfilter;
+pub mod nf_tables;
 pub mod prefix;
 mod request;
 pub mod route;

@@ -9,9 +9,11 @@ mod batch;
 mod expression;
 mod host_port;
 mod masquerade;
+mod snapshot;
 mod table;
 
 pub use batch::{Committed, NftError};
 pub use host_port::HostPortRule;
 pub use masquerade::MasqueradeRule;
+pub use snapshot::Watched;
 pub use table::{Rules, replace};

@@ -10,7 +10,7 @@ use super::expression::Expressions;
 use super::host_port::HostPortRule;
 use super::masquerade::MasqueradeRule;
 
-const TABLE: &str = "shunt";
+pub(super) const TABLE: &str = "shunt";
 
 const TABLE_NAME: u16 = 1;
 const CHAIN_TABLE: u16 = 1;

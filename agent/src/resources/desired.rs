@@ -2,6 +2,7 @@
 
 use super::pins::Pins;
 use super::reconcile::Resource;
+use super::rules::Table;
 use super::uplink::MissingUplink;
 use super::vlan_gateway::DesiredGateway;
 use super::{Node, host_port::Ingress};
@@ -31,6 +32,7 @@ impl Node {
     /// What the programs need themselves.
     pub(crate) fn desired_basis(&self) -> Vec<Box<dyn Resource>> {
         let ingress = Ingress::all(self).into_iter().map(|ingress| Box::new(ingress) as Box<dyn Resource>);
-        [Box::new(Pins) as Box<dyn Resource>].into_iter().chain(ingress).collect()
+        let own: [Box<dyn Resource>; 2] = [Box::new(Pins), Box::new(Table)];
+        own.into_iter().chain(ingress).collect()
     }
 }

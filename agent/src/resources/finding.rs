@@ -68,6 +68,8 @@ pub(crate) enum Finding {
     Program(Hook),
     /// The driver of the uplink with this name does not run its program any more.
     Driver(String),
+    /// The table of nf_tables is missing or altered.
+    Rules,
     /// A limit, in these words.
     Limit(String),
     /// A map or a program is pinned no more.
@@ -124,6 +126,7 @@ impl fmt::Display for Finding {
                 write!(f, "the program {} is not attached to {}", hook.program.name(), hook.ifname)
             }
             Self::Driver(name) => write!(f, "the driver of {name} does not run its program"),
+            Self::Rules => f.write_str("the table `inet shunt` is missing or altered"),
             Self::Limit(how) => f.write_str(how),
             Self::Pin(path) => write!(f, "the pin {} is gone", path.display()),
             Self::StateFile => f.write_str("its state file is missing or altered"),

@@ -20,7 +20,7 @@ use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
 use crate::datapath::{Datapath, DatapathError, in_map};
 use crate::kernel::{Kernel, KernelError};
-use crate::nft::Rules;
+use crate::nft::{Rules, Watched};
 use crate::rcu::GracePeriods;
 use crate::registry::Registry;
 use crate::state::{Relocation, Store};
@@ -54,6 +54,8 @@ pub(crate) struct Node {
     pub(crate) foreign_ports: BTreeMap<u32, u32>,
     /// The kernel's nf_tables rules; none while unknown.
     pub(crate) rules: Option<Rules>,
+    /// The table as it was set.
+    pub(crate) watched_rules: Option<Watched>,
     /// The node's addresses and the interfaces with `from_wire`.
     pub(crate) nat_ingress: NatIngress,
     /// The masquerading interfaces.
@@ -99,6 +101,7 @@ impl Node {
             aside: Vec::new(),
             foreign_ports: BTreeMap::new(),
             rules: None,
+            watched_rules: None,
             nat_ingress: NatIngress::default(),
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),

@@ -6,9 +6,37 @@ use std::thread;
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
-use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules};
+use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
 use crate::rcu::Expedited;
-use crate::resources::Node;
+use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::{Finding, Node, Refusal};
+
+/// The agent's table of nf_tables. A firewall that is restarted, or `nft flush ruleset`, takes it away.
+pub(crate) struct Table;
+
+impl Resource for Table {
+    fn name(&self) -> String {
+        "the table of nf_tables".to_owned()
+    }
+
+    fn ifname(&self) -> &str {
+        ""
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        let is_unchanged = match &mut node.watched_rules {
+            Some(watched) => watched.is_unchanged().map_err(NftError::from)?,
+            // They could not be set: the fault is known.
+            None => true,
+        };
+        Ok(if is_unchanged { Vec::new() } else { vec![Finding::Rules] })
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        node.rules = None;
+        Ok(node.set_rules()?)
+    }
+}
 
 impl Node {
     /// Replaces the kernel's rules if the attachments need others.
@@ -32,6 +60,10 @@ impl Node {
             "rules set"
         );
         self.rules = Some(wanted);
+        // A table that cannot be listed is not watched.
+        self.watched_rules = Watched::now()
+            .inspect_err(|error| tracing::warn!(%error, "the table of nf_tables is not watched"))
+            .ok();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! ipMasq: what leaves the network has the node's address, and nobody's rule outlives its network.
 
 use std::net::{IpAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shunt_lab::{Conversation, Echo, Lab, Namespace, Network, Node, Protocol, Sandbox, uninterrupted};
@@ -105,6 +105,36 @@ fn a_rule_lives_as_long_as_its_networks_last_attachment_and_outlives_the_agent()
     assert_eq!(world.rules(), both);
     world.sandboxes[1].delete(&world.node, &world.network).unwrap();
     assert_eq!(world.rules(), "");
+}
+
+#[test]
+fn a_table_that_somebody_flushes_deletes_or_alters_is_put_back_within_a_second() {
+    let mut world = World::new();
+    world.add("one");
+    let set = world.rules();
+    let node = world.node.namespace();
+    let repairs = || world.node.agent().status().unwrap().repairs;
+    for harm in [
+        &["flush", "ruleset"][..],
+        &["delete", "table", "inet", "shunt"],
+        &["flush", "chain", "inet", "shunt", "postrouting"],
+        &["insert rule inet shunt postrouting accept"],
+    ] {
+        let before = repairs();
+        node.command("nft", harm).unwrap();
+        assert_ne!(world.rules(), set, "{harm:?}");
+        let begun = Instant::now();
+        while (world.rules() != set || repairs() == before) && begun.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(world.rules(), set, "{harm:?}");
+        assert_eq!(repairs(), before + 1, "{harm:?}");
+    }
+    // Somebody else's own table is nobody's business here.
+    let before = repairs();
+    node.command("nft", &["add table ip admin"]).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(repairs(), before);
 }
 
 /// The unspecified address of the same family.

@@ -124,6 +124,7 @@ impl Node {
                 | Finding::Link(_)
                 | Finding::Mac(_)
                 | Finding::Pin(_)
+                | Finding::Rules
                 | Finding::Relocation { .. }
                 | Finding::Address { .. } => {}
             }

@@ -1,0 +1,79 @@
+//! What a table of nf_tables holds, and whether anybody has changed it.
+
+use netlink_packet_core::NLM_F_DUMP;
+use nix::errno::Errno;
+use nix::libc;
+
+use crate::attribute::{attribute, find, text};
+use crate::connection::Connection;
+use crate::error::NetlinkError;
+use crate::request::{Reply, Request};
+
+/// Bytes of `struct nfgenmsg`, whose first is the family.
+const NFGENMSG: usize = 4;
+
+const GET_RULE: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETRULE as u16;
+const GET_GENERATION: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETGEN as u16;
+
+// linux/netfilter/nf_tables.h; `libc` has none of them.
+const NFTA_GEN_ID: u16 = 1;
+const NFTA_RULE_TABLE: u16 = 1;
+const NFTA_RULE_CHAIN: u16 = 2;
+const NFTA_RULE_EXPRESSIONS: u16 = 4;
+const NFTA_RULE_USERDATA: u16 = 7;
+
+/// A rule of a table, as its text would tell it: handles and positions are left out, which are new with each transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRule {
+    /// Its chain.
+    pub chain: String,
+    /// `NFTA_RULE_EXPRESSIONS`, in the kernel's own encoding.
+    pub expressions: Vec<u8>,
+    /// `NFTA_RULE_USERDATA`.
+    pub comment: Vec<u8>,
+}
+
+impl Reply for TableRule {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let attributes = payload.get(NFGENMSG..)?;
+        let bytes = |kind| find(attributes, kind).unwrap_or_default().to_vec();
+        Some(Self {
+            chain: text(find(attributes, NFTA_RULE_CHAIN)?),
+            expressions: bytes(NFTA_RULE_EXPRESSIONS),
+            comment: bytes(NFTA_RULE_USERDATA),
+        })
+    }
+}
+
+/// The rules of a table of the family `inet`; none without the table.
+///
+/// # Errors
+/// Netlink's.
+pub fn rules_of(table: &str) -> Result<Vec<TableRule>, NetlinkError> {
+    let mut payload = vec![libc::NFPROTO_INET as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    payload.extend(attribute(NFTA_RULE_TABLE, &[table.as_bytes(), &[0]].concat()));
+    let request = Request::raw("list the rules of a table of nf_tables", GET_RULE, NLM_F_DUMP, payload);
+    match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
+        Err(error) if error.errno() == Some(Errno::EINVAL) || error.is_missing() => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+/// The generation of a namespace's rules.
+struct Generation(u32);
+
+impl Reply for Generation {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let id = find(payload.get(NFGENMSG..)?, NFTA_GEN_ID)?;
+        Some(Self(u32::from_be_bytes(id.try_into().ok()?)))
+    }
+}
+
+/// The generation of this namespace's rules: another number after each transaction of anybody's. None on a kernel without
+/// nf_tables.
+pub fn generation() -> Option<u32> {
+    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let request = Request::raw("read the generation of nf_tables", GET_GENERATION, 0, payload);
+    let asked = Connection::of(libc::NETLINK_NETFILTER).and_then(|mut connection| connection.get(request));
+    asked.ok().flatten().map(|Generation(id)| id)
+}

@@ -1,0 +1,62 @@
+//! What the kernel's table of ours was like when it was set.
+
+use nix::libc;
+use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::{BaseChain, base_chains};
+use shunt_netlink::nf_tables::{TableRule, generation, rules_of};
+
+use super::table::TABLE;
+
+/// The table's chains and rules, as the kernel lists them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Snapshot {
+    chains: Vec<BaseChain>,
+    rules: Vec<TableRule>,
+}
+
+impl Snapshot {
+    /// Reads the table of this namespace; an empty one where there is none.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub(super) fn read() -> Result<Self, NetlinkError> {
+        let mut chains = base_chains()?;
+        chains.retain(|chain| chain.table == TABLE && i32::from(chain.family) == libc::NFPROTO_INET);
+        Ok(Self { chains, rules: rules_of(TABLE)? })
+    }
+}
+
+/// The table as it was set, and the last generation of the namespace's rules in which it was so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    was: Snapshot,
+    generation: Option<u32>,
+}
+
+impl Watched {
+    /// Takes the table as it is now for what it is to be.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn now() -> Result<Self, NetlinkError> {
+        // Read first: what is changed meanwhile is looked at again.
+        let generation = generation();
+        Ok(Self { was: Snapshot::read()?, generation })
+    }
+
+    /// Whether the table is as it was. Nothing is listed while nobody has committed a transaction.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn is_unchanged(&mut self) -> Result<bool, NetlinkError> {
+        let generation = generation();
+        if generation.is_some() && generation == self.generation {
+            return Ok(true);
+        }
+        let is_unchanged = Snapshot::read()? == self.was;
+        if is_unchanged {
+            self.generation = generation;
+        }
+        Ok(is_unchanged)
+    }
+}
