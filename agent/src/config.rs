@@ -16,8 +16,14 @@ use crate::kubernetes::KubernetesOptions;
 /// The default state directory.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
 
+/// The file that is read unless another one is named; it may be absent.
+pub const DEFAULT_FILE: &str = "/etc/shunt/agent.toml";
+
 /// The default directory for pins.
 pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
+
+/// From this likeness on (Jaro-Winkler) an unknown key is taken for a slip.
+const LIKE: f64 = 0.8;
 
 /// How programs are attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
@@ -126,7 +132,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// It is not TOML, or has an unknown key or value.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", nearest(source))]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -145,6 +151,19 @@ impl Options {
             .map_err(|source| ConfigError::Unreadable { path: path.to_path_buf(), source })?;
         toml::from_str(&text)
             .map_err(|source| ConfigError::Invalid { path: path.to_path_buf(), source: Box::new(source) })
+    }
+
+    /// Reads [`DEFAULT_FILE`]; every option is absent without it.
+    ///
+    /// # Errors
+    /// As [`Options::read`].
+    pub fn read_default() -> Result<Self, ConfigError> {
+        match Self::read(Path::new(DEFAULT_FILE)) {
+            Err(ConfigError::Unreadable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            read => read,
+        }
     }
 
     /// Fills absent options from `fallback`.
@@ -166,6 +185,23 @@ impl Options {
             kubernetes: self.kubernetes.or(fallback.kubernetes),
         }
     }
+}
+
+/// The known key or value that is most like an unknown one, as a question; nothing where none is like it. serde names the
+/// unknown one and then all that it knows, each between backticks.
+fn nearest(error: &toml::de::Error) -> String {
+    let message = error.message();
+    if !message.starts_with("unknown ") {
+        return String::new();
+    }
+    let mut words = message.split('`').skip(1).step_by(2);
+    let Some(unknown) = words.next() else { return String::new() };
+    let likeness = |word: &str| strsim::jaro_winkler(unknown, word);
+    let nearest = words.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    nearest
+        .filter(|word| likeness(word) > LIKE)
+        .map(|word| format!("did you mean `{word}`?"))
+        .unwrap_or_default()
 }
 
 /// The agent's configuration.
@@ -262,9 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_named_in_the_error() {
-        let error = toml::from_str::<Options>("sokcet = '/run/x'").unwrap_err();
-        assert!(error.to_string().contains("unknown field `sokcet`"), "{error}");
+    fn an_unknown_key_is_named_in_the_error_with_the_one_that_was_meant() {
+        for (text, unknown, meant) in [
+            ("sokcet = '/run/x'", "`sokcet`", "did you mean `socket`?"),
+            ("[uplinks.eth1]\negres = '1G'", "`egres`", "did you mean `egress`?"),
+            ("masquerade = 'kernal'", "`kernal`", "did you mean `kernel`?"),
+            ("zzz = 1", "`zzz`", ""),
+        ] {
+            let error = toml::from_str::<Options>(text).unwrap_err();
+            assert!(error.to_string().contains(unknown), "{error}");
+            assert_eq!(nearest(&error), meant, "{error}");
+        }
     }
 
     #[test]

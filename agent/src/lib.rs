@@ -14,6 +14,7 @@ pub mod failpoints;
 pub mod kernel;
 pub mod kubernetes;
 pub mod limits;
+pub mod logging;
 mod mac;
 pub mod metrics;
 pub mod nft;

@@ -31,6 +31,8 @@ mod churn;
 mod damages;
 #[path = "daemon/events.rs"]
 mod events;
+#[path = "daemon/exclusive.rs"]
+mod exclusive;
 #[path = "daemon/follow.rs"]
 mod follow;
 #[path = "daemon/grace_periods.rs"]
@@ -66,5 +68,7 @@ mod socket;
 mod start;
 #[path = "daemon/state.rs"]
 mod state;
+#[path = "daemon/supervised.rs"]
+mod supervised;
 #[path = "daemon/upgrade.rs"]
 mod upgrade;

@@ -1,5 +1,7 @@
 //! The thread that owns the agent's state, and the handle by which others ask it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
@@ -40,6 +42,7 @@ enum Job {
 pub struct Core {
     jobs: mpsc::Sender<Job>,
     events: Events,
+    worked: Arc<AtomicBool>,
 }
 
 impl Core {
@@ -54,12 +57,14 @@ impl Core {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (opened, open) = oneshot::channel();
         let (alive, ended) = oneshot::channel();
+        let worked = Arc::new(AtomicBool::new(false));
+        let works = Arc::clone(&worked);
         let run = move || {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::succeed(&config, previous_state) {
                 Ok(agent) => {
                     if opened.send(Ok(agent.events())).is_ok() {
-                        work(agent, queue);
+                        work(agent, queue, &works);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
@@ -67,7 +72,12 @@ impl Core {
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
         let events = open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs, events }, ended))
+        Ok((Self { jobs, events, worked }, ended))
+    }
+
+    /// Whether the agent has done anything since this was asked last.
+    pub fn has_worked(&self) -> bool {
+        self.worked.swap(false, Ordering::Relaxed)
     }
 
     /// Asks the agent.
@@ -104,7 +114,7 @@ impl Core {
 }
 
 /// Does job after job.
-fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
+fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
     while let Some(job) = queue.blocking_recv() {
         match job {
             Job::Follow(events) => agent.follow(&events),
@@ -116,6 +126,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>) {
                 let _gone = reply.send(agent.answer(*request));
             }
         }
+        worked.store(true, Ordering::Relaxed);
     }
 }
 

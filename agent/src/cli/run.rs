@@ -1,22 +1,21 @@
 //! `shunt-agent run`.
 
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use shunt_agent::capacity::UplinkOptions;
 use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
+use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::{privileges, server};
-use tracing_subscriber::EnvFilter;
 
 use super::USAGE;
 
 /// Flags of `run`; each wins over the key of the same name in the file.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// Read options from a TOML file.
+    /// Read options from a TOML file [default: /etc/shunt/agent.toml, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Listen here [default: /run/shunt/agent.sock].
@@ -60,15 +59,15 @@ pub(crate) struct Run {
     log_format: LogFormat,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
-}
-
 impl Run {
     pub(crate) fn run(self) -> ExitCode {
-        self.log_format.start();
+        // First of all: every thread has what it is made with.
+        let given_up = privileges::give_up_the_rest();
+        let _written_to_the_end = logging::start(self.log_format);
+        if let Err(error) = given_up {
+            tracing::error!(%error, "what is not needed cannot be given up");
+            return ExitCode::FAILURE;
+        }
         let config = match self.config() {
             Ok(config) => config,
             Err(error) => {
@@ -78,10 +77,6 @@ impl Run {
         };
         for warning in &config.warnings {
             tracing::warn!("{warning}");
-        }
-        if let Err(error) = privileges::give_up_the_rest() {
-            tracing::error!(%error, "what is not needed cannot be given up");
-            return ExitCode::FAILURE;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ran = match runtime {
@@ -98,7 +93,10 @@ impl Run {
     }
 
     fn config(self) -> Result<Config, ConfigError> {
-        let file = self.config.as_deref().map(Options::read).transpose()?.unwrap_or_default();
+        let file = match &self.config {
+            Some(path) => Options::read(path)?,
+            None => Options::read_default()?,
+        };
         let flags = Options {
             socket: self.socket,
             group: self.group,
@@ -116,18 +114,5 @@ impl Run {
         };
         let (repairs, late_programs) = (!self.no_repairs, self.late_programs);
         Ok(Config { repairs, late_programs, ..flags.or(file).into() })
-    }
-}
-
-impl LogFormat {
-    /// Log lines go to standard error, those of level `info` and above unless `RUST_LOG` says otherwise.
-    fn start(self) {
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-        let lines =
-            tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-        match self {
-            Self::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-            Self::Json => lines.json().flatten_event(true).init(),
-        }
     }
 }

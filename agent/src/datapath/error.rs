@@ -7,6 +7,7 @@ use super::attach::cgroup::SocketError;
 use super::attach::clsact::ClsactError;
 use super::attach::hook::Hook;
 use super::attach::tcx::TcxError;
+use super::exclusive::ExclusiveError;
 use super::loader::ObjectError;
 use super::mount::MountError;
 use super::upgrade::versions::VersionError;
@@ -25,6 +26,9 @@ pub enum DatapathError {
         /// The file system's word.
         source: std::io::Error,
     },
+    /// Another agent is in the way.
+    #[error(transparent)]
+    Exclusive(#[from] ExclusiveError),
     /// Pins of another version cannot be taken over.
     #[error(transparent)]
     Version(#[from] VersionError),

@@ -18,6 +18,9 @@ use super::room;
 /// Copied by `build.rs`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
 
+/// How often a signal may interrupt the verification of one program.
+const INTERRUPTIONS: u32 = 5;
+
 /// Why the programs cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
@@ -122,7 +125,7 @@ impl Programs {
     fn load_one(&mut self, program: Program) -> Result<(), ObjectError> {
         let refused = |source| ObjectError::Program { name: program.name(), source };
         let ours = classifier(&mut self.ebpf, program)?;
-        ours.load().map_err(refused)?;
+        uninterrupted(|| ours.load()).map_err(refused)?;
         let info = ours.info().map_err(refused)?;
         let pin = self.pins.program(self.set, program);
         if let Ok(earlier) = SchedClassifier::from_pin(&pin)
@@ -165,7 +168,7 @@ impl Programs {
         let found = self.ebpf.program_mut(xdp::NAME).ok_or(ObjectError::Missing(xdp::NAME))?;
         let loaded: &mut Xdp = found.try_into().map_err(refused)?;
         if loaded.fd().is_err() {
-            loaded.load().map_err(refused)?;
+            uninterrupted(|| loaded.load()).map_err(refused)?;
         }
         let id = loaded.info().map_err(refused)?.id();
         Ok((loaded, id))
@@ -181,7 +184,7 @@ impl Programs {
         let found = self.ebpf.program_mut(name).ok_or(ObjectError::Missing(name))?;
         let loaded: &mut CgroupSockAddr = found.try_into().map_err(refused)?;
         if loaded.fd().is_err() {
-            loaded.load().map_err(refused)?;
+            uninterrupted(|| loaded.load()).map_err(refused)?;
         }
         let id = loaded.info().map_err(refused)?.id();
         Ok((loaded, id))
@@ -191,6 +194,21 @@ impl Programs {
     pub fn id(&self, program: Program) -> u32 {
         self.ids.get(&program).copied().unwrap_or_default()
     }
+}
+
+/// Loads a program again where a signal has interrupted its verification (`bpf_check`, kernel/bpf/verifier.c).
+fn uninterrupted(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+    let is_interrupted = |error: &ProgramError| match error {
+        ProgramError::LoadError { io_error, .. } => io_error.kind() == io::ErrorKind::WouldBlock,
+        _ => false,
+    };
+    for _ in 0..INTERRUPTIONS {
+        match load() {
+            Err(error) if is_interrupted(&error) => {}
+            loaded => return loaded,
+        }
+    }
+    load()
 }
 
 fn classifier(ebpf: &mut Ebpf, program: Program) -> Result<&mut SchedClassifier, ObjectError> {

@@ -201,6 +201,11 @@ pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Resu
     }
 }
 
+/// Whether the error says that the map has no room.
+pub fn is_full(error: &MapError) -> bool {
+    matches!(error, MapError::SyscallError(error) if error.io_error.kind() == std::io::ErrorKind::ArgumentListTooLong)
+}
+
 /// Whether the error only says that there is no such entry.
 pub fn is_absent(error: &MapError) -> bool {
     match error {

@@ -8,6 +8,7 @@ pub mod decisions;
 pub mod encode;
 mod entries;
 mod error;
+mod exclusive;
 pub mod layout;
 pub mod loader;
 pub mod maps;
@@ -32,6 +33,7 @@ pub(crate) use self::error::in_map;
 
 use self::attach::Way;
 use self::attach::hook::{Hook, Program};
+use self::exclusive::Exclusive;
 use self::loader::ObjectError;
 use self::maps::Maps;
 use self::pins::Pins;
@@ -58,6 +60,7 @@ pub struct Datapath {
     /// For filters of clsact.
     route: Connection,
     grace_periods: GracePeriods,
+    _exclusive: Exclusive,
     /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
 }
@@ -73,6 +76,7 @@ impl Datapath {
         let older = versions::older(bpffs)?;
         let pins =
             Pins::create(bpffs).map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
+        let exclusive = Exclusive::take(bpffs)?;
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
         let (programs, maps) = loader::load(&pins, *max_flows, *late_programs)?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
@@ -87,6 +91,7 @@ impl Datapath {
             natives: HashMap::new(),
             route: Connection::open()?,
             grace_periods,
+            _exclusive: exclusive,
             begins_masquerading: false,
         })
     }

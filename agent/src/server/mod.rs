@@ -11,6 +11,7 @@ mod previous_version;
 mod read_error;
 mod request;
 mod subscription;
+mod supervisor;
 mod wire;
 
 use std::io;
@@ -91,10 +92,12 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
     let mut monitor = Monitor::open().map_err(failed("link events"))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("SIGINT"))?;
+    let mut hang_up = signal(SignalKind::hangup()).map_err(failed("SIGHUP"))?;
     #[cfg(feature = "kubernetes")]
     let publisher = config.kubernetes.clone().map(Publisher::new).transpose()?;
     let (core, mut ended) = Core::start(config, previous_state).await?;
     tracing::info!(socket = %listener.path().display(), "serving");
+    supervisor::ready();
 
     let mut telling = JoinSet::new();
     if let Some(metrics) = metrics {
@@ -128,12 +131,19 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
                 Err(source) => break Err(failed("link events")(source)),
             },
             Some(_) = connections.join_next() => {}
-            _ = housekeeping.tick() => core.tick(),
+            _ = housekeeping.tick() => {
+                if core.has_worked() {
+                    supervisor::alive();
+                }
+                core.tick();
+            }
+            _ = hang_up.recv() => tracing::info!("SIGHUP does nothing: the configuration is read at the start"),
             _ = terminate.recv() => break Ok("SIGTERM"),
             _ = interrupt.recv() => break Ok("SIGINT"),
             _ = &mut ended => break Err(CoreError::Lost.into()),
         }
     };
+    supervisor::leaving();
     drop(listener);
     // Nobody listens any more when no connection is left.
     let _nobody = stop.send(true);

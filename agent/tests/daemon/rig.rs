@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -103,6 +103,16 @@ impl Rig {
     pub(crate) fn run_with(&mut self, attach: &str, arguments: &[&str]) {
         let mut command = self.command(attach);
         command.args(arguments);
+        self.run_command(command);
+    }
+
+    /// What the agent writes as its log, where that is a pipe.
+    pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.process.as_mut()?.stderr.take()
+    }
+
+    /// Starts an agent from this command and waits until it answers.
+    pub(crate) fn run_command(&mut self, mut command: Command) {
         self.process = Some(self.node.enter(|| command.spawn().unwrap()).unwrap());
         let answers =
             || Client::connect(&self.socket()).and_then(|mut client| client.ask(Request::Status)).is_ok();

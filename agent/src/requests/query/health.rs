@@ -2,6 +2,7 @@
 
 use shunt_agent_api::AuditReport;
 
+use crate::logging;
 use crate::resources::{Node, Refusal, lease};
 
 impl Node {
@@ -17,7 +18,11 @@ impl Node {
     pub(crate) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
-        let warnings = self.warnings.iter().chain(&self.remark).cloned();
+        let beyond = self.addresses_beyond();
+        let lost = logging::lost();
+        let lost =
+            (lost > 0).then(|| format!("{lost} log lines were lost: nobody reads standard error in time"));
+        let warnings = self.warnings.iter().chain(&self.remark).cloned().chain(lost).chain(beyond);
         let warnings =
             warnings.chain(aside).chain(full).chain(self.leases.warnings()).chain(self.relocation_warnings());
         warnings.chain(self.external_filter_warnings()).collect()

@@ -5,12 +5,15 @@
 //! containers reach the node. The programs are attached only while a host port exists; on uplinks also while an attachment is masqueraded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
+use shunt_dataplane::abi::MAX_LOCALS;
 use shunt_dataplane::abi::translation::LocalKey;
 use shunt_netlink::address::Address;
 use shunt_netlink::link::Link;
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::{DatapathError, maps};
 use crate::kernel::KernelError;
 use crate::resources::Node;
 
@@ -25,13 +28,40 @@ impl Node {
     pub(crate) fn read_addresses(&mut self) -> Result<(), KernelError> {
         let present = self.kernel.addresses()?;
         self.nat_ingress.addresses.clear();
+        self.nat_ingress.beyond.clear();
         for address in present {
             self.nat_ingress.addresses.entry(address.ip()).or_default().insert(address.index);
         }
         let keys: BTreeSet<_> =
             self.nat_ingress.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
         self.datapath.retain_locals(|key| keys.contains(key))?;
-        Ok(self.nat_ingress.addresses.keys().try_for_each(|ip| self.datapath.write_local(*ip))?)
+        let addresses: Vec<_> = self.nat_ingress.addresses.keys().copied().collect();
+        for ip in addresses {
+            self.write_local(ip)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an address one of the node's for the programs. One that does not fit is left out, and the status says so.
+    fn write_local(&mut self, ip: IpAddr) -> Result<(), KernelError> {
+        match self.datapath.write_local(ip) {
+            Err(DatapathError::Map { source, .. }) if maps::is_full(&source) => {
+                self.nat_ingress.beyond.insert(ip);
+            }
+            written => written?,
+        }
+        Ok(())
+    }
+
+    /// The warning about addresses that do not fit.
+    pub(crate) fn addresses_beyond(&self) -> Option<String> {
+        let count = self.nat_ingress.beyond.len();
+        (count > 0).then(|| {
+            format!(
+                "{count} of the node's addresses do not fit into LOCALS, which has room for {MAX_LOCALS}: host ports are \
+                 not reached there"
+            )
+        })
     }
 
     pub(crate) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
@@ -41,7 +71,7 @@ impl Node {
             self.update_masquerade_interfaces();
             return Ok(());
         }
-        self.datapath.write_local(new.ip())?;
+        self.write_local(new.ip())?;
         self.update_nat_ingress();
         Ok(())
     }
@@ -53,6 +83,10 @@ impl Node {
         if holders.is_empty() {
             self.nat_ingress.addresses.remove(&old.ip());
             self.datapath.erase_local(old.ip())?;
+            if !self.nat_ingress.beyond.remove(&old.ip()) && !self.nat_ingress.beyond.is_empty() {
+                // There is room for another one.
+                self.read_addresses()?;
+            }
         }
         self.update_nat_ingress();
         Ok(())

@@ -14,6 +14,8 @@ use crate::datapath::attach::hook::Hook;
 pub(crate) struct NatIngress {
     /// The node's addresses, each with its interfaces.
     pub(super) addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
+    /// The addresses that do not fit into the map.
+    pub(super) beyond: BTreeSet<IpAddr>,
     /// The attached programs by ifindex.
     pub(crate) hooks: BTreeMap<u32, Hook>,
 }

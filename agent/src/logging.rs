@@ -1,0 +1,48 @@
+//! Log lines, on standard error.
+//!
+//! They are written by a thread of their own: whoever reads them slowly, or not at all, delays no ADD. Lines that do not fit into
+//! the queue are lost and counted, and the status says so; a closed standard error loses them all and ends nothing.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
+
+use clap::ValueEnum;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+
+/// Lines that wait at most; a line has some 200 bytes.
+const WAITING: usize = 16_384;
+
+static LOST: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Starts the log: lines of level `info` and above, unless `RUST_LOG` says otherwise. The last lines are written when the
+/// guard is dropped. Starts a thread, which has the capabilities that the caller has.
+pub fn start(format: LogFormat) -> WorkerGuard {
+    let (lines, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING)
+        .lossy(true)
+        .thread_name("log")
+        .finish(io::stderr());
+    LOST.get_or_init(|| lines.error_counter());
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_target(false);
+    match format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    guard
+}
+
+/// Lines that were lost since the start.
+pub fn lost() -> usize {
+    LOST.get().map_or(0, ErrorCounter::dropped_lines)
+}
