@@ -10,6 +10,8 @@ mod agent_restart;
 mod answered;
 #[path = "netns/apart.rs"]
 mod apart;
+#[path = "netns/authority.rs"]
+mod authority;
 #[path = "netns/bad_input.rs"]
 mod bad_input;
 #[path = "netns/bandwidth.rs"]

@@ -83,6 +83,7 @@ fn assert_parity(
 ) {
     let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
     *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
+    *tables.link_locals.borrow_mut() = world::link_locals(tables.boot_time).into_iter().collect();
     *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
     *tables.fragments.borrow_mut() = outside::fragments(tables.boot_time).into_iter().collect();
     let mut pure = packet.clone();
@@ -131,6 +132,11 @@ fn assert_parity(
         learned.into_iter().map(|(key, value)| (key, Learned { seen: 0, ..value })).collect()
     };
     assert_eq!(whenever(remembered.learned), whenever(tables.learned.into_inner()), "{name}: learned");
+    let chosen = |addresses: BTreeMap<PortKey, LinkLocal>| -> BTreeMap<PortKey, LinkLocal> {
+        addresses.into_iter().map(|(key, chosen)| (key, LinkLocal { since: 0, ..chosen })).collect()
+    };
+    let link_locals = chosen(tables.link_locals.into_inner());
+    assert_eq!(chosen(remembered.link_locals), link_locals, "{name}: link-local addresses");
     assert_eq!(comparable(&remembered.policers), comparable(&tables.policers.borrow()), "{name}: policers");
 }
 

@@ -108,6 +108,8 @@ reasons! {
         SourceSpoofed = 4, MacFilter, "source_spoofed";
         /// It claims an IP address that is not the container's (`ipspoofchk`).
         AddressSpoofed = 6, SourceGuard, "address_spoofed";
+        /// A router advertisement, a redirect or a DHCP server's message, by a checked port that is not `trusted` (`ipspoofchk`).
+        Untrusted = 37, SourceGuard, "untrusted";
         /// Over the port's rate: it bypassed the tbf.
         RateExceeded = 7, Police, "rate_exceeded";
         /// Over the port's rate of broadcast or multicast frames (`stormControl`).

@@ -6,7 +6,7 @@ use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
-use crate::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use crate::abi::{AddressKey, DropKey, FlowKey, LinkLocal, Owner, Port, PortKey, Station, StationKey};
 use crate::wire::address::Address;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
@@ -103,6 +103,15 @@ pub trait Tables {
 
     /// The container that has an address (`ADDRESSES`).
     fn owner(&self, key: &AddressKey) -> Option<Owner>;
+
+    /// The link-local address that a port's container has chosen (`LINK_LOCALS`).
+    fn link_local(&self, key: &PortKey) -> Option<LinkLocal>;
+
+    /// Writes it; false if the port has one, or there is no room.
+    fn choose_link_local(&self, key: &PortKey, value: &LinkLocal) -> bool;
+
+    /// Removes it.
+    fn forget_link_local(&self, key: &PortKey);
 
     /// Resolves the owner of an address: its port and its station. `vid` is that of the bridge's stations
     /// ([`StationKey::vid`]).

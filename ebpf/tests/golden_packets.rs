@@ -106,6 +106,13 @@ fn golden_packets_go_where_their_files_say() {
         assert_eq!(learned, case.learns, "{}: stations learned", case.name);
         let forgotten = known.keys().filter(|key| !heard.contains_key(key)).count();
         assert_eq!(forgotten, case.unlearns, "{}: stations forgotten", case.name);
+        let (had, has) = (before.link_locals.borrow().len(), after.link_locals.borrow().len());
+        assert_eq!(
+            has.cast_signed() - had.cast_signed(),
+            case.chooses,
+            "{}: link-local addresses",
+            case.name
+        );
         let noted = after.kernel_flows.borrow().len() - before.kernel_flows.borrow().len();
         assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
         let asking: Vec<u32> = (before.ports.borrow().values().zip(after.ports.borrow().iter()))

@@ -15,6 +15,9 @@ pub struct Restrictions {
     /// `ipspoofchk`: sends from its own addresses only, in IP, ARP and neighbour discovery.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ip_check: bool,
+    /// `trusted`: despite `ipspoofchk` it sends router advertisements, redirects and DHCP servers' messages.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     /// `ingressPolicy`.
     #[serde(skip_serializing_if = "IngressPolicy::is_open")]
     pub ingress: IngressPolicy,

@@ -13,7 +13,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey, Station,
+    StationKey,
 };
 
 use crate::failpoints::{self, Failpoint};
@@ -42,6 +43,8 @@ pub struct Maps {
     pub stations: HashMap<MapData, StationKey, Station>,
     /// Owners of IP addresses.
     pub addresses: HashMap<MapData, AddressKey, Owner>,
+    /// Link-local addresses that containers have chosen.
+    pub link_locals: HashMap<MapData, PortKey, LinkLocal>,
     /// Ports in VLANs, by their bridges.
     pub members: HashMap<MapData, MemberKey, Member>,
     /// Tagged VLANs per port.
@@ -90,6 +93,7 @@ impl Maps {
             ports: take(ebpf, "PORTS")?,
             stations: take(ebpf, "FDB")?,
             addresses: take(ebpf, "ADDRESSES")?,
+            link_locals: take(ebpf, "LINK_LOCALS")?,
             members: take(ebpf, "MEMBERS")?,
             tagged: take(ebpf, "TAGGED")?,
             learned: take(ebpf, "LEARNED")?,

@@ -25,8 +25,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
-    StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -71,6 +71,7 @@ pub(crate) struct Remembered {
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
     pub(crate) fragments: BTreeMap<FragmentKey, FragmentTranslation>,
     pub(crate) policers: BTreeMap<u32, Policer>,
+    pub(crate) link_locals: BTreeMap<PortKey, LinkLocal>,
     pub(crate) learned: BTreeMap<StationKey, Learned>,
     pub(crate) uplinks: BTreeMap<PortKey, Learning>,
 }
@@ -143,6 +144,7 @@ impl Kernel {
         self.replace::<PortKey, Port>("PORTS", world::ports());
         self.replace::<StationKey, Station>("FDB", world::stations());
         self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
+        self.replace::<PortKey, LinkLocal>("LINK_LOCALS", world::link_locals(now));
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
@@ -236,9 +238,21 @@ impl Kernel {
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
         let policers = world::policers().into_iter().map(read).collect();
+        let link_locals = self.entries::<PortKey, LinkLocal>("LINK_LOCALS").into_iter().collect();
         let learned = self.entries::<StationKey, Learned>("LEARNED").into_iter().collect();
         let uplinks = self.entries::<PortKey, Learning>("UPLINKS").into_iter().collect();
-        Remembered { counters, drops, kernel_flows, ports, flows, fragments, policers, learned, uplinks }
+        Remembered {
+            counters,
+            drops,
+            kernel_flows,
+            ports,
+            flows,
+            fragments,
+            policers,
+            link_locals,
+            learned,
+            uplinks,
+        }
     }
 
     fn decision(&mut self) -> Decision {

@@ -6,10 +6,11 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 14] = [
+const LISTED: [&str; 15] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
+    "LINK_LOCALS",
     "MEMBERS",
     "TAGGED",
     "LEARNED",

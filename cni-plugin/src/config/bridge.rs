@@ -53,6 +53,8 @@ pub struct Bridge {
     pub uplink_move_address: bool,
     /// Whether packets with another source than the container's addresses are dropped.
     pub ipspoofchk: bool,
+    /// Whether the container may send router advertisements, redirects and DHCP servers' messages despite `ipspoofchk`.
+    pub trusted: bool,
     /// `open`, `same-bridge` or `isolated`.
     pub ingress_policy: Option<String>,
     /// Limits of broadcast and multicast, in packets per second.
@@ -99,6 +101,7 @@ impl Default for Bridge {
             uplink: None,
             uplink_move_address: false,
             ipspoofchk: false,
+            trusted: false,
             ingress_policy: None,
             storm_control: None,
             ingress_rate: 0,

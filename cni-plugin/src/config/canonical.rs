@@ -119,6 +119,7 @@ const KEYS: &[&str] = &[
     "uplink",
     "uplinkMoveAddress",
     "ipspoofchk",
+    "trusted",
     "ingressPolicy",
     "stormControl",
     "broadcast",

@@ -58,7 +58,7 @@ impl Vlan {
 }
 
 /// Keys of a bridge's port that mean nothing on a VLAN's interface, and must not be taken to be in force.
-const OF_BRIDGES: [&str; 16] = [
+const OF_BRIDGES: [&str; 17] = [
     "isGateway",
     "isDefaultGateway",
     "ipMasq",
@@ -70,6 +70,7 @@ const OF_BRIDGES: [&str; 16] = [
     "vlans",
     "macspoofchk",
     "ipspoofchk",
+    "trusted",
     "portIsolation",
     "ingressPolicy",
     "stormControl",

@@ -11,6 +11,8 @@ pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
         isolated: bridge.port_isolation,
         mac_check: bridge.macspoofchk,
         ip_check: bridge.ipspoofchk,
+        // An open port needs no exception.
+        trusted: bridge.trusted && bridge.ipspoofchk,
         // The configuration was judged before; should that fail, the port is in no VLAN and shut.
         vlans: membership(bridge).unwrap_or_else(|_| Some(Vlans::default())),
         ingress: ingress_policy(bridge),

@@ -20,6 +20,7 @@ fn restrictions_are_handed_to_the_agent_and_compared_by_check() {
         ("macspoofchk", Restrictions { mac_check: true, ..Restrictions::default() }),
         ("MacSpoofChk", Restrictions { mac_check: true, ..Restrictions::default() }),
         ("ipspoofchk", Restrictions { ip_check: true, ..Restrictions::default() }),
+        ("trusted", Restrictions::default()),
     ] {
         let runtime = Runtime::new();
         let _container = runtime.container("c1");

@@ -17,7 +17,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
+    StationKey,
 };
 use shunt_dataplane::nat::connection::Direction;
 use shunt_dataplane::tables::Heard;
@@ -25,14 +26,17 @@ use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use shunt_dataplane::wire::address::Address;
 
 use crate::maps::{
-    ADDRESSES, FDB, FLOWS, FRAGMENTS, KERNEL_FLOWS, LEARNED, LOCALS, MAPPINGS, MASQUERADES, MEMBERS, NICS,
-    OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    ADDRESSES, FDB, FLOWS, FRAGMENTS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS, MASQUERADES,
+    MEMBERS, NICS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
 
 /// Update flags: create or overwrite.
 const ANY: u64 = 0;
+
+/// Create, and never overwrite.
+const NOEXIST: u64 = 1;
 
 /// All maps, which are statics, and the context, which route look-ups need.
 pub(crate) struct KernelTables {
@@ -112,6 +116,23 @@ impl Tables for KernelTables {
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         // SAFETY: as in `port`; one word.
         unsafe { ADDRESSES.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn link_local(&self, key: &PortKey) -> Option<LinkLocal> {
+        // SAFETY: as in `port`; written once, with the entry.
+        unsafe { LINK_LOCALS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn choose_link_local(&self, key: &PortKey, value: &LinkLocal) -> bool {
+        LINK_LOCALS.insert(key, value, NOEXIST).is_ok()
+    }
+
+    #[inline(always)]
+    fn forget_link_local(&self, key: &PortKey) {
+        // Another CPU may have been first.
+        let _ = LINK_LOCALS.remove(key);
     }
 
     #[inline(always)]

@@ -12,9 +12,9 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS, MAX_KERNEL_FLOWS,
-    MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS,
-    Owner, Port, PortCounters, PortKey, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
+    MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS,
+    MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, IcmpErrorPlan};
 
@@ -30,6 +30,12 @@ pub(crate) static FDB: HashMap<StationKey, Station> = HashMap::with_max_entries(
 /// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `source_guard`, `track_kernel_flow` and the neighbour proxy read it.
 #[map]
 pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entries(MAX_ADDRESSES, 0);
+
+/// The link-local addresses that containers on checked ports have chosen. `source_guard` writes and reads it; the agent clears an entry
+/// with its port.
+#[map]
+pub(crate) static LINK_LOCALS: HashMap<PortKey, LinkLocal> =
+    HashMap::with_max_entries(MAX_LINK_LOCALS, BPF_F_NO_PREALLOC);
 
 /// The ports in VLANs, by bridge. The agent writes it at attach and clears it when the link goes; `flood` reads it.
 #[map]

@@ -1,4 +1,4 @@
-//! `ADDRESSES`: the containers' own addresses.
+//! `ADDRESSES`: the containers' own addresses, and `LINK_LOCALS`: those that they have chosen themselves.
 
 use zerocopy::{Immutable, IntoBytes};
 
@@ -34,7 +34,19 @@ pub struct Owner {
     pub ifindex: u32,
 }
 
+/// Value of `LINK_LOCALS`, under the key of a port with [`super::PORT_IP_CHECK`]: the link-local address that its container has
+/// chosen itself.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct LinkLocal {
+    /// The address.
+    pub address: Address,
+    /// When the container has asked whether anybody has it, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub since: u64,
+}
+
 const _: () = {
+    assert!(size_of::<LinkLocal>() == 24);
     assert!(size_of::<AddressKey>() == 24);
     assert!(size_of::<Owner>() == 4);
 };

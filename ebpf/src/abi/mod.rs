@@ -40,6 +40,10 @@ pub const MAX_STATIONS: u32 = 65_536;
 /// `ADDRESSES`: the containers' own addresses. Written by the agent.
 pub const MAX_ADDRESSES: u32 = 65_536;
 
+/// `LINK_LOCALS`: link-local addresses that containers on checked ports have chosen. Written by the programs; the agent removes those
+/// of former ports.
+pub const MAX_LINK_LOCALS: u32 = MAX_PORTS;
+
 /// `KERNEL_FLOWS`: flows that the kernel began. Written by both; least recently used go first.
 pub const MAX_KERNEL_FLOWS: u32 = 131_072;
 

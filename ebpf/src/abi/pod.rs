@@ -8,8 +8,8 @@ use super::translation::{
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, Owner, Port, PortCounters, PortKey, Station,
-    StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 
 macro_rules! pod {
@@ -26,6 +26,7 @@ pod!(
     Station,
     AddressKey,
     Owner,
+    LinkLocal,
     FlowKey,
     KernelFlow,
     Count,

@@ -61,6 +61,8 @@ pub const PORT_ALONE: u32 = 0x400;
 pub const PORT_STORM: u32 = 0x800;
 /// [`Port::flags`]: an uplink that does not forward, by its bridge's spanning tree or by an operator.
 pub const PORT_BLOCKED: u32 = 0x1000;
+/// [`Port::flags`]: `trusted`: may send router advertisements, redirects and DHCP servers' messages despite [`PORT_IP_CHECK`].
+pub const PORT_TRUSTED: u32 = 0x2000;
 /// [`Port::flags`]: the host end of a VLAN interface whose parent is in the container too: [`Port::bridge`] is the parent's host
 /// end.
 pub const PORT_WITHIN: u32 = 0x8000;

@@ -4,6 +4,7 @@
 use crate::Tables;
 use crate::abi::Port;
 use crate::stages::port::Missing;
+use crate::stages::source_guard::link_local;
 use crate::stages::{count, guard, origin_check, parse, port, track_kernel_flow};
 use crate::verdict::{Delivery, PassReason, Stop, Verdict};
 use crate::wire::Packet;
@@ -16,6 +17,7 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, ta
         guard::mark(packet, missing, true);
         return Verdict::Pass(PassReason::Judged);
     }
+    link_local::hear(packet, here, missing, tables);
     let port = match port::entry(here, missing, tables) {
         Ok(port) => port,
         Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),

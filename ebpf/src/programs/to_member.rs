@@ -2,6 +2,7 @@
 
 use crate::Tables;
 use crate::stages::port::Missing;
+use crate::stages::source_guard::link_local;
 use crate::stages::{count, port};
 use crate::verdict::{DropReason, PassReason, Verdict};
 use crate::wire::Packet;
@@ -9,6 +10,7 @@ use crate::wire::Packet;
 /// The whole program. `here` is the host end.
 #[inline(always)]
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    link_local::hear(packet, here, Missing::Drop, tables);
     if packet.take_judged() {
         return Verdict::Pass(PassReason::Judged);
     }

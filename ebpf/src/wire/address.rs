@@ -149,6 +149,27 @@ impl Address {
         first == 0xfe && second & 0xc0 == 0x80
     }
 
+    /// The link-local address of a station with a MAC address (RFC 4291, appendix A).
+    #[inline(always)]
+    pub const fn link_local_of(mac: Mac) -> Self {
+        let [a, b, c, d, e, f] = mac.octets();
+        Self([
+            u32::from_ne_bytes([0xfe, 0x80, 0, 0]),
+            0,
+            u32::from_ne_bytes([a ^ 2, b, c, 0xff]),
+            u32::from_ne_bytes([0xfe, d, e, f]),
+        ])
+    }
+
+    /// Whether its lower half is made of a MAC address, as that of [`Address::link_local_of`].
+    #[inline(always)]
+    pub const fn is_of_mac(self) -> bool {
+        const LEFT: u32 = u32::from_ne_bytes([0, 0, 0, 0xff]);
+        const RIGHT: u32 = u32::from_ne_bytes([0xff, 0, 0, 0]);
+        const FE: u32 = u32::from_ne_bytes([0xfe, 0, 0, 0]);
+        self.0[2] & LEFT == LEFT && self.0[3] & RIGHT == FE
+    }
+
     /// Whether the first `bits` of both are the same. Of an IPv4 address the mapped form counts: 96 more.
     #[inline(always)]
     pub const fn shares(self, other: Self, bits: u8) -> bool {

@@ -7,6 +7,7 @@
 pub mod address;
 mod arp;
 pub mod checksum;
+mod configures;
 pub mod crc32c;
 mod echo;
 mod ethernet;
@@ -23,13 +24,14 @@ pub mod tag;
 mod transport;
 
 pub use arp::{Arp, ArpOperation, arp};
+pub use configures::configures_hosts;
 pub use echo::{Echo, ICMP_CHECKSUM, IDENTIFIER, echo};
 pub use ethernet::{EtherType, EthernetHeader, Frame, MAX_TAGS, frame, outermost};
 pub use fragment::{LaterFragment, V6_PAYLOAD, identification, later_fragment};
 pub use ip::{Fragment, Ip, Protocol};
 pub use ipv4::ipv4;
 pub use ipv6::{MAX_EXTENSIONS, ipv6};
-pub use nd::{NeighborDiscovery, neighbor_discovery};
+pub use nd::{NeighborDiscovery, advertised, neighbor_discovery};
 pub use network::{Network, destination, network};
 pub use packet::{Packet, Readable};
 pub use transport::{

@@ -3,7 +3,7 @@
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::Unreadable;
-use super::ip::{Ip, Protocol};
+use super::ip::{Fragment, Ip, Protocol};
 use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 
@@ -44,7 +44,7 @@ pub enum NeighborDiscovery {
 /// [`Unreadable::Truncated`] when it ends too soon, [`Unreadable::Malformed`] when a router has touched it.
 #[inline(always)]
 pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<NeighborDiscovery>, Unreadable> {
-    if ip.protocol != Protocol::ICMPV6 {
+    if ip.protocol != Protocol::ICMPV6 || ip.fragment == Fragment::Later {
         return Ok(None);
     }
     let [kind, code]: [u8; 2] = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
@@ -60,4 +60,17 @@ pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<Neigh
         SOLICITATION => NeighborDiscovery::Solicitation { target },
         _ => NeighborDiscovery::Advertisement { target },
     }))
+}
+
+/// Where a frame without inline tags has its IPv6 header, and a message behind one without extension headers.
+const HEADER: u32 = 14;
+const MESSAGE: u32 = HEADER + 40;
+
+/// The target of an advertisement; none when it is another kind of packet, or anything stands between IPv6 header and message.
+#[inline(always)]
+pub fn advertised<P: Packet>(packet: &P) -> Option<Address> {
+    let [next, _]: [u8; 2] = packet.load(HEADER + 6)?;
+    let body: Body = packet.load(MESSAGE)?;
+    let is_advertisement = Protocol(next) == Protocol::ICMPV6 && body.kind == ADVERTISEMENT;
+    is_advertisement.then_some(Address::from_v6(body.target))
 }

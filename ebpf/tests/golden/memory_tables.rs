@@ -12,8 +12,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey, Station,
-    StationKey,
+    AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::Heard;
@@ -30,6 +30,7 @@ pub struct MemoryTables {
     pub stations: BTreeMap<StationKey, Station>,
     pub nics: BTreeSet<u32>,
     pub addresses: BTreeMap<AddressKey, Owner>,
+    pub link_locals: RefCell<BTreeMap<PortKey, LinkLocal>>,
     pub members: BTreeMap<MemberKey, Member>,
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
     pub learned: RefCell<BTreeMap<StationKey, Learned>>,
@@ -60,6 +61,7 @@ impl MemoryTables {
             stations: world::stations().into_iter().collect(),
             nics: uplinks::NICS.into_iter().collect(),
             addresses: world::addresses().into_iter().collect(),
+            link_locals: RefCell::new(world::link_locals(BOOT_TIME).into_iter().collect()),
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
@@ -144,6 +146,22 @@ impl Tables for MemoryTables {
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
         self.addresses.get(key).copied()
+    }
+
+    fn link_local(&self, key: &PortKey) -> Option<LinkLocal> {
+        self.link_locals.borrow().get(key).copied()
+    }
+
+    fn choose_link_local(&self, key: &PortKey, value: &LinkLocal) -> bool {
+        if self.link_locals.borrow().contains_key(key) {
+            return false;
+        }
+        self.link_locals.borrow_mut().insert(*key, *value);
+        true
+    }
+
+    fn forget_link_local(&self, key: &PortKey) {
+        self.link_locals.borrow_mut().remove(key);
     }
 
     fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {

@@ -4,11 +4,11 @@
 use shunt_dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
-    AddressKey, End, FlowKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED,
+    AddressKey, End, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_GUARDED,
     PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
-    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port,
-    PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
-    STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE,
+    PORT_WITHIN, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP,
+    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{L4Port, Mac};
 
@@ -46,7 +46,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 29] = [
+pub const PLACES: [Place; 32] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -114,6 +114,11 @@ pub const PLACES: [Place; 29] = [
     Place { restrictions: PORT_MASQUERADED | PORT_SHARED, ..container("sigma", 1025) },
     // The same, and restricted.
     Place { restrictions: PORT_MASQUERADED | PORT_GUARDED, ..container("digamma", 1026) },
+    // As mu, and it has chosen a link-local address long ago, and just now.
+    Place { restrictions: PORT_IP_CHECK, ..container("san", 1027) },
+    Place { restrictions: PORT_IP_CHECK, ..container("sampi", 1028) },
+    // As mu, and it may be a router and a DHCP server.
+    Place { restrictions: PORT_IP_CHECK | PORT_TRUSTED, ..container("koppa", 1029) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.
@@ -245,6 +250,15 @@ pub fn addresses() -> Vec<(AddressKey, Owner)> {
         })
         .chain(members::shared_address())
         .collect()
+}
+
+/// San has fe80::a, and sampi has asked for fe80::b.
+pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
+    let chosen = |name, last, since| {
+        let address = std::net::IpAddr::from(std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
+        (PortKey { ifindex: ifindex(name) }, LinkLocal { address: address.into(), since })
+    };
+    vec![chosen("san", 10, now - 10_000_000_000), chosen("sampi", 11, now)]
 }
 
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.

@@ -21,6 +21,7 @@ impl Node {
             ("PORTS", self.sweep_ports(entries, links)),
             ("FDB", self.sweep_stations()),
             ("ADDRESSES", self.sweep_addresses()),
+            ("LINK_LOCALS", self.sweep_link_locals()),
             ("MAPPINGS", self.sweep_mappings()),
             ("MASQUERADES", self.sweep_masquerades()),
             ("MEMBERS", self.sweep_members()),
@@ -142,6 +143,16 @@ impl Node {
         let known: HashSet<_> = self.registry.attachments().flat_map(encode::address_keys).collect();
         for key in addresses.iter().filter(|key| !known.contains(key)) {
             maps::remove(&mut self.datapath.maps.addresses, key).map_err(in_map)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_link_locals(&mut self) -> Result<(), KernelError> {
+        let in_map = |source| DatapathError::Map { map: "LINK_LOCALS", source };
+        let ports: Vec<PortKey> =
+            self.datapath.maps.link_locals.keys().collect::<Result<_, _>>().map_err(in_map)?;
+        for key in ports.iter().filter(|key| self.registry.by_host(key.ifindex).is_none()) {
+            maps::remove(&mut self.datapath.maps.link_locals, key).map_err(in_map)?;
         }
         Ok(())
     }

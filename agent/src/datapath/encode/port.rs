@@ -7,7 +7,7 @@ use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
     AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED, PORT_IP_CHECK,
     PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
-    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_WIRE, PORT_WITHIN, Port, PortKey,
+    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, Port, PortKey,
     STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
     Station, StationKey,
 };
@@ -42,11 +42,12 @@ pub const fn port_key(ifindex: u32) -> PortKey {
 /// An attachment's entry in `PORTS`; `asks` says how its packets choose their path.
 pub fn port(attachment: &Attachment, asks: u32) -> Port {
     let port = &attachment.port;
-    let Restrictions { isolated, mac_check, ip_check, ingress, storm, .. } = &port.restrictions;
+    let Restrictions { isolated, mac_check, ip_check, trusted, ingress, storm, .. } = &port.restrictions;
     let flags = flag(attachment.external.filters, PORT_SHARED)
         | flag(*isolated, PORT_ISOLATED)
         | flag(*mac_check, PORT_MAC_CHECK)
         | flag(*ip_check, PORT_IP_CHECK)
+        | flag(*trusted, PORT_TRUSTED)
         | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
         | flag(storm.is_some(), PORT_STORM)
         | flag(!port.mappings.is_empty(), PORT_MAPPED)

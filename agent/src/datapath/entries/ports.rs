@@ -139,7 +139,10 @@ impl Datapath {
             self.erase_station(encode::station_key(attachment), ifindex).map_err(in_map("FDB")).err(),
         );
         errors.extend(self.erase_subnets(attachment, &BTreeMap::new()));
-        let erased = remove(&mut self.maps.ports, &encode::port_key(attachment.port.host.index));
+        let key = encode::port_key(attachment.port.host.index);
+        let forgotten = remove(&mut self.maps.link_locals, &key);
+        errors.extend(forgotten.map_err(in_map("LINK_LOCALS")).err());
+        let erased = remove(&mut self.maps.ports, &key);
         errors.extend(erased.map_err(in_map("PORTS")).err());
         self.maps.clear_drops(ifindex);
         errors

@@ -11,7 +11,9 @@ use shunt_dataplane::abi::translation::{
     LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
-use shunt_dataplane::abi::{AddressKey, DropKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
+use shunt_dataplane::abi::{
+    AddressKey, DropKey, FlowKey, LinkLocal, Owner, Port, PortKey, Station, StationKey,
+};
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
 use shunt_dataplane::wire::address::Address;
@@ -98,6 +100,26 @@ impl Tables for LiveTables<'_> {
         );
         self.note(Asked::Resident, format!("who has {}: {said}", ip(key.address)));
         found
+    }
+
+    fn link_local(&self, key: &PortKey) -> Option<LinkLocal> {
+        let found = |chosen: &LinkLocal| {
+            let seconds = self.times.boot.saturating_sub(chosen.since) / 1_000_000_000;
+            format!("{}, chosen {seconds} s ago", ip(chosen.address))
+        };
+        let asked = (Asked::Owner, "LINK_LOCALS");
+        self.look(asked, &self.maps.link_locals, (key, self.name(key.ifindex)), found)
+    }
+
+    fn choose_link_local(&self, key: &PortKey, value: &LinkLocal) -> bool {
+        let (name, address) = (self.name(key.ifindex), ip(value.address));
+        self.note(Asked::Owner, format!("LINK_LOCALS[{name}] would be written: {address}"));
+        true
+    }
+
+    fn forget_link_local(&self, key: &PortKey) {
+        let name = self.name(key.ifindex);
+        self.note(Asked::Owner, format!("LINK_LOCALS[{name}] would be removed: a neighbour has the address"));
     }
 
     fn is_tagged(&self, key: &PortKey, vid: u16) -> bool {

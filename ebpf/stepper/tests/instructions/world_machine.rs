@@ -71,6 +71,7 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     for (key, limited) in subnets {
         machine.insert("SUBNETS", &key, limited.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     }
+    insert(machine, "LINK_LOCALS", &world::link_locals(now));
     insert(machine, "MAPPINGS", &outside::mappings());
     insert(machine, "LOCALS", &outside::locals());
     insert(machine, "MASQUERADES", &outside::masquerades());
