@@ -58,6 +58,8 @@ mod masqueraded;
 mod masses;
 #[path = "netns/native.rs"]
 mod native;
+#[path = "netns/occupied.rs"]
+mod occupied;
 #[path = "netns/pinged.rs"]
 mod pinged;
 #[path = "netns/relocated.rs"]

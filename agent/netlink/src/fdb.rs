@@ -4,7 +4,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::request::{Reply, Request};
+use crate::request::{MAKE, Reply, Request};
 
 /// Where a bridge takes a station to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct FdbEntry {
     pub port: u32,
     /// The station's Ethernet address.
     pub mac: [u8; 6],
+    /// Whether the bridge has not heard the station: somebody has told it so, or the address is its own.
+    pub told: bool,
+    /// Whether the address is a port's or the bridge's own.
+    pub own: bool,
     /// Whether the station stays there, as a container does: told, and never to move.
     pub sticky: bool,
 }
@@ -35,9 +39,10 @@ impl Reply for FdbEntry {
                 _ => {}
             }
         }
-        let told = u16::from(header.state) & u16::from(NeighbourState::Noarp) != 0;
+        let is = |state: NeighbourState| u16::from(header.state) & u16::from(state) != 0;
+        let (told, own) = (is(NeighbourState::Noarp), is(NeighbourState::Permanent));
         let sticky = told && header.flags.contains(NeighbourFlags::Sticky);
-        Some(Self { bridge: bridge?, port: header.ifindex, mac: mac?, sticky })
+        Some(Self { bridge: bridge?, port: header.ifindex, mac: mac?, told: told || own, own, sticky })
     }
 }
 
@@ -53,11 +58,19 @@ fn entry(index: u32, state: NeighbourState, flags: NeighbourFlags, mac: [u8; 6])
 
 /// Tells the bridge that the station `mac` is behind its port `index` for good. The entry neither ages out, though the bridge may never
 /// hear the station, nor moves to whoever else sends from the same address (`NTF_STICKY`).
-pub fn add_station(index: u32, mac: [u8; 6]) -> Request {
+///
+/// `known` is what the bridge says of the station ([`station`]). None where the address is a port's or the bridge's own: an entry in
+/// its place would go with the port, and leave none.
+pub fn place_station(index: u32, mac: [u8; 6], known: Option<&FdbEntry>) -> Option<Request> {
+    let flags = match known {
+        None => MAKE,
+        Some(known) if known.own => return None,
+        Some(_) => NLM_F_CREATE | NLM_F_REPLACE,
+    };
     let message =
         entry(index, NeighbourState::Noarp, NeighbourFlags::Controller | NeighbourFlags::Sticky, mac);
     let message = RouteNetlinkMessage::NewNeighbour(message);
-    Request::new("tell the bridge where the container is", message, NLM_F_CREATE | NLM_F_REPLACE)
+    Some(Request::new("tell the bridge where the container is", message, flags))
 }
 
 /// Has a bridge believe that it has just heard `mac` by its port `index`, as if a frame had come in there.

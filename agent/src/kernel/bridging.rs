@@ -2,7 +2,7 @@
 
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::bridge::PortFlags;
-use shunt_netlink::fdb::{add_station, listen_to, refresh_station, station, stop_listening_to};
+use shunt_netlink::fdb::{FdbEntry, listen_to, place_station, refresh_station, station, stop_listening_to};
 use shunt_netlink::link::{
     Link, Selector, add_bridge, leave_master, set_alias, set_link_up, set_master, set_port_flags,
 };
@@ -39,17 +39,30 @@ impl Kernel {
         container: Option<Mac>,
     ) -> Result<(), KernelError> {
         if let Some(mac) = container {
-            self.route.run(add_station(index, mac.octets()))?;
+            self.add_station(index, mac)?;
         }
         Ok(self.route.run(set_port_flags(index, flags.exact()))?)
     }
 
-    /// Restores the static FDB entry of a port's container.
+    /// Restores the static FDB entry of a port's container, unless the address is an interface's own by now.
     ///
     /// # Errors
     /// Netlink's.
     pub fn add_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
-        Ok(self.route.run(add_station(index, mac.octets()))?)
+        let bridge = self.link(index)?.and_then(|link| link.master).unwrap_or_default();
+        let known = self.placement(bridge, mac)?;
+        match place_station(index, mac.octets(), known.as_ref()) {
+            Some(request) => Ok(self.route.run(request)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Where a bridge takes a station to be.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn placement(&mut self, bridge: u32, mac: Mac) -> Result<Option<FdbEntry>, KernelError> {
+        Ok(self.route.get(station(bridge, mac.octets()))?)
     }
 
     /// Whether a bridge has a static FDB entry for the station on this port.
@@ -57,7 +70,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn has_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
-        let placement = self.route.get(station(bridge, mac.octets()))?;
+        let placement = self.placement(bridge, mac)?;
         Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
     }
 

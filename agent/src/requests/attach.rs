@@ -45,6 +45,7 @@ impl Node {
             return Ok(self.programs_of(&port));
         }
         self.refuse_what_is_taken(&port, mac)?;
+        self.refuse_what_is_occupied(&port, mac)?;
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.admit_uplink(&mut port)?;

@@ -8,6 +8,7 @@ mod check;
 mod detach;
 mod limit;
 mod map;
+mod occupied;
 mod query;
 mod update;
 

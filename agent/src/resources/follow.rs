@@ -84,7 +84,7 @@ impl Node {
     /// Records that a bridge has a static FDB entry for a container. From then on a missing entry is
     /// repaired.
     fn stationed(&mut self, placement: &FdbEntry) -> Result<(), Refusal> {
-        let &FdbEntry { bridge, port, mac, sticky } = placement;
+        let &FdbEntry { bridge, port, mac, sticky, .. } = placement;
         let mac = Mac::new(mac);
         let Some(station) = self.datapath.station(&StationKey { bridge, vid: 0, mac })? else {
             return Ok(());

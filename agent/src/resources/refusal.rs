@@ -43,6 +43,14 @@ pub enum Refusal {
         /// Whose.
         owner: AttachmentKey,
     },
+    /// The node, or an interface that is no attachment's, has the address.
+    #[error("{what} is {owner}'s own address")]
+    Occupied {
+        /// The address.
+        what: String,
+        /// The interface that has it.
+        owner: String,
+    },
     /// The link does not exist, or its index belongs to another link.
     #[error("there is no link {} with index {} in the agent's network namespace", .0.name, .0.index)]
     NoLink(Interface),
@@ -109,7 +117,7 @@ impl Refusal {
             Self::Malformed { .. } => ErrorKind::Malformed,
             Self::NotBuilt(_) => ErrorKind::NotBuilt,
             Self::NotAttached(_) => ErrorKind::NotAttached,
-            Self::Exists { .. } | Self::Taken { .. } => ErrorKind::Exists,
+            Self::Exists { .. } | Self::Taken { .. } | Self::Occupied { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,
             Self::PortTaken { .. } => ErrorKind::PortTaken,

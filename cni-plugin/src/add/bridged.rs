@@ -14,7 +14,7 @@ use crate::config::{Bridge, Config};
 use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::metadata;
-use crate::node::{Node, add_port, port_flags};
+use crate::node::{BridgeSide, Node, port_flags};
 use crate::plan::{Plan, interface, port_of};
 use crate::result::{AddResult, Interface};
 
@@ -89,8 +89,10 @@ fn serve(plan: &Plan, Ends { bridge, host }: &Ends, context: &mut Context) -> Re
 
 /// Makes the host's end, which is down, a port of the bridge, and tells the bridge how to treat it.
 fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Result<(), Error> {
-    let settings = port_flags(plan.service.hairpin, &plan.restrictions);
-    let joined = node.netlink.run_all(add_port(host.index, bridge.index, settings, Some(plan.mac.bytes())));
+    let flags = port_flags(plan.service.hairpin, &plan.restrictions);
+    let station = Some(plan.mac.bytes());
+    let side = BridgeSide { index: host.index, bridge: bridge.index, flags, station };
+    let joined = side.add(node).and_then(|changes| node.netlink.run_all(changes));
     match joined {
         Ok(_) => Ok(()),
         Err(error) if error.errno() == Some(Errno::EXFULL) => {

@@ -12,7 +12,7 @@ use crate::config::{Bridge, Config};
 use crate::error::Error;
 use crate::mac::Mac;
 use crate::metadata;
-use crate::node::{Node, Sandbox, port_flags, restrict};
+use crate::node::{BridgeSide, Node, Sandbox, port_flags};
 use crate::result::AddResult;
 
 /// Attaches the interface in `previous`. A failure leaves it as it was.
@@ -30,8 +30,12 @@ pub(crate) fn adopt(
         return Ok(previous);
     };
     let (key, limits) = (port.key.clone(), port.bandwidth.clone());
-    let settings = port_flags(false, &port.restrictions);
-    let restricted = restrict(port.host.index, settings, port.mac.parse().ok().map(Mac::bytes));
+    let side = BridgeSide {
+        index: port.host.index,
+        bridge: port.bridge.index,
+        flags: port_flags(false, &port.restrictions),
+        station: port.mac.parse().ok().map(Mac::bytes),
+    };
     // What is attached under this key already is not this ADD's to detach.
     let undo = |agent: &mut Agent, error: Error| {
         if bridge.update_existing {
@@ -55,7 +59,8 @@ pub(crate) fn adopt(
         }
         Err(error) => return Err(undo(&mut agent, error.into())),
     };
-    node.netlink.run_all(restricted).map_err(|error| undo(&mut agent, error.into()))?;
+    let restricted = side.restrict(node).and_then(|changes| node.netlink.run_all(changes));
+    restricted.map_err(|error| undo(&mut agent, error.into()))?;
     let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
     if let Some(interface) = own {
         interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));

@@ -4,7 +4,7 @@ use shunt_netlink::address::{add_address, add_gateway};
 use shunt_netlink::link::{Selector, set_link_up};
 
 use crate::error::{Error, Fault};
-use crate::node::{Node, Sandbox, add_port_and_set_up, add_route};
+use crate::node::{BridgeSide, Node, Sandbox, add_route};
 
 /// Repairs what can be repaired in place; answers what cannot. `index` is the container end's ifindex and
 /// `station` its address.
@@ -27,7 +27,8 @@ pub(super) fn repair(
             Fault::HostDown { index, .. } => outside.push(set_link_up(Selector::Index(index))),
             Fault::NotAPort { index, master, settings, .. }
             | Fault::OtherSettings { index, master, settings, .. } => {
-                outside.extend(add_port_and_set_up(index, master, settings, station));
+                let side = BridgeSide { index, bridge: master, flags: settings, station };
+                outside.extend(side.add_and_set_up(node)?);
             }
             Fault::NoGateway { index, address, .. } => outside.push(add_gateway(index, address)),
             fault => left.push(fault),

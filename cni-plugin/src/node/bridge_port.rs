@@ -2,10 +2,12 @@
 
 use shunt_agent_api::Restrictions;
 
-use shunt_netlink::Request;
 use shunt_netlink::bridge::PortFlags;
-use shunt_netlink::fdb::add_station;
+use shunt_netlink::fdb::{place_station, station};
 use shunt_netlink::link::{Selector, set_link_up, set_master, set_port_flags};
+use shunt_netlink::{NetlinkError, Request};
+
+use super::Node;
 
 /// How the kernel's bridge is to treat a port.
 pub(crate) fn port_flags(hairpin: bool, restrictions: &Restrictions) -> PortFlags {
@@ -18,34 +20,54 @@ pub(crate) fn holds(wanted: PortFlags, found: PortFlags) -> bool {
     (!wanted.isolated || found.isolated) && (!wanted.locked || found.locked)
 }
 
-/// Makes the link `index` a port of `bridge`, which forwards nothing for it until it is set up, and [`configure_port`]s it.
-pub(crate) fn add_port(index: u32, bridge: u32, flags: PortFlags, station: Option<[u8; 6]>) -> Vec<Request> {
-    [set_master(index, bridge)].into_iter().chain(configure_port(index, flags, station)).collect()
+/// A port, and what the bridge is to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BridgeSide {
+    /// The link's index.
+    pub(crate) index: u32,
+    /// The bridge's index.
+    pub(crate) bridge: u32,
+    /// How it is to be treated.
+    pub(crate) flags: PortFlags,
+    /// The container's address.
+    pub(crate) station: Option<[u8; 6]>,
 }
 
-/// Tells the bridge about its port `index`. What restricts the port is set before the link is set up, so that the kernel's own way keeps
-/// to it as well, with our programs or without them. `station` is the container's address.
-fn configure_port(index: u32, flags: PortFlags, station: Option<[u8; 6]>) -> Vec<Request> {
-    // Of a port in VLANs the bridge knows no station: a locked port without one lets nothing in.
-    let station = station.filter(|_| !flags.aside).map(|mac| add_station(index, mac));
-    let flags = (flags != PortFlags::default()).then(|| set_port_flags(index, flags.least()));
-    station.into_iter().chain(flags).collect()
-}
+impl BridgeSide {
+    /// Makes the link a port of the bridge, which forwards nothing for it until it is set up, and configures it.
+    pub(crate) fn add(self, node: &mut Node) -> Result<Vec<Request>, NetlinkError> {
+        let configured = self.configure(node)?;
+        Ok([set_master(self.index, self.bridge)].into_iter().chain(configured).collect())
+    }
 
-/// The same, and sets it up: last, as with it the container begins to announce itself, and the kernel does not listen until that
-/// is done.
-pub(crate) fn add_port_and_set_up(
-    index: u32,
-    bridge: u32,
-    flags: PortFlags,
-    station: Option<[u8; 6]>,
-) -> Vec<Request> {
-    let mut changes = add_port(index, bridge, flags, station);
-    changes.push(set_link_up(Selector::Index(index)));
-    changes
-}
+    /// Tells the bridge about its port. What restricts the port is set before the link is set up, so that the kernel's own way keeps
+    /// to it as well, with our programs or without them. Where somebody else has told the bridge of the container's address, that is
+    /// left alone: the agent refuses such a port.
+    fn configure(self, node: &mut Node) -> Result<Vec<Request>, NetlinkError> {
+        // Of a port in VLANs the bridge knows no station: a locked port without one lets nothing in.
+        let placed = match self.station.filter(|_| !self.flags.aside) {
+            Some(mac) => {
+                let known = node.netlink.get(station(self.bridge, mac))?;
+                let is_elsewhere = known.as_ref().is_some_and(|known| known.told && known.port != self.index);
+                if is_elsewhere { None } else { place_station(self.index, mac, known.as_ref()) }
+            }
+            None => None,
+        };
+        let told = self.flags != PortFlags::default();
+        let flags = told.then(|| set_port_flags(self.index, self.flags.least()));
+        Ok(placed.into_iter().chain(flags).collect())
+    }
 
-/// Restricts a port that another plugin has put onto the bridge; leaves an open one as it is.
-pub(crate) fn restrict(index: u32, flags: PortFlags, station: Option<[u8; 6]>) -> Vec<Request> {
-    if flags == PortFlags::default() { Vec::new() } else { configure_port(index, flags, station) }
+    /// The same as [`BridgeSide::add`], and sets the link up: last, as with it the container begins to announce itself, and the kernel
+    /// does not listen until that is done.
+    pub(crate) fn add_and_set_up(self, node: &mut Node) -> Result<Vec<Request>, NetlinkError> {
+        let mut changes = self.add(node)?;
+        changes.push(set_link_up(Selector::Index(self.index)));
+        Ok(changes)
+    }
+
+    /// Restricts a port that another plugin has put onto the bridge; leaves an open one as it is.
+    pub(crate) fn restrict(self, node: &mut Node) -> Result<Vec<Request>, NetlinkError> {
+        if self.flags == PortFlags::default() { Ok(Vec::new()) } else { self.configure(node) }
+    }
 }

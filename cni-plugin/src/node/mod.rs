@@ -15,7 +15,7 @@ use shunt_netlink::link::{self, Link, Selector, delete_link};
 use shunt_netlink::{Connection, NetlinkError, unless};
 
 pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
-pub(crate) use bridge_port::{add_port, add_port_and_set_up, holds, port_flags, restrict};
+pub(crate) use bridge_port::{BridgeSide, holds, port_flags};
 pub(crate) use error::NodeError;
 pub(crate) use namespace::{Namespace, NamespaceError};
 pub(crate) use routes::{InstalledRoute, add_route, installed_routes};

@@ -180,16 +180,15 @@ pub fn give_neighbours(
     from: u32,
     to: u32,
 ) -> Result<(), NetlinkError> {
-    let told = |neighbour: &L3Neighbour| {
+    let told = |neighbour: &L3Neighbour, flags| {
         let message = RouteNetlinkMessage::NewNeighbour(neighbour.on(to));
-        Request::new("move a neighbour", message, REPLACE)
+        Request::new("move a neighbour", message, flags)
     };
-    neighbours.iter().try_for_each(|neighbour| connection.run(told(neighbour)))?;
+    neighbours.iter().try_for_each(|neighbour| connection.run(told(neighbour, REPLACE)))?;
     let heard = neighbour::all(connection, from)?;
-    heard
-        .iter()
-        .filter(|neighbour| !neighbour.is_for_good())
-        .try_for_each(|neighbour| unless(connection.run(told(neighbour)), |error| error.errno().is_some()))
+    heard.iter().filter(|neighbour| !neighbour.is_for_good()).try_for_each(|neighbour| {
+        unless(connection.run(told(neighbour, MAKE)), |error| error.errno().is_some())
+    })
 }
 
 /// Takes those away that were there for good.

@@ -148,6 +148,14 @@ impl Datapath {
         errors
     }
 
+    /// The owner of an address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn owner(&self, key: &AddressKey) -> Result<Option<Owner>, DatapathError> {
+        lookup(&self.maps.addresses, key).map_err(in_map("ADDRESSES"))
+    }
+
     /// Removes an address entry, unless it belongs to another port by now.
     ///
     /// # Errors
