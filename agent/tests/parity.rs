@@ -33,7 +33,7 @@ use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shunt_dataplane::Verdict;
-use shunt_dataplane::abi::StationKey;
+use shunt_dataplane::abi::{LinkLocal, PortKey, StationKey};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;

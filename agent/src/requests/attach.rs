@@ -1,10 +1,9 @@
 //! Attaches a port: state file, map entries, programs. A failed attach leaves nothing.
 
 use shunt_agent_api::{Attached, BridgePort, EventKind, Interface};
-use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use crate::datapath::{encode, programs};
+use crate::datapath::programs;
 use crate::kernel::limit_egress_beside;
 use crate::registry::Trunk;
 use crate::requests::admission;
@@ -40,6 +39,7 @@ impl Node {
         let mac = admission::port(&port)?;
         let host = self.find(&port.host)?;
         let bridge = self.known_bridge(&port)?;
+        self.forget_the_gone(&port, mac)?;
         if self.is_attached_already(&port)? {
             self.set_up(&port, &host, set_up)?;
             return Ok(self.programs_of(&port));
@@ -104,45 +104,15 @@ impl Node {
         }
     }
 
-    /// Whether exactly this port is attached. An attachment whose link is gone is replaced.
-    fn is_attached_already(&mut self, port: &BridgePort) -> Result<bool, Refusal> {
-        let Some(known) = self.registry.get(&port.key).map(|attachment| attachment.port.clone()) else {
+    /// Whether exactly this port is attached.
+    fn is_attached_already(&self, port: &BridgePort) -> Result<bool, Refusal> {
+        let Some(known) = self.registry.get(&port.key).map(|attachment| &attachment.port) else {
             return Ok(false);
         };
-        match difference(&known, port) {
+        match difference(known, port) {
             None => Ok(true),
-            Some(_) if self.is_gone(&known)? => {
-                self.forget(&port.key, "its link is gone");
-                Ok(false)
-            }
             Some(differs) => Err(Refusal::Exists { key: port.key.clone(), differs }),
         }
-    }
-
-    /// Two attachments never share a host end, nor a MAC address on one bridge: an FDB entry has one port.
-    fn refuse_what_is_taken(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
-        let station = self.datapath.station(&encode::station_key_of(port, mac))?;
-        let what = match port.vlan {
-            Some(vlan) if vlan.within => format!("VLAN {} on {}", vlan.id, port.bridge.name),
-            _ => format!("{} on {}", port.mac, port.bridge.name),
-        };
-        if self.is_gateways_mac(port.bridge.index, mac) {
-            return Err(Refusal::Gateway {
-                name: port.bridge.name.clone(),
-                why: format!("of a VLAN has {}", port.mac),
-            });
-        }
-        let owners =
-            [(station.map(|station| station.ifindex), what), (Some(port.host.index), port.host.name.clone())];
-        for (owner, what) in owners {
-            let owner = owner.and_then(|ifindex| self.registry.by_host(ifindex));
-            let Some(owner) = owner.map(|attachment| attachment.port.clone()) else { continue };
-            if !self.is_gone(&owner)? {
-                return Err(Refusal::Taken { what, owner: owner.key });
-            }
-            self.forget(&owner.key, "its link is gone");
-        }
-        Ok(())
     }
 
     pub(crate) fn programs_of(&self, port: &BridgePort) -> Attached {

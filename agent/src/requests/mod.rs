@@ -10,6 +10,7 @@ mod limit;
 mod map;
 mod occupied;
 mod query;
+mod taken;
 mod update;
 
 use shunt_agent_api::{Reply, Request};

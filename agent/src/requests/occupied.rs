@@ -1,5 +1,7 @@
 //! Refuses a MAC or IP address that the node or a neighbour on the bridge has: the container would take the other's place.
 
+use std::net::IpAddr;
+
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::abi::AddressKey;
 use shunt_dataplane::wire::address::Mac;
@@ -68,24 +70,24 @@ impl Node {
         }
     }
 
-    /// Another container's on the same bridge and in the same VLAN. What the VLAN is of addresses behind tags, nobody says.
-    fn refuse_a_neighbours_address(&mut self, port: &BridgePort) -> Result<(), Refusal> {
-        let Some(vid) = port.restrictions.vlans.as_ref().map_or(Some(0), |vlans| vlans.untagged) else {
-            return Ok(());
-        };
+    /// Another container's on the same bridge and in the same VLAN.
+    fn refuse_a_neighbours_address(&self, port: &BridgePort) -> Result<(), Refusal> {
         for ip in &port.ips {
-            let key = AddressKey::new(port.bridge.index, vid, (*ip).into());
-            let owner = self.datapath.owner(&key)?;
-            let owner = owner.and_then(|owner| self.registry.by_host(owner.ifindex));
-            let Some(owner) = owner.map(|attachment| attachment.port.clone()) else { continue };
-            if !self.is_gone(&owner)? {
-                return Err(Refusal::Taken {
-                    what: format!("{ip} on {}", port.bridge.name),
-                    owner: owner.key,
-                });
+            let owner = self.owner_of(port, *ip)?.and_then(|ifindex| self.registry.by_host(ifindex));
+            if let Some(owner) = owner {
+                let (what, owner) = (format!("{ip} on {}", port.bridge.name), owner.port.key.clone());
+                return Err(Refusal::Taken { what, owner });
             }
-            self.forget(&owner.key, "its link is gone");
         }
         Ok(())
+    }
+
+    /// The host end that has an address on a port's bridge and in its VLAN. What the VLAN is of addresses behind tags, nobody
+    /// says.
+    pub(super) fn owner_of(&self, port: &BridgePort, ip: IpAddr) -> Result<Option<u32>, Refusal> {
+        let vid = port.restrictions.vlans.as_ref().map_or(Some(0), |vlans| vlans.untagged);
+        let Some(vid) = vid.filter(|_| port.vlan.is_none()) else { return Ok(None) };
+        let owner = self.datapath.owner(&AddressKey::new(port.bridge.index, vid, ip.into()))?;
+        Ok(owner.map(|owner| owner.ifindex))
     }
 }

@@ -21,6 +21,8 @@ impl Node {
         let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
             return self.attach(port);
         };
+        self.forget_gone_owners_of_ports(&port)?;
+        self.forget_gone_owners_of_ports(&port)?;
         self.refuse_taken_ports(&port)?;
         if known.bandwidth != port.bandwidth {
             self.limit(&port.key, port.bandwidth.clone())?;

@@ -1,30 +1,36 @@
-//! Whether a host port is free. Two attachments never share one.
+//! Whether a host port is free. Two attachments never share one; that of all addresses conflicts with that of each address.
 
-use shunt_agent_api::BridgePort;
+use std::collections::BTreeSet;
+
+use shunt_agent_api::{AttachmentKey, BridgePort, PortMapping};
 
 use crate::resources::{Node, Refusal};
 
 impl Node {
-    /// Two attachments never share a host port. A host port of all addresses conflicts with that of each
-    /// address.
-    pub(crate) fn refuse_taken_ports(&mut self, port: &BridgePort) -> Result<(), Refusal> {
-        if port.mappings.is_empty() {
-            return Ok(());
+    /// Refuses a host port that another attachment has.
+    ///
+    /// # Errors
+    /// [`Refusal::PortTaken`].
+    pub(crate) fn refuse_taken_ports(&self, port: &BridgePort) -> Result<(), Refusal> {
+        match self.taken_ports(port).next() {
+            Some((mapping, owner)) => Err(Refusal::PortTaken { mapping, owner: owner.clone() }),
+            None => Ok(()),
         }
-        let others = self.registry.attachments().filter(|other| other.port.key != port.key);
-        let taken = others
-            .flat_map(|other| other.port.mappings.iter().map(move |mapping| (mapping, &other.port)))
-            .filter_map(|(theirs, owner)| {
-                let mine = port.mappings.iter().find(|mine| mine.overlaps(theirs))?;
-                Some((*mine, owner.clone()))
-            })
-            .collect::<Vec<_>>();
-        for (mine, owner) in taken {
-            if !self.is_gone(&owner)? {
-                return Err(Refusal::PortTaken { mapping: mine, owner: owner.key });
-            }
-            self.forget(&owner.key, "its link is gone");
-        }
-        Ok(())
+    }
+
+    /// The attachments that have a host port of this one's.
+    pub(crate) fn owners_of_ports(&self, port: &BridgePort) -> BTreeSet<AttachmentKey> {
+        self.taken_ports(port).map(|(_, owner)| owner.clone()).collect()
+    }
+
+    /// A port's host ports that another attachment has.
+    fn taken_ports(&self, port: &BridgePort) -> impl Iterator<Item = (PortMapping, &AttachmentKey)> {
+        let others =
+            self.registry.attachments().map(|other| &other.port).filter(|other| other.key != port.key);
+        let theirs = others.flat_map(|other| other.mappings.iter().map(move |mapping| (mapping, &other.key)));
+        theirs.filter_map(|(theirs, owner)| {
+            let mine = port.mappings.iter().find(|mine| mine.overlaps(theirs))?;
+            Some((*mine, owner))
+        })
     }
 }

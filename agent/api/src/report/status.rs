@@ -1,0 +1,145 @@
+//! What the agent reports about itself; the field names are the contract of `--json`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Traffic;
+
+/// `shunt-agent status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStatus {
+    /// The agent's version.
+    pub version: String,
+    /// `ABI_VERSION` of its maps.
+    pub abi: u32,
+    /// Whether an ADD would work.
+    pub healthy: bool,
+    /// Why not; empty when healthy.
+    pub reasons: Vec<String>,
+    /// What an operator should know although it works.
+    pub warnings: Vec<String>,
+    /// How many attachments there are.
+    pub attachments: usize,
+    /// How often something was repaired that somebody else had altered, since the agent's start.
+    #[serde(default)]
+    pub repairs: u64,
+    /// How many entries of translated connections, two for each, have made room for others since then.
+    #[serde(default)]
+    pub flow_evictions: u64,
+    /// Whether the agent expedites the kernel's grace periods; none from an agent of an older version.
+    #[serde(default)]
+    pub grace_periods: Option<GracePeriodReport>,
+    /// Every attached program.
+    pub programs: Vec<ProgramReport>,
+    /// The declared uplinks' names.
+    pub uplinks: Vec<String>,
+    /// The interfaces that are bridges' uplinks.
+    #[serde(default)]
+    pub bridge_uplinks: Vec<BridgeUplinkReport>,
+    /// The uplinks of which something was moved to their bridges.
+    #[serde(default)]
+    pub relocations: Vec<RelocationReport>,
+    /// The node's own interfaces in VLANs of bridges.
+    #[serde(default)]
+    pub vlan_gateways: Vec<VlanGatewayReport>,
+}
+
+/// How long grace periods are while programs are attached and detached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GracePeriodReport {
+    /// `grace_periods` in the configuration: `auto`, `normal` or `expedite`.
+    pub mode: String,
+    /// Whether they are expedited.
+    pub expedited: bool,
+    /// Why, or why not.
+    pub reason: String,
+}
+
+/// The node's interface in one VLAN of a bridge, by which it is the gateway there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanGatewayReport {
+    /// The interface's name.
+    pub name: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// The VLAN.
+    pub vlan: u16,
+    /// Its MAC address.
+    pub mac: String,
+    /// The addresses that attachments want it to have, each as `10.1.0.1/16`.
+    pub addresses: Vec<String>,
+    /// What the node sent by it.
+    pub from: Traffic,
+    /// What came to the node by it.
+    pub to: Traffic,
+}
+
+/// The node's own addresses on a bridge that were its uplink's, and go back to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelocationReport {
+    /// The uplink's name.
+    pub uplink: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// The addresses, each as `192.0.2.9/24`.
+    pub addresses: Vec<String>,
+    /// Whether all of it is on the bridge, and none on its way.
+    pub complete: bool,
+}
+
+/// An interface of the node that is a bridge's uplink.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BridgeUplinkReport {
+    /// The interface's name.
+    pub name: String,
+    /// The bridge's name.
+    pub bridge: String,
+    /// Whether its bridge keeps it from forwarding, as a spanning tree does.
+    #[serde(default)]
+    pub blocked: bool,
+    /// Stations that are known beyond it.
+    pub stations: u64,
+    /// How often a station was not learned, for want of room.
+    pub refused: u64,
+    /// How often a station has moved here from another uplink.
+    pub moved: u64,
+    /// What came in by it.
+    pub from: Traffic,
+    /// What went out by it.
+    pub to: Traffic,
+}
+
+/// `shunt-agent check`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditReport {
+    /// Whether everything is as it should be.
+    pub consistent: bool,
+    /// What is not, each a line for a person.
+    pub findings: Vec<String>,
+}
+
+/// One program on one interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramReport {
+    /// The program's name, from the packet's point of view: `from_container`, `to_container`, `from_host`.
+    pub name: String,
+    /// The interface that it is attached to.
+    pub ifname: String,
+    /// How it is attached.
+    pub mode: ProgramMode,
+    /// The kernel's program id.
+    pub id: u32,
+}
+
+/// How a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProgramMode {
+    /// A pinned tcx link (Linux 6.6).
+    Tcx,
+    /// A filter on a clsact qdisc.
+    Clsact,
+    /// An XDP link.
+    Xdp,
+    /// A cgroup link.
+    Cgroup,
+}
