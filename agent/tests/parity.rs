@@ -106,6 +106,7 @@ fn assert_parity(
     assert_eq!(decision.unicast != 0, pure.own, "{name}: made its own");
     assert_eq!(run.mark_left, pure.judged, "{name}: marked as judged");
     assert_eq!(run.checked, pure.checked, "{name}: marked as checked");
+    assert_eq!(run.outside, pure.outside, "{name}: marked as from outside");
     assert_eq!(run.bytes, pure.bytes, "{name}: bytes");
     assert_eq!(decision.tag, pure.tag.map_or(0, present), "{name}: tag");
     let copies = (1u32..).zip(&pure.copies).fold(0u32, |sum, (place, (ifindex, tci))| {

@@ -91,6 +91,8 @@ fn golden_packets_go_where_their_files_say() {
             case.name
         );
         assert_eq!(packet.checked, is_checked(&case), "{}: marked as checked", case.name);
+        let brings = case.entry == Entry::FromUplink && case.expect == (0, 0, PassReason::ToHost as u32);
+        assert_eq!(packet.outside, brings, "{}: marked as from outside", case.name);
         let whole = if is_told { packet.length() } else { case.packet.length() };
         assert_eq!(counted(&after, &case, whole.into()), case.counts, "{}: counters", case.name);
         let drops: Vec<_> = after.drops.borrow().values().map(|count| (count.packets, count.bytes)).collect();

@@ -20,6 +20,7 @@ pub struct Frame {
     host: Mac,
     judged: bool,
     checked: bool,
+    outside: bool,
     /// What one function tells the next.
     note: u32,
     /// Whether its Ethernet header is made up: it came in by an interface that has none.
@@ -41,6 +42,7 @@ impl Frame {
             host,
             judged: false,
             checked: false,
+            outside: false,
             note: 0,
             is_bare: false,
             copies: Vec::new(),
@@ -183,6 +185,18 @@ impl Packet for Frame {
 
     fn take_judged(&mut self) -> bool {
         std::mem::take(&mut self.judged)
+    }
+
+    fn mark_outside(&mut self) {
+        self.outside = true;
+    }
+
+    fn is_outside(&self) -> bool {
+        self.outside
+    }
+
+    fn unmark_outside(&mut self) {
+        self.outside = false;
     }
 
     fn mark_checked(&mut self) {

@@ -7,8 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use shunt_lab::{Conversation, Namespace, Protocol};
 
+use crate::datagram::{UDP, framed, packet, udp};
+use crate::restrictions::tap;
 use crate::stage::Stage;
 use crate::uplinks::{self, add_in};
+use crate::wire::{Wire, says};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const NODE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
@@ -116,4 +119,34 @@ fn by_a_bridged_uplink_streams_and_datagrams_in_pieces_get_through_and_to_who_me
     let neighbor = stage.sandboxes[1].namespace();
     let dial = || TcpStream::connect_timeout(&(address(NODE[0]), 8080).into(), Duration::from_secs(1));
     assert!(neighbor.enter(dial).unwrap().is_err());
+}
+
+#[test]
+fn a_container_with_the_routers_mac_address_reaches_an_isolated_one_by_no_host_port() {
+    let (mut stage, outside) = stage();
+    let open = stage.network.clone();
+    stage.network = open.clone().with("ingressPolicy", json!("isolated"));
+    add_mapped(&mut stage, "one", 8080);
+    stage.network = open;
+    stage.add("two");
+    let _echo = stage.sandboxes[0].echo(stage.sandboxes[0].addresses()[0], 7000).unwrap();
+    let ask = || {
+        let to = SocketAddr::new(address(NODE[0]), 8080);
+        Conversation::open(&outside, Protocol::Udp, to).and_then(|mut talk| talk.chat(3, 100)).unwrap();
+    };
+    // By then the bridge's programs know where the router is.
+    ask();
+    let (to, from) = (tap(&stage.sandboxes[0]), tap(&stage.sandboxes[1]));
+    let router = Wire::tap(&outside, "eth0").mac();
+    let bridge = Wire::tap(stage.node.namespace(), "cni0").mac();
+    for (node, client) in NODE.into_iter().zip(OUTSIDE) {
+        let lie = packet(UDP, address(client), address(node), 64, udp([50_000, 8080], b"a lie"));
+        from.send(&framed(bridge, router, &lie));
+    }
+    assert!(!to.until_silence().iter().any(|frame| says(frame, "a lie")));
+    let drops = stage.node.agent().drops().unwrap();
+    let dropped = drops.iter().filter(|drop| drop.reason == "ingress_policy" && drop.port == "cni0");
+    assert_eq!(dropped.map(|drop| drop.packets).sum::<u64>(), 2, "{drops:?}");
+    // The router goes on, and its packets leave no mark on the node.
+    ask();
 }

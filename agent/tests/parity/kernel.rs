@@ -45,6 +45,9 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 /// The bit of one that a restricted port's program has checked.
 const CHECKED: u32 = 0x0800_0000;
 
+/// The bit of one that an uplink has brought into its bridge.
+const OUTSIDE: u32 = 0x0400_0000;
+
 /// The programs and their maps.
 pub(crate) struct Kernel {
     ebpf: Ebpf,
@@ -59,6 +62,7 @@ pub(crate) struct Run {
     pub(crate) decision: Decision,
     pub(crate) mark_left: bool,
     pub(crate) checked: bool,
+    pub(crate) outside: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -189,7 +193,9 @@ impl Kernel {
         self.ensure_loaded(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
-        let mark = if packet.judged { JUDGED_MARK } else { 0 } | if packet.checked { CHECKED } else { 0 };
+        let mark = if packet.judged { JUDGED_MARK } else { 0 }
+            | if packet.checked { CHECKED } else { 0 }
+            | if packet.outside { OUTSIDE } else { 0 };
         for (at, value) in
             [(MARK, mark), (INGRESS_IFINDEX, packet.origin), (IFINDEX, here), (GSO_SIZE, packet.segment_size)]
         {
@@ -210,8 +216,8 @@ impl Kernel {
         let decision = self.decision();
         assert_eq!(decision.serial, before + 1, "{program} decided once");
         let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes).unwrap_or_default();
-        let (mark_left, checked) = (mark & !CHECKED == JUDGED_MARK, mark & CHECKED != 0);
-        Run { action: run.return_value, decision, mark_left, checked, bytes }
+        let (mark_left, checked) = (mark & !(CHECKED | OUTSIDE) == JUDGED_MARK, mark & CHECKED != 0);
+        Run { action: run.return_value, decision, mark_left, checked, outside: mark & OUTSIDE != 0, bytes }
     }
 
     pub(crate) fn remembered(&mut self) -> Remembered {

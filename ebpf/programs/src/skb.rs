@@ -19,6 +19,9 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 /// no bit of [`JUDGED_MARK`].
 const CHECKED: u32 = 0x0800_0000;
 
+/// The bit of the mark of a frame that an uplink has brought into its bridge.
+const OUTSIDE: u32 = 0x0400_0000;
+
 /// Tag protocols as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
 const SERVICE_VLAN: u16 = 0x88a8_u16.to_be();

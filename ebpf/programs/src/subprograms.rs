@@ -142,6 +142,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         action => with_sctp_checksum(skb, action),
     };
     let action = if action == FRAG_NEEDED { frag_needed::<KIND>(skb) } else { action };
+    Skb::new(TcContext::new(skb)).unmark_outside();
     action::said(skb, action)
 }
 

@@ -47,7 +47,8 @@ pub const PORT_POLICED: u32 = 64;
 /// [`Port::flags`]: it is in VLANs, and also gets frames of [`super::vlan::DEFAULT_VID`] untagged.
 pub const PORT_DEFAULT_VLAN: u32 = 128;
 
-/// [`Port::flags`]: it has host ports: `from_mapped` runs behind `from_container`, and what it sends to the node may be a reply.
+/// [`Port::flags`]: it has host ports: `from_mapped` runs behind `from_container`, and what it sends to the node may be a reply. Of an
+/// uplink: its bridge runs `from_wire`, and what it brings to the node is marked.
 pub const PORT_MAPPED: u32 = 0x100;
 
 /// [`Port::flags`]: it is masqueraded: `from_mapped` runs behind `from_container`.

@@ -4,18 +4,16 @@
 //! through can be replied to.
 
 use crate::Tables;
-use crate::abi::StationKey;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::segment::Segment;
 use crate::stages::isolate::is_bridge;
-use crate::stages::learn;
 use crate::tables::Inserted;
 use crate::verdict::{PassReason, Stop};
-use crate::wire::Protocol;
-use crate::wire::address::{L4Port, Mac};
+use crate::wire::address::L4Port;
+use crate::wire::{Packet, Protocol};
 
 /// [`TupleKey::domain`] of packets from outside the node.
 pub const OUTSIDE: u32 = 0;
@@ -40,15 +38,11 @@ pub fn mapping<T: Tables>(asked: &TupleKey, tables: &T) -> Result<Mapping, Stop>
     tables.mapping(&key).or(any).ok_or(Stop::Pass(PassReason::Unmapped))
 }
 
-/// The domain of a packet of `sender` that came in by `here`: a bridge of ours, or outside. What an uplink brings into a bridge
-/// comes from outside as well.
+/// The domain of a packet that came in by `here`: a bridge of ours, or outside. What an uplink brings into a bridge comes from
+/// outside as well; the uplink's mark says so, as any container can send from the address of a station beyond it.
 #[inline(always)]
-pub fn domain<T: Tables>(here: u32, sender: Mac, tables: &T) -> u32 {
-    let sender = StationKey { bridge: here, vid: 0, mac: sender };
-    if !is_bridge(here, tables) || learn::beyond(&sender, tables).is_some() {
-        return OUTSIDE;
-    }
-    here
+pub fn domain<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> u32 {
+    if packet.is_outside() || !is_bridge(here, tables) { OUTSIDE } else { here }
 }
 
 /// The translated tuple, as the container sees it.

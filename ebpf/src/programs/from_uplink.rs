@@ -6,7 +6,7 @@
 use super::from_member::retag_for;
 use crate::Tables;
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{PORT_BLOCKED, Port, PortKey, Station, StationKey};
+use crate::abi::{PORT_BLOCKED, PORT_MAPPED, Port, PortKey, Station, StationKey};
 use crate::stages::classify::{self, VID, Vlan};
 use crate::stages::flood::{self, Destination};
 use crate::stages::port::Missing;
@@ -30,6 +30,10 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
         Err(stop) => stop.into(),
     };
     count::sent(&verdict, &port, here, bytes, tables);
+    // Where it came in is a fact that the bridge forgets, and no sender can choose.
+    if port.flags & PORT_MAPPED != 0 && matches!(verdict, Verdict::Pass(PassReason::ToHost)) {
+        packet.mark_outside();
+    }
     verdict
 }
 

@@ -34,6 +34,7 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
     if next == Next::FragNeeded {
         next = nat::frag_needed::send(packet, here, tables).into();
     }
+    packet.unmark_outside();
     next.verdict()
 }
 
@@ -58,7 +59,7 @@ fn dnat_stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> R
         return Err(Next::Return);
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
-    segment.key.domain = nat::dnat::domain(here, frame.source, tables);
+    segment.key.domain = nat::dnat::domain(packet, here, tables);
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
@@ -93,7 +94,7 @@ fn later_fragment_stages<P: Packet, T: Tables>(
         return Err(Stop::Pass(PassReason::NotLocal));
     }
     clone_to_host::unless_clone(frame, fragment.ip.protocol)?;
-    let from = nat::dnat::domain(here, frame.source, tables);
+    let from = nat::dnat::domain(packet, here, tables);
     let becomes = fragments::becomes(fragment, from, tables)?;
     let key = AddressKey::new(becomes.domain, 0, becomes.destination);
     let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
@@ -142,7 +143,7 @@ fn plan_icmp_error_stages<P: Packet, T: Tables>(
     plan.error = embedded::read(packet, &frame, OUTSIDE).ok_or(unmapped)?;
     let error = &mut plan.error;
     clone_to_host::unless_clone(&frame, Protocol(error.key.protocol))?;
-    error.key.domain = nat::dnat::domain(here, frame.source, tables);
+    error.key.domain = nat::dnat::domain(packet, here, tables);
     let (becomes, holder) = icmp_error::becomes(error, tables).ok_or(Stop::Pass(PassReason::Stray))?;
     plan.becomes = becomes;
     if holder == 0 {

@@ -133,6 +133,15 @@ pub trait Packet: Readable + Sized {
     /// Removes that mark. True if it was there.
     fn take_judged(&mut self) -> bool;
 
+    /// Marks the frame as one that an uplink has brought into its bridge, for the bridge's own `from_wire`.
+    fn mark_outside(&mut self);
+
+    /// Whether it has that mark.
+    fn is_outside(&self) -> bool;
+
+    /// Removes that mark.
+    fn unmark_outside(&mut self);
+
     /// Marks the frame as passed by its restricted port's program (see [`crate::stages::guard`]).
     fn mark_checked(&mut self);
 

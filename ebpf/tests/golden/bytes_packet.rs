@@ -23,6 +23,7 @@ pub struct BytesPacket {
     pub own: bool,
     pub judged: bool,
     pub checked: bool,
+    pub outside: bool,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
     /// What one of them was that came in once more.
@@ -205,6 +206,18 @@ impl Packet for BytesPacket {
 
     fn take_judged(&mut self) -> bool {
         std::mem::take(&mut self.judged)
+    }
+
+    fn mark_outside(&mut self) {
+        self.outside = true;
+    }
+
+    fn is_outside(&self) -> bool {
+        self.outside
+    }
+
+    fn unmark_outside(&mut self) {
+        self.outside = false;
     }
 
     fn mark_checked(&mut self) {

@@ -3,7 +3,7 @@
 //! ```text
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
-//! state: gso 1448, tag 5, judged, checked, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
+//! state: gso 1448, tag 5, judged, checked, outside, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
 //!                                  has no Ethernet header, which would say that it is this
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`, or
@@ -199,6 +199,7 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["from", place] => packet.origin = world::ifindex(place),
             ["judged"] => packet.judged = true,
             ["checked"] => packet.checked = true,
+            ["outside"] => packet.outside = true,
             ["bare", ether_type] => {
                 packet.bare = Some(u16::from_str_radix(ether_type, 16).expect("a type"));
             }

@@ -307,7 +307,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "bridged-client-taken-for-a-neighbor",
         file: "ebpf/src/nat/dnat.rs",
-        find: "if !is_bridge(here, tables) || learn::beyond(&sender, tables).is_some() {",
+        find: "if packet.is_outside() || !is_bridge(here, tables) {",
         replace: "if !is_bridge(here, tables) {",
         why: "behind a bridge with an uplink every client would be the node, and meet what keeps containers out",
         judge: Judge::Host,

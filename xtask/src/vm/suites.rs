@@ -62,6 +62,8 @@ const SUITES: [Kind; 6] = [
             "duplicates::",
             "small_links::",
             "spoofed::",
+            "authority::",
+            "occupied::",
             "relocated::",
             "vlan_gateways::",
             "vlan_gateways_kept::",

@@ -142,7 +142,7 @@ pub fn bridge_station(bridge: &Bridge) -> Station {
 
 /// An uplink's entry in `PORTS`. Untagged frames belong to no VLAN and take the kernel's bridge.
 pub fn uplink_port(uplink: &Uplink) -> Port {
-    let flags = PORT_WIRE | flag(uplink.blocked, PORT_BLOCKED);
+    let flags = PORT_WIRE | flag(uplink.blocked, PORT_BLOCKED) | flag(uplink.mapped, PORT_MAPPED);
     Port { bridge: uplink.bridge.index, slot: uplink.slot, asks: PATH_FAST, flags, vid: 0, mac: uplink.mac }
 }
 

@@ -15,6 +15,7 @@ use shunt_netlink::link::Link;
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::{DatapathError, maps};
 use crate::kernel::KernelError;
+use crate::registry::Uplink;
 use crate::resources::Node;
 
 /// The programs of NAT ingress.
@@ -104,6 +105,7 @@ impl Node {
         self.watch_sockets();
         let is_needed = self.is_mapped() || self.is_masqueraded();
         let bridges = self.is_mapped();
+        self.mark_uplinks(bridges);
         let wanted = if is_needed { self.find_nat_ingress(bridges) } else { BTreeMap::new() };
         let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.nat_ingress.hooks)
             .into_iter()
@@ -133,6 +135,18 @@ impl Node {
             }
         }
         self.update_masquerade_interfaces();
+    }
+
+    /// Has the uplinks of bridges mark what they bring to the node, as long as the bridges' programs look for it.
+    fn mark_uplinks(&mut self, mapped: bool) {
+        let others = self.registry.uplinks.values().filter(|uplink| uplink.mapped != mapped).cloned();
+        for uplink in others.collect::<Vec<_>>() {
+            let uplink = Uplink { mapped, ..uplink };
+            self.registry.uplinks.insert(uplink.link.index, uplink.clone());
+            if let Err(error) = self.datapath.write_forwarding(&uplink) {
+                tracing::warn!(uplink = uplink.link.name, %error, "cannot write the uplink's entry");
+            }
+        }
     }
 
     /// Detaches what an earlier agent left on other interfaces.

@@ -50,7 +50,8 @@ impl Node {
         if self.registry.uplinks.contains_key(&link.index) {
             return Ok(());
         }
-        let uplink = uplink_of(port, wanted, &link, self.take_slot()?);
+        let slot = self.take_slot()?;
+        let uplink = Uplink { mapped: self.is_mapped(), ..uplink_of(port, wanted, &link, slot) };
         self.foreign_ports.remove(&link.index);
         self.registry.uplinks.insert(link.index, uplink.clone());
         if wanted.move_address {
@@ -111,6 +112,7 @@ fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -
         kept: wanted.kept,
         moves: wanted.move_address,
         blocked: false,
+        mapped: false,
         slot,
     }
 }

@@ -12,8 +12,8 @@ use shunt_dataplane::wire::sctp::PortsUpdate;
 use zerocopy::IntoBytes;
 
 use super::{
-    CHECKED, ETHER_TYPE, ETHERNET_BYTES, FORGOTTEN, FRAMED, JUDGED_MARK, MAX_OFFSET, PACKET_HOST, Skb, VLAN,
-    bounded,
+    CHECKED, ETHER_TYPE, ETHERNET_BYTES, FORGOTTEN, FRAMED, JUDGED_MARK, MAX_OFFSET, OUTSIDE, PACKET_HOST,
+    Skb, VLAN, bounded,
 };
 use crate::embed;
 use crate::sctp_note::SctpNote;
@@ -190,6 +190,24 @@ impl<const KIND: u8> Packet for Skb<KIND> {
             self.ctx.set_mark(0);
         }
         judged
+    }
+
+    #[inline(always)]
+    fn mark_outside(&mut self) {
+        self.ctx.set_mark(self.mark() | OUTSIDE);
+    }
+
+    #[inline(always)]
+    fn is_outside(&self) -> bool {
+        self.mark() & OUTSIDE != 0
+    }
+
+    #[inline(always)]
+    fn unmark_outside(&mut self) {
+        let mark = self.mark();
+        if mark & OUTSIDE != 0 {
+            self.ctx.set_mark(mark & !OUTSIDE);
+        }
     }
 
     #[inline(always)]

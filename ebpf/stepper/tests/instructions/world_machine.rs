@@ -18,6 +18,7 @@ const JUDGED_MARK: u32 = 0x7368_6e74;
 
 /// The bit of one that a restricted port's program has checked.
 const CHECKED: u32 = 0x0800_0000;
+const OUTSIDE: u32 = 0x0400_0000;
 
 /// Tag protocols, as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
@@ -105,7 +106,9 @@ fn socket_buffer(packet: &BytesPacket, here: u32) -> SocketBuffer {
         ifindex: here,
         ingress_ifindex: packet.origin,
         packet_type: if is_ours { PACKET_HOST } else { PACKET_OTHERHOST },
-        mark: if packet.judged { JUDGED_MARK } else { 0 } | if packet.checked { CHECKED } else { 0 },
+        mark: if packet.judged { JUDGED_MARK } else { 0 }
+            | if packet.checked { CHECKED } else { 0 }
+            | if packet.outside { OUTSIDE } else { 0 },
         segment_size: packet.segment_size,
         tag: packet.tag.map(|tag| (if tag.is_service() { SERVICE_VLAN } else { VLAN }, tag.tci())),
     }
