@@ -90,7 +90,7 @@ fn a_neighbours_mac_address_is_refused_by_the_neighbours_name_and_an_operators_b
     // A station that an operator has told the bridge of stays where it is.
     let node = stage.node.namespace();
     let (foreign, told) = ("foreign0", "02:ab:cd:00:00:01");
-    node.command("ip", &["link", "add", foreign, "type", "dummy"]).unwrap();
+    node.command("ip", &["link", "add", foreign, "type", "veth", "peer", "name", "foreign1"]).unwrap();
     node.command("ip", &["link", "set", foreign, "master", "cni0"]).unwrap();
     node.command("bridge", &["fdb", "add", told, "dev", foreign, "master", "static"]).unwrap();
     for network in with_mac(&stage, told) {

@@ -1,5 +1,7 @@
 //! Why an attachment cannot be made.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use shunt_agent_api::AttachmentKey;
 
@@ -43,6 +45,14 @@ pub(crate) enum AttachError {
     /// The IPAM gave nothing.
     #[error("IPAM plugin returned missing IP config")]
     NoAddresses,
+    /// The IPAM gave an address that the node has as the gateway.
+    #[error("{ip} is the gateway's own address, on `{gateway}`")]
+    GatewaysAddress {
+        /// The address.
+        ip: IpAddr,
+        /// The interface that has it.
+        gateway: String,
+    },
     /// Ten random names were all taken.
     #[error("no free name for the host's end of the veth")]
     NoFreeName,

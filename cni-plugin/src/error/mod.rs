@@ -180,9 +180,10 @@ fn ipam(error: &IpamError) -> u32 {
 fn attach(error: &AttachError) -> u32 {
     match error {
         AttachError::BridgeFull(_) => codes::BRIDGE_FULL,
-        AttachError::Attached(_) | AttachError::OtherFacts { .. } | AttachError::VlanTaken { .. } => {
-            codes::EXISTS
-        }
+        AttachError::Attached(_)
+        | AttachError::OtherFacts { .. }
+        | AttachError::VlanTaken { .. }
+        | AttachError::GatewaysAddress { .. } => codes::EXISTS,
         AttachError::NoVlanDevices | AttachError::Unjoinable { .. } => codes::KERNEL_LACKS,
         AttachError::Mac(_) => codes::INVALID_ENVIRONMENT,
         AttachError::InUse { .. } => codes::TRY_AGAIN,

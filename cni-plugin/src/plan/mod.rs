@@ -110,7 +110,7 @@ impl Plan {
     /// Decides the rest, from what the IPAM gave (`addresses`, none on a layer 2 network).
     ///
     /// # Errors
-    /// [`AttachError::NoAddresses`], and what is wrong with the host ports.
+    /// [`AttachError::NoAddresses`], [`AttachError::GatewaysAddress`], and what is wrong with the host ports.
     pub(crate) fn with(
         self,
         config: &Config,
@@ -124,6 +124,11 @@ impl Plan {
         }
         result.interfaces.clear();
         let gateways = place_gateways(&mut result, bridge);
+        let mut own = result.ips.iter().map(|ip| ip.address.addr());
+        if let Some(ip) = own.find(|ip| gateways.iter().any(|gateway| gateway.addr() == *ip)) {
+            let gateway = self.bridge.vlan_gateway.unwrap_or(self.bridge.name);
+            return Err(AttachError::GatewaysAddress { ip, gateway }.into());
+        }
         let routes = with_next_hops(&result);
         if !config.network.dns.is_empty() {
             result.dns = config.network.dns.clone();
