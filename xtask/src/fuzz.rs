@@ -50,7 +50,7 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    setup::run()?;
+    setup::for_tests()?;
     build::run()?;
     let targets: Vec<&str> = match &arguments.target {
         None => TARGETS.to_vec(),

@@ -13,6 +13,7 @@ mod lint;
 mod mutants;
 mod process;
 mod setup;
+mod summary;
 mod test;
 mod vm;
 mod workspace;
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
 fn run(verb: Verb) -> Result<()> {
     process::outlive_ctrl_c()?;
     match verb {
-        Verb::Setup => setup::run(),
+        Verb::Setup => setup::run(vm::fetch),
         Verb::Build(arguments) => build::chosen(&arguments),
         Verb::Demo(arguments) => bench::run("demo", &arguments),
         Verb::Test(arguments) => test::run(&arguments),

@@ -5,6 +5,7 @@
 
 pub(crate) mod apt;
 pub(crate) mod cache;
+mod compiler;
 mod debian_toolchain;
 mod deny;
 mod linker;
@@ -18,8 +19,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::vm;
-
 pub(crate) use static_target::find_or_install as static_target;
 pub(crate) use toolchain::Toolchain;
 
@@ -31,13 +30,13 @@ pub(crate) struct Tools {
     pub(crate) linker: PathBuf,
 }
 
-/// `cargo xtask setup` itself: everything that build, test, vm, demo and bench need.
-pub(crate) fn run() -> Result<()> {
+/// `cargo xtask setup` itself: everything that build, test, vm, demo and bench need. `kernels` fetches those of `vm`.
+pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let tools = for_build()?;
     for_tests()?;
     for_vm()?;
     let linked = static_target().unwrap_or_else(|| "the host's C library".to_owned());
-    let kernels = vm::fetch();
+    let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
     println!("plugin         {linked}");
@@ -57,7 +56,7 @@ pub(crate) fn for_build() -> Result<Tools> {
         return Ok(tools);
     }
     let _guard = cache::lock()?;
-    let toolchain = toolchain::find_or_install()?;
+    let toolchain = compiler::find_or_install()?;
     let linker = linker::find_or_install()?;
     let tools = Tools { toolchain, linker };
     stamp::write(&tools)?;

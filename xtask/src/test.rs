@@ -4,7 +4,6 @@ mod leaks;
 mod processes;
 mod programs;
 mod skips;
-mod summary;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +18,7 @@ use clap::Args;
 use self::leaks::Snapshot;
 use self::processes::Process;
 use self::skips::Skips;
-pub(crate) use self::summary::Summary;
+use crate::summary::Summary;
 use crate::{build, fuzz, process, setup, workspace};
 
 #[derive(Args)]

@@ -27,7 +27,7 @@ use clap::{Args, ValueEnum};
 use self::kernel::{Kernel, Series};
 use self::machine::Machine;
 use self::outcome::Outcome;
-use crate::test::Summary;
+use crate::summary::Summary;
 use crate::{build, process, setup, workspace};
 
 #[derive(Args)]

@@ -5,7 +5,7 @@
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::programs::TcContext;
-use shunt_dataplane::wire::sctp::PortsUpdate;
+use shunt_dataplane::wire::packet::PortsUpdate;
 
 use crate::skb::Skb;
 

@@ -7,8 +7,8 @@ use crate::abi::translation::TupleKey;
 use crate::nat::segment::Segment;
 use crate::wire::address::{Address, L4Port};
 use crate::wire::checksum::{Change, updated};
-use crate::wire::packet::{ChecksumUpdate, Packet};
-use crate::wire::sctp::PortsUpdate;
+
+use crate::wire::packet::{ChecksumUpdate, Packet, PortsUpdate};
 use crate::wire::{IDENTIFIER, Ip, Protocol};
 
 /// Half words of an IPv4 header without options, and places in it.

@@ -6,7 +6,6 @@ use crate::wire::EthernetHeader;
 use crate::wire::address::Mac;
 use crate::wire::checksum::Change;
 pub use crate::wire::checksum::ChecksumUpdate;
-use crate::wire::sctp::PortsUpdate;
 pub use crate::wire::tag::{NoRoom, Tag};
 
 /// A header, or a piece of one, as it stands in a frame: any bytes are valid. Of bytes and half words only, since a frame starts at
@@ -48,6 +47,17 @@ pub trait Readable {
 
     /// The header at `offset`; none where the frame, or its directly readable part, ends before it does.
     fn load<T: Header>(&self, offset: u32) -> Option<T>;
+}
+
+/// A change of ports that an SCTP checksum covers, and where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortsUpdate {
+    /// Offset of the IP header.
+    pub header: u32,
+    /// Offset of the checksum.
+    pub field: u32,
+    /// The old ports and the new ones, XORed, the first byte lowest.
+    pub ports: u32,
 }
 
 /// A frame in the kernel's stack.

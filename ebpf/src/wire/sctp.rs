@@ -1,7 +1,7 @@
 //! SCTP's checksum after a change of ports (RFC 9260 section 3.1).
 
 use crate::wire::crc32c::updated_by;
-use crate::wire::packet::Packet;
+use crate::wire::packet::{Packet, PortsUpdate};
 
 /// Where the checksum is in an SCTP header; it has four bytes.
 pub const SCTP_CHECKSUM: u32 = 8;
@@ -12,17 +12,6 @@ const PORTS_BYTES: u32 = 4;
 const V4_TOTAL: u32 = 2;
 const V6_PAYLOAD: u32 = 4;
 const V6_HEADER_BYTES: u32 = 40;
-
-/// A change of ports, and where it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortsUpdate {
-    /// Offset of the IP header.
-    pub header: u32,
-    /// Offset of the checksum.
-    pub field: u32,
-    /// The old ports and the new ones, XORed, the first byte lowest.
-    pub ports: u32,
-}
 
 impl PortsUpdate {
     /// Updates the checksum.

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::fault::{Fault, Judge};
 use super::scratch::Scratch;
 use crate::setup::Tools;
-use crate::test::Summary;
+use crate::summary::Summary;
 use crate::{build, process, workspace};
 
 /// Plenty for tests that take seconds; a fault may make them run for ever.

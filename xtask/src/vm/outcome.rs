@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::test::Summary;
+use crate::summary::Summary;
 
 #[derive(Debug, Default)]
 pub(super) struct Outcome {

@@ -7,8 +7,8 @@ use aya_ebpf::helpers::generated::{
 };
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;
-use shunt_dataplane::wire::packet::{ChecksumUpdate, Header, Packet};
-use shunt_dataplane::wire::sctp::PortsUpdate;
+
+use shunt_dataplane::wire::packet::{ChecksumUpdate, Header, Packet, PortsUpdate};
 use zerocopy::IntoBytes;
 
 use super::{
