@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, mkdirat};
@@ -12,13 +11,10 @@ use nix::sys::stat::{Mode, mkdirat};
 use crate::error::Error;
 use crate::files::{Standing, standing};
 use crate::holders;
-use crate::lock::Lock;
+use crate::lock::{Lock, Sharing};
 use crate::place::{open, path_of, way_to};
 use crate::record::Record;
-use crate::store::Store;
-
-/// How long to wait before the lock is asked for again.
-const PAUSE: Duration = Duration::from_millis(2);
+use crate::store::{LOCK, Store};
 
 /// A network's directory, held open: whatever becomes of its path, this is the one that was found there.
 #[derive(Debug)]
@@ -72,18 +68,12 @@ impl Directory {
     /// Takes the lock, waiting until `deadline` at most.
     ///
     /// # Errors
-    /// [`Error::Locked`], or the file system's.
+    /// [`Error::Lock`].
     pub fn lock(self, deadline: Instant) -> Result<Store, Error> {
-        loop {
-            match Lock::try_acquire(&self.way()).map_err(Error::at(&self.named))? {
-                Some(lock) => {
-                    let (way, names) = (way_to(&self.place), self.names());
-                    return Ok(Store::of(way, self.named, lock).by_way_of(self.place, names));
-                }
-                None if Instant::now() >= deadline => return Err(Error::Locked(self.named)),
-                None => sleep(PAUSE),
-            }
-        }
+        let lock = Lock::acquire(&self.way().join(LOCK), Sharing::Exclusive, deadline)
+            .map_err(|error| error.named(self.named.join(LOCK)))?;
+        let (way, names) = (way_to(&self.place), self.names());
+        Ok(Store::of(way, self.named, lock).by_way_of(self.place, names))
     }
 
     /// Where the addresses' second names are, if a plugin has made any.
@@ -101,8 +91,10 @@ impl Directory {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::time::Duration;
 
     use super::*;
+    use crate::lock::LockError;
 
     fn ip() -> IpAddr {
         "10.0.0.2".parse().unwrap()
@@ -168,7 +160,9 @@ mod tests {
         let _held = Store::open_or_create(dir.path(), "net").unwrap();
         let open = || Directory::open(dir.path(), "net").unwrap().unwrap();
         let deadline = Instant::now() + Duration::from_millis(20);
-        assert!(matches!(open().lock(deadline), Err(Error::Locked(_))));
+        let error = open().lock(deadline).unwrap_err();
+        assert!(matches!(error, Error::Lock(LockError::Held { .. })));
+        assert!(error.to_string().contains(&dir.path().join("net/lock").display().to_string()), "{error}");
         assert!(Instant::now() >= deadline);
     }
 

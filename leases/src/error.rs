@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::lock::LockError;
+
 /// What went wrong with a network's directory.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,9 +22,9 @@ pub enum Error {
     /// A network whose name is no file's name.
     #[error("{0:?} is not the name of a network's directory")]
     Network(String),
-    /// Another process has the lock and did not release it.
-    #[error("{} is locked by another process", .0.display())]
-    Locked(PathBuf),
+    /// See [`LockError`].
+    #[error(transparent)]
+    Lock(#[from] LockError),
 }
 
 impl Error {

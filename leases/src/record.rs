@@ -38,7 +38,7 @@ impl<'a> Record<'a> {
     }
 
     /// The container's id.
-    pub(crate) fn container(self) -> &'a [u8] {
+    pub fn container(self) -> &'a [u8] {
         self.container
     }
 

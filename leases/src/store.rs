@@ -2,13 +2,14 @@
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind, Read, Write},
     net::IpAddr,
     os::{
         fd::OwnedFd,
         unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use nix::fcntl::OFlag;
@@ -17,10 +18,19 @@ use crate::{
     error::Error,
     files::{Standing, addresses_in, content_in, files_in, standing},
     holders::Holders,
-    lock::Lock,
+    lock::{Lock, LockError, Sharing},
     place::way_to,
     record::Record,
 };
+
+/// The file whose lock keeps plugin processes, ours and host-local's, from each other.
+pub(crate) const LOCK: &str = "lock";
+
+/// No address is longer.
+const LONGEST_ADDRESS: u64 = 64;
+
+/// How long the lock may be waited for: whoever has it reads and writes a few files.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A network's directory with its lock held; the lock goes with this value.
 #[derive(Debug)]
@@ -60,7 +70,7 @@ impl Store {
         }
         let directory = data_dir.join(network);
         DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
-        let lock = Lock::acquire(&directory).map_err(Error::at(&directory))?;
+        let lock = locked(&directory)?;
         let holders = Some(Holders::of(data_dir, network));
         Ok(Self { holders, ..Self::of(directory.clone(), directory, lock) })
     }
@@ -79,13 +89,13 @@ impl Store {
     /// Locks the network's directory; none when there is no directory, and thus no address held.
     pub fn open(data_dir: &Path, network: &str) -> Result<Option<Self>, Error> {
         let directory = data_dir.join(network);
-        match Lock::acquire(&directory) {
+        match locked(&directory) {
             Ok(lock) => {
                 let holders = Some(Holders::of(data_dir, network));
                 Ok(Some(Self { holders, ..Self::of(directory.clone(), directory, lock) }))
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::at(&directory)(error)),
+            Err(LockError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -200,16 +210,29 @@ impl Store {
 
     /// The address that was last given out of a range set; none when unknown, which costs nothing but the round robin.
     pub fn last_reserved(&self, set: usize) -> Option<IpAddr> {
-        fs::read_to_string(self.last_reserved_file(set)).ok()?.parse().ok()
+        let mut text = String::new();
+        // A pipe would keep whoever opens it.
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
+        let file = options.open(self.last_reserved_file(set)).ok()?;
+        file.take(LONGEST_ADDRESS).read_to_string(&mut text).ok()?;
+        text.parse().ok()
     }
 
     /// Notes the address that was last given out of a range set.
     pub fn note_last_reserved(&self, set: usize, address: IpAddr) -> Result<(), Error> {
         let path = self.last_reserved_file(set);
         let text = address.to_string();
+        // A pipe would keep whoever opens it.
+        let flags = OFlag::O_NONBLOCK.bits();
         let write = |path: &Path| -> io::Result<()> {
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(path)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o644)
+                .custom_flags(flags)
+                .open(path)?;
             file.write_all(text.as_bytes())?;
             // Not truncated when opened: ext4 starts to write such a file to the disk as soon as it is closed, which
             // takes longer than all the rest of an ADD.
@@ -228,6 +251,10 @@ impl Store {
     fn last_reserved_file(&self, set: usize) -> PathBuf {
         self.directory.join(format!("last_reserved_ip.{set}"))
     }
+}
+
+fn locked(directory: &Path) -> Result<Lock, LockError> {
+    Lock::acquire(&directory.join(LOCK), Sharing::Exclusive, Instant::now() + PATIENCE)
 }
 
 #[cfg(test)]

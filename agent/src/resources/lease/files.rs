@@ -1,8 +1,8 @@
 //! Checks the leases of attachments whose IPAM uses host-local's files (`BridgePort::lease_dir`).
 //!
 //! A missing lease of a living container is restored: otherwise its address would be given to a second container. A lease that another
-//! container holds is reported and kept. Both happen with a delay, because a DEL without an agent frees the lease before it deletes the
-//! link. A lease that is restored by mistake is freed with the link.
+//! container holds is reported and kept. Both happen with a delay, because a DEL without an agent frees the lease, and its link may be
+//! gone without this agent knowing it yet. A lease that is restored by mistake is freed with the link.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Repairs the leases of living containers.
 
 use shunt_agent_api::{BridgePort, EventKind};
-use shunt_leases::Error;
+use shunt_leases::{Error, LockError};
 
 use super::files::{Amiss, RESPITE, amiss, put_back};
 use crate::failpoints;
@@ -53,7 +53,7 @@ impl Node {
                 self.events.tell(EventKind::Repair, Some(key), &port.host.name, wrong);
                 self.tell_lease(port, amiss(port));
             }
-            Err(Error::Locked(_)) => {}
+            Err(Error::Lock(LockError::Held { .. })) => {}
             Err(error) => {
                 let why = format!("{}, and it cannot be put back: {error}", Amiss::Missing(address));
                 self.tell_lease(port, Some(Amiss::Unknown(why)));
