@@ -21,6 +21,7 @@ pub mod link;
 pub mod message;
 mod monitor;
 pub mod namespace;
+pub mod namespace_id;
 pub mod neighbour;
 pub mod netconf;
 pub mod netfilter;

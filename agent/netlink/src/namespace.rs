@@ -1,9 +1,11 @@
 //! A socket in another network namespace.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{io, thread};
 
+use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, setns};
 
 use crate::connection::Connection;
@@ -32,11 +34,19 @@ pub enum NamespaceError {
 pub fn connect_within(path: &Path) -> Result<Connection, NamespaceError> {
     let enter = |source| NamespaceError::Enter { path: path.to_path_buf(), source };
     let work = || {
-        let namespace = File::open(path).map_err(enter)?;
+        let namespace = open(path).map_err(enter)?;
         setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(|errno| enter(errno.into()))?;
         Ok(Connection::open()?)
     };
     apart("sandbox", work).unwrap_or_else(|error| Err(enter(error)))
+}
+
+/// Opens a namespace's file, and nothing that its opener would wait for.
+fn open(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
 }
 
 /// Does something in a thread that ends with it: the network namespace of a thread is its own affair.

@@ -13,13 +13,23 @@ use crate::request::{MAKE, Request};
 /// Makes a bridge with the name, MTU (0: the kernel's), address and flags (up, promiscuous) of `like`. An address that is given is
 /// pinned: it will not follow the ports'. In this message the kernel reads no alias (`rtnl_create_link`, net/core/rtnetlink.c).
 pub fn add_bridge(like: &Link) -> Request {
+    let what = format!("add bridge `{}`", like.name);
+    Request::new(what, RouteNetlinkMessage::NewLink(bridge(like).build()), MAKE)
+}
+
+fn bridge(like: &Link) -> LinkMessageBuilder<LinkBridge> {
     let mut message = LinkBridge::new(&like.name);
     message = if like.mtu != 0 { message.mtu(like.mtu) } else { message };
     message = if like.up { message.up() } else { message };
     message = if like.promiscuous { message.promiscuous(true) } else { message };
-    message = like.mac.into_iter().fold(message, |message, mac| message.address(mac.to_vec()));
+    like.mac.into_iter().fold(message, |message, mac| message.address(mac.to_vec()))
+}
+
+/// The same with an ifindex, which must be free: a later message of the same datagram can name the bridge by it, and no other link, whatever
+/// became of this one.
+pub fn add_numbered_bridge(index: u32, like: &Link) -> Request {
     let what = format!("add bridge `{}`", like.name);
-    Request::new(what, RouteNetlinkMessage::NewLink(message.build()), MAKE)
+    Request::new(what, RouteNetlinkMessage::NewLink(bridge(like).index(index).build()), MAKE)
 }
 
 /// A VLAN device to be made.

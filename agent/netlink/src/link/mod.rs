@@ -8,7 +8,7 @@ pub use change::{
     delete_link, leave_master, set_alias, set_link_down, set_link_up, set_mac, set_master, set_mtu,
     set_no_link_local, set_port_flags, set_promiscuous,
 };
-pub use make::{Veth, VethEnd, VlanDevice, add_bridge, add_veth, add_vlan};
+pub use make::{Veth, VethEnd, VlanDevice, add_bridge, add_numbered_bridge, add_veth, add_vlan};
 pub use read::Link;
 
 use std::fmt;
