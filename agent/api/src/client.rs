@@ -1,12 +1,18 @@
 //! A blocking client, for the plugin and for the agent's own query verbs.
 
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::SendTimeout;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, setsockopt};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 
+use crate::deadline;
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
@@ -73,28 +79,36 @@ pub struct Client {
     stream: UnixStream,
     /// What has arrived and was not read yet.
     buffer: BytesMut,
+    /// How long a request or reply may take; none: as long as nothing happens.
+    patience: Option<Duration>,
 }
 
 impl Client {
     /// Connects.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`].
+    /// As [`Client::connect_by`].
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let unreachable = |source| ClientError::Unreachable { path: path.to_path_buf(), source };
-        let stream = UnixStream::connect(path).map_err(unreachable)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(unreachable)?;
-        Ok(Self { path: path.to_path_buf(), stream, buffer: BytesMut::new() })
+        Self::connect_by(path, Instant::now() + PATIENCE)
     }
 
-    /// Connects anew to the same socket: the agent ends a connection that stays silent for a minute.
+    /// Connects, waiting until `deadline` at most: an agent that does not run lets its queue fill.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`].
-    pub fn reconnect(&mut self) -> Result<(), ClientError> {
-        *self = Self::connect(&self.path)?;
-        Ok(())
+    /// [`ClientError::Unreachable`], [`ClientError::Silent`].
+    pub fn connect_by(path: &Path, deadline: Instant) -> Result<Self, ClientError> {
+        match connect(path, deadline) {
+            Ok(stream) => Ok(Self {
+                path: path.to_path_buf(),
+                stream,
+                buffer: BytesMut::new(),
+                patience: Some(PATIENCE),
+            }),
+            Err(source) if source.kind() == io::ErrorKind::TimedOut => {
+                Err(ClientError::Silent { path: path.to_path_buf(), source })
+            }
+            Err(source) => Err(ClientError::Unreachable { path: path.to_path_buf(), source }),
+        }
     }
 
     /// Sends a request and waits for its reply; a refusal is an error.
@@ -106,13 +120,21 @@ impl Client {
         self.receive()
     }
 
+    /// The same, waiting until `deadline` at most; the agent does not begin it later.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn ask_by(&mut self, request: Request, deadline: Instant) -> Result<Reply, ClientError> {
+        self.put(request, Some(deadline))?;
+        self.take(Some(deadline))
+    }
+
     /// Sends a request without waiting for the reply.
     ///
     /// # Errors
     /// [`ClientError::Silent`] when the connection is broken.
     pub fn send(&mut self, request: Request) -> Result<(), ClientError> {
-        let wire = frame::encode(&Envelope::new(request))?;
-        self.stream.write_all(&wire).map_err(|source| self.silent(source))
+        self.put(request, self.deadline())
     }
 
     /// Waits for the reply to the oldest request that has none yet.
@@ -120,21 +142,7 @@ impl Client {
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
-        loop {
-            if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
-                return match Envelope::open(&body)?.body {
-                    Reply::Error(error) => Err(error.into()),
-                    reply => Ok(reply),
-                };
-            }
-            let mut piece = [0; 1024];
-            match self.stream.read(&mut piece) {
-                Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
-                Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.silent(error)),
-            }
-        }
+        self.take(self.deadline())
     }
 
     /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
@@ -144,10 +152,120 @@ impl Client {
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn subscribe(&mut self) -> Result<(), ClientError> {
         self.ask(Request::Subscribe)?;
-        self.stream.set_read_timeout(None).map_err(|source| self.silent(source))
+        self.patience = None;
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.patience.map(|patience| Instant::now() + patience)
+    }
+
+    fn put(&mut self, request: Request, deadline: Option<Instant>) -> Result<(), ClientError> {
+        let envelope = Envelope { deadline: deadline.map(deadline::shared), ..Envelope::new(request) };
+        let wire = frame::encode(&envelope)?;
+        let mut rest = &wire[..];
+        while !rest.is_empty() {
+            let written = left(deadline)
+                .and_then(|left| self.stream.set_write_timeout(left))
+                .and_then(|()| self.stream.write(rest));
+            match written {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.silent(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, deadline: Option<Instant>) -> Result<Reply, ClientError> {
+        loop {
+            if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
+                return match Envelope::open(&body)?.body {
+                    Reply::Error(error) => Err(error.into()),
+                    reply => Ok(reply),
+                };
+            }
+            let mut piece = [0; 1024];
+            let read = left(deadline)
+                .and_then(|left| self.stream.set_read_timeout(left))
+                .and_then(|()| self.stream.read(&mut piece));
+            match read {
+                Ok(0) => return Err(self.silent(io::ErrorKind::UnexpectedEof.into())),
+                Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.silent(error)),
+            }
+        }
     }
 
     fn silent(&self, source: io::Error) -> ClientError {
-        ClientError::Silent { path: self.path.clone(), source }
+        ClientError::Silent { path: self.path.clone(), source: late(source) }
+    }
+}
+
+/// Connects. A blocking `connect` waits for a place in the listener's queue as long as a send may take (unix(7)).
+fn connect(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    let address = UnixAddr::new(path)?;
+    let family = AddressFamily::Unix;
+    let socket = socket::socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    loop {
+        let left = left(Some(deadline))?.unwrap_or_default();
+        setsockopt(&socket, SendTimeout, &TimeVal::microseconds(left.as_micros() as i64))?;
+        match socket::connect(socket.as_raw_fd(), &address) {
+            Ok(()) => return Ok(UnixStream::from(socket)),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(late(errno.into())),
+        }
+    }
+}
+
+/// What is left until the deadline; none where there is none.
+fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    // The kernel takes nothing for no limit at all.
+    match left {
+        Some(left) if left < Duration::from_micros(1) => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left),
+    }
+}
+
+/// A socket's timeout by its name.
+fn late(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::socket::{Backlog, bind, listen};
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(50)
+    }
+
+    #[test]
+    fn an_agent_that_does_not_run_is_waited_for_until_the_deadline_and_no_longer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.sock");
+        let listener =
+            socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).unwrap();
+        bind(listener.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+        listen(&listener, Backlog::new(1).unwrap()).unwrap();
+        let begun = Instant::now();
+        let mut waiting = Vec::new();
+        let refusal = loop {
+            match Client::connect_by(&path, soon()) {
+                Ok(client) => waiting.push(client),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refusal, ClientError::Silent { .. }), "the queue is full: {refusal}");
+        for client in &mut waiting {
+            let asked = client.ask_by(Request::Status, soon());
+            assert!(matches!(asked, Err(ClientError::Silent { .. })), "{asked:?}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(!waiting.is_empty());
     }
 }

@@ -7,8 +7,11 @@ use serde::de::DeserializeOwned;
 /// The largest message, in bytes without the length. A node with 10,000 attachments reports in about 5 MB.
 pub const MAX_MESSAGE: usize = 16 << 20;
 
-/// The largest request, in bytes without the length: a GC list of several thousand attachments fits.
-pub const MAX_REQUEST: usize = 1 << 20;
+/// The largest request, in bytes without the length: a GC list of tens of thousands of attachments fits.
+pub const MAX_REQUEST: usize = 16 << 20;
+
+/// The largest request of a user who may only ask.
+pub const MAX_QUERY: usize = 1 << 20;
 
 /// Bytes of the length before each message.
 pub const LENGTH_BYTES: usize = 4;

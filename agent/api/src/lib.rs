@@ -10,6 +10,7 @@ mod attachment;
 mod bandwidth;
 mod capacity;
 mod client;
+pub mod deadline;
 mod event;
 mod explain;
 pub mod frame;
@@ -26,7 +27,7 @@ pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkRe
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
-pub use mapping::{PortMapping, Protocol};
+pub use mapping::{PortMapping, Protocol, find_overlap};
 pub use message::{
     AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, PREVIOUS_VERSION, Reply,
     Request, VERSION,

@@ -1,7 +1,8 @@
 //! Host ports that lead to a container.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -49,6 +50,28 @@ impl PortMapping {
         };
         (self.protocol, self.host_port) == (other.protocol, other.host_port) && is_at_same
     }
+}
+
+/// The first of these host ports that one before it overlaps.
+pub fn find_overlap(mappings: &[PortMapping]) -> Option<&PortMapping> {
+    let (mut ports, mut families, mut places) = (HashSet::new(), HashSet::new(), HashSet::new());
+    mappings.iter().find(|mapping| {
+        let port = (mapping.protocol, mapping.host_port);
+        let is_taken = |ip: Option<IpAddr>| places.contains(&(port, ip));
+        let any_of = |ip: IpAddr| match ip {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let overlaps = match mapping.host_ip {
+            None => ports.contains(&port),
+            Some(ip) if ip.is_unspecified() => is_taken(None) || families.contains(&(port, ip.is_ipv4())),
+            Some(ip) => is_taken(None) || is_taken(Some(any_of(ip))) || is_taken(Some(ip)),
+        };
+        ports.insert(port);
+        families.extend(mapping.host_ip.map(|ip| (port, ip.is_ipv4())));
+        places.insert((port, mapping.host_ip));
+        overlaps
+    })
 }
 
 /// One address has one entry in the maps, so it has one value here, and whoever compares two of them is right.
@@ -121,6 +144,23 @@ mod tests {
             let is_at = ["192.0.2.1", "2001:db8::1"].map(|ip| mapping.is_at(ip.parse().unwrap()));
             assert_eq!(is_at, [v4, v6], "{host_ip}");
         }
+    }
+
+    #[test]
+    fn an_overlap_among_many_is_the_one_that_each_pair_shows() {
+        let places = ["", "0.0.0.0", "::", "192.0.2.1", "192.0.2.2", "2001:db8::1"];
+        for one in places {
+            for other in places {
+                let pair = [at(one), at(other)];
+                let found = find_overlap(&pair).is_some();
+                assert_eq!(found, pair[0].overlaps(&pair[1]), "{one} {other}");
+            }
+        }
+        let many: Vec<_> = (0..100_000u32)
+            .map(|number| PortMapping { host_ip: Some(IpAddr::V4(number.into())), ..at("192.0.2.1") })
+            .skip(1)
+            .collect();
+        assert_eq!(find_overlap(&many), None);
     }
 
     #[test]

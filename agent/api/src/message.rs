@@ -24,6 +24,9 @@ pub const PREVIOUS_VERSION: u32 = 2;
 pub struct Envelope<T> {
     /// See [`VERSION`].
     pub version: u32,
+    /// Of a request: until when its asker waits, in milliseconds of `CLOCK_MONOTONIC`. It is not begun later. None: whenever it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
     /// The request or reply.
     pub body: T,
 }
@@ -31,7 +34,7 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
-        Self { version: VERSION, body }
+        Self { version: VERSION, deadline: None, body }
     }
 }
 
@@ -56,11 +59,11 @@ impl<T: DeserializeOwned> Envelope<T> {
         if let Ok(envelope @ Self { version: VERSION, .. }) = frame::decode(json) {
             return Ok(envelope);
         }
-        let Envelope::<serde_json::Value> { version, body } = frame::decode(json)?;
+        let Envelope::<serde_json::Value> { version, deadline, body } = frame::decode(json)?;
         if version != VERSION {
             return Err(EnvelopeError::Version(version));
         }
-        Ok(Self { version, body: serde_json::from_value(body).map_err(FrameError::Json)? })
+        Ok(Self { version, deadline, body: serde_json::from_value(body).map_err(FrameError::Json)? })
     }
 }
 

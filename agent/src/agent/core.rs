@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request};
+use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -14,6 +14,13 @@ use crate::resources::events::Events;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
 const QUEUE: usize = 256;
+
+/// The answer of an agent that ends.
+const STOPPING: &str = "the agent is stopping";
+
+/// The answer to a request that is not begun.
+const LATE: &str = "the request came after its deadline and was not begun: \
+                    the agent had too much to do, or is in another time namespace than the plugin";
 
 /// Why there is no core.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +37,7 @@ pub enum CoreError {
 }
 
 enum Job {
-    Answer(Box<Request>, oneshot::Sender<Reply>),
+    Answer(Box<Request>, Option<u64>, oneshot::Sender<Reply>),
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -82,11 +89,17 @@ impl Core {
 
     /// Asks the agent.
     pub async fn ask(&self, request: Request) -> Reply {
+        self.ask_by(request, None).await
+    }
+
+    /// Asks the agent, which does not begin a request whose deadline ([`deadline`]) is over: its asker has gone on, and what it asked for
+    /// may be another's by now.
+    pub async fn ask_by(&self, request: Request, deadline: Option<u64>) -> Reply {
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Answer(Box::new(request), reply)).await.is_err() {
-            return unavailable();
+        if self.jobs.send(Job::Answer(Box::new(request), deadline, reply)).await.is_err() {
+            return unavailable(STOPPING);
         }
-        answer.await.unwrap_or_else(|_| unavailable())
+        answer.await.unwrap_or_else(|_| unavailable(STOPPING))
     }
 
     /// Subscribes; none if there are too many subscribers.
@@ -121,7 +134,10 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             Job::Tick => agent.tick(),
             #[cfg(feature = "kubernetes")]
             Job::Remark(remark) => agent.set_remark(remark),
-            Job::Answer(request, reply) => {
+            Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
+                let _gone = reply.send(unavailable(LATE));
+            }
+            Job::Answer(request, _, reply) => {
                 // The client may have gone; what it asked for is done all the same.
                 let _gone = reply.send(agent.answer(*request));
             }
@@ -130,6 +146,6 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
     }
 }
 
-fn unavailable() -> Reply {
-    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: "the agent is stopping".to_owned() })
+fn unavailable(why: &str) -> Reply {
+    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: why.to_owned() })
 }

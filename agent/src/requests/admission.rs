@@ -1,6 +1,8 @@
 //! Validates a requested port without asking the kernel.
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans, find_overlap,
+};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::prefix;
 
@@ -11,8 +13,8 @@ use crate::resources::Refusal;
 /// The longest name of a link (`IFNAMSIZ` with its zero).
 const MAX_IFNAME: usize = 15;
 
-/// The longest network name and container id: the escaped file name must fit into 255 bytes.
-const MAX_NAME: usize = 100;
+/// The longest network name and container id.
+const MAX_NAME: usize = 200;
 
 /// Addresses of one interface.
 const MAX_IPS: usize = 64;
@@ -84,7 +86,7 @@ pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
 
 /// Validates host ports: each needs a target, and only one.
 fn mappings(port: &BridgePort) -> Result<(), Refusal> {
-    for (at, mapping) in port.mappings.iter().enumerate() {
+    for mapping in &port.mappings {
         let wrong = |reason| Err(malformed("mappings", &mapping.to_string(), reason));
         if mapping.host_port == 0 || mapping.container_port == 0 {
             return wrong("has port 0, which is none");
@@ -95,11 +97,11 @@ fn mappings(port: &BridgePort) -> Result<(), Refusal> {
         if !port.ips.iter().any(|ip| mapping.is_of_family(*ip)) {
             return wrong("leads to no address of the container's");
         }
-        if port.mappings[..at].iter().any(|other| other.overlaps(mapping)) {
-            return wrong("is asked for twice");
-        }
     }
-    Ok(())
+    match find_overlap(&port.mappings) {
+        Some(mapping) => Err(malformed("mappings", &mapping.to_string(), "is asked for twice")),
+        None => Ok(()),
+    }
 }
 
 /// Validates VLANs. A port in no VLAN would drop everything.
@@ -166,7 +168,7 @@ fn key(key: &AttachmentKey) -> Result<(), Refusal> {
     for (field, value) in [("network", &key.network), ("container", &key.container)] {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if value.is_empty() || value.len() > MAX_NAME {
-            return Err(malformed(field, value, "has not between 1 and 100 characters"));
+            return Err(malformed(field, value, "has not between 1 and 200 characters"));
         }
         if !value.starts_with(|c: char| c.is_ascii_alphanumeric()) || !value.chars().all(allowed) {
             return Err(malformed(
@@ -186,9 +188,9 @@ fn interface(field: &'static str, interface: &Interface) -> Result<(), Refusal> 
     ifname(field, &interface.name)
 }
 
-/// The kernel's own rule (`dev_valid_name`, net/core/dev.c).
+/// The kernel's own rule (`dev_valid_name`, net/core/dev.c), and no `%`, of which it would make a number.
 fn ifname(field: &'static str, name: &str) -> Result<(), Refusal> {
-    let forbidden = |c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace();
+    let forbidden = |c: char| matches!(c, '/' | ':' | '%') || c.is_control() || c.is_whitespace();
     if name.is_empty() || name.len() > MAX_IFNAME || matches!(name, "." | "..") || name.contains(forbidden) {
         return Err(malformed(field, name, "is not an interface's name"));
     }

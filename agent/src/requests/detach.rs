@@ -1,7 +1,7 @@
 //! Removes attachments. Every step runs, whether the one before failed or not.
 
 use crate::datapath::programs;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use shunt_agent_api::{AttachmentKey, Collected, Detached, Interface};
@@ -41,14 +41,21 @@ impl Node {
 
     /// Removes the attachments of `network` that are not in `valid` and do not belong to one of these.
     pub(crate) fn collect(&mut self, network: &str, valid: &[AttachmentKey]) -> Collected {
-        let valid: BTreeSet<_> = valid.iter().collect();
+        let mut parents: BTreeMap<&str, Vec<&AttachmentKey>> = BTreeMap::new();
+        for key in valid {
+            parents.entry(&key.container).or_default().push(key);
+        }
+        let stays = |key: &AttachmentKey| {
+            parents
+                .get(&*key.container)
+                .is_some_and(|parents| parents.iter().any(|parent| key.belongs_to(parent)))
+        };
         let stale: Vec<_> = self
             .registry
             .attachments()
             .map(|attachment| &attachment.port.key)
             .chain(self.orphaned())
-            .filter(|key| key.network == network && !valid.contains(key))
-            .filter(|key| !valid.iter().any(|parent| key.belongs_to(parent)))
+            .filter(|key| key.network == network && !stays(key))
             .cloned()
             .collect();
         let removed =

@@ -1,10 +1,11 @@
 //! One client: who it is, and what it asks, one request after the other.
 
+use shunt_agent_api::frame::{MAX_QUERY, MAX_REQUEST};
 use shunt_agent_api::{ErrorKind, Reply, Request, VERSION};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::request::Reader;
+use super::request::{Asked, Reader};
 use super::wire::{self, Replies, Requests, WireError, refusal};
 use super::{Core, subscription};
 
@@ -19,7 +20,7 @@ pub(super) async fn serve(
 ) {
     let served = async {
         let user = stream.peer_cred()?.uid();
-        let (requests, mut replies) = wire::split(stream);
+        let (requests, mut replies) = wire::split(stream, if user == 0 { MAX_REQUEST } else { MAX_QUERY });
         match place {
             _ if user != 0 && !has_readers => Err(WireError::Forbidden(user)),
             None => {
@@ -53,7 +54,7 @@ impl Client {
             let body = match heard {
                 Ok(Some(body)) => body,
                 Ok(None) => return Ok(()),
-                Err(error @ WireError::TooLong) => {
+                Err(error @ WireError::TooLong(_)) => {
                     self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
                     return Err(error);
                 }
@@ -62,10 +63,10 @@ impl Client {
             let reply = match self.reader.read(&body) {
                 Ok(None) => continue,
                 Err(error) => error.into(),
-                Ok(Some(request)) if self.user != 0 && !request.is_read_only() => {
+                Ok(Some(Asked { request, .. })) if self.user != 0 && !request.is_read_only() => {
                     refusal(ErrorKind::Forbidden, format!("user {} may ask, and change nothing", self.user))
                 }
-                Ok(Some(Request::Subscribe)) => {
+                Ok(Some(Asked { request: Request::Subscribe, .. })) => {
                     let Self { requests, replies, reader, .. } = self;
                     return subscription::serve(
                         requests,
@@ -76,7 +77,7 @@ impl Client {
                     )
                     .await;
                 }
-                Ok(Some(request)) => core.ask(request).await,
+                Ok(Some(Asked { request, deadline })) => core.ask_by(request, deadline).await,
             };
             self.say(&reply).await?;
         }

@@ -6,6 +6,13 @@ use shunt_agent_api::{Envelope, PREVIOUS_VERSION, Request, VERSION};
 use super::previous_version::Announced;
 use super::read_error::ReadError;
 
+/// A request, and until when its asker waits.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) request: Request,
+    pub(super) deadline: Option<u64>,
+}
+
 /// Reads one client's messages.
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -25,18 +32,19 @@ impl Reader {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub(super) fn read(&mut self, json: &[u8]) -> Result<Option<Request>, ReadError> {
-        let Envelope::<Value> { version, body } = serde_json::from_slice(json)?;
-        match version {
+    pub(super) fn read(&mut self, json: &[u8]) -> Result<Option<Asked>, ReadError> {
+        let Envelope::<Value> { version, deadline, body } = serde_json::from_slice(json)?;
+        let request = match version {
             VERSION => {
                 self.version = version;
-                Ok(Some(serde_json::from_value(body)?))
+                Some(serde_json::from_value(body)?)
             }
             PREVIOUS_VERSION => {
                 self.version = version;
-                self.announced.read(body)
+                self.announced.read(body)?
             }
-            other => Err(ReadError::Version(other)),
-        }
+            other => return Err(ReadError::Version(other)),
+        };
+        Ok(request.map(|request| Asked { request, deadline }))
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     #[tokio::test]
     async fn a_subscriber_that_does_not_read_is_disconnected() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let (requests, replies) = split(ours);
+        let (requests, replies) = split(ours, 1 << 10);
         let (sender, events) = broadcast::channel(4096);
         let (_stop, stopping) = watch::channel(false);
         // More than a socket's buffer takes.

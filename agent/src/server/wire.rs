@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
-use shunt_agent_api::frame::{self, FrameError, LENGTH_BYTES, MAX_MESSAGE, MAX_REQUEST};
+use shunt_agent_api::frame::{self, FrameError, LENGTH_BYTES, MAX_MESSAGE};
 use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -25,8 +25,8 @@ pub(super) enum WireError {
     Forbidden(u32),
     #[error("the client is too slow")]
     Slow(#[from] tokio::time::error::Elapsed),
-    #[error("the request is longer than {MAX_REQUEST} bytes")]
-    TooLong,
+    #[error("the request is longer than {0} bytes")]
+    TooLong(usize),
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -35,19 +35,24 @@ pub(super) enum WireError {
 
 /// What a client says.
 #[derive(Debug)]
-pub(super) struct Requests(FramedRead<OwnedReadHalf, LengthDelimitedCodec>);
+pub(super) struct Requests {
+    frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    /// The longest request.
+    longest: usize,
+}
 
 /// What a client is told.
 #[derive(Debug)]
 pub(super) struct Replies(FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>);
 
-/// Both directions of a client's socket.
-pub(super) fn split(stream: UnixStream) -> (Requests, Replies) {
+/// Both directions of a client's socket; no request is to be longer than `longest`.
+pub(super) fn split(stream: UnixStream, longest: usize) -> (Requests, Replies) {
     let (from, to) = stream.into_split();
     let codec = |limit| {
         LengthDelimitedCodec::builder().length_field_length(LENGTH_BYTES).max_frame_length(limit).new_codec()
     };
-    (Requests(FramedRead::new(from, codec(MAX_REQUEST))), Replies(FramedWrite::new(to, codec(MAX_MESSAGE))))
+    let frames = FramedRead::new(from, codec(longest));
+    (Requests { frames, longest }, Replies(FramedWrite::new(to, codec(MAX_MESSAGE))))
 }
 
 impl Requests {
@@ -56,16 +61,16 @@ impl Requests {
     /// # Errors
     /// [`WireError`]: the client was silent or slow, or its message is too long.
     pub(super) async fn next(&mut self) -> Result<Option<BytesMut>, WireError> {
-        if self.0.read_buffer().is_empty() {
-            timeout(IDLE, self.0.get_ref().readable()).await??;
+        if self.frames.read_buffer().is_empty() {
+            timeout(IDLE, self.frames.get_ref().readable()).await??;
         }
-        match timeout(TRANSFER, self.0.next()).await? {
+        match timeout(TRANSFER, self.frames.next()).await? {
             None => Ok(None),
             Some(Ok(body)) => Ok(Some(body)),
             Some(Err(error))
                 if error.get_ref().is_some_and(|inner| inner.is::<LengthDelimitedCodecError>()) =>
             {
-                Err(WireError::TooLong)
+                Err(WireError::TooLong(self.longest))
             }
             // The client left in the middle of a message.
             Some(Err(error)) if error.kind() == io::ErrorKind::Other => Ok(None),
@@ -75,7 +80,7 @@ impl Requests {
 
     /// Waits until the client says something or leaves, however long that takes. Cancelling it loses nothing.
     pub(super) async fn until_heard(&mut self) {
-        let _heard = self.0.next().await;
+        let _heard = self.frames.next().await;
     }
 }
 
@@ -85,7 +90,7 @@ impl Replies {
     /// # Errors
     /// [`WireError`]: the client does not take it in time, or the reply is too long.
     pub(super) async fn send(&mut self, version: u32, reply: &Reply) -> Result<(), WireError> {
-        let json = frame::json(&Envelope { version, body: reply })?;
+        let json = frame::json(&Envelope { version, deadline: None, body: reply })?;
         Ok(timeout(TRANSFER, self.0.send(Bytes::from(json))).await??)
     }
 }

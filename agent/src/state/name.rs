@@ -5,11 +5,14 @@ use shunt_agent_api::AttachmentKey;
 /// Between the parts of a key.
 const SEPARATOR: char = '@';
 
+/// The longest name, which leaves room for the suffixes of a file that is not finished (`NAME_MAX` is 255).
+const LONGEST: usize = 240;
+
 /// The suffix of state files.
 pub(super) const SUFFIX: &str = ".json";
 
 /// `network@container@ifname.json`. Whatever is not a letter, digit, `_`, `-` or inner `.` becomes `%XX`, so that no
-/// key is another's name, a path or a hidden file.
+/// key is another's name, a path or a hidden file. Where that is too long, its beginning and a number of all of it, after a `%`, stand for it.
 pub(super) fn of(key: &AttachmentKey) -> String {
     let mut name = String::new();
     for (index, part) in [&key.network, &key.container, &key.ifname].into_iter().enumerate() {
@@ -24,7 +27,19 @@ pub(super) fn of(key: &AttachmentKey) -> String {
             }
         }
     }
+    if name.len() + SUFFIX.len() > LONGEST {
+        let number = format!("%{:032x}", number(&name));
+        name.truncate(LONGEST - SUFFIX.len() - number.len());
+        name.push_str(&number);
+    }
     name + SUFFIX
+}
+
+/// FNV-1a with 128 bits (draft-eastlake-fnv).
+fn number(text: &str) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    text.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]
@@ -40,6 +55,14 @@ mod tests {
     #[test]
     fn an_ordinary_key_reads_as_it_is() {
         assert_eq!(of(&key("net.a", "0af3", "eth0")), "net.a@0af3@eth0.json");
+    }
+
+    #[test]
+    fn a_long_key_has_a_name_that_a_file_can_have_and_no_other_key() {
+        let long = |last: &str| key(&"n".repeat(200), &format!("{}{last}", "c".repeat(199)), "eth0");
+        let names = [of(&long("1")), of(&long("2")), of(&key(&"n.".repeat(100), "c", "eth0"))];
+        assert!(names.iter().all(|name| name.len() <= LONGEST && name.ends_with(SUFFIX)), "{names:?}");
+        assert_ne!(names[0], names[1]);
     }
 
     proptest! {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shunt_agent_api::{
-    AgentError, BridgePort, Client, Envelope, ErrorKind, Interface, Reply, Request, frame,
+    AgentError, AttachmentKey, BridgePort, Client, Envelope, ErrorKind, Interface, Reply, Request, deadline,
+    frame,
 };
 use shunt_lab::uninterrupted;
 
@@ -77,6 +78,41 @@ fn another_version_and_what_is_no_request_are_told_apart_and_the_connection_goes
     }
     stream.write_all(&framed(br#"{"version":3,"body":{"verb":"status"}}"#)).unwrap();
     assert!(matches!(hear(&mut stream), Reply::Status(_)));
+}
+
+#[test]
+fn a_request_that_comes_after_its_deadline_is_not_begun() {
+    let mut rig = Rig::start("auto");
+    let port = rig.container(2);
+    let mut stream = connect(&rig);
+    let ask = |stream: &mut UnixStream, deadline: u64| {
+        let attach = Request::Attach { port: port.clone(), set_up: false };
+        let envelope = Envelope { deadline: Some(deadline), ..Envelope::new(attach) };
+        stream.write_all(&frame::encode(&envelope).unwrap()).unwrap();
+        hear(stream)
+    };
+    assert_eq!(kind(ask(&mut stream, deadline::now() - 1)), ErrorKind::Unavailable);
+    assert_eq!(rig.status().attachments, 0);
+    assert!(matches!(ask(&mut stream, deadline::now() + 60_000), Reply::Attached(_)));
+}
+
+#[test]
+fn names_of_two_hundred_characters_survive_a_restart_and_a_long_list_is_read() {
+    let mut rig = Rig::start("auto");
+    let mut port = rig.container(2);
+    port.key.network = "n".repeat(200);
+    port.key.container = "c".repeat(200);
+    rig.attach(&port).unwrap();
+    rig.kill();
+    rig.run("auto");
+    rig.check(&port).unwrap();
+    let other = |number| AttachmentKey { container: format!("{number:0200}"), ..port.key.clone() };
+    let valid = (0..20_000).map(other).chain([port.key.clone()]).collect();
+    let network = port.key.network.clone();
+    assert!(
+        matches!(rig.ask(Request::Collect { network, valid }), Ok(Reply::Collected(collected)) if collected.removed.is_empty())
+    );
+    rig.check(&port).unwrap();
 }
 
 #[test]
