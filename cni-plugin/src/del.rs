@@ -8,10 +8,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
-use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, ErrorKind, Reply, Request};
+use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, Reply, Request};
 use shunt_netlink::link::{Link, Selector, links};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, is_away};
 use crate::call::Call;
 use crate::config::{Config, Personality};
 use crate::error::Error;
@@ -40,24 +40,32 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let agent = detach(config, &key, host.as_ref(), &mut failures);
     let host = match (host, &agent, &sandbox) {
         (None, AgentSays::Port(port), _) => {
-            node.link(Selector::Index(port.host.index))?.filter(|link| link.name == port.host.name)
+            let found = node.link(Selector::Index(port.host.index))?;
+            found.filter(|link| link.name == port.host.name && is_known(config, link, &key))
         }
         // Neither the namespace nor the agent knows which link it was: its mark does.
         (None, AgentSays::Nothing, None) => marked(&mut node, &key)?,
         (host, ..) => host,
     };
-    // While the agent deletes the link.
-    match early.unwrap_or_else(|| ipam.and_then(|ipam| ipam.del())) {
+    let is_there = host.is_some();
+    let removed = match host {
+        Some(host) => {
+            let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
+            remove(&mut node, &host, patience)
+        }
+        None => delete_inside(config, &key, sandbox.as_mut()),
+    };
+    // While a container has the address, nobody else is to get it.
+    let released = match early {
+        Some(released) => released,
+        None if removed.is_ok() => ipam.and_then(|ipam| ipam.del()),
+        None => Ok(()),
+    };
+    failures.extend(removed.err());
+    match released {
         // The ADD failed for the same reason, and nothing of it is here: there is nothing that a DEL could be repeated for.
-        Err(error) if error.is_of_config() && host.is_none() && matches!(agent, AgentSays::Unknown) => {}
+        Err(error) if error.is_of_config() && !is_there && matches!(agent, AgentSays::Unknown) => {}
         released => failures.extend(released.err().map(Error::from)),
-    }
-    if let Some(host) = host.filter(|host| may_go(config, host, &key)) {
-        let patience = if matches!(agent, AgentSays::Nothing) { Duration::ZERO } else { PATIENCE };
-        failures.extend(remove(&mut node, &host, patience).err());
-    } else if let (Some(sandbox), Personality::Bridge) = (&mut sandbox, config.personality) {
-        // No pair of this node's, but the reference plugin deletes whatever has the name.
-        failures.extend(sandbox.delete(Selector::Name(&key.ifname)).err().map(Error::from));
     }
     match failures.len() {
         0 => Ok(()),
@@ -88,25 +96,25 @@ fn host_end(
     let Some(inner) = sandbox.link(Selector::Name(&key.ifname))? else {
         return Ok(None);
     };
-    let Some(peer) = inner.peer.filter(|_| inner.kind.as_deref() == Some("veth")) else {
-        return Ok(None);
-    };
-    let host = node.link(Selector::Index(peer))?;
-    let is_pair = |host: &Link| host.kind.as_deref() == Some("veth") && host.peer == Some(inner.index);
-    Ok(host.filter(|host| is_pair(host) && may_go(config, host, key)))
+    let host = node.host_end(sandbox, &inner)?;
+    Ok(host.filter(|host| config.personality == Personality::Bridge || is_ours(host, key)))
 }
 
-fn may_go(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
-    config.personality == Personality::Bridge || is_ours(host, key) || is_half_made(host)
+/// Whether a link that only the agent's books name is this attachment's: the reference plugin's has no mark.
+fn is_known(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
+    is_ours(host, key) || config.personality == Personality::Bridge && host.alias.is_none()
 }
 
-/// A pair that an ADD was killed over before it could mark it. Another plugin's would be up, or a port.
-fn is_half_made(host: &Link) -> bool {
-    host.alias.is_none() && host.master.is_none() && !host.up
+/// What has the name and is no pair of this node's: the reference plugin deletes that too.
+fn delete_inside(config: &Config, key: &AttachmentKey, sandbox: Option<&mut Sandbox>) -> Result<(), Error> {
+    match sandbox.filter(|_| config.personality == Personality::Bridge) {
+        Some(sandbox) => Ok(sandbox.delete(Selector::Name(&key.ifname))?),
+        None => Ok(()),
+    }
 }
 
 fn is_ours(host: &Link, key: &AttachmentKey) -> bool {
-    host.alias.as_deref().and_then(Alias::read).as_ref() == Some(key)
+    Alias::is_of(host.alias.as_deref(), key)
 }
 
 /// The host's end by its mark.
@@ -132,13 +140,13 @@ fn detach(config: &Config, key: &AttachmentKey, host: Option<&Link>, failures: &
     match Agent::of(config).ask(Request::Detach { key: key.clone(), link }) {
         Ok(Reply::Detached(Detached { port: Some(port) })) => AgentSays::Port(port),
         Ok(_) => AgentSays::Unknown,
-        Err(ClientError::Refused(refusal))
-            if !matches!(refusal.kind, ErrorKind::Unavailable | ErrorKind::Version) =>
-        {
-            failures.push(ClientError::Refused(refusal).into());
+        Err(error) => {
+            // An answer that cannot be read is none.
+            if matches!(error, ClientError::Refused(_)) && !is_away(&error) {
+                failures.push(error.into());
+            }
             AgentSays::Nothing
         }
-        Err(_) => AgentSays::Nothing,
     }
 }
 

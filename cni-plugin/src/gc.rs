@@ -1,14 +1,16 @@
 //! GC: everything of this network that is not on the list goes; other networks are not looked at.
 
-use shunt_agent_api::{AttachmentKey, ClientError, Collected, Reply, Request};
+use std::collections::HashMap;
+
+use shunt_agent_api::{AttachmentKey, Request, is_interface_of};
 use shunt_netlink::link::{Selector, links};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, is_away};
 use crate::call::Call;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::node::{Alias, Node};
+use crate::node::{Alias, Node, names_of};
 
 /// Collects. An absent list is not an empty one: nothing is done.
 pub(crate) fn gc(config: &Config, call: &Call) -> Result<(), Error> {
@@ -42,25 +44,32 @@ fn valid(config: &Config) -> Option<Vec<AttachmentKey>> {
     Some(valid.iter().map(|one| key(&one.container, &one.ifname)).collect())
 }
 
-/// The agent's part. While it is down nothing can be said; it looks for links that are gone when it starts.
+/// The agent's part. While it is away nothing can be said; it looks for links that are gone when it is back.
 fn collect_attachments(config: &Config, valid: &[AttachmentKey]) -> Result<(), Error> {
     let request = Request::Collect { network: config.network.name.clone(), valid: valid.to_vec() };
     match Agent::of(config).ask(request) {
-        Ok(Reply::Collected(Collected { .. })) | Err(ClientError::Unreachable { .. }) => Ok(()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if !is_away(&error) => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
 /// The links of this network, known by their marks.
 fn collect_links(network: &str, valid: &[AttachmentKey]) -> Result<(), Error> {
     let mut node = Node::open()?;
+    let mut staying: HashMap<String, Vec<&str>> = HashMap::new();
+    for key in valid {
+        for name in names_of(&key.container) {
+            staying.entry(name).or_default().push(&key.ifname);
+        }
+    }
+    let stays = |mark: &Alias<'_>| {
+        let parents = staying.get(mark.container()).into_iter().flatten();
+        parents.into_iter().any(|parent| mark.ifname == *parent || is_interface_of(mark.ifname, parent))
+    };
     let links = node.netlink.list(links())?;
     let stale = links.iter().filter(|link| {
-        let owner = link.alias.as_deref().and_then(Alias::read);
-        owner.is_some_and(|owner| {
-            owner.network == network && !valid.iter().any(|parent| owner.belongs_to(parent))
-        })
+        let mark = link.alias.as_deref().and_then(Alias::read);
+        link.kind.as_deref() == Some("veth") && mark.is_some_and(|mark| mark.is_in(network) && !stays(&mark))
     });
     let mut failures = Vec::new();
     for link in stale {

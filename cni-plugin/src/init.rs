@@ -1,12 +1,13 @@
 //! INIT: makes a network ready before its first container. May be repeated.
 
 use shunt_agent_api::{AgentStatus, Reply, Request};
+use shunt_leases::Sharing;
 
 use crate::add::ensure_bridge;
 use crate::agent::Agent;
 use crate::config::Config;
 use crate::error::{Error, StatusError};
-use crate::node::Node;
+use crate::node::{Node, NodeError, lock_bridge};
 use crate::plan::{BridgePlan, inherits_from};
 use crate::undo::Journal;
 
@@ -14,9 +15,8 @@ use crate::undo::Journal;
 /// knows them.
 pub(crate) fn init(config: &Config) -> Result<(), Error> {
     let bridge = config.bridge()?;
-    if let Reply::Status(AgentStatus { healthy: false, reasons, .. }) =
-        Agent::of(config).ask(Request::Status)?
-    {
+    let mut agent = Agent::of(config);
+    if let Reply::Status(AgentStatus { healthy: false, reasons, .. }) = agent.ask(Request::Status)? {
         return Err(StatusError::Unhealthy(reasons).into());
     }
     let plan = BridgePlan {
@@ -29,6 +29,6 @@ pub(crate) fn init(config: &Config) -> Result<(), Error> {
         inherits_from: inherits_from(&bridge),
     };
     let mut node = Node::open()?;
-    let _lock = node.lock_shared()?;
+    let _lock = lock_bridge(agent.socket(), &plan.name, Sharing::Shared).map_err(NodeError::from)?;
     ensure_bridge(&mut node, &plan, &mut Journal::default()).map(drop)
 }

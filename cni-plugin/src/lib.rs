@@ -29,6 +29,7 @@ mod node;
 mod plan;
 mod prefix;
 mod random;
+mod regular_file;
 pub mod result;
 mod status;
 mod undo;

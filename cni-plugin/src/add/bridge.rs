@@ -6,7 +6,9 @@ use ipnet::IpNet;
 use shunt_agent_api::{Reply, Request};
 use shunt_netlink::AddressFamily;
 use shunt_netlink::address::{add_gateway, addresses, delete_address};
-use shunt_netlink::link::{Link, Selector, add_bridge, set_alias, set_link_up, set_mac, set_promiscuous};
+use shunt_netlink::link::{
+    Link, Selector, add_numbered_bridge, set_alias, set_link_up, set_mac, set_promiscuous,
+};
 use shunt_netlink::netconf::{Forwards, forwarding};
 
 use crate::agent::Agent;
@@ -14,7 +16,15 @@ use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::node::{BRIDGE_MARK, Node, sysctl};
 use crate::plan::BridgePlan;
+use crate::random;
 use crate::undo::{Journal, MadeBridge, Step};
+
+/// How often an index is tried.
+const ATTEMPTS: usize = 10;
+
+/// Indexes that bridges are made with: the kernel, which counts up from 1, comes to them after millions of links.
+const FIRST_INDEX: u32 = 1 << 24;
+const INDEXES: u32 = 1 << 24;
 
 /// The bridge as an ADD finds it, or has made it.
 #[derive(Debug)]
@@ -30,9 +40,19 @@ pub(crate) fn ensure_bridge(
     plan: &BridgePlan,
     journal: &mut Journal,
 ) -> Result<Found, Error> {
-    let found = node.link(Selector::Name(&plan.name))?;
-    let (bridge, new) = take_or_make(node, plan, found)?;
-    journal.push(Step::Bridge(MadeBridge { index: bridge.index, new, addresses: Vec::new() }));
+    let made = match node.link(Selector::Name(&plan.name))? {
+        Some(_) => None,
+        None => make_bridge(node, plan, journal)?,
+    };
+    let bridge = node.link(Selector::Name(&plan.name))?;
+    let bridge = bridge.ok_or_else(|| AttachError::Vanished(plan.name.clone()))?;
+    if bridge.kind.as_deref() != Some("bridge") {
+        return Err(AttachError::NotABridge(plan.name.clone()).into());
+    }
+    let new = made == Some(bridge.index);
+    if !new {
+        journal.push(Step::Bridge(MadeBridge::found(&plan.name, bridge.index)));
+    }
     match &plan.inherits_from {
         Some(uplink) => copy_accept_ra(node, &bridge, uplink)?,
         // Routes of this interface are the plugin's.
@@ -42,9 +62,6 @@ pub(crate) fn ensure_bridge(
         None => {}
     }
     let mut changes = Vec::new();
-    if new {
-        changes.push(set_alias(Selector::Index(bridge.index), BRIDGE_MARK));
-    }
     if plan.promiscuous && !bridge.promiscuous {
         changes.push(set_promiscuous(bridge.index));
     }
@@ -74,30 +91,38 @@ pub(crate) fn complete(
     forward(node, &plan.gateways)
 }
 
-fn take_or_make(node: &mut Node, plan: &BridgePlan, found: Option<Link>) -> Result<(Link, bool), Error> {
-    if let Some(link) = found {
-        return if link.kind.as_deref() == Some("bridge") {
-            Ok((link, false))
-        } else {
-            Err(AttachError::NotABridge(plan.name.clone()).into())
-        };
-    }
-    let add = add_bridge(&Link {
+/// Makes the bridge and marks it in one datagram, so that an exec that is killed leaves none that is nobody's; answers its index, none where
+/// another was quicker. The second message names the bridge by an index that was free: were it by name, it would mark another's.
+fn make_bridge(node: &mut Node, plan: &BridgePlan, journal: &mut Journal) -> Result<Option<u32>, Error> {
+    let like = Link {
         mtu: plan.mtu.unwrap_or_default(),
         mac: Some(Mac::random().bytes()),
         ..Link::named(&plan.name)
-    });
-    let new = match node.netlink.run(add) {
-        Ok(_) => true,
-        // Another ADD was quicker.
-        Err(error) if error.is_existing() => false,
-        Err(error) => return Err(error.into()),
     };
-    match node.link(Selector::Name(&plan.name))? {
-        Some(link) if link.kind.as_deref() == Some("bridge") => Ok((link, new)),
-        Some(_) => Err(AttachError::NotABridge(plan.name.clone()).into()),
-        None => Err(AttachError::Vanished(plan.name.clone()).into()),
+    for _ in 0..ATTEMPTS {
+        let index = FIRST_INDEX
+            + u32::from_ne_bytes(random::bytes().first_chunk().copied().unwrap_or_default()) % INDEXES;
+        if node.link(Selector::Index(index))?.is_some() {
+            continue;
+        }
+        // Whatever becomes of the answer.
+        journal.push(Step::Bridge(MadeBridge { new: true, ..MadeBridge::found(&plan.name, index) }));
+        let batch = vec![add_numbered_bridge(index, &like), set_alias(Selector::Index(index), BRIDGE_MARK)];
+        let mut answers = node.netlink.batch(batch)?.into_iter();
+        match answers.next() {
+            Some(Err(error)) if error.is_existing() => {
+                journal.withdraw_bridge();
+                if node.link(Selector::Name(&plan.name))?.is_some() {
+                    return Ok(None);
+                }
+            }
+            made => {
+                [made, answers.next()].into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+                return Ok(Some(index));
+            }
+        }
     }
+    Err(AttachError::NoFreeIndex(plan.name.clone()).into())
 }
 
 /// Whether the gateways' addresses are the bridge's own.

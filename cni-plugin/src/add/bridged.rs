@@ -38,7 +38,7 @@ impl Attachment for Bridged<'_> {
     type Ends = Ends;
 
     fn make(&self, context: &mut Context) -> Result<Ends, Error> {
-        context.hold_bridges()?;
+        context.hold_bridge(&self.outline.bridge.name)?;
         let bridge = ensure_bridge(&mut context.node, &self.outline.bridge, &mut context.journal)?;
         let host = make_veth(&mut context.node, &context.sandbox, &self.outline, &mut context.journal)?;
         disable_ipv6(&host);
@@ -52,7 +52,7 @@ impl Attachment for Bridged<'_> {
     }
 
     fn join(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<AddResult, Error> {
-        context.hold_bridges()?;
+        context.hold_bridge(&self.outline.bridge.name)?;
         complete(&mut context.node, &ends.bridge, &plan.bridge, &mut context.agent, &mut context.journal)?;
         let attached = serve(plan, ends, context)?;
         let mut bridge = ends.bridge.link.clone();
@@ -67,7 +67,7 @@ impl Attachment for Bridged<'_> {
     }
 
     fn join_without_addresses(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
-        context.hold_bridges()?;
+        context.hold_bridge(&self.outline.bridge.name)?;
         serve(&self.outline, ends, context).map(drop)
     }
 

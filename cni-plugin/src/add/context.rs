@@ -1,15 +1,13 @@
 //! What an ADD works with: both namespaces, the agent, and a note of all that was done.
 
-use std::fs::File;
-
-use nix::fcntl::Flock;
 use shunt_agent_api::{AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, Reply, Request};
+use shunt_leases::{Lock, Sharing};
 use shunt_netlink::link::{Link, set_link_down};
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::node::{Node, NodeError, Sandbox};
+use crate::node::{Node, NodeError, Sandbox, lock_bridge};
 use crate::undo::{Journal, Places};
 
 /// Where an attachment is made, and what was done there.
@@ -19,30 +17,30 @@ pub(crate) struct Context {
     pub(crate) sandbox: Sandbox,
     pub(crate) agent: Agent,
     pub(crate) journal: Journal,
-    /// While it is held, a bridge on which the interface is not yet a port is not taken down.
-    bridges: Option<Flock<File>>,
+    /// While it is held, the bridge on which the interface is not yet a port is not taken down.
+    bridge: Option<Lock>,
 }
 
 impl Context {
     /// Nothing is done yet.
     pub(crate) fn new(node: Node, sandbox: Sandbox, agent: Agent) -> Self {
-        Self { node, sandbox, agent, journal: Journal::default(), bridges: None }
+        Self { node, sandbox, agent, journal: Journal::default(), bridge: None }
     }
 
-    /// Holds off those who would take down an idle bridge, until this is [released](Self::release_bridges), done or undone.
+    /// Holds off those who would take down the bridge while it is idle, until this is [released](Self::release_bridge), done or undone.
     ///
     /// # Errors
-    /// The kernel's.
-    pub(crate) fn hold_bridges(&mut self) -> Result<(), NodeError> {
-        if self.bridges.is_none() {
-            self.bridges = Some(self.node.lock_shared()?);
+    /// [`NodeError::Lock`].
+    pub(crate) fn hold_bridge(&mut self, name: &str) -> Result<(), NodeError> {
+        if self.bridge.is_none() {
+            self.bridge = Some(lock_bridge(self.agent.socket(), name, Sharing::Shared)?);
         }
         Ok(())
     }
 
     /// Holds them off no more.
-    pub(crate) fn release_bridges(&mut self) {
-        self.bridges = None;
+    pub(crate) fn release_bridge(&mut self) {
+        self.bridge = None;
     }
 
     /// Has the agent put its programs behind a port, and set the host's end up.
@@ -71,7 +69,7 @@ impl Context {
 
     /// Takes everything back; answers what could not be.
     pub(crate) fn undo(&mut self, ipam: &Ipam<'_>) -> Vec<Error> {
-        let Self { node, sandbox, agent, journal, bridges } = self;
-        journal.undo(Places { node, sandbox, agent }, ipam, bridges.take())
+        let Self { node, sandbox, agent, journal, bridge } = self;
+        journal.undo(Places { node, sandbox, agent }, ipam, bridge.take())
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let (mut node, mut sandbox) = enter(call)?;
     let previous = previous(config)?;
     if let Some(previous) = previous.as_ref().filter(|previous| adopt::is_in(previous, call)) {
-        return adopt(config, &bridge, call, &mut node, &mut sandbox, previous.clone());
+        let mut agent = Agent::of(config);
+        return adopt(config, &bridge, call, &mut node, &mut sandbox, &mut agent, previous.clone());
     }
     if let Some(link) = sandbox.link(Selector::Name(&call.ifname))? {
         let requested = built_in::requested(config, call)?;

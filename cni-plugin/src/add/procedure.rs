@@ -70,7 +70,7 @@ fn in_order<A: Attachment>(
         return attachment.join(&plan, &ends, context);
     }
     attachment.join_without_addresses(&ends, context)?;
-    context.release_bridges();
+    context.release_bridge();
     let plan = attachment.plan(Some(ask(ipam, context)?))?;
     let joined = attachment.detach(&ends, context).and_then(|()| attachment.join(&plan, &ends, context));
     joined.inspect_err(|_| {

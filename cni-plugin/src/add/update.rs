@@ -46,13 +46,9 @@ impl Update<'_> {
         sandbox: &mut Sandbox,
         inner: &Link,
     ) -> Result<AddResult, Error> {
-        let host = match inner.peer {
-            Some(peer) => node.link(Selector::Index(peer))?,
-            None => None,
-        };
         let key = key(self.config, self.call);
-        let owner = host.as_ref().and_then(|host| host.alias.as_deref()).and_then(Alias::read);
-        let Some(host) = host.filter(|_| owner.as_ref() == Some(&key)) else {
+        let host = node.host_end(sandbox, inner)?;
+        let Some(host) = host.filter(|host| Alias::is_of(host.alias.as_deref(), &key)) else {
             return Err(AttachError::InterfaceExists(self.call.ifname.clone()).into());
         };
         if !self.bridge.update_existing {

@@ -27,8 +27,10 @@ pub(crate) fn port_found(
 ) -> Result<Option<BridgePort>, Error> {
     let missing = |what: &str| AttachError::NotAdoptable(format!("{what} of `{}` is not there", call.ifname));
     let inner = sandbox.link(Selector::Name(&call.ifname))?.ok_or_else(|| missing("the container's end"))?;
-    let (Some("veth"), Some(peer)) = (inner.kind.as_deref(), inner.peer) else { return Ok(None) };
-    let host = node.link(Selector::Index(peer))?.ok_or_else(|| missing("the host's end"))?;
+    if inner.kind.as_deref() != Some("veth") {
+        return Ok(None);
+    }
+    let host = node.host_end(sandbox, &inner)?.ok_or_else(|| missing("the host's end"))?;
     let Some(master) = host.master else { return Ok(None) };
     let bridge = node.link(Selector::Index(master))?.ok_or_else(|| missing("the bridge"))?;
     if bridge.kind.as_deref() != Some("bridge") {

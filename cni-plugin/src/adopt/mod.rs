@@ -22,9 +22,10 @@ pub(crate) fn adopt(
     call: &Call,
     node: &mut Node,
     sandbox: &mut Sandbox,
+    agent: &mut Agent,
     mut previous: AddResult,
 ) -> Result<AddResult, Error> {
-    let mut agent = Agent::connect(config)?;
+    agent.reach()?;
     previous.can_be_expressed_in(config.version)?;
     let Some(port) = port_found(node, sandbox, config, bridge, call, &previous)? else {
         return Ok(previous);
@@ -57,10 +58,10 @@ pub(crate) fn adopt(
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
             return Err(ClientError::Refused(refusal).into());
         }
-        Err(error) => return Err(undo(&mut agent, error.into())),
+        Err(error) => return Err(undo(agent, error.into())),
     };
     let restricted = side.restrict(node).and_then(|changes| node.netlink.run_all(changes));
-    restricted.map_err(|error| undo(&mut agent, error.into()))?;
+    restricted.map_err(|error| undo(agent, error.into()))?;
     let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
     if let Some(interface) = own {
         interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));

@@ -45,9 +45,12 @@ pub fn check_interface(name: &str) -> Result<(), NameError> {
         "" => "is empty",
         "." | ".." => "is a directory's",
         _ if name.len() > MAX_INTERFACE_NAME => "has more than 15 characters",
-        _ if name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0') => {
+        _ if name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace()) => {
             "has a slash, a colon or white space in it"
         }
+        _ if name.contains(char::is_control) => "has a control character in it",
+        // The kernel would make a number of it (`dev_alloc_name`).
+        _ if name.contains('%') => "has a percent sign in it",
         _ => return Ok(()),
     };
     Err(NameError::Interface { name: name.to_owned(), why })
@@ -72,7 +75,9 @@ mod tests {
         for name in ["eth0", "net1.5", "abcdefghijklmno"] {
             assert_eq!(check_interface(name), Ok(()), "{name}");
         }
-        for name in ["", ".", "..", "abcdefghijklmnop", "a/b", "a:b", "a b", "a\u{a0}b"] {
+        for name in
+            ["", ".", "..", "abcdefghijklmnop", "a/b", "a:b", "a b", "a\u{a0}b", "br%d", "%", "a\u{7}", "a\0"]
+        {
             assert!(check_interface(name).is_err(), "{name}");
         }
     }

@@ -16,16 +16,23 @@ use crate::result::AddResult;
 /// Limits the attachment; without a limit it asks the agent nothing.
 pub(super) fn add(config: &Config, call: &Call, previous: &AddResult) -> Result<(), Error> {
     let key = plan::key(config, call);
-    match ask(config, |bandwidth| Request::Limit { key, bandwidth }) {
+    let mut agent = Agent::of(config);
+    match ask(config, &mut agent, |bandwidth| Request::Limit { key, bandwidth }) {
         Err(Error::Agent(ClientError::Refused(refusal))) if refusal.kind == ErrorKind::NotAttached => {
-            take_in(config, call, previous, refusal)
+            take_in(config, call, &mut agent, previous, refusal)
         }
         answer => answer,
     }
 }
 
 /// Hands over the port that a reference plugin has put onto its bridge, with its limits. What is on no bridge is refused.
-fn take_in(config: &Config, call: &Call, previous: &AddResult, refusal: AgentError) -> Result<(), Error> {
+fn take_in(
+    config: &Config,
+    call: &Call,
+    agent: &mut Agent,
+    previous: &AddResult,
+    refusal: AgentError,
+) -> Result<(), Error> {
     let mut node = Node::open()?;
     let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
     let bridge = Bridge::default();
@@ -33,27 +40,28 @@ fn take_in(config: &Config, call: &Call, previous: &AddResult, refusal: AgentErr
     if found.is_none() {
         return Err(ClientError::Refused(refusal).into());
     }
-    adopt(config, &bridge, call, &mut node, &mut sandbox, previous.clone()).map(drop)
+    adopt(config, &bridge, call, &mut node, &mut sandbox, agent, previous.clone()).map(drop)
 }
 
 /// Whether the limits are in force.
 pub(super) fn check(config: &Config, call: &Call) -> Result<(), Error> {
     let key = plan::key(config, call);
-    ask(config, |bandwidth| Request::CheckLimit { key, bandwidth })
+    ask(config, &mut Agent::of(config), |bandwidth| Request::CheckLimit { key, bandwidth })
 }
 
 /// Takes them away, so that others can have the capacity. They go with the interface as well, so that nothing here can
 /// keep a DEL from its work.
 pub(super) fn del(config: &Config, call: &Call) {
     let key = plan::key(config, call);
-    let _best_effort = ask(config, |_| Request::Limit { key, bandwidth: Bandwidth::default() });
+    let _best_effort =
+        ask(config, &mut Agent::of(config), |_| Request::Limit { key, bandwidth: Bandwidth::default() });
 }
 
 /// Asks where there is a limit.
-fn ask(config: &Config, request: impl FnOnce(Bandwidth) -> Request) -> Result<(), Error> {
+fn ask(config: &Config, agent: &mut Agent, request: impl FnOnce(Bandwidth) -> Request) -> Result<(), Error> {
     let limits = config.limits()?;
     if limits != Bandwidth::default() {
-        Agent::of(config).ask(request(limits))?;
+        agent.ask(request(limits))?;
     }
     Ok(())
 }

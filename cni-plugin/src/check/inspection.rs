@@ -2,6 +2,8 @@
 //!
 //! Only what the result says is compared: later plugins of the chain, and operators, may have changed the rest.
 
+use std::collections::HashMap;
+
 use ipnet::IpNet;
 use shunt_netlink::address::addresses;
 use shunt_netlink::link::{Link, Selector};
@@ -33,7 +35,7 @@ impl Inspection<'_> {
             return Ok(vec![Fault::NoInterface(name.clone())]);
         };
         let mut faults = self.inside(sandbox, &inner)?;
-        faults.extend(self.host_side(node, &inner)?);
+        faults.extend(self.host_side(node, sandbox, &inner)?);
         Ok(faults)
     }
 
@@ -80,25 +82,26 @@ impl Inspection<'_> {
             let Some(first) = expected.peek() else {
                 continue;
             };
-            let present = installed_routes(&mut sandbox.netlink, first.dst.addr())?;
-            let missing =
-                expected.filter(|route| !present.iter().any(|installed| is_installed(route, installed)));
+            let mut present: HashMap<IpNet, Vec<InstalledRoute>> = HashMap::new();
+            for installed in installed_routes(&mut sandbox.netlink, first.dst.addr())? {
+                present.entry(installed.route.dst.trunc()).or_default().push(installed);
+            }
+            let missing = expected.filter(|route| {
+                let mut found = present.get(&route.dst.trunc()).into_iter().flatten();
+                !found.any(|installed| is_installed(route, installed))
+            });
             faults.extend(missing.cloned().map(Fault::NoRoute));
         }
         Ok(faults)
     }
 
-    fn host_side(&self, node: &mut Node, inner: &Link) -> Result<Vec<Fault>, Error> {
+    fn host_side(&self, node: &mut Node, sandbox: &Sandbox, inner: &Link) -> Result<Vec<Fault>, Error> {
         let mut faults = Vec::new();
-        let host = match inner.peer {
-            Some(peer) => node.link(Selector::Index(peer))?.filter(|host| host.peer == Some(inner.index)),
-            None => None,
-        };
-        let Some(host) = host else {
+        let Some(host) = node.host_end(sandbox, inner)? else {
             return Ok(vec![Fault::NoHostEnd(self.call.ifname.clone())]);
         };
         let own = self.config.personality == Personality::Bridge
-            || host.alias.as_deref().and_then(Alias::read) == Some(key(self.config, self.call));
+            || Alias::is_of(host.alias.as_deref(), &key(self.config, self.call));
         if !own {
             // Another plugin's interface, which that one checks.
             return Ok(faults);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::{PortMapping as HostPort, Protocol};
+use shunt_agent_api::{PortMapping as HostPort, Protocol, find_overlap};
 
 use super::error::ConfigError;
 use super::network::PortMapping;
@@ -15,15 +15,12 @@ const KEY: &str = "runtimeConfig.portMappings";
 /// # Errors
 /// [`ConfigError::Invalid`].
 pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostPort>, ConfigError> {
-    let mut ports: Vec<HostPort> = Vec::new();
-    for mapping in mappings {
-        let port = HostPort { masquerade, ..read(mapping)? };
-        if ports.iter().any(|other| other.overlaps(&port)) {
-            return Err(invalid(format!("host port {port} is asked for twice")));
-        }
-        ports.push(port);
+    let read = |mapping| Ok(HostPort { masquerade, ..read(mapping)? });
+    let ports = mappings.iter().map(read).collect::<Result<Vec<_>, ConfigError>>()?;
+    match find_overlap(&ports) {
+        Some(port) => Err(invalid(format!("host port {port} is asked for twice"))),
+        None => Ok(ports),
     }
-    Ok(ports)
 }
 
 /// Those that one of `ips` can answer: a mapping of the other family is skipped, as the reference plugin skips it.

@@ -14,12 +14,15 @@ type Keys = [&'static str; 2];
 const INGRESS: Keys = ["ingressRate", "ingressBurst"];
 const EGRESS: Keys = ["egressRate", "egressBurst"];
 
+/// From here on a runtime's burst means none in particular: several always send the largest that they know, also without a rate.
+const ANY_BURST: u64 = i32::MAX as u64;
+
 /// Decides. As with the reference plugin, static rates beat the runtime's, all of them at once; so do static subnets, which an
 /// operator may name for rates of the runtime.
 ///
 /// # Errors
 /// [`ConfigError::Invalid`] for one of a pair without the other, for subnets to limit together with some not to, and for
-/// what is no subnet. A runtime may send a burst without a rate: several do, always, and mean no limit.
+/// what is no subnet. A runtime's largest burst without a rate is no limit.
 pub(super) fn of(own: Bandwidth, runtime: Option<Bandwidth>) -> Result<Limits, ConfigError> {
     let given = runtime.unwrap_or_default();
     let names_subnets = own.shaped_subnets.len() + own.unshaped_subnets.len() > 0;
@@ -64,8 +67,8 @@ fn pair(keys: Keys, rate: u64, burst: u64, both: bool) -> Result<Option<Rate>, C
     };
     match (rate, burst) {
         (0, 0) => Ok(None),
-        (0, _) if both => invalid(rate_key, burst_key),
-        (0, _) => Ok(None),
+        (0, burst) if !both && burst >= ANY_BURST => Ok(None),
+        (0, _) => invalid(rate_key, burst_key),
         (_, 0) => invalid(burst_key, rate_key),
         (rate, burst) => Ok(Some(Rate { rate, burst })),
     }
@@ -112,12 +115,13 @@ mod tests {
                 "{own:?}"
             );
         }
-        let runtime = Bandwidth { egress_burst: 0, ..LIMITED };
-        assert!(of(Bandwidth::default(), Some(runtime)).is_err());
+        for runtime in [Bandwidth { egress_burst: 0, ..LIMITED }, Bandwidth { egress_rate: 0, ..LIMITED }] {
+            assert!(of(Bandwidth::default(), Some(runtime.clone())).is_err(), "{runtime:?}");
+        }
     }
 
     #[test]
-    fn a_runtimes_burst_without_a_rate_means_no_limit() {
+    fn a_runtimes_largest_burst_without_a_rate_means_no_limit() {
         let absurd =
             Bandwidth { ingress_burst: 4_294_967_295, egress_burst: 34_359_738_359, ..Bandwidth::default() };
         assert_eq!(of(Bandwidth::default(), Some(absurd)).unwrap(), Limits::default());

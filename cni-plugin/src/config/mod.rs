@@ -3,6 +3,7 @@
 mod bridge;
 mod canonical;
 mod decode;
+mod duration;
 mod error;
 mod host_ports;
 mod ingress;
@@ -171,13 +172,14 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Type`], [`ConfigError::Invalid`], [`ConfigError::NotBuilt`].
     pub fn host_ports(&self, ips: &[IpAddr]) -> Result<Vec<HostPort>, ConfigError> {
-        let mut masquerade = false;
-        if self.personality == Personality::Portmap {
+        let mappings = &self.network.runtime_config.port_mappings;
+        let ports = if self.personality == Personality::Portmap {
             let portmap = decode(&self.value)?;
             portmap::check(&portmap)?;
-            masquerade = portmap::masquerades(&portmap);
-        }
-        let ports = host_ports::of(&self.network.runtime_config.port_mappings, masquerade)?;
+            portmap::narrow(&portmap, host_ports::of(mappings, portmap::masquerades(&portmap))?)?
+        } else {
+            host_ports::of(mappings, false)?
+        };
         Ok(host_ports::answered_by(ports, ips))
     }
 

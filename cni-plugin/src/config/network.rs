@@ -1,10 +1,12 @@
 //! What every configuration has, whatever its type.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::duration;
 use crate::result::Dns;
 
 /// The keys that are not a personality's own (CNI specification, "Configuration format").
@@ -20,6 +22,10 @@ pub struct Network {
     pub r#type: String,
     /// Where shunt's agent listens.
     pub agent_socket: Option<PathBuf>,
+    /// How long a delegated IPAM may take, as `30s`; without it as long as it likes.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    #[serde(deserialize_with = "duration::deserialize")]
+    pub ipam_timeout: Option<Duration>,
     /// Whether the result's interfaces carry facts under `shunt.dev/…`.
     pub metadata: bool,
     /// The IPAM plugin and its keys.

@@ -5,7 +5,11 @@
 //! from the container's own subnet, there would be no answer otherwise. `masqAll` does what it does there.
 //! All are read, so that what the reference would refuse is refused.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
 use serde::Deserialize;
+use shunt_agent_api::PortMapping as HostPort;
 
 use super::error::ConfigError;
 
@@ -30,8 +34,7 @@ pub(super) struct Portmap {
 /// Checks them.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for what the reference refuses, and for conditions: they are iptables' own words for a rule that there
-/// is none of here, and without them a mapping would lead further than was meant.
+/// [`ConfigError::Invalid`] for what the reference refuses.
 pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
     let invalid = |key, why: String| Err(ConfigError::Invalid { key, why });
     if portmap.mark_masq_bit.is_some() && portmap.external_set_mark_chain.is_some() {
@@ -45,16 +48,62 @@ pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
     {
         return invalid("backend", format!("`{backend}` is none of iptables, nftables"));
     }
-    for (key, conditions) in
-        [("conditionsV4", &portmap.conditions_v4), ("conditionsV6", &portmap.conditions_v6)]
-    {
-        if !conditions.is_empty() {
-            let why = "are matches of iptables, of which no host port makes use here: `hostIP` says for which address a port is, \
-                       a NetworkPolicy who may come";
-            return invalid(key, why.to_owned());
+    Ok(())
+}
+
+/// The host ports that `conditionsV4` and `conditionsV6` leave, each at the address that they name.
+///
+/// # Errors
+/// [`ConfigError::Invalid`] for conditions that no host port can be held to: without them it would lead further than was meant.
+pub(super) fn narrow(portmap: &Portmap, ports: Vec<HostPort>) -> Result<Vec<HostPort>, ConfigError> {
+    if ports.is_empty() {
+        return Ok(ports);
+    }
+    let v4 = condition("conditionsV4", &portmap.conditions_v4, Ipv4Addr::UNSPECIFIED.into())?;
+    let v6 = condition("conditionsV6", &portmap.conditions_v6, Ipv6Addr::UNSPECIFIED.into())?;
+    if v4.is_unspecified() && v6.is_unspecified() {
+        return Ok(ports);
+    }
+    let at = |port: HostPort, only: IpAddr| match port.host_ip {
+        Some(ip) if ip.is_ipv4() != only.is_ipv4() => None,
+        Some(ip) if !ip.is_unspecified() => (only.is_unspecified() || only == ip).then_some(port),
+        _ => Some(HostPort { host_ip: Some(only), ..port }),
+    };
+    Ok(ports.into_iter().flat_map(|port| [at(port, v4), at(port, v6)]).flatten().collect())
+}
+
+/// The one address of the node that a family's conditions, words of iptables, leave; `any` where they leave all.
+fn condition(key: &'static str, words: &[String], any: IpAddr) -> Result<IpAddr, ConfigError> {
+    let refuse = |what: &[String]| {
+        let why = format!(
+            "`{}` cannot be held to: a host port is at one address of the node (`-d ADDRESS`, `hostIP`) or at all, and who may come is a \
+             NetworkPolicy's to say",
+            what.join(" ")
+        );
+        Err(ConfigError::Invalid { key, why })
+    };
+    let mut only = any;
+    for words in words.chunks(2) {
+        let [option, value] = words else { return refuse(words) };
+        let is_everything = value.parse().is_ok_and(|prefix: IpNet| prefix.prefix_len() == 0);
+        match option.as_str() {
+            "-d" | "--dst" | "--destination" | "-s" | "--src" | "--source" if is_everything => {}
+            "-d" | "--dst" | "--destination" => match single(value) {
+                Some(ip) if ip.is_ipv4() == any.is_ipv4() && (only == any || only == ip) => only = ip,
+                _ => return refuse(words),
+            },
+            // With its negation: `! -d ADDRESS`.
+            "!" => return refuse(&[words, &["…".to_owned()]].concat()),
+            _ => return refuse(words),
         }
     }
-    Ok(())
+    Ok(only)
+}
+
+/// One address, also with the length of a prefix that has no other.
+fn single(text: &str) -> Option<IpAddr> {
+    let prefix: IpNet = text.parse().or_else(|_| text.parse().map(|ip: IpAddr| ip.into())).ok()?;
+    (prefix.prefix_len() == prefix.max_prefix_len()).then(|| prefix.addr())
 }
 
 /// Whether the container is to see the node instead of its clients. Without `snat` the reference's `masqAll` does nothing.
@@ -99,18 +148,60 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reference_refuses_is_refused_and_so_is_what_cannot_hold_here() {
+    fn what_the_reference_refuses_is_refused() {
         for (keys, key) in [
             (json!({ "externalSetMarkChain": "X", "markMasqBit": 13 }), "externalSetMarkChain"),
             (json!({ "markMasqBit": 32 }), "markMasqBit"),
             (json!({ "markMasqBit": -1 }), "markMasqBit"),
             (json!({ "backend": "ebtables" }), "backend"),
-            (json!({ "conditionsV4": ["-s", "192.0.2.0/24"] }), "conditionsV4"),
-            (json!({ "conditionsV6": ["-s", "2001:db8::/32"] }), "conditionsV6"),
         ] {
             let refused = judged(keys.clone());
             let named = matches!(&refused, Err(ConfigError::Invalid { key: named, .. }) if *named == key);
             assert!(named, "{keys}: {refused:?}");
+        }
+    }
+
+    fn narrowed(keys: &Value, host_ips: &[&str]) -> Result<Vec<String>, ConfigError> {
+        let port = |ip: &&str| HostPort {
+            protocol: shunt_agent_api::Protocol::Tcp,
+            host_ip: (!ip.is_empty()).then(|| ip.parse().unwrap()),
+            host_port: 80,
+            container_port: 80,
+            masquerade: false,
+        };
+        let ports = host_ips.iter().map(port).collect();
+        let ports = narrow(&serde_json::from_value(keys.clone()).unwrap(), ports)?;
+        Ok(ports.iter().map(|port| port.host_ip.map(|ip| ip.to_string()).unwrap_or_default()).collect())
+    }
+
+    #[test]
+    fn a_destination_is_the_address_that_a_host_port_is_at() {
+        let at = json!({ "conditionsV4": ["-d", "192.0.2.1"] });
+        assert_eq!(narrowed(&at, &[""]).unwrap(), ["192.0.2.1", "::"]);
+        assert_eq!(narrowed(&at, &["0.0.0.0", "::"]).unwrap(), ["192.0.2.1", "::"]);
+        assert_eq!(narrowed(&at, &["192.0.2.1", "2001:db8::1"]).unwrap(), ["192.0.2.1", "2001:db8::1"]);
+        assert_eq!(narrowed(&at, &["192.0.2.2"]).unwrap(), [""; 0], "no packet goes to both");
+        let both =
+            json!({ "conditionsV4": ["--dst", "192.0.2.1/32"], "conditionsV6": ["-d", "2001:db8::1/128"] });
+        assert_eq!(narrowed(&both, &[""]).unwrap(), ["192.0.2.1", "2001:db8::1"]);
+        let all = json!({ "conditionsV4": ["-s", "0.0.0.0/0", "-d", "0.0.0.0/0"] });
+        assert_eq!(narrowed(&all, &["", "192.0.2.2"]).unwrap(), ["", "192.0.2.2"]);
+    }
+
+    #[test]
+    fn a_condition_that_cannot_hold_is_refused_by_its_words_where_there_are_host_ports() {
+        for (words, named) in [
+            (json!(["-s", "192.0.2.0/24"]), "-s 192.0.2.0/24"),
+            (json!(["-d", "192.0.2.0/24"]), "-d 192.0.2.0/24"),
+            (json!(["!", "-d", "192.0.2.1"]), "! -d"),
+            (json!(["-d"]), "-d"),
+            (json!(["-i", "eth0"]), "-i eth0"),
+            (json!(["-d", "2001:db8::1"]), "-d 2001:db8::1"),
+        ] {
+            let keys = json!({ "conditionsV4": words });
+            let error = narrowed(&keys, &[""]).unwrap_err().to_string();
+            assert!(error.contains("conditionsV4") && error.contains(named), "{words}: {error}");
+            assert_eq!(narrowed(&keys, &[]).unwrap(), [""; 0], "without host ports they are nobody's");
         }
     }
 }

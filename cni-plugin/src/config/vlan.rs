@@ -6,6 +6,7 @@ use shunt_agent_api::interface_name;
 
 use super::error::ConfigError;
 use super::rules::{MTU, invalid, one_of};
+use crate::call::check_interface;
 
 /// See the reference plugin's documentation; `dataplane` is shunt's own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -91,6 +92,9 @@ pub(super) fn check(vlan: &Vlan, config: &Value) -> Result<(), ConfigError> {
     }
     if vlan.master.is_empty() && !vlan.link_in_container {
         return Err(invalid("master", "names no interface"));
+    }
+    if !vlan.master.is_empty() {
+        check_interface(&vlan.master).map_err(|error| invalid("master", error.to_string()))?;
     }
     one_of("dataplane", vlan.dataplane.as_deref(), &["auto", "kernel", "ebpf", ""])?;
     if vlan.vlan_id == 0 && vlan.dataplane() == Dataplane::Ebpf {

@@ -56,6 +56,9 @@ pub(crate) enum AttachError {
     /// Ten random names were all taken.
     #[error("no free name for the host's end of the veth")]
     NoFreeName,
+    /// Ten random indexes were all taken.
+    #[error("no free index for bridge `{0}`")]
+    NoFreeIndex(String),
     /// The `MAC` of CNI_ARGS.
     #[error("CNI_ARGS: {0}")]
     Mac(MacError),

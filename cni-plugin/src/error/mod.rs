@@ -7,6 +7,7 @@ mod fault;
 mod status;
 
 use shunt_agent_api::{ClientError, ErrorKind};
+use shunt_leases::{Error as LeasesError, LockError};
 use shunt_netlink::NetlinkError;
 
 pub(crate) use attach::AttachError;
@@ -141,7 +142,15 @@ fn config(error: &ConfigError) -> u32 {
 fn node(error: &NodeError) -> u32 {
     match error {
         NodeError::Namespace(_) => codes::INVALID_NETNS,
-        NodeError::Netlink(_) | NodeError::Lock(_) => codes::OTHER,
+        NodeError::Netlink(_) => codes::OTHER,
+        NodeError::Lock(error) => lock(error),
+    }
+}
+
+fn lock(error: &LockError) -> u32 {
+    match error {
+        LockError::Held { .. } => codes::TRY_AGAIN,
+        LockError::Io { .. } | LockError::Foreign { .. } => codes::IO,
     }
 }
 
@@ -171,6 +180,7 @@ fn ipam(error: &IpamError) -> u32 {
         IpamError::Delegate { failure, .. } => failure.code,
         IpamError::NotFound { .. } | IpamError::Name(_) => codes::INVALID_CONFIG,
         IpamError::Run { .. } => codes::IO,
+        IpamError::TimedOut { .. } => codes::TRY_AGAIN,
         IpamError::Unreadable { .. } | IpamError::Result { .. } => codes::DECODING,
         IpamError::Requested(_) => codes::INVALID_CONFIG,
         IpamError::BuiltIn(error) => built_in(error),
@@ -196,6 +206,7 @@ fn built_in(error: &BuiltInError) -> u32 {
         BuiltInError::InvalidConfig { .. } | BuiltInError::NoRanges | BuiltInError::SecondOfFamily { .. } => {
             codes::INVALID_CONFIG
         }
+        BuiltInError::Leases(LeasesError::Lock(error)) => lock(error),
         BuiltInError::Io { .. } => codes::IO,
         BuiltInError::Unreleased(errors) => errors.first().map_or(codes::OTHER, built_in),
         _ => codes::OTHER,

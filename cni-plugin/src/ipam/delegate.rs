@@ -1,10 +1,12 @@
 //! An IPAM plugin as a program of its own (CNI specification, section 4): same environment, same configuration.
 
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Instant;
 
 use super::error::IpamError;
+use super::program;
 use crate::call::{Call, Failure, NameError, Verb};
 use crate::config::{Config, canonicalise};
 use crate::result::AddResult;
@@ -48,26 +50,28 @@ impl<'a> Delegate<'a> {
     }
 
     fn run(&self, verb: Verb, config: &Config, call: &Call) -> Result<Vec<u8>, IpamError> {
-        let failed = |source| IpamError::Run { name: self.name.to_owned(), source };
         let mut command = Command::new(&self.program);
-        command.env("CNI_COMMAND", verb.name()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("CNI_COMMAND", verb.name());
         if !call.ifname.is_empty() {
             // A VLAN's interface has a name of its own in a chain.
             command.env("CNI_IFNAME", &call.ifname);
         }
         debug_assert!(!call.path.is_empty(), "every verb that delegates requires CNI_PATH");
-        let mut child = command.spawn().map_err(failed)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A plugin that does not read its configuration may have ended already; its exit status says more.
-            let _ = stdin.write_all(&config.raw);
+        let timeout = config.network.ipam_timeout;
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let name = || self.name.to_owned();
+        let ended = program::run(&mut command, &config.raw, deadline).map_err(|source| match timeout {
+            Some(timeout) if source.kind() == ErrorKind::TimedOut => {
+                IpamError::TimedOut { name: name(), timeout }
+            }
+            _ => IpamError::Run { name: name(), source },
+        })?;
+        if ended.status.success() {
+            return Ok(ended.output);
         }
-        let output = child.wait_with_output().map_err(failed)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        Err(match serde_json::from_slice::<Failure>(&output.stdout) {
-            Ok(failure) => IpamError::Delegate { name: self.name.to_owned(), failure },
-            Err(_) => IpamError::Unreadable { name: self.name.to_owned(), status: output.status.to_string() },
+        Err(match serde_json::from_slice::<Failure>(&ended.output) {
+            Ok(failure) => IpamError::Delegate { name: name(), failure },
+            Err(_) => IpamError::Unreadable { name: name(), status: ended.status.to_string() },
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Why addresses could not be had, given back or vouched for.
 
 use std::io;
+use std::time::Duration;
 
 use super::host_local;
 use crate::call::{Failure, NameError};
@@ -27,6 +28,14 @@ pub(crate) enum IpamError {
         name: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// The IPAM plugin took longer than the configuration allows, and was killed.
+    #[error("IPAM plugin `{name}` has not ended after {timeout:?} (`ipamTimeout`)")]
+    TimedOut {
+        /// Its name.
+        name: String,
+        /// What is allowed.
+        timeout: Duration,
     },
     /// The IPAM plugin failed, and said why.
     #[error("IPAM plugin `{name}` failed: {}", failure.msg)]

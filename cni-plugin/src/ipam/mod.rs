@@ -4,6 +4,7 @@ pub(crate) mod built_in;
 mod delegate;
 mod error;
 pub mod host_local;
+mod program;
 
 pub(crate) use error::IpamError;
 

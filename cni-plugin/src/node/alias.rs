@@ -7,49 +7,114 @@ use shunt_agent_api::AttachmentKey;
 /// `IFALIASZ` without the terminating zero.
 const LONGEST: usize = 255;
 const MARK: &str = "shunt:";
+/// Before a number that stands for a name. No name has it.
+const NUMBER: char = '#';
 
 /// The mark on a bridge that the plugin made.
 pub(crate) const BRIDGE: &str = "shunt";
 
-/// The mark on the host's end of an attachment.
-#[derive(Debug)]
-pub(crate) struct Alias;
+/// What the mark of an attachment names. None of its parts can have a slash in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alias<'a> {
+    network: &'a str,
+    container: &'a str,
+    pub(crate) ifname: &'a str,
+}
 
-impl Alias {
-    /// The text for an attachment; none when it is too long for the kernel.
-    pub(crate) fn of(key: &AttachmentKey) -> Option<String> {
-        Some(format!("{MARK}{key}")).filter(|text| text.len() <= LONGEST)
+impl<'a> Alias<'a> {
+    /// The mark of an attachment: its key, or where that is longer than an alias can be, numbers for network and container.
+    pub(crate) fn of(key: &AttachmentKey) -> String {
+        let text = format!("{MARK}{key}");
+        if text.len() <= LONGEST {
+            return text;
+        }
+        format!("{MARK}{}/{}/{}", number(&key.network), number(&key.container), key.ifname)
     }
 
-    /// The attachment that a link's alias names. None of the key's parts can have a slash in it.
-    pub(crate) fn read(text: &str) -> Option<AttachmentKey> {
+    /// Reads a mark; none where a link's alias is no attachment's.
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
         let mut parts = text.strip_prefix(MARK)?.split('/');
-        let mut part = || parts.next().map(str::to_owned);
-        let key = AttachmentKey { network: part()?, container: part()?, ifname: part()? };
-        parts.next().is_none().then_some(key)
+        let alias = Self { network: parts.next()?, container: parts.next()?, ifname: parts.next()? };
+        parts.next().is_none().then_some(alias)
     }
+
+    /// Whether a link's alias is the mark of this attachment.
+    pub(crate) fn is_of(text: Option<&str>, key: &AttachmentKey) -> bool {
+        text.is_some_and(|text| text == Self::of(key))
+    }
+
+    /// Whether a link's alias is the mark of any attachment.
+    pub(crate) fn is_mark(text: Option<&str>) -> bool {
+        text.is_some_and(|text| Alias::read(text).is_some())
+    }
+
+    /// Whether it names this network.
+    pub(crate) fn is_in(&self, network: &str) -> bool {
+        names(self.network, network)
+    }
+
+    /// The container as the mark names it.
+    pub(crate) fn container(&self) -> &'a str {
+        self.container
+    }
+}
+
+/// How a mark may name a container.
+pub(crate) fn names_of(container: &str) -> [String; 2] {
+    [container.to_owned(), number(container)]
+}
+
+fn names(part: &str, name: &str) -> bool {
+    part == name || part.starts_with(NUMBER) && part == number(name)
+}
+
+/// A name's number (FNV-1a with 128 bits, draft-eastlake-fnv): the same in every release.
+fn number(name: &str) -> String {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let hash = name.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    format!("{NUMBER}{hash:032x}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(network: &str) -> AttachmentKey {
-        AttachmentKey { network: network.to_owned(), container: "c-1".to_owned(), ifname: "eth0".to_owned() }
+    fn key(network: &str, container: &str) -> AttachmentKey {
+        AttachmentKey {
+            network: network.to_owned(),
+            container: container.to_owned(),
+            ifname: "eth0".to_owned(),
+        }
     }
 
     #[test]
-    fn an_alias_is_read_as_it_is_written() {
-        let text = Alias::of(&key("pods")).unwrap();
+    fn a_mark_is_read_as_it_is_written() {
+        let text = Alias::of(&key("pods", "c-1"));
         assert_eq!(text, "shunt:pods/c-1/eth0");
-        assert_eq!(Alias::read(&text), Some(key("pods")));
+        let read = Alias::read(&text).unwrap();
+        assert!(read.is_in("pods") && read.container() == "c-1" && read.ifname == "eth0");
+        assert!(!read.is_in("pod") && Alias::is_of(Some(&text), &key("pods", "c-1")));
+    }
+
+    #[test]
+    fn names_that_are_too_long_for_a_mark_are_numbers_in_it() {
+        let [long, other] = ["n", "m"].map(|letter| letter.repeat(200));
+        let text = Alias::of(&key(&long, &other));
+        assert!(text.len() <= LONGEST, "{text}");
+        let read = Alias::read(&text).unwrap();
+        assert!(read.is_in(&long) && !read.is_in(&other));
+        assert!(names_of(&other).contains(&read.container().to_owned()));
+        assert!(
+            Alias::is_of(Some(&text), &key(&long, &other))
+                && !Alias::is_of(Some(&text), &key(&other, &other))
+        );
     }
 
     #[test]
     fn other_texts_name_no_attachment() {
         for text in ["", "shunt", "shunt:a/b", "shunt:a/b/c/d", "pods/c-1/eth0"] {
-            assert_eq!(Alias::read(text), None, "{text}");
+            assert!(!Alias::is_mark(Some(text)), "{text}");
         }
-        assert_eq!(Alias::of(&key(&"n".repeat(300))), None);
     }
 }

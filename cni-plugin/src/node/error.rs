@@ -1,5 +1,6 @@
 //! Why the node's network namespace, or a container's, cannot be used.
 
+use shunt_leases::LockError;
 use shunt_netlink::NetlinkError;
 
 use super::namespace::NamespaceError;
@@ -13,7 +14,7 @@ pub(crate) enum NodeError {
     /// See [`NetlinkError`].
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// A lock on the node's namespace cannot be had.
-    #[error("the lock of the node's network namespace cannot be taken: {0}")]
-    Lock(std::io::Error),
+    /// The lock of a bridge cannot be had.
+    #[error("the bridge cannot be locked: {0}")]
+    Lock(#[from] LockError),
 }

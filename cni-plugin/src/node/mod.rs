@@ -3,20 +3,22 @@
 mod alias;
 mod bridge_port;
 mod error;
+mod lock;
 mod namespace;
 mod routes;
 pub(crate) mod sysctl;
 
-use std::fs::File;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use nix::fcntl::{Flock, FlockArg};
 use shunt_netlink::link::{self, Link, Selector, delete_link};
+use shunt_netlink::namespace_id::{NamespaceId, namespace_id};
 use shunt_netlink::{Connection, NetlinkError, unless};
 
-pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK};
+pub(crate) use alias::{Alias, BRIDGE as BRIDGE_MARK, names_of};
 pub(crate) use bridge_port::{BridgeSide, holds, port_flags};
 pub(crate) use error::NodeError;
+pub(crate) use lock::lock_bridge;
 pub(crate) use namespace::{Namespace, NamespaceError};
 pub(crate) use routes::{InstalledRoute, add_route, installed_routes};
 
@@ -56,23 +58,6 @@ impl Node {
         Ok(self.namespace.within(&sandbox.namespace, work)?)
     }
 
-    /// Holds off those who would take down an idle bridge, as long as the lock lives.
-    ///
-    /// The lock is one on the namespace's own file, so there is nothing to create and nothing to clean up.
-    pub(crate) fn lock_shared(&self) -> Result<Flock<File>, NodeError> {
-        self.lock(FlockArg::LockShared)
-    }
-
-    /// Waits until no attachment is being made in this namespace.
-    pub(crate) fn lock_exclusive(&self) -> Result<Flock<File>, NodeError> {
-        self.lock(FlockArg::LockExclusive)
-    }
-
-    fn lock(&self, how: FlockArg) -> Result<Flock<File>, NodeError> {
-        let file = self.namespace.file().try_clone().map_err(NodeError::Lock)?;
-        Flock::lock(file, how).map_err(|(_, errno)| NodeError::Lock(errno.into()))
-    }
-
     /// Looks a link up; none if it is not there.
     pub(crate) fn link(&mut self, selector: Selector<'_>) -> Result<Option<Link>, NetlinkError> {
         self.netlink.get(link::link(selector))
@@ -82,6 +67,33 @@ impl Node {
     pub(crate) fn ports(&mut self, bridge: u32) -> Result<usize, NetlinkError> {
         let links = self.netlink.list(link::ports(bridge))?;
         Ok(links.iter().filter(|link| link.master == Some(bridge)).count())
+    }
+
+    /// How many attachments of ours a bridge has.
+    pub(crate) fn attachments(&mut self, bridge: u32) -> Result<usize, NetlinkError> {
+        let links = self.netlink.list(link::ports(bridge))?;
+        let ports = links.iter().filter(|link| link.master == Some(bridge));
+        Ok(ports.filter(|link| Alias::is_mark(link.alias.as_deref())).count())
+    }
+
+    /// The end on the node of a container's veth, by the node's own word: indexes are the container's to choose, and another container's
+    /// host end may have the one that `inner` names. None if the other end is not on the node.
+    pub(crate) fn host_end(&mut self, sandbox: &Sandbox, inner: &Link) -> Result<Option<Link>, NetlinkError> {
+        let is_veth = |link: &Link| link.kind.as_deref() == Some("veth");
+        let Some(peer) = inner.peer.filter(|_| is_veth(inner)) else { return Ok(None) };
+        let Some(host) = self.link(Selector::Index(peer))?.filter(|host| is_veth(host)) else {
+            return Ok(None);
+        };
+        let container = if sandbox.namespace.is(&self.namespace) {
+            None
+        } else {
+            match self.netlink.get(namespace_id(sandbox.namespace.as_fd()))? {
+                Some(NamespaceId(Some(id))) => Some(id),
+                // No link of the node's leads there.
+                _ => return Ok(None),
+            }
+        };
+        Ok((host.peer == Some(inner.index) && host.peer_namespace == container).then_some(host))
     }
 
     /// Deletes a link, which may be gone already.

@@ -13,6 +13,8 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::statfs::{FsType, fstatfs};
 use shunt_socket_namespace::namespace_of;
 
+use crate::regular_file;
+
 /// `NSFS_MAGIC` of linux/magic.h: the file system of namespaces.
 const NSFS: FsType = FsType(0x6e73_6673);
 
@@ -77,7 +79,7 @@ impl Namespace {
     /// [`NamespaceError::Gone`], [`NamespaceError::Open`].
     pub(crate) fn open(path: &Path) -> Result<Self, NamespaceError> {
         let failed = |source| NamespaceError::Open { path: path.to_path_buf(), source };
-        let file = File::open(path).map_err(|error| match error.kind() {
+        let file = regular_file::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 NamespaceError::Gone(path.to_path_buf())
             }
@@ -99,11 +101,6 @@ impl Namespace {
     /// Whether both are the same namespace.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.identity == other.identity
-    }
-
-    /// The open file.
-    pub(crate) fn file(&self) -> &File {
-        &self.file
     }
 
     /// Does `work` inside `inner` and comes back to this namespace.

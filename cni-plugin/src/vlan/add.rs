@@ -26,12 +26,13 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
     let mut sandbox = node.sandbox(Path::new(&call.netns), call.netns_override)?;
     let master = Master::find(vlan, ifname, &mut node, &mut sandbox)?;
     if let Some(existing) = sandbox.link(Selector::Name(&call.ifname))? {
-        return Err(in_the_way(config, call, &mut node, &existing)?.into());
+        return Err(in_the_way(config, call, &mut node, &sandbox, &existing)?.into());
     }
     let ipam = Ipam::of(config, call)?;
-    let wants_device = wants_device(config, vlan, &master, &mut node)?;
+    let mut agent = Agent::of(config);
+    let wants_device = wants_device(config, vlan, &master, &mut node, &sandbox, &mut agent)?;
     let wanted = Wanted { config, vlan, call, master: &master, previous };
-    let mut context = Context::new(node, sandbox, Agent::of(config));
+    let mut context = Context::new(node, sandbox, agent);
     if wants_device {
         match make_attachment(&Device(&wanted), &ipam, None, &mut context) {
             Err(Error::Attach(AttachError::NoVlanDevices)) if vlan.dataplane() == Dataplane::Auto => {}
@@ -39,18 +40,25 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
         }
     }
     let joined = Joined::new(&wanted, &mut context)?;
-    context.agent = Agent::connect(config)?;
+    context.agent.reach()?;
     make_attachment(&joined, &ipam, None, &mut context)
 }
 
 /// Whether a device of the kernel's is to be tried. The agent knows nothing of one: it has no place for limits, and its
 /// addresses cannot be told from those of others.
-fn wants_device(config: &Config, vlan: &Vlan, master: &Master, node: &mut Node) -> Result<bool, Error> {
+fn wants_device(
+    config: &Config,
+    vlan: &Vlan,
+    master: &Master,
+    node: &mut Node,
+    sandbox: &Sandbox,
+    agent: &mut Agent,
+) -> Result<bool, Error> {
     let limited = config.limits()? != shunt_agent_api::Bandwidth::default();
     let why = match vlan.dataplane() {
         Dataplane::Ebpf => return Ok(false),
         _ if limited => "`kernel` cannot limit an interface: `ebpf` can",
-        _ if is_checked(config, master, node)? => {
+        _ if is_checked(master, node, sandbox, agent)? => {
             "`kernel` gives an interface addresses that its parent's `ipspoofchk` does not know: `ebpf` tells it"
         }
         _ => return Ok(true),
@@ -62,12 +70,12 @@ fn wants_device(config: &Config, vlan: &Vlan, master: &Master, node: &mut Node) 
 }
 
 /// Whether the master is a container's interface that the agent holds to its addresses.
-fn is_checked(config: &Config, master: &Master, node: &mut Node) -> Result<bool, Error> {
-    let Some(host) = master.host(node)? else { return Ok(false) };
-    if host.alias.as_deref().and_then(Alias::read).is_none() {
+fn is_checked(master: &Master, node: &mut Node, sandbox: &Sandbox, agent: &mut Agent) -> Result<bool, Error> {
+    let Some(host) = master.host(node, sandbox)? else { return Ok(false) };
+    if !Alias::is_mark(host.alias.as_deref()) {
         return Ok(false);
     }
-    let ports = match Agent::of(config).ask(Request::Ports)? {
+    let ports = match agent.ask(Request::Ports)? {
         Reply::Ports(ports) => ports,
         _ => Vec::new(),
     };
@@ -76,23 +84,16 @@ fn is_checked(config: &Config, master: &Master, node: &mut Node) -> Result<bool,
 }
 
 /// What an interface that has the name already is.
-fn in_the_way(config: &Config, call: &Call, node: &mut Node, existing: &Link) -> Result<AttachError, Error> {
-    let host = match existing.peer.filter(|_| existing.kind.as_deref() == Some("veth")) {
-        Some(peer) => node.link(Selector::Index(peer))?,
-        None => None,
-    };
+fn in_the_way(
+    config: &Config,
+    call: &Call,
+    node: &mut Node,
+    sandbox: &Sandbox,
+    existing: &Link,
+) -> Result<AttachError, Error> {
+    let host = node.host_end(sandbox, existing)?;
     let key = key(config, call);
     let marks = [existing.alias.as_deref(), host.as_ref().and_then(|host| host.alias.as_deref())];
-    let is_ours = marks.into_iter().flatten().any(|mark| Alias::read(mark).as_ref() == Some(&key));
+    let is_ours = marks.into_iter().any(|mark| Alias::is_of(mark, &key));
     Ok(if is_ours { AttachError::Attached(key) } else { AttachError::InterfaceExists(call.ifname.clone()) })
-}
-
-/// Whether a link in the container is marked as this attachment's.
-pub(super) fn is_marked(config: &Config, call: &Call, sandbox: &mut Sandbox) -> Result<Option<Link>, Error> {
-    let link = sandbox.link(Selector::Name(&call.ifname))?;
-    let key = key(config, call);
-    Ok(link.filter(|link| {
-        link.kind.as_deref() == Some("vlan")
-            && link.alias.as_deref().is_none_or(|alias| Alias::read(alias).as_ref() == Some(&key))
-    }))
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use shunt_agent_api::{BridgePort, Request};
 use shunt_netlink::link::{Link, Selector};
 
+use super::joined;
 use super::master::Master;
-use super::{joined, share};
+use super::share::{self, Wanted};
 use crate::agent::Agent;
 use crate::call::Call;
 use crate::check::Inspection;
@@ -14,8 +15,8 @@ use crate::config::{Bridge, Config, ConfigError, Vlan};
 use crate::error::{CheckError, Error, Fault};
 use crate::ipam::Ipam;
 use crate::mac::Mac;
-use crate::node::Node;
-use crate::result::{AddResult, Ip};
+use crate::node::{Node, Sandbox};
+use crate::result::Ip;
 
 /// Compares. `ifname` is the runtime's, which differs from `call.ifname` in a chain.
 pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<(), Error> {
@@ -37,7 +38,8 @@ pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> 
             faults.push(Fault::OtherVlan { link: name, id: vlan.vlan_id, master: master.link.name });
         }
     } else if faults.is_empty() {
-        return host_side(config, vlan, call, &master, &mut node, &link, &result);
+        let wanted = Wanted { config, vlan, call, master: &master, previous: result };
+        return host_side(&wanted, &mut node, &sandbox, &link);
     }
     if !faults.is_empty() {
         return Err(CheckError(faults).into());
@@ -45,26 +47,15 @@ pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> 
     Ok(Ipam::of(config, call)?.check()?)
 }
 
-fn host_side(
-    config: &Config,
-    vlan: &Vlan,
-    call: &Call,
-    master: &Master,
-    node: &mut Node,
-    inner: &Link,
-    result: &AddResult,
-) -> Result<(), Error> {
-    let host = match inner.peer {
-        Some(peer) => node.link(Selector::Index(peer))?.filter(|host| host.peer == Some(inner.index)),
-        None => None,
-    };
-    let Some(host) = host else {
+fn host_side(wanted: &Wanted<'_>, node: &mut Node, sandbox: &Sandbox, inner: &Link) -> Result<(), Error> {
+    let Wanted { config, vlan, call, master, previous: result } = wanted;
+    let Some(host) = node.host_end(sandbox, inner)? else {
         return Err(CheckError(vec![Fault::NoHostEnd(call.ifname.clone())]).into());
     };
     if !host.up {
         return Err(CheckError(vec![Fault::HostDown { link: host.name, index: host.index }]).into());
     }
-    let (trunk, joins) = master.trunk(vlan, node)?;
+    let (trunk, joins) = master.trunk(vlan, node, sandbox)?;
     let mac = inner.mac.map_or_else(Mac::random, Mac::new);
     let plan = share::plan(config, call, host.mtu, mac, None)?;
     let position = result.interfaces.iter().position(|interface| interface.name == call.ifname);

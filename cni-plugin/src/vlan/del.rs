@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use shunt_netlink::link::Selector;
+use shunt_netlink::link::{Link, Selector};
 
-use super::add::is_marked;
 use crate::call::Call;
 use crate::config::Config;
 use crate::del;
 use crate::error::Error;
 use crate::ipam::Ipam;
-use crate::node::{NamespaceError, Node, NodeError};
+use crate::node::{Alias, NamespaceError, Node, NodeError};
+use crate::plan::key;
 
 /// Removes the interface `call.ifname`.
 pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
@@ -38,6 +38,17 @@ fn delete_device(config: &Config, call: &Call) -> Result<(), Error> {
         Err(NodeError::Namespace(NamespaceError::Gone(_))) => return Ok(()),
         opened => opened?,
     };
-    let Some(link) = is_marked(config, call, &mut sandbox)? else { return Ok(()) };
+    let Some(link) = sandbox.link(Selector::Name(&call.ifname))? else { return Ok(()) };
+    if link.kind.as_deref() != Some("vlan") || !is_ours(config, call, &link) {
+        return Ok(());
+    }
     Ok(sandbox.delete(Selector::Index(link.index))?)
+}
+
+/// By its mark; or it has none, as one of an ADD that was killed, or of the reference plugin's, and is what the configuration describes.
+fn is_ours(config: &Config, call: &Call, link: &Link) -> bool {
+    match link.alias.as_deref() {
+        None => config.vlan_unchecked().is_ok_and(|vlan| link.vlan == Some(vlan.vlan_id)),
+        alias => Alias::is_of(alias, &key(config, call)),
+    }
 }

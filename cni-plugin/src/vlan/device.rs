@@ -46,10 +46,9 @@ impl Attachment for Device<'_> {
             }
             _ => Error::from(error),
         })?;
+        journal.push(Step::Device { name: call.ifname.clone() });
         let link = sandbox.link(Selector::Name(&call.ifname))?;
-        let link = link.ok_or_else(|| AttachError::Vanished(call.ifname.clone()))?;
-        journal.push(Step::Device { index: link.index });
-        Ok(link)
+        Ok(link.ok_or_else(|| AttachError::Vanished(call.ifname.clone()))?)
     }
 
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
@@ -59,8 +58,7 @@ impl Attachment for Device<'_> {
     }
 
     fn join(&self, plan: &Plan, link: &Link, context: &mut Context) -> Result<AddResult, Error> {
-        let mark = Alias::of(&plan.key).map(|alias| set_alias(Selector::Index(link.index), &alias));
-        context.sandbox.netlink.run_all(mark.into_iter().collect())?;
+        context.sandbox.netlink.run(set_alias(Selector::Index(link.index), &Alias::of(&plan.key)))?;
         configure(&context.node, &mut context.sandbox, plan, link.index)?;
         wait_for_addresses(&mut context.sandbox, plan, link.index)?;
         Ok(self.0.result(plan, link))

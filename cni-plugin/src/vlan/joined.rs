@@ -28,7 +28,7 @@ impl<'a> Joined<'a> {
     /// # Errors
     /// [`AttachError::Unjoinable`], and what is wrong with the configuration.
     pub(super) fn new(wanted: &'a Wanted<'a>, context: &mut Context) -> Result<Self, Error> {
-        let (trunk, joins) = wanted.master.trunk(wanted.vlan, &mut context.node)?;
+        let (trunk, joins) = wanted.master.trunk(wanted.vlan, &mut context.node, &context.sandbox)?;
         let mac = address(wanted.master);
         Ok(Self { wanted, trunk, joins, mac, outline: wanted.plan(mac, None)? })
     }

@@ -45,20 +45,23 @@ impl Master {
     }
 
     /// The end on the node of a veth in the container.
-    pub(super) fn host(&self, node: &mut Node) -> Result<Option<Link>, Error> {
-        let is_veth = |link: &Link| link.kind.as_deref() == Some("veth");
-        let Some(peer) = self.link.peer.filter(|_| self.within && is_veth(&self.link)) else {
+    pub(super) fn host(&self, node: &mut Node, sandbox: &Sandbox) -> Result<Option<Link>, Error> {
+        if !self.within {
             return Ok(None);
-        };
-        let host = node.link(Selector::Index(peer))?;
-        Ok(host.filter(|host| is_veth(host) && host.peer == Some(self.link.index)))
+        }
+        Ok(node.host_end(sandbox, &self.link)?)
     }
 
     /// What the agent is to join a VLAN to: a master on the node, or the host's end of one in the container.
     ///
     /// # Errors
     /// [`AttachError::Unjoinable`].
-    pub(super) fn trunk(&self, vlan: &Vlan, node: &mut Node) -> Result<(Interface, VlanInterface), Error> {
+    pub(super) fn trunk(
+        &self,
+        vlan: &Vlan,
+        node: &mut Node,
+        sandbox: &Sandbox,
+    ) -> Result<(Interface, VlanInterface), Error> {
         let unjoinable = |why| self.unjoinable(why);
         let is = |kind: &str| self.link.kind.as_deref() == Some(kind);
         if vlan.vlan_id == 0 {
@@ -71,7 +74,7 @@ impl Master {
             }
             _ if !self.within => self.link.clone(),
             Some(_) if is("veth") => {
-                self.host(node)?.ok_or_else(|| unjoinable("its other end is not on this node"))?
+                self.host(node, sandbox)?.ok_or_else(|| unjoinable("its other end is not on this node"))?
             }
             _ => return Err(unjoinable("it is no veth, whose other end could be joined").into()),
         };

@@ -1,5 +1,8 @@
 //! What cannot work: the right code, the reason, and nothing left behind.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use shunt_agent_api::ErrorKind;
 
@@ -37,7 +40,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 28] = [
+    let cases: [(&str, Value); 32] = [
         ("ingressBurst", json!(1000)),
         ("shapedSubnets", json!(["10.0.0.0"])),
         ("unshapedSubnets", json!(["fd00::/129"])),
@@ -50,6 +53,10 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("bridge", json!("a/b")),
         ("bridge", json!("sixteen-letters-")),
         ("bridge", json!(7)),
+        ("bridge", json!("br%d")),
+        ("bridge", json!("br\u{7}")),
+        ("uplink", json!("up%d")),
+        ("uplink", json!("sixteen-letters-")),
         ("isGateway", json!("yes")),
         ("vlan", json!(4095)),
         ("vlanTrunk", json!([{ "minID": 5 }])),
@@ -90,16 +97,44 @@ fn namespaces_that_cannot_be_used_are_refused_first() {
     let before = runtime.inventory();
     let plain = runtime.lab.root().join("plain");
     std::fs::write(&plain, "").unwrap();
+    let pipe = runtime.lab.root().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let network = runtime.network("n1");
-    for netns in
-        [runtime.node.path().display().to_string(), "/nonexistent".to_owned(), plain.display().to_string()]
-    {
+    let paths = [runtime.node.path(), Path::new("/nonexistent"), &plain, &pipe, Path::new("/dev/zero")];
+    for netns in paths.map(|path| path.display().to_string()) {
         let mut environment = runtime.environment("ADD", "c1");
         environment[2].1 = netns.clone();
         let (code, text) = runtime.call_with(&environment, network.to_string().as_bytes()).error();
         assert_eq!(code, 8, "{netns}: {text}");
     }
     runtime.agent.with(|books| assert!(books.verbs.is_empty(), "the agent was not troubled"));
+    runtime.assert_nothing_new(&before);
+}
+
+#[test]
+fn a_pipe_or_a_device_in_a_files_place_keeps_nobody_waiting() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let pipe = runtime.lab.root().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let before = runtime.inventory();
+    let begun = Instant::now();
+    for path in [&pipe, Path::new("/dev/zero")] {
+        let network = with(runtime.network("n1"), "ipam.resolvConf", json!(path));
+        let (code, text) = runtime.call("ADD", "c1", &network).error();
+        assert!(code == 5 && text.contains("no regular file"), "{code} {text}");
+    }
+    runtime.call("ADD", "c1", &runtime.network("n1")).ok();
+    for set in ["0", "1"] {
+        let last = runtime.leases().join(format!("n1/last_reserved_ip.{set}"));
+        std::fs::remove_file(&last).unwrap();
+        nix::unistd::mkfifo(&last, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    runtime.call("DEL", "c1", &runtime.network("n1")).ok();
+    runtime.call("ADD", "c1", &runtime.network("n1")).error();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    std::fs::remove_dir_all(runtime.leases()).unwrap();
+    runtime.call("DEINIT", "", &runtime.network("n1")).ok();
     runtime.assert_nothing_new(&before);
 }
 
@@ -209,7 +244,7 @@ fn an_agent_that_is_not_there_is_named_and_nothing_begun() {
     };
     let left = runtime.lab.root().join("left.sock");
     drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
-    let sockets = [(std::path::Path::new("/nonexistent/agent.sock"), "No such file"), (&left, "refused")];
+    let sockets = [(Path::new("/nonexistent/agent.sock"), "No such file"), (&left, "refused")];
     for (socket, why) in sockets {
         let network = with(runtime.network("n1"), "agentSocket", json!(socket));
         let index = next_index();

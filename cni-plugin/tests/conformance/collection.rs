@@ -58,6 +58,25 @@ fn gc_does_without_the_agent_what_it_can() {
 }
 
 #[test]
+fn a_list_of_twenty_thousand_attachments_is_collected_by() {
+    let runtime = Runtime::new();
+    let _containers = ["c1", "c2"].map(|id| runtime.container(id));
+    let mut network = runtime.network("n1");
+    for id in ["c1", "c2"] {
+        runtime.call("ADD", id, &network).ok();
+    }
+    let listed =
+        (0..20_000).map(|number| json!({ "containerID": format!("{number:064x}"), "ifname": "eth0" }));
+    let mine = json!({ "containerID": "c2", "ifname": "eth0" });
+    network["cni.dev/valid-attachments"] = listed.chain([mine]).collect();
+    let begun = std::time::Instant::now();
+    runtime.call("GC", "", &network).ok();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(attached(&runtime), ["n1/c2/eth0"]);
+    assert_eq!(leases(&runtime, "n1"), 1);
+}
+
+#[test]
 fn gc_goes_on_past_a_failing_ipam_and_reports_it() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");

@@ -40,7 +40,9 @@ fn only(object: &Value, keys: &[&str]) -> Value {
 /// Links and their addresses, as far as they are chosen and not random.
 fn links(namespace: &Namespace) -> Vec<Value> {
     let text = namespace.command("ip", &["-json", "-details", "address", "show"]).unwrap();
-    let links: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let mut links: Vec<Value> = serde_json::from_str(&text).unwrap();
+    // The kernel lists them by their indexes, which are chosen at random or counted up.
+    links.sort_by_key(|link| link["ifname"].as_str().unwrap().to_owned());
     let described = links.iter().map(|link| {
         let keys = ["flags", "mtu", "master", "operstate", "link_type", "promiscuity"];
         let mut described = only(link, &keys);

@@ -83,6 +83,8 @@ fn names_are_checked_before_anything_is_read() {
         ("CNI_IFNAME", "a/b"),
         ("CNI_IFNAME", "a:b"),
         ("CNI_IFNAME", "a b"),
+        ("CNI_IFNAME", "eth%d"),
+        ("CNI_IFNAME", "eth\u{1b}"),
         ("CNI_COMMAND", "FLY"),
         ("CNI_ARGS", "K8S_POD_NAME=x"),
         ("CNI_ARGS", "IgnoreUnknown=1;broken"),

@@ -5,11 +5,21 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{error::Error, fault::Fault, json::Located, range::Range, range_set::RangeSet, subnet::Subnet};
+use super::{
+    error::Error,
+    fault::Fault,
+    json::Located,
+    range::Range,
+    range_set::{RangeSet, find_overlap},
+    subnet::Subnet,
+};
 use crate::result::Route;
 
 /// Where host-local keeps its networks.
 const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
+
+/// The most range sets: one interface has an address of each.
+const MAX_SETS: usize = 1024;
 
 /// What ADD, CHECK and STATUS need to know.
 #[derive(Debug)]
@@ -46,6 +56,10 @@ impl Config {
         }
         if sets.is_empty() {
             return Err(Error::NoRanges);
+        }
+        if sets.len() > MAX_SETS {
+            let fault = Fault::TooMany(sets.len(), MAX_SETS);
+            return Err(Error::InvalidConfig { key: "ipam.ranges".to_owned(), fault });
         }
         refuse_overlaps(&sets)?;
         Ok(Self { sets, routes, resolv_conf, data_dir })
@@ -85,13 +99,14 @@ fn route(object: &Located<'_>) -> Result<Route, Error> {
 }
 
 fn refuse_overlaps(sets: &[RangeSet]) -> Result<(), Error> {
-    for (index, set) in sets.iter().enumerate() {
-        if let Some(other) = sets[..index].iter().find(|other| other.overlaps(set)) {
-            let fault = Fault::Overlap(other.to_string(), set.to_string());
-            return Err(Error::InvalidConfig { key: "ipam.ranges".to_owned(), fault });
+    let ranges = sets.iter().flat_map(|set| set.ranges().iter().map(move |range| (range, set)));
+    match find_overlap(ranges) {
+        Some(((_, one), (_, other))) => {
+            let fault = Fault::Overlap(one.to_string(), other.to_string());
+            Err(Error::InvalidConfig { key: "ipam.ranges".to_owned(), fault })
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -53,6 +53,9 @@ pub enum Fault {
     /// Two ranges share addresses.
     #[error("{0} and {1} overlap")]
     Overlap(String, String),
+    /// More range sets than an interface has addresses.
+    #[error("has {0} range sets, which are more than {1}")]
+    TooMany(usize, usize),
     /// A route that cannot be understood.
     #[error("{0}")]
     Route(String),

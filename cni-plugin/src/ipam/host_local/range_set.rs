@@ -20,12 +20,10 @@ impl RangeSet {
         if ranges.iter().any(|range| range.start().is_ipv4() != first.start().is_ipv4()) {
             return Err(Fault::MixedFamilies);
         }
-        for (index, range) in ranges.iter().enumerate() {
-            if let Some(other) = ranges[..index].iter().find(|other| other.overlaps(range)) {
-                return Err(Fault::Overlap(other.to_string(), range.to_string()));
-            }
+        match find_overlap(ranges.iter().map(|range| (range, ()))) {
+            Some(((one, ()), (other, ()))) => Err(Fault::Overlap(one.to_string(), other.to_string())),
+            None => Ok(Self { ranges }),
         }
-        Ok(Self { ranges })
     }
 
     /// The family of all its ranges.
@@ -46,10 +44,6 @@ impl RangeSet {
         self.range_of(address).is_some()
     }
 
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
-        self.ranges.iter().any(|ours| other.ranges.iter().any(|theirs| ours.overlaps(theirs)))
-    }
-
     /// How many addresses containers may have.
     pub(super) fn capacity(&self) -> u128 {
         self.ranges.iter().map(Range::capacity).fold(0, u128::saturating_add)
@@ -60,6 +54,19 @@ impl RangeSet {
         let allocatable = |address: &&IpAddr| self.ranges.iter().any(|range| range.allocatable(**address));
         addresses.into_iter().filter(allocatable).map(|_| 1).sum()
     }
+}
+
+/// A range, and what it is of.
+type Owned<'a, T> = (&'a Range, T);
+
+/// Two ranges that share addresses, whatever number of ranges there is: sorted, each is compared with the one before it.
+pub(super) fn find_overlap<'a, T: Copy>(
+    ranges: impl Iterator<Item = Owned<'a, T>>,
+) -> Option<(Owned<'a, T>, Owned<'a, T>)> {
+    let mut ranges: Vec<_> = ranges.collect();
+    // Stable: of ranges that begin alike the first stays first.
+    ranges.sort_by_key(|(range, _)| range.start());
+    ranges.windows(2).find(|pair| pair[0].0.overlaps(pair[1].0)).map(|pair| (pair[0], pair[1]))
 }
 
 impl fmt::Display for RangeSet {

@@ -1,6 +1,6 @@
 //! DEL and GC: addresses given back.
 
-use std::{collections::HashSet, net::IpAddr};
+use std::{collections::HashMap, net::IpAddr};
 
 use serde_json::Value;
 use shunt_leases::{Record, Store};
@@ -56,15 +56,16 @@ pub fn gc(network: &str, config: &Value, valid: &[(String, String)]) -> Result<(
     let Some(store) = Store::open(&data_dir(config)?, network)? else {
         return Ok(());
     };
-    let valid: HashSet<Record<'_>> =
-        valid.iter().map(|(container, ifname)| Record::of(container, ifname)).collect();
+    let mut staying: HashMap<&[u8], Vec<Record<'_>>> = HashMap::new();
+    for (container, ifname) in valid {
+        staying.entry(container.as_bytes()).or_default().push(Record::of(container, ifname));
+    }
     let mut stale = Vec::new();
     for address in store.sweep()? {
         let Some(content) = store.content(address) else { continue };
         let record = Record::parse(&content);
-        let is_valid = valid.contains(&record)
-            || valid.iter().any(|parent| record.is_on(*parent))
-            || record.is_old() && valid.iter().any(|attachment| record.may_be(*attachment));
+        let mut parents = staying.get(record.container()).into_iter().flatten();
+        let is_valid = parents.any(|parent| record.may_be(*parent) || record.is_on(*parent));
         if !is_valid && !record.is_empty() {
             stale.push((address, content));
         }

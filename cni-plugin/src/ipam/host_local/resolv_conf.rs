@@ -1,20 +1,20 @@
 //! `resolvConf`: the DNS part of a result, read from a file in resolv.conf's format (resolv.conf(5)).
 
 use std::{
-    fs::File,
     io::{self, ErrorKind, Read},
     path::Path,
 };
 
+use crate::regular_file;
 use crate::result::Dns;
 
-/// No real file comes near; a device named by mistake must not fill the memory.
+/// No real file comes near; one named by mistake must not fill the memory.
 const MAX_SIZE: u64 = 64 * 1024;
 
 /// Reads the file.
 pub(super) fn read(path: &Path) -> io::Result<Dns> {
     let mut content = Vec::new();
-    File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut content)?;
+    regular_file::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut content)?;
     if content.len() as u64 > MAX_SIZE {
         return Err(ErrorKind::FileTooLarge.into());
     }
@@ -58,7 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_refused() {
-        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().kind(), ErrorKind::FileTooLarge);
+    fn a_file_that_is_too_long_and_what_is_no_file_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = dir.path().join("resolv.conf");
+        std::fs::write(&long, vec![b'#'; 65 * 1024]).unwrap();
+        assert_eq!(read(&long).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }

@@ -1,5 +1,6 @@
 //! Which range set gives which requested address.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use super::{error::Error, range::Range, range_set::RangeSet};
@@ -13,12 +14,12 @@ pub(super) type Wish<'a> = Option<(IpAddr, &'a Range)>;
 /// An address that no set has, a second one in a set, or a gateway: a runtime that insists on an address must not be
 /// given another one instead.
 pub(super) fn assign<'a>(sets: &'a [RangeSet], requested: &[IpAddr]) -> Result<Vec<Wish<'a>>, Error> {
-    let mut left: Vec<IpAddr> = Vec::new();
-    for address in requested.iter().map(IpAddr::to_canonical) {
-        // The same address may come by several ways: as an argument and as a capability.
-        if !left.contains(&address) {
-            left.push(address);
-        }
+    let mut seen = HashSet::new();
+    // The same address may come by several ways: as an argument and as a capability.
+    let mut left: Vec<IpAddr> =
+        requested.iter().map(IpAddr::to_canonical).filter(|address| seen.insert(*address)).collect();
+    if left.len() > sets.len() {
+        return Err(Error::Unsatisfiable(left));
     }
     let mut wishes = Vec::with_capacity(sets.len());
     for set in sets {
