@@ -54,6 +54,8 @@ mod privileges;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/publishing.rs"]
 mod publishing;
+#[path = "daemon/reachable.rs"]
+mod reachable;
 #[path = "daemon/renamed.rs"]
 mod renamed;
 #[path = "daemon/repair.rs"]

@@ -16,8 +16,10 @@ use crate::undo::Journal;
 pub(crate) fn init(config: &Config) -> Result<(), Error> {
     let bridge = config.bridge()?;
     let mut agent = Agent::of(config);
-    if let Reply::Status(AgentStatus { healthy: false, reasons, .. }) = agent.ask(Request::Status)? {
-        return Err(StatusError::Unhealthy(reasons).into());
+    if let Reply::Status(AgentStatus { obstacles, .. }) = agent.ask(Request::Status)?
+        && !obstacles.is_empty()
+    {
+        return Err(StatusError::Unhealthy(obstacles).into());
     }
     let plan = BridgePlan {
         name: bridge.bridge.clone(),

@@ -1,6 +1,6 @@
 //! STATUS: whether an ADD would work.
 
-use shunt_agent_api::{AgentStatus, Reply, Request};
+use shunt_agent_api::{AgentStatus, Bandwidth, Reply, Request};
 
 use crate::agent::Agent;
 use crate::call::Call;
@@ -20,11 +20,16 @@ pub(crate) fn serves(config: &Config, call: &Call) -> Result<(), Error> {
     Ok(Ipam::of(config, call).and_then(|ipam| ipam.status()).map_err(StatusError::Ipam)?)
 }
 
-/// Asks the agent.
+/// Asks the agent. What is wrong with one container keeps no other one from its network; bandwidth that is handed out, only
+/// those that ask for some.
 pub(crate) fn of_agent(config: &Config) -> Result<(), Error> {
-    match Agent::of(config).ask(Request::Status).map_err(StatusError::Agent)? {
-        Reply::Status(AgentStatus { healthy: true, .. }) => Ok(()),
-        Reply::Status(status) => Err(StatusError::Unhealthy(status.reasons).into()),
-        _ => Err(StatusError::Unclear.into()),
+    let Reply::Status(AgentStatus { mut obstacles, sold_out, .. }) =
+        Agent::of(config).ask(Request::Status).map_err(StatusError::Agent)?
+    else {
+        return Err(StatusError::Unclear.into());
+    };
+    if config.limits()? != Bandwidth::default() {
+        obstacles.extend(sold_out);
     }
+    if obstacles.is_empty() { Ok(()) } else { Err(StatusError::Unhealthy(obstacles).into()) }
 }

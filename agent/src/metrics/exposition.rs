@@ -89,7 +89,8 @@ impl Page {
     fn agent(&mut self, status: &AgentStatus) {
         let build = [("version", status.version.clone()), ("abi", status.abi.to_string())];
         self.0.register("build", "The agent's version, and that of its maps", Info::new(build));
-        self.number("agent_healthy", "Whether an ADD would work", status.healthy.into());
+        self.number("agent_healthy", "Whether nothing is wrong", status.healthy.into());
+        self.number("agent_ready", "Whether an ADD would work", status.obstacles.is_empty().into());
         self.number("agent_reasons", "Reasons why an ADD would not work", status.reasons.len() as u64);
         self.number("agent_warnings", "Warnings, as the status has them", status.warnings.len() as u64);
         self.number("attachments", "Attachments", status.attachments as u64);

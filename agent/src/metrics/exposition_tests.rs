@@ -20,6 +20,8 @@ fn snapshot() -> Snapshot {
             version: "1.2.3".into(),
             abi: 4,
             healthy: true,
+            obstacles: Vec::new(),
+            sold_out: Vec::new(),
             reasons: Vec::new(),
             warnings: vec!["a \"quoted\"\nwarning".into()],
             attachments: 1,

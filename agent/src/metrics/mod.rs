@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request as Ask, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use shunt_agent_api::{Reply, Request};
+use shunt_agent_api::{AgentStatus, Reply, Request};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -99,8 +99,12 @@ async fn answer(ask: Ask<Incoming>, core: Core) -> Result<Response<Full<Bytes>>,
             },
             Err(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, why),
         },
-        (&Method::GET, "/healthz") => health(&core).await,
-        (&Method::GET, _) => (StatusCode::NOT_FOUND, PLAIN, "there are /metrics and /healthz\n".to_owned()),
+        (&Method::GET, "/healthz") => judged(&core, |status| status.reasons).await,
+        (&Method::GET, "/readyz") => judged(&core, |status| status.obstacles).await,
+        (&Method::GET, "/livez") => judged(&core, |_| Vec::new()).await,
+        (&Method::GET, _) => {
+            (StatusCode::NOT_FOUND, PLAIN, "there are /metrics, /healthz, /readyz and /livez\n".to_owned())
+        }
         _ => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned()),
     };
     let mut response = Response::new(Full::from(text));
@@ -139,10 +143,13 @@ async fn snapshot(core: &Core) -> Result<Snapshot, String> {
     })
 }
 
-async fn health(core: &Core) -> (StatusCode, &'static str, String) {
+/// Healthy is an agent with nothing wrong, ready one of which an ADD would succeed, and alive one that answers.
+async fn judged(core: &Core, wrong: fn(AgentStatus) -> Vec<String>) -> (StatusCode, &'static str, String) {
     match core.ask(Request::Status).await {
-        Reply::Status(status) if status.healthy => (StatusCode::OK, PLAIN, "ok\n".to_owned()),
-        Reply::Status(status) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, status.reasons.join("\n") + "\n"),
+        Reply::Status(status) => match wrong(status) {
+            wrong if wrong.is_empty() => (StatusCode::OK, PLAIN, "ok\n".to_owned()),
+            wrong => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, wrong.join("\n") + "\n"),
+        },
         other => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{other:?}\n")),
     }
 }

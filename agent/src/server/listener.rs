@@ -103,6 +103,11 @@ impl Listener {
         &self.path
     }
 
+    /// Whether its file is gone, or another one is there.
+    pub fn is_lost(&self) -> bool {
+        !fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode)
+    }
+
     /// Waits for a client. Cancelling it loses nothing.
     ///
     /// # Errors

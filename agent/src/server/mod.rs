@@ -82,7 +82,8 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
     // Before anybody can ask: see there.
     let previous_state =
         PreviousState::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
-    let listener = Listener::bind(&config.socket, config.group.as_deref())?;
+    let mut listener = Listener::bind(&config.socket, config.group.as_deref())?;
+    let group = config.group.clone();
     let has_readers = config.group.is_some();
     let metrics = match config.metrics {
         Some(address) => Some(Metrics::bind(address).await?),
@@ -136,6 +137,9 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
                     supervisor::alive();
                 }
                 core.tick();
+                if listener.is_lost() {
+                    listen_again(&mut listener, group.as_deref());
+                }
             }
             _ = hang_up.recv() => tracing::info!("SIGHUP does nothing: the configuration is read at the start"),
             _ = terminate.recv() => break Ok("SIGTERM"),
@@ -159,4 +163,16 @@ pub async fn run(config: Config) -> Result<(), ServerError> {
         tracing::warn!("left in the middle of a request");
     }
     outcome.map(|signal| tracing::info!(signal, "leaving; programs and maps go on serving"))
+}
+
+/// Makes the socket's file anew, which somebody has removed.
+fn listen_again(listener: &mut Listener, group: Option<&str>) {
+    let path = listener.path().to_path_buf();
+    match Listener::bind(&path, group) {
+        Ok(anew) => {
+            tracing::warn!(socket = %path.display(), "the socket's file was gone: it was made again");
+            *listener = anew;
+        }
+        Err(error) => tracing::warn!(%error, "the socket's file is gone and cannot be made again"),
+    }
 }

@@ -66,6 +66,7 @@ fn an_agent_that_could_write_nothing_down_is_not_healthy() {
     fs::write(&filler, vec![1; 1 << 20]).unwrap_err();
     let status = rig.status();
     assert!(!status.healthy && status.reasons[0].contains("cannot write"), "{:?}", status.reasons);
+    assert_eq!(status.obstacles, status.reasons, "no ADD would work");
     assert_eq!(check(&rig).0, 3);
     fs::remove_file(filler).unwrap();
     assert!(rig.status().healthy);

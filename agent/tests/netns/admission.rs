@@ -44,10 +44,14 @@ impl World {
         ["egress", "ingress"].map(|way| uplink[way]["free"].as_u64().unwrap())
     }
 
-    /// What STATUS says; none for an ADD that would work.
-    fn status(&self) -> Option<Refusal> {
-        let config = json!({ "cniVersion": "1.1.0", "name": "pods", "type": "shunt", "bridge": "cni0",
+    /// What STATUS says of a network whose containers have this rate; none for an ADD that would work.
+    fn status(&self, rate: Option<u64>) -> Option<Refusal> {
+        let mut config = json!({ "cniVersion": "1.1.0", "name": "pods", "type": "shunt", "bridge": "cni0",
             "agentSocket": self.node.agent().socket() });
+        if let Some(rate) = rate {
+            config["egressRate"] = rate.into();
+            config["egressBurst"] = rate.into();
+        }
         let (config, path) = (config.to_string(), self.node.plugins());
         let call = Call {
             verb: "STATUS",
@@ -101,12 +105,13 @@ fn an_update_in_place_is_admitted_too_and_a_refused_one_changes_nothing() {
 }
 
 #[test]
-fn status_says_when_nothing_is_left() {
+fn status_says_when_nothing_is_left_to_those_that_ask_for_some() {
     let mut world = World::new();
-    assert_eq!(world.status(), None);
+    assert_eq!(world.status(Some(CAPACITY)), None);
     world.add("first", CAPACITY);
-    let refused = world.status().unwrap();
+    let refused = world.status(Some(CAPACITY)).unwrap();
     assert!(refused.code == 50 && refused.message.contains("no egress bandwidth is left"), "{refused}");
+    assert_eq!(world.status(None), None, "an ADD without a rate works");
     world.sandboxes[0].delete(&world.node, &world.network(CAPACITY)).unwrap();
-    assert_eq!(world.status(), None);
+    assert_eq!(world.status(Some(CAPACITY)), None);
 }

@@ -195,6 +195,8 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             version: "0.0.0".to_owned(),
             abi: 1,
             healthy: books.reasons.is_empty(),
+            obstacles: books.reasons.clone(),
+            sold_out: Vec::new(),
             repairs: 0,
             flow_evictions: 0,
             grace_periods: None,

@@ -11,10 +11,16 @@ pub struct AgentStatus {
     pub version: String,
     /// `ABI_VERSION` of its maps.
     pub abi: u32,
-    /// Whether an ADD would work.
+    /// Whether nothing is wrong, with the agent or with any attachment.
     pub healthy: bool,
-    /// Why not; empty when healthy.
+    /// What is wrong; empty when healthy.
     pub reasons: Vec<String>,
+    /// Why every ADD would fail; empty when the agent is ready.
+    #[serde(default)]
+    pub obstacles: Vec<String>,
+    /// Why an ADD that asks for bandwidth would fail.
+    #[serde(default)]
+    pub sold_out: Vec<String>,
     /// What an operator should know although it works.
     pub warnings: Vec<String>,
     /// How many attachments there are.

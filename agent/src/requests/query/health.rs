@@ -2,16 +2,24 @@
 
 use shunt_agent_api::AuditReport;
 
+use crate::datapath::DatapathError;
 use crate::logging;
 use crate::resources::{Node, Refusal, lease};
 
 impl Node {
-    /// Reasons why an ADD would fail; empty if it would succeed.
-    pub(crate) fn reasons(&self) -> Vec<String> {
+    /// Why every ADD would fail; empty if one that asks for nothing special would succeed.
+    pub(crate) fn obstacles(&self) -> Vec<String> {
         let store = self.store.probe().err().map(|error| error.to_string());
         let pins = self.datapath.pinned().err().map(|error| error.to_string());
+        let (_, free) = self.registry.slots.count();
+        let full = (free == 0).then(|| DatapathError::Full.to_string());
+        store.into_iter().chain(pins).chain(full).collect()
+    }
+
+    /// What is wrong: the obstacles of every ADD, and faults of single attachments and resources.
+    pub(crate) fn reasons(&self) -> Vec<String> {
         let faults = self.repairs.faults.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
-        store.into_iter().chain(pins).chain(faults).chain(self.orphan_reasons()).collect()
+        self.obstacles().into_iter().chain(faults).chain(self.orphan_reasons()).collect()
     }
 
     /// Warnings, although an ADD would succeed.

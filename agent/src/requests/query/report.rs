@@ -25,7 +25,7 @@ use crate::registry::Uplink;
 use crate::resources::{Node, Refusal};
 
 impl Node {
-    /// [`AgentStatus`]. Healthy means that an ADD would work.
+    /// [`AgentStatus`]. Healthy means that nothing is wrong; ready, that an ADD would work.
     pub(crate) fn status(&mut self) -> AgentStatus {
         let (exhausted, shortages) = self.capacity_remarks();
         let hooks = self.registry.attachments().flat_map(programs::of_port);
@@ -35,12 +35,14 @@ impl Node {
         let hooks =
             hooks.chain(self.registry.gateways.values().flat_map(|gateway| programs::of_port(&gateway.port)));
         let hooks = hooks.chain(self.nat_ingress.hooks.values().cloned());
-        let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted).collect();
+        let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted.iter().cloned()).collect();
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             abi: ABI_VERSION,
             healthy: reasons.is_empty(),
             reasons,
+            obstacles: self.obstacles(),
+            sold_out: exhausted,
             warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
             repairs: self.repairs.count,
