@@ -128,8 +128,10 @@ fn an_address_is_given_back_once_the_interface_is_gone() {
     let path = runtime.plugins.join("fake-ipam");
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let network = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "ipam": { "type": "fake-ipam" } });
+    let mut network = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "ipam": { "type": "fake-ipam" } });
     runtime.call("ADD", "c1", &network).ok();
+    // Without an agent, which would have deleted it before the program runs.
+    network["agentSocket"] = json!("/nonexistent/agent.sock");
     runtime.call("DEL", "c1", &network).ok();
     assert_eq!(std::fs::read_to_string(format!("{root}/seen")).unwrap().trim(), "gone");
 }
