@@ -180,7 +180,7 @@ impl Packet for Frame {
 
     /// That is all of the mark.
     fn mark_judged(&mut self) {
-        (self.judged, self.checked) = (true, false);
+        (self.judged, self.checked, self.outside) = (true, false, false);
     }
 
     fn take_judged(&mut self) -> bool {
