@@ -90,6 +90,8 @@ reasons! {
         Checked = 44, Guard, "checked";
         /// A first fragment of SCTP that would get another port: its new checksum cannot be computed.
         SumUnknown = 45, Translate, "sum_unknown";
+        /// To a host port, from an address that no packet may have there: the kernel's stack drops it.
+        Martian = 46, Translate, "martian";
         /// In a VLAN of no interface behind this one.
         NoInterface = 60, Find, "no_interface";
     }

@@ -150,3 +150,26 @@ fn a_container_with_the_routers_mac_address_reaches_an_isolated_one_by_no_host_p
     // The router goes on, and its packets leave no mark on the node.
     ask();
 }
+
+#[test]
+fn from_an_address_that_nobody_outside_can_have_no_datagram_reaches_a_host_port() {
+    let (mut stage, outside) = stage();
+    add_mapped(&mut stage, "one", 8080);
+    let to = tap(&stage.sandboxes[0]);
+    let from = Wire::tap(&outside, "eth0");
+    let bridge = Wire::tap(stage.node.namespace(), "cni0").mac();
+    let send = |source: IpAddr, text: &str| {
+        let node = NODE[usize::from(source.is_ipv6())];
+        let datagram = packet(UDP, source, address(node), 64, udp([50_000, 8080], text.as_bytes()));
+        from.send(&framed(bridge, from.mac(), &datagram));
+    };
+    let martians = ["127.0.0.1", "0.0.0.9", "224.0.0.9", "255.255.255.255", NODE[0], GATEWAY[0], "::1", "ff02::1"];
+    for source in martians.map(address) {
+        send(source, "from Mars");
+    }
+    for source in OUTSIDE.map(address) {
+        send(source, "from here");
+    }
+    let seen = to.until(|frame| says(frame, "from here"));
+    assert!(!seen.iter().any(|frame| says(frame, "from Mars")), "{seen:02x?}");
+}

@@ -12,7 +12,7 @@ use crate::nat::segment::Segment;
 use crate::stages::isolate::is_bridge;
 use crate::tables::Inserted;
 use crate::verdict::{PassReason, Stop};
-use crate::wire::address::L4Port;
+use crate::wire::address::{Address, L4Port};
 use crate::wire::{Packet, Protocol};
 
 /// [`TupleKey::domain`] of packets from outside the node.
@@ -113,6 +113,9 @@ fn begin<T: Tables>(
     if !tables.is_local(&segment.key.destination) {
         return Err(Stop::Pass(PassReason::NotLocal));
     }
+    if is_martian(segment.key.source, tables) {
+        return Err(Stop::Pass(PassReason::Martian));
+    }
     let mut value = Translation {
         becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,
@@ -152,6 +155,13 @@ fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     Ok(())
+}
+
+/// Whether the kernel's stack takes no packet from a source (`ip_route_input_slow`, `fib_validate_source`, `ip6_rcv_core`). An IPv6
+/// address of the node's own it does take.
+#[inline(always)]
+fn is_martian<T: Tables>(source: Address, tables: &T) -> bool {
+    source.is_nobodys() || source.is_v4() && tables.is_local(&source)
 }
 
 /// Another source port at each attempt, free with high probability.

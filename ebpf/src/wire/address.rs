@@ -142,6 +142,14 @@ impl Address {
         !(self.is_unspecified() || self.is_loopback() || self.is_group() || is_reserved)
     }
 
+    /// Whether no single host has it: unspecified, loopback, a group's; of IPv4 also `0.0.0.0/8` and the broadcast address.
+    #[inline(always)]
+    pub const fn is_nobodys(self) -> bool {
+        let [first, _, _, _] = self.0[3].to_ne_bytes();
+        let is_broadcast_or_this = self.is_v4() && (first == 0 || self.0[3] == u32::MAX);
+        self.is_unspecified() || self.is_loopback() || self.is_group() || is_broadcast_or_this
+    }
+
     /// Whether it holds on one link only (`fe80::/10`, RFC 4291 section 2.4).
     #[inline(always)]
     pub const fn is_link_local(self) -> bool {
