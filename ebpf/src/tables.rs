@@ -119,7 +119,8 @@ pub trait Tables {
     fn resident(&self, key: &AddressKey, vid: u16) -> Option<(Port, Station)> {
         let owner = self.owner(key)?;
         let port = self.port(&PortKey { ifindex: owner.ifindex })?;
-        let station = self.station(&StationKey { bridge: key.bridge, vid, mac: port.mac })?;
+        let at = |vid| self.station(&StationKey { bridge: key.bridge, vid, mac: port.mac });
+        let station = at(key.vid).or_else(|| if vid == key.vid { None } else { at(vid) })?;
         (station.ifindex == owner.ifindex).then_some((port, station))
     }
 

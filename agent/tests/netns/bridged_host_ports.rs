@@ -163,7 +163,8 @@ fn from_an_address_that_nobody_outside_can_have_no_datagram_reaches_a_host_port(
         let datagram = packet(UDP, source, address(node), 64, udp([50_000, 8080], text.as_bytes()));
         from.send(&framed(bridge, from.mac(), &datagram));
     };
-    let martians = ["127.0.0.1", "0.0.0.9", "224.0.0.9", "255.255.255.255", NODE[0], GATEWAY[0], "::1", "ff02::1"];
+    let martians =
+        ["127.0.0.1", "0.0.0.9", "224.0.0.9", "255.255.255.255", NODE[0], GATEWAY[0], "::1", "ff02::1"];
     for source in martians.map(address) {
         send(source, "from Mars");
     }

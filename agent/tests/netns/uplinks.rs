@@ -97,6 +97,7 @@ fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
     }
     // What nobody may hear: another VLAN's, a tag of one in none, and a container's name from the wire.
     wire.send(&tagged(20, frame(ten.mac(), wire.mac(), "a leak")));
+    wire.send(&tagged(40, frame(trunk.mac(), wire.mac(), "a leak")));
     wire.send(&tagged(10, frame(open.mac(), wire.mac(), "not for open")));
     wire.send(&tagged(20, frame(BROADCAST, wire.mac(), "not for ten")));
     wire.send(&frame(BROADCAST, open.mac(), "a leak"));

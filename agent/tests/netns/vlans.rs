@@ -281,3 +281,33 @@ fn a_new_agent_takes_vlans_over_and_the_last_to_leave_takes_everything_along() {
         assert_eq!(dump.trim(), "[]", "{map}");
     }
 }
+
+/// As the members of a virtual router have (RFC 9568), and virtual machines that were copied.
+#[test]
+fn one_mac_address_in_two_vlans_is_two_stations_and_in_one_it_is_refused() {
+    const SHARED: &str = "02:5e:00:00:01:01";
+    let (mut stage, network) = empty();
+    let shared = network.clone().with("runtimeConfig", json!({ "mac": SHARED }));
+    for (network, id, vid) in
+        [(&shared, "one", 10), (&network, "two", 10), (&shared, "three", 20), (&network, "four", 20)]
+    {
+        add(&mut stage, network, &[(id, "vlan", json!(vid))]);
+    }
+    for (client, server) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        stage.assert_talk(client, server);
+    }
+    let fdb = stage.node.agent().ask("fdb").unwrap();
+    let places = fdb.as_array().unwrap().iter().filter(|entry| entry["mac"] == SHARED);
+    let mut vids: Vec<_> = places.map(|entry| entry["vid"].as_u64().unwrap()).collect();
+    vids.sort_unstable();
+    assert_eq!(vids, [10, 20], "{fdb}");
+    for id in ["one", "three"] {
+        let port = stage.node.agent().port(id).unwrap();
+        assert!(port.to.fast > 20 && port.to.kernel == 0, "{port:?}");
+    }
+    let late = shunt_lab::Container::create(&stage.lab, "late").unwrap();
+    let error = shared.with("vlan", json!(20)).add(stage.node.namespace(), &late).unwrap_err();
+    let refusal = error.downcast::<shunt_lab::cni::Refusal>().unwrap();
+    assert_eq!(refusal.code, 106, "{refusal}");
+    assert!(refusal.to_string().contains("three"), "{refusal}");
+}

@@ -69,13 +69,13 @@ fn is_in_a_tags_room(sent: &Sent) -> bool {
     (1501..=1504).contains(&(sent.bytes.len() - 14))
 }
 
-/// To a container that is not in the frame's VLAN. A container has one place, so it is dropped; a bridge, which knows nobody of
-/// that address in that VLAN, sends it to all the others.
+/// To a container in several VLANs, none of them the frame's. It has one place, so the frame is dropped; a bridge, which knows nobody
+/// of that address in that VLAN, sends it to all the others.
 fn is_for_another_vlan(sent: &Sent, hosts: &[Host]) -> bool {
     let vid = tag(&sent.bytes).map_or(0, |tci| tci & 0xfff);
     let vid = if vid == 0 { VLANS[sent.from].0 } else { vid };
     let to = hosts.iter().position(|host| host.mac == sent.bytes[..6]);
-    to.is_some_and(|to| VLANS[to].0 != vid && !VLANS[to].1.contains(&vid))
+    to.is_some_and(|to| VLANS[to].0 != vid && !VLANS[to].1.is_empty() && !VLANS[to].1.contains(&vid))
 }
 
 fn text(mac: Mac) -> String {

@@ -18,10 +18,10 @@ static DECISIONS: Array<Decision> = Array::with_max_entries(1, 0);
 /// Records a decision.
 #[inline(always)]
 pub(crate) fn record<const KIND: u8>(packet: &Skb<KIND>, verdict: &Verdict) {
+    let (code, target, reason) = verdict.code();
     let Some(decision) = DECISIONS.get_ptr_mut(0) else {
         return;
     };
-    let (code, target, reason) = verdict.code();
     // SAFETY: the pointer is to a live map value, and a parity test runs one packet at a time.
     unsafe {
         let serial = (*decision).serial + 1;

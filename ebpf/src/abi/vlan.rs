@@ -2,8 +2,8 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-/// [`super::StationKey::vid`] of every station behind a port in VLANs: a container has one place in all its VLANs (shared learning, IEEE
-/// 802.1Q). No frame carries this number.
+/// [`super::StationKey::vid`] of the station behind a port in several VLANs: a container has one place in all of them. A port in one VLAN,
+/// and what was heard beyond an uplink, has that VLAN's. No frame carries this number.
 pub const VID_ANY: u16 = 4095;
 
 /// The default VLAN of a bridge's ports.

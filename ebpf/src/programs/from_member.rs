@@ -8,7 +8,7 @@ use crate::stages::classify::{self, Vlan};
 use crate::stages::flood::{self, Destination};
 use crate::stages::neighbor_proxy::{self, Within};
 use crate::stages::port::Missing;
-use crate::stages::{count, deliver, isolate, learn, mac_filter, parse, police, port, retag, source_guard};
+use crate::stages::{count, deliver, find, isolate, mac_filter, parse, police, port, retag, source_guard};
 use crate::verdict::{DropReason, Stop, Verdict};
 use crate::wire::Packet;
 
@@ -48,13 +48,13 @@ fn stages<P: Packet, T: Tables>(
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }
     police::flood(&frame, port, tables)?;
-    let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
+    let key = StationKey { bridge: port.bridge, vid: vlan.vid, mac: frame.destination };
     if frame.destination.is_group() {
         let within = Within { vid: vlan.vid, stations: VID_ANY };
         let is_answered = neighbor_proxy::answer(packet, &frame, port, within, here, tables);
         return Ok(if is_answered { back(packet, port, here) } else { Destination::Vlan(vlan) });
     }
-    let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
+    let Some(station) = find::in_vlan(&key, tables) else {
         return Ok(Destination::Vlan(vlan));
     };
     if station.ifindex == here {

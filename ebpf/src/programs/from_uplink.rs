@@ -129,17 +129,16 @@ fn in_vlan<P: Readable, T: Tables>(
     if frame.destination.is_reserved() {
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }
-    learn_sender(
-        &StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.source },
-        vlan.vid,
-        here,
-        tables,
-    )?;
-    let key = StationKey { bridge: port.bridge, vid: VID_ANY, mac: frame.destination };
+    let sender = StationKey { bridge: port.bridge, vid: vlan.vid, mac: frame.source };
+    if tables.station(&StationKey { vid: VID_ANY, ..sender }).is_some() {
+        return Err(Stop::Drop(DropReason::Impostor));
+    }
+    learn_sender(&sender, vlan.vid, here, tables)?;
+    let key = StationKey { mac: frame.destination, ..sender };
     if frame.destination.is_group() {
         return Ok(Addressee::Vlan(vlan));
     }
-    let Some(station) = tables.station(&key).or_else(|| learn::beyond(&key, tables)) else {
+    let Some(station) = find::in_vlan(&key, tables) else {
         return Ok(Addressee::Vlan(vlan));
     };
     if station.ifindex == here {

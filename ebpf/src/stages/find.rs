@@ -2,6 +2,7 @@
 
 use crate::Tables;
 use crate::abi::translation::{Mapping, TupleKey};
+use crate::abi::vlan::VID_ANY;
 use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, Station, StationKey};
 use crate::stages::learn;
 use crate::verdict::{PassReason, Stop};
@@ -33,6 +34,19 @@ pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<
     }
     let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
     Ok((station, Macs { destination: port.mac, source: bridge.mac }))
+}
+
+/// The station with an address in a VLAN: the one whose only VLAN it is, then one that was heard there beyond an uplink, then one that
+/// has a place in each of its VLANs.
+#[inline(always)]
+pub fn in_vlan<T: Tables>(key: &StationKey, tables: &T) -> Option<Station> {
+    if let Some(station) = tables.station(key) {
+        return Some(station);
+    }
+    if let Some(station) = learn::beyond(key, tables) {
+        return Some(station);
+    }
+    tables.station(&StationKey { vid: VID_ANY, ..*key })
 }
 
 /// The station that a frame from `here` is for.

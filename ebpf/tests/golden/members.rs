@@ -3,7 +3,7 @@
 use shunt_dataplane::abi::vlan::{DEFAULT_VID, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Owner, PORT_DEFAULT_VLAN, PORT_ISOLATED, PORT_MAC_CHECK, PortKey, STATION_ISOLATED,
-    STATION_PEER_UP,
+    STATION_PEER_UP, Station, StationKey,
 };
 
 use super::world::{Place, container};
@@ -48,6 +48,21 @@ pub fn shared_address() -> [(AddressKey, Owner); 1] {
     let [red2, hybrid] = [&PLACES[1], &PLACES[4]];
     let address = red2.addresses()[0].into();
     [(AddressKey::new(BRIDGE, hybrid.vid, address), Owner { ifindex: hybrid.ifindex })]
+}
+
+/// Whether a place is in several VLANs, or in none untagged.
+pub fn is_in_many(place: &Place) -> bool {
+    place.bridge == BRIDGE
+        && (place.vid == 0
+            || place.restrictions & PORT_DEFAULT_VLAN != 0
+            || tagged().iter().any(|(key, _)| key.ifindex == place.ifindex))
+}
+
+/// Red2's MAC address is used in VLAN 20 as well, behind blue.
+pub fn shared_mac() -> [(StationKey, Station); 1] {
+    let [red2, blue] = [&PLACES[1], &PLACES[2]];
+    let key = StationKey { bridge: BRIDGE, vid: blue.vid, mac: red2.mac() };
+    [(key, Station { ifindex: blue.ifindex, slot: blue.slot(), mtu: blue.mtu, flags: blue.station })]
 }
 
 /// Position 2 is a hole: somebody has left.

@@ -1,7 +1,7 @@
 //! A fifth bridge with an uplink, and on it ports in VLANs and ports in none.
 
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
-use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans, VID_ANY};
+use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     PATH_ASK, PORT_ALONE, PORT_BLOCKED, PORT_MAPPED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE,
     STATION_HOST, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
@@ -57,7 +57,7 @@ pub fn learned(now: u64) -> Vec<(StationKey, Learned)> {
         (BRIDGE, 2, 0, 6001, now + 1_000 * SECOND),
         (BRIDGE, 3, 0, 6001, now.saturating_sub(400 * SECOND)),
         (BRIDGE, 4, 0, 6006, now.saturating_sub(10 * SECOND)),
-        (BRIDGE, 5, VID_ANY, 6001, now.saturating_sub(10 * SECOND)),
+        (BRIDGE, 5, 10, 6001, now.saturating_sub(10 * SECOND)),
         (world::BRIDGE, 6, 0, 6001, now.saturating_sub(10 * SECOND)),
     ]
     .map(|(bridge, number, vid, ifindex, seen)| {

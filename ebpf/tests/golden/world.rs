@@ -226,9 +226,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
     places()
         .filter(|place| place.restrictions & (PORT_STRANGER | PORT_WIRE) == 0)
         .map(|place| {
-            let in_vlans =
-                place.bridge == members::BRIDGE || place.bridge == uplinks::BRIDGE && place.vid != 0;
-            let vid = if in_vlans { VID_ANY } else { place.vid };
+            let vid = if members::is_in_many(place) { VID_ANY } else { place.vid };
             let is_within = place.restrictions & PORT_WITHIN != 0;
             let mac = if is_within { Mac::default() } else { place.mac() };
             let key = StationKey { bridge: place.bridge, vid, mac };
@@ -236,6 +234,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
                 Station { ifindex: place.ifindex, slot: place.slot(), mtu: place.mtu, flags: place.station };
             (key, station)
         })
+        .chain(members::shared_mac())
         .collect()
 }
 
@@ -252,13 +251,13 @@ pub fn addresses() -> Vec<(AddressKey, Owner)> {
         .collect()
 }
 
-/// San has fe80::a, and sampi has asked for fe80::b.
+/// San has fe80::a, and sampi has just asked for fe80::b: no clock gets past that.
 pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
     let chosen = |name, last, since| {
         let address = std::net::IpAddr::from(std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
         (PortKey { ifindex: ifindex(name) }, LinkLocal { address: address.into(), since })
     };
-    vec![chosen("san", 10, now - 10_000_000_000), chosen("sampi", 11, now)]
+    vec![chosen("san", 10, now - 10_000_000_000), chosen("sampi", 11, now + 1_000_000_000_000)]
 }
 
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.

@@ -82,10 +82,14 @@ pub fn station_key_of(port: &BridgePort, mac: Mac) -> StationKey {
         // The one interface of its VLAN there.
         Some(vlan) if vlan.within => (vlan.id, Mac::default()),
         Some(vlan) => (vlan.id, mac),
-        None if port.restrictions.vlans.is_some() => (VID_ANY, mac),
-        None => (0, mac),
+        None => (port.restrictions.vlans.as_ref().map_or(0, only_vlan), mac),
     };
     StationKey { bridge: port.bridge.index, vid, mac }
+}
+
+/// The VLAN of a port that is in one only, else [`VID_ANY`].
+fn only_vlan(vlans: &Vlans) -> u16 {
+    vlans.untagged.filter(|_| vlans.tagged.is_empty() && !vlans.default).unwrap_or(VID_ANY)
 }
 
 /// An attachment's container in `FDB`.

@@ -89,8 +89,9 @@ impl Tables for LiveTables<'_> {
         let found = || {
             let owner = self.ask("ADDRESSES", &self.maps.addresses, key)?;
             let port: Port = self.ask("PORTS", &self.maps.ports, &PortKey { ifindex: owner.ifindex })?;
-            let station = StationKey { bridge: key.bridge, vid, mac: port.mac };
-            let station: Station = self.ask("FDB", &self.maps.stations, &station)?;
+            let at = |vid| StationKey { bridge: key.bridge, vid, mac: port.mac };
+            let station = self.ask("FDB", &self.maps.stations, &at(key.vid));
+            let station: Station = station.or_else(|| self.ask("FDB", &self.maps.stations, &at(vid)))?;
             (station.ifindex == owner.ifindex).then_some((port, station))
         };
         let found = found();

@@ -4,7 +4,7 @@
 //! or is masqueraded, then `from_wire` of the bridge if the node is the destination, or `to_container` if another container is.
 
 use crate::datapath::DatapathError;
-use crate::datapath::programs;
+use crate::datapath::{encode, programs};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -124,7 +124,8 @@ impl Node {
                 return Ok(found);
             }
         }
-        Ok(None)
+        let mut ports = self.registry.of_bridge(bridge);
+        Ok(ports.find(|attachment| attachment.mac == mac).map(encode::station))
     }
 
     fn step(&self, walk: &mut Walk, hook: &Hook) -> Result<Verdict, Refusal> {

@@ -24,7 +24,9 @@ pub(super) fn is_own<T: Tables>(claim: Address, is_probe: bool, port: &Port, her
     let key = PortKey { ifindex: here };
     let now = tables.boot_time();
     match tables.link_local(&key) {
-        Some(chosen) => chosen.address.is(claim) && (is_probe || now.wrapping_sub(chosen.since) >= OBJECTION),
+        Some(chosen) => {
+            chosen.address.is(claim) && (is_probe || now.saturating_sub(chosen.since) >= OBJECTION)
+        }
         None => {
             is_probe
                 && !claim.is_of_mac()
@@ -51,7 +53,7 @@ pub fn hear<P: Packet, T: Tables>(packet: &P, here: u32, missing: Missing, table
     }
     let Some(target) = wire::advertised(packet) else { return };
     let Some(chosen) = tables.link_local(&key) else { return };
-    if chosen.address.is(target) && tables.boot_time().wrapping_sub(chosen.since) < OBJECTION {
+    if chosen.address.is(target) && tables.boot_time().saturating_sub(chosen.since) < OBJECTION {
         tables.forget_link_local(&key);
     }
 }

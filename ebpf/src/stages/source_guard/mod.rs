@@ -71,6 +71,8 @@ fn claims<P: Packet>(packet: &P, frame: &Frame, port: &Port) -> Result<Claims, R
     let none = Address::default();
     match wire::network(packet, frame)? {
         Network::Ip(ip) => {
+            // Verifier: each number of extension headers would be a state of all that follows.
+            let ip = Ip { payload: packet.forget(ip.payload), ..ip };
             if port.flags & PORT_TRUSTED == 0 && wire::configures_hosts(packet, &ip)? {
                 return Err(Refusal::Untrusted);
             }
