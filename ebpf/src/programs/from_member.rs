@@ -54,7 +54,7 @@ fn stages<P: Packet, T: Tables>(
         let is_answered = neighbor_proxy::answer(packet, &frame, port, within, here, tables);
         return Ok(if is_answered { back(packet, port, here) } else { Destination::Vlan(vlan) });
     }
-    let Some(station) = find::in_vlan(&key, tables) else {
+    let Some(station) = find::in_vlan(key, tables) else {
         return Ok(Destination::Vlan(vlan));
     };
     if station.ifindex == here {

@@ -138,7 +138,7 @@ fn in_vlan<P: Readable, T: Tables>(
     if frame.destination.is_group() {
         return Ok(Addressee::Vlan(vlan));
     }
-    let Some(station) = find::in_vlan(&key, tables) else {
+    let Some(station) = find::in_vlan(key, tables) else {
         return Ok(Addressee::Vlan(vlan));
     };
     if station.ifindex == here {

@@ -39,14 +39,15 @@ pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<
 /// The station with an address in a VLAN: the one whose only VLAN it is, then one that was heard there beyond an uplink, then one that
 /// has a place in each of its VLANs.
 #[inline(always)]
-pub fn in_vlan<T: Tables>(key: &StationKey, tables: &T) -> Option<Station> {
-    if let Some(station) = tables.station(key) {
+pub fn in_vlan<T: Tables>(mut key: StationKey, tables: &T) -> Option<Station> {
+    if let Some(station) = tables.station(&key) {
         return Some(station);
     }
-    if let Some(station) = learn::beyond(key, tables) {
+    if let Some(station) = learn::beyond(&key, tables) {
         return Some(station);
     }
-    tables.station(&StationKey { vid: VID_ANY, ..*key })
+    key.vid = VID_ANY;
+    tables.station(&key)
 }
 
 /// The station that a frame from `here` is for.

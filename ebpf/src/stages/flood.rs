@@ -8,7 +8,6 @@ use crate::abi::{PORT_ALONE, PORT_ISOLATED, PORT_WIRE, Port, PortKey};
 use crate::tables::Lane;
 use crate::verdict::Delivery;
 use crate::wire::Packet;
-use crate::wire::packet::Tag;
 
 /// The destination of a frame in a VLAN.
 pub enum Destination {
@@ -30,7 +29,6 @@ pub fn to_members<P: Packet, T: Tables>(
     tables: &T,
 ) -> u32 {
     let bytes = packet.length();
-    let mut now = vlan.came;
     let mut copies = 0;
     packet.mark_judged();
     tables.repeat(MAX_BRIDGE_PORTS, |position| {
@@ -46,7 +44,7 @@ pub fn to_members<P: Packet, T: Tables>(
             && port.flags & receiver.flags & PORT_ISOLATED == 0
             && (port.flags | receiver.flags) & (PORT_ALONE | PORT_WIRE) != PORT_ALONE
             && let Some(form) = retag::form_at(vlan.vid, &receiver, there, tables)
-            && copy(packet, vlan, &mut now, form, there)
+            && copy(packet, vlan, form, there)
         {
             copies += 1;
             tables.count(receiver.slot, Lane::ToFast, bytes);
@@ -57,14 +55,9 @@ pub fn to_members<P: Packet, T: Tables>(
 }
 
 #[inline(always)]
-fn copy<P: Packet>(packet: &mut P, vlan: Vlan, now: &mut Option<Tag>, form: Form, there: u32) -> bool {
-    match retag::retag(packet, vlan, *now, form) {
-        Ok(tag) => {
-            *now = tag;
-            packet.copy_to(there)
-        }
-        Err(_) => false,
-    }
+fn copy<P: Packet>(packet: &mut P, vlan: Vlan, form: Form, there: u32) -> bool {
+    // Verifier: the frame knows its tag; to remember it would take room on the stack.
+    retag::retag(packet, vlan, packet.tag(), form).is_ok() && packet.copy_to(there)
 }
 
 /// Sends copies of an untagged frame that came in by `here` to the other VLAN interfaces in a VLAN of `master`.
