@@ -101,14 +101,14 @@ impl Lock {
     }
 }
 
-/// For its owner alone: whoever can open it can keep its lock.
+/// For its owner and group, with host-local's own mode for its lock: whoever can open it can keep it locked.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .mode(0o600)
+        .mode(0o750)
         .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
         .open(path)
 }
@@ -167,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn only_its_owner_can_open_the_file() {
+    fn nobody_but_its_owner_and_group_can_open_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let _lock = Lock::acquire(&path, Sharing::Exclusive, now()).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o077, 0);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o027, 0);
     }
 }

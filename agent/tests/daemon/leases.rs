@@ -97,7 +97,7 @@ fn a_lock_that_somebody_keeps_delays_a_start_a_little_and_the_leases_are_left_to
     rig.run("auto");
     assert!(lease(&rig, 2).exists());
     let log = rig.log();
-    assert!(log.contains("is locked by another process") && log.contains("left to DEL and GC"), "{log}");
+    assert!(log.contains("is held by process") && log.contains("left to DEL and GC"), "{log}");
     assert_eq!((rig.status().attachments, rig.status().healthy), (0, true));
 }
 

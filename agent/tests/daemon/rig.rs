@@ -79,9 +79,18 @@ impl Rig {
         self.lab.bpf_directory("agent").join("v1").join(path)
     }
 
-    /// The log of every agent of this rig.
+    /// The log of every agent of this rig. Lines are written a moment after what they tell: it is read until none is added.
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.lab.root().join("log")).unwrap_or_default()
+        let read = || fs::read_to_string(self.lab.root().join("log")).unwrap_or_default();
+        let mut text = read();
+        for _ in 0..50 {
+            std::thread::sleep(Duration::from_millis(20));
+            let before = std::mem::replace(&mut text, read());
+            if before == text {
+                break;
+            }
+        }
+        text
     }
 
     /// The agent's command line, to be started inside the node.
