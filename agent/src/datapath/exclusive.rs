@@ -9,6 +9,8 @@ use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -19,6 +21,9 @@ const NAME: &[u8] = b"shunt-agent";
 
 /// What the directory's note of its namespace begins with; the namespace's inode number follows.
 const NOTE: &str = "netns-";
+
+/// How long an agent that ends may take to let go.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Why an agent may not run here.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,18 @@ impl Exclusive {
     /// # Errors
     /// [`ExclusiveError`].
     pub(super) fn take(pins: &Path) -> Result<Self, ExclusiveError> {
+        let begun = Instant::now();
+        loop {
+            match Self::try_to_take(pins) {
+                Err(ExclusiveError::Pins(_) | ExclusiveError::Namespace(_)) if begun.elapsed() < PARTING => {
+                    sleep(Duration::from_millis(20));
+                }
+                taken => return taken,
+            }
+        }
+    }
+
+    fn try_to_take(pins: &Path) -> Result<Self, ExclusiveError> {
         let failed = |source| ExclusiveError::Io { path: pins.to_path_buf(), source };
         let directory = File::open(pins).map_err(failed)?;
         let locked =
