@@ -31,6 +31,13 @@ pub fn to_members<P: Packet, T: Tables>(
     let bytes = packet.length();
     let mut copies = 0;
     packet.mark_judged();
+    // At tc ingress the tag is beside the frame; what is in it, as in a test run, is put there.
+    if let Some(tag) = vlan.came
+        && packet.tag().is_none()
+        && !(packet.pop_tag() && packet.push_tag(tag.tci()))
+    {
+        return 0;
+    }
     tables.repeat(MAX_BRIDGE_PORTS, |position| {
         let Some(member) = tables.member(&MemberKey { bridge: port.bridge, position }) else {
             return false;

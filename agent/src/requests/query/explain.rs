@@ -169,7 +169,7 @@ impl Node {
                 let is_bare = wire.program == Program::FromTunnel;
                 let source_mac = if is_bare { Mac::default() } else { OUTSIDE_MAC };
                 let bytes = self.bytes(question, |to| {
-                    let source: IpAddr = if to.is_ipv4() { OUTSIDE_V4.into() } else { OUTSIDE_V6.into() };
+                    let source = self.outside_of(to);
                     Some(Ends { source_mac, destination_mac: host, source, destination: to })
                 })?;
                 let is_packet = is_bare && matches!(question, Question::Frame(_));
@@ -190,6 +190,17 @@ impl Node {
                 Ok((programs::of_bridge(&bridge), bytes, Mac::default()))
             }
         }
+    }
+
+    /// An address of the documentation's that is not the node's own (RFC 5737, RFC 3849).
+    fn outside_of(&self, to: IpAddr) -> IpAddr {
+        let numbered = |number: u8| -> IpAddr {
+            match to {
+                IpAddr::V4(_) => Ipv4Addr::from(u32::from(OUTSIDE_V4) + u32::from(number)).into(),
+                IpAddr::V6(_) => Ipv6Addr::from(u128::from(OUTSIDE_V6) + u128::from(number)).into(),
+            }
+        };
+        (0..200).map(numbered).find(|ip| !self.is_own_address(*ip)).unwrap_or_else(|| numbered(0))
     }
 
     fn bytes(

@@ -54,6 +54,11 @@ impl Node {
         Ok(())
     }
 
+    /// Whether an address is one of the node's.
+    pub(crate) fn is_own_address(&self, ip: IpAddr) -> bool {
+        self.nat_ingress.addresses.contains_key(&ip)
+    }
+
     /// The warning about addresses that do not fit.
     pub(crate) fn addresses_beyond(&self) -> Option<String> {
         let count = self.nat_ingress.beyond.len();
