@@ -205,6 +205,18 @@ pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Resu
     }
 }
 
+/// Removes every entry whose key is not to be kept.
+///
+/// # Errors
+/// The kernel's; some may have been removed.
+pub fn retain<K: Pod, V: Pod>(
+    map: &mut HashMap<MapData, K, V>,
+    keep: impl Fn(&K) -> bool,
+) -> Result<(), MapError> {
+    let keys: Vec<K> = map.keys().collect::<Result<_, _>>()?;
+    keys.iter().filter(|key| !keep(key)).try_for_each(|key| remove(map, key))
+}
+
 /// Whether the error says that the map has no room.
 pub fn is_full(error: &MapError) -> bool {
     matches!(error, MapError::SyscallError(error) if error.io_error.kind() == std::io::ErrorKind::ArgumentListTooLong)

@@ -6,6 +6,7 @@
 pub(crate) mod bridge;
 mod capacity;
 pub(crate) mod change;
+pub(crate) mod clock;
 pub(crate) mod connection;
 mod desired;
 pub(crate) mod events;

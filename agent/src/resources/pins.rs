@@ -13,10 +13,6 @@ impl Resource for Pins {
         "pins".to_owned()
     }
 
-    fn ifname(&self) -> &str {
-        ""
-    }
-
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
         Ok(node.datapath.missing_pins().into_iter().map(Finding::Pin).collect())
     }

@@ -27,7 +27,9 @@ pub(crate) trait Resource {
     fn name(&self) -> String;
 
     /// The interface that its events name.
-    fn ifname(&self) -> &str;
+    fn ifname(&self) -> &str {
+        ""
+    }
 
     /// The attachment that its events name.
     fn key(&self) -> Option<&AttachmentKey> {

@@ -4,6 +4,7 @@ use shunt_agent_api::{AgentError, AttachmentKey, ErrorKind, Interface, PortMappi
 
 use crate::capacity::Shortage;
 use crate::datapath::DatapathError;
+use crate::explain::lookup_error::LookupError;
 use crate::kernel::KernelError;
 use crate::nft::NftError;
 use crate::state::StoreError;
@@ -103,6 +104,15 @@ pub enum Refusal {
     /// The state directory refused.
     #[error(transparent)]
     State(#[from] StoreError),
+}
+
+impl From<LookupError> for Refusal {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Map { map, source } => DatapathError::Map { map, source }.into(),
+            LookupError::Route(source) => Self::Kernel(source.into()),
+        }
+    }
 }
 
 impl From<DatapathError> for Refusal {

@@ -7,6 +7,7 @@ use shunt_agent_api::AttachmentKey;
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
+use super::Finding;
 use crate::failpoints;
 use crate::registry::{Attachment, port_flags};
 
@@ -69,6 +70,17 @@ impl Repairs {
     pub(crate) fn flags_of(&self, attachment: &Attachment) -> PortFlags {
         let was = self.in_service.get(&attachment.port.host.index).copied().unwrap_or_default();
         was.and(port_flags(&attachment.port))
+    }
+
+    /// Leaves out the addresses of an interface that are missing only for a moment.
+    pub(crate) fn lasting(&mut self, ifindex: u32, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
+        if !findings.iter().any(is_address) {
+            self.unaddressed.remove(&ifindex);
+        } else if !self.miss(ifindex) {
+            findings.retain(|finding| !is_address(finding));
+        }
+        findings
     }
 
     /// Records a missing address. Returns false if it is too early to restore it.

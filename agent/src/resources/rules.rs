@@ -19,10 +19,6 @@ impl Resource for Table {
         "the table of nf_tables".to_owned()
     }
 
-    fn ifname(&self) -> &str {
-        ""
-    }
-
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
         let is_unchanged = match &mut node.watched_rules {
             Some(watched) => watched.is_unchanged().map_err(NftError::from)?,

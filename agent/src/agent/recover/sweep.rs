@@ -1,11 +1,10 @@
 //! Removes map entries and pins of an earlier agent that belong to no attachment. Failures are logged.
 
-use crate::datapath::DatapathError;
 use crate::datapath::encode;
+use crate::datapath::in_map;
 use std::collections::HashSet;
 
-use shunt_dataplane::abi::translation::MappingKey;
-use shunt_dataplane::abi::{AddressKey, PORT_STRANGER, PortKey, StationKey};
+use shunt_dataplane::abi::{PORT_STRANGER, PortKey};
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::maps;
@@ -77,25 +76,19 @@ impl Node {
                     })?;
                 }
             }
-            maps::remove(&mut self.datapath.maps.ports, &PortKey { ifindex })
-                .map_err(|source| DatapathError::Map { map: "PORTS", source })?;
+            maps::remove(&mut self.datapath.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))?;
             self.datapath.maps.clear_drops(ifindex);
         }
         Ok(())
     }
 
     fn sweep_stations(&mut self) -> Result<(), KernelError> {
-        let in_map = |source| DatapathError::Map { map: "FDB", source };
-        let stations: Vec<StationKey> =
-            self.datapath.maps.stations.keys().collect::<Result<_, _>>().map_err(in_map)?;
         let containers = self.registry.attachments().map(encode::station_key);
         let gateways = self.registry.gateways.values().map(|gateway| encode::station_key(&gateway.port));
         let bridges = self.registry.bridges().filter_map(encode::bridge_station_key);
         let known: HashSet<_> = containers.chain(gateways).chain(bridges).collect();
-        for key in stations.iter().filter(|key| !known.contains(key)) {
-            maps::remove(&mut self.datapath.maps.stations, key).map_err(in_map)?;
-        }
-        Ok(())
+        let swept = maps::retain(&mut self.datapath.maps.stations, |key| known.contains(key));
+        Ok(swept.map_err(in_map("FDB"))?)
     }
 
     fn sweep_masquerades(&mut self) -> Result<(), KernelError> {
@@ -106,15 +99,10 @@ impl Node {
     }
 
     fn sweep_mappings(&mut self) -> Result<(), KernelError> {
-        let in_map = |source| DatapathError::Map { map: "MAPPINGS", source };
-        let mappings: Vec<MappingKey> =
-            self.datapath.maps.mappings.keys().collect::<Result<_, _>>().map_err(in_map)?;
         let known: HashSet<_> =
             self.registry.attachments().flat_map(encode::mappings).map(|(key, _)| key).collect();
-        for key in mappings.iter().filter(|key| !known.contains(key)) {
-            maps::remove(&mut self.datapath.maps.mappings, key).map_err(in_map)?;
-        }
-        Ok(())
+        let swept = maps::retain(&mut self.datapath.maps.mappings, |key| known.contains(key));
+        Ok(swept.map_err(in_map("MAPPINGS"))?)
     }
 
     fn sweep_members(&mut self) -> Result<(), KernelError> {
@@ -137,23 +125,14 @@ impl Node {
     }
 
     fn sweep_addresses(&mut self) -> Result<(), KernelError> {
-        let in_map = |source| DatapathError::Map { map: "ADDRESSES", source };
-        let addresses: Vec<AddressKey> =
-            self.datapath.maps.addresses.keys().collect::<Result<_, _>>().map_err(in_map)?;
         let known: HashSet<_> = self.registry.attachments().flat_map(encode::address_keys).collect();
-        for key in addresses.iter().filter(|key| !known.contains(key)) {
-            maps::remove(&mut self.datapath.maps.addresses, key).map_err(in_map)?;
-        }
-        Ok(())
+        let swept = maps::retain(&mut self.datapath.maps.addresses, |key| known.contains(key));
+        Ok(swept.map_err(in_map("ADDRESSES"))?)
     }
 
     fn sweep_link_locals(&mut self) -> Result<(), KernelError> {
-        let in_map = |source| DatapathError::Map { map: "LINK_LOCALS", source };
-        let ports: Vec<PortKey> =
-            self.datapath.maps.link_locals.keys().collect::<Result<_, _>>().map_err(in_map)?;
-        for key in ports.iter().filter(|key| self.registry.by_host(key.ifindex).is_none()) {
-            maps::remove(&mut self.datapath.maps.link_locals, key).map_err(in_map)?;
-        }
-        Ok(())
+        let is_known = |key: &PortKey| self.registry.by_host(key.ifindex).is_some();
+        let swept = maps::retain(&mut self.datapath.maps.link_locals, is_known);
+        Ok(swept.map_err(in_map("LINK_LOCALS"))?)
     }
 }

@@ -6,7 +6,7 @@ use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::{PortKey, StationKey};
 
 use crate::datapath::encode::port_key;
-use crate::datapath::maps::{insert, lookup, remove};
+use crate::datapath::maps::{insert, lookup, remove, retain};
 use crate::datapath::{Datapath, DatapathError, in_map};
 use crate::registry::Uplink;
 
@@ -100,12 +100,7 @@ impl Datapath {
     /// # Errors
     /// The kernel's; some may have been forgotten.
     pub fn sweep_uplinks(&mut self, is_uplink: impl Fn(u32) -> bool) -> Result<(), DatapathError> {
-        let uplinks: Vec<PortKey> =
-            self.maps.uplinks.keys().collect::<Result<_, _>>().map_err(in_map("UPLINKS"))?;
-        for key in uplinks.iter().filter(|key| !is_uplink(key.ifindex)) {
-            remove(&mut self.maps.uplinks, key).map_err(in_map("UPLINKS"))?;
-        }
-        Ok(())
+        retain(&mut self.maps.uplinks, |key: &PortKey| is_uplink(key.ifindex)).map_err(in_map("UPLINKS"))
     }
 
     fn retain_learned(&mut self, keep: impl Fn(&StationKey, &Learned) -> bool) -> Result<(), DatapathError> {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{Local, LocalKey};
 
-use crate::datapath::maps::{insert, remove};
+use crate::datapath::maps::{insert, remove, retain};
 use crate::datapath::{Datapath, DatapathError, in_map};
 
 impl Datapath {
@@ -30,10 +30,6 @@ impl Datapath {
     /// # Errors
     /// The kernel's.
     pub fn retain_locals(&mut self, is_local: impl Fn(&LocalKey) -> bool) -> Result<(), DatapathError> {
-        let known: Vec<_> = self.maps.locals.keys().collect::<Result<_, _>>().map_err(in_map("LOCALS"))?;
-        for key in known.iter().filter(|key| !is_local(key)) {
-            remove(&mut self.maps.locals, key).map_err(in_map("LOCALS"))?;
-        }
-        Ok(())
+        retain(&mut self.maps.locals, is_local).map_err(in_map("LOCALS"))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shunt_dataplane::abi::translation::{Masquerade, Outlet};
 use shunt_dataplane::abi::{AddressKey, PortKey};
 
-use crate::datapath::maps::{insert, lookup, remove};
+use crate::datapath::maps::{insert, lookup, remove, retain};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::Attachment;
 
@@ -32,9 +32,8 @@ impl Datapath {
             let is_ours = known.is_some_and(|known| known.ifindex == ours.ifindex);
             if is_ours { remove(&mut self.maps.masquerades, &key) } else { Ok(()) }
         };
-        let in_map = |source| DatapathError::Map { map: "MASQUERADES", source };
-        let erased = encode::masquerades(attachment).map(erase).filter_map(Result::err);
-        erased.map(in_map).collect()
+        let erased = encode::masquerades(attachment).map(erase);
+        erased.filter_map(|erased| erased.map_err(in_map("MASQUERADES")).err()).collect()
     }
 
     /// Removes every other masqueraded address.
@@ -45,12 +44,7 @@ impl Datapath {
         &mut self,
         is_known: impl Fn(&AddressKey) -> bool,
     ) -> Result<(), DatapathError> {
-        let known: Vec<_> =
-            self.maps.masquerades.keys().collect::<Result<_, _>>().map_err(in_map("MASQUERADES"))?;
-        for key in known.iter().filter(|key| !is_known(key)) {
-            remove(&mut self.maps.masquerades, key).map_err(in_map("MASQUERADES"))?;
-        }
-        Ok(())
+        retain(&mut self.maps.masquerades, is_known).map_err(in_map("MASQUERADES"))
     }
 
     /// The masquerading interfaces (`OUTLETS`).

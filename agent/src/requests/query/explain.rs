@@ -3,12 +3,11 @@
 //! A container's packet meets `from_container`. If that leaves it to the kernel, it meets `from_mapped` where the container has host ports
 //! or is masqueraded, then `from_wire` of the bridge if the node is the destination, or `to_container` if another container is.
 
-use crate::datapath::DatapathError;
-use crate::datapath::{encode, programs};
+use crate::datapath::{encode, in_map, programs};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use nix::time::{ClockId, clock_gettime};
+use nix::time::ClockId;
 use shunt_agent_api::{Explanation, Kind, Origin, Question, StageReport};
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
@@ -21,11 +20,11 @@ use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::maps::lookup;
 use crate::explain::frame::Frame;
 use crate::explain::live_tables::{LiveTables, Times};
-use crate::explain::lookup_error::LookupError;
 use crate::explain::synthetic_frame::{self, Ends};
 use crate::explain::{self, Travelled};
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
+use crate::resources::clock::nanoseconds;
 use crate::resources::{Node, Refusal};
 
 /// The source of a packet from outside if none is given: documentation addresses (RFC 5737, RFC 3849).
@@ -119,7 +118,7 @@ impl Node {
     fn station_at(&self, bridge: u32, mac: Mac) -> Result<Option<Station>, Refusal> {
         for vid in [0, VID_ANY] {
             let found = lookup(&self.datapath.maps.stations, &StationKey { bridge, vid, mac });
-            let found = found.map_err(|source| DatapathError::Map { map: "FDB", source })?;
+            let found = found.map_err(in_map("FDB"))?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -129,18 +128,12 @@ impl Node {
     }
 
     fn step(&self, walk: &mut Walk, hook: &Hook) -> Result<Verdict, Refusal> {
-        let clock = |id| {
-            let now = clock_gettime(id).map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64);
-            now.unwrap_or_default()
+        let times = Times {
+            boot: nanoseconds(ClockId::CLOCK_BOOTTIME),
+            monotonic: nanoseconds(ClockId::CLOCK_MONOTONIC),
         };
-        let times =
-            Times { boot: clock(ClockId::CLOCK_BOOTTIME), monotonic: clock(ClockId::CLOCK_MONOTONIC) };
         let tables = LiveTables::new(&self.datapath.maps, &walk.names, hook.ifindex, times, &mut walk.routes);
-        let travelled = explain::travel(&mut walk.frame, hook, tables);
-        let Travelled { verdict, stages } = travelled.map_err(|error| match error {
-            LookupError::Map { map, source } => DatapathError::Map { map, source },
-            LookupError::Route(source) => source.into(),
-        })?;
+        let Travelled { verdict, stages } = explain::travel(&mut walk.frame, hook, tables)?;
         walk.stages.extend(stages);
         Ok(verdict)
     }

@@ -10,9 +10,10 @@ use shunt_dataplane::wire::Protocol;
 use shunt_dataplane::wire::address::Address;
 
 use crate::datapath::{encode, in_map};
+use crate::resources::clock::boot_time;
 use crate::resources::connection::pairs::{self, Connection, Flows};
 use crate::resources::connection::volumes::{self, Place, Volumes};
-use crate::resources::connection::{boot_time, lock, read};
+use crate::resources::connection::{lock, read};
 use crate::resources::{Node, Refusal};
 
 impl Node {

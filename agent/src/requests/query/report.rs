@@ -1,6 +1,6 @@
 //! Builds the agent's reports.
 
-use crate::datapath::DatapathError;
+use crate::datapath::in_map;
 use crate::datapath::programs;
 use crate::registry::Place;
 use crate::registry::VlanGateway;
@@ -8,7 +8,6 @@ use ipnet::IpNet;
 use shunt_agent_api::VlanGatewayReport;
 use std::collections::HashMap;
 
-use aya::maps::MapError;
 use shunt_agent_api::{
     AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
     ProgramMode, ProgramReport, Traffic, VlanReport,
@@ -239,10 +238,6 @@ fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {
         kernel: kernel.packets,
         dropped: dropped.packets,
     }
-}
-
-fn in_map(map: &'static str) -> impl FnOnce(MapError) -> Refusal {
-    move |source| DatapathError::Map { map, source }.into()
 }
 
 /// The VLANs of a port, or the one of a VLAN interface.

@@ -21,14 +21,8 @@ impl Node {
 
     /// The same, without addresses that are missing only for a moment.
     pub(super) fn audit_bridge_patiently(&mut self, bridge: &Bridge) -> Result<Vec<Finding>, Refusal> {
-        let mut findings = self.audit_bridge(bridge)?;
-        let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
-        if !findings.iter().any(is_address) {
-            self.repairs.unaddressed.remove(&bridge.link.index);
-        } else if !self.repairs.miss(bridge.link.index) {
-            findings.retain(|finding| !is_address(finding));
-        }
-        Ok(findings)
+        let findings = self.audit_bridge(bridge)?;
+        Ok(self.repairs.lasting(bridge.link.index, findings))
     }
 
     /// The same, without its addresses.

@@ -6,4 +6,4 @@ mod sweep;
 pub(crate) mod volumes;
 
 pub(crate) use self::state::{Sweeping, lock};
-pub(crate) use self::sweep::{boot_time, read};
+pub(crate) use self::sweep::read;

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use nix::time::{ClockId, clock_gettime};
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
 use shunt_dataplane::abi::{AddressKey, Owner};
 
@@ -18,6 +17,7 @@ use super::volumes::{self, HostPortCounters, Place, Volumes};
 use crate::datapath::room::MOST_ENTRIES;
 use crate::failpoints;
 use crate::resources::Node;
+use crate::resources::clock::boot_time;
 
 /// The percentage in use that counts as full: the kernel evicts before the last entry is used.
 const FULL: u32 = 90;
@@ -148,11 +148,4 @@ pub(crate) fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<F
         }
     }
     Ok(found)
-}
-
-/// The clock of the programs.
-pub(crate) fn boot_time() -> u64 {
-    clock_gettime(ClockId::CLOCK_BOOTTIME)
-        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
-        .unwrap_or_default()
 }

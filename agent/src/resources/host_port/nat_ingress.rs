@@ -89,9 +89,11 @@ impl Node {
         if holders.is_empty() {
             self.nat_ingress.addresses.remove(&old.ip());
             self.datapath.erase_local(old.ip())?;
-            if !self.nat_ingress.beyond.remove(&old.ip()) && !self.nat_ingress.beyond.is_empty() {
-                // There is room for another one.
-                self.read_addresses()?;
+            // There is room for another one.
+            if !self.nat_ingress.beyond.remove(&old.ip())
+                && let Some(ip) = self.nat_ingress.beyond.pop_first()
+            {
+                self.write_local(ip)?;
             }
         }
         self.update_nat_ingress();
@@ -125,12 +127,8 @@ impl Node {
             if self.nat_ingress.hooks.contains_key(&index) {
                 continue;
             }
-            let attached = self
-                .datapath
-                .adopt(&hook)
-                .and_then(|is_there| if is_there { Ok(()) } else { self.datapath.attach(&hook) });
-            match attached {
-                Ok(()) => {
+            match self.datapath.ensure(&hook) {
+                Ok(_) => {
                     tracing::info!(%hook, "NAT ingress attached");
                     self.nat_ingress.hooks.insert(index, hook);
                 }

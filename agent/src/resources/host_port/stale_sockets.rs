@@ -4,7 +4,7 @@
 //! is gone, and a socket that was connected before the host port existed never uses it. TCP notices by itself; an unconnected socket is
 //! translated per datagram.
 
-use crate::datapath::DatapathError;
+use crate::datapath::in_map;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -18,7 +18,6 @@ use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
-use crate::explain::lookup_error::LookupError;
 use crate::kernel::KernelError;
 use crate::resources::{Node, Refusal};
 
@@ -69,7 +68,6 @@ impl Node {
         begun: &[PortMapping],
         routes: &mut Connection,
     ) -> Result<bool, Refusal> {
-        let in_map = |map| move |source| DatapathError::Map { map, source };
         let (address, port) = (Address::from(socket.remote().ip()), socket.remote().port().into());
         let key = PeerKey { socket: socket.cookie(), address, port, pad: [0; 6] };
         let asked = lookup(&self.datapath.maps.peers, &key).map_err(in_map("PEERS"))?;
@@ -82,10 +80,7 @@ impl Node {
         let (names, times) = (HashMap::new(), Times { boot: 0, monotonic: 0 });
         let tables = LiveTables::new(&self.datapath.maps, &names, 0, times, routes);
         let leads = leads_to(&asked, Address::default(), &tables);
-        tables.into_asked().map_err(|error| match error {
-            LookupError::Map { map, source } => DatapathError::Map { map, source },
-            LookupError::Route(source) => source.into(),
-        })?;
+        tables.into_asked()?;
         Ok(leads.unwrap_or(asked) != now)
     }
 }

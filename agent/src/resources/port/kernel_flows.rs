@@ -4,11 +4,10 @@
 //! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`FlowAffinity::Ask`]). The ports keep asking: a flow may have been recorded
 //! between the dump of conntrack and the switch.
 
-use crate::datapath::DatapathError;
+use crate::datapath::in_map;
 use std::collections::{HashMap, HashSet};
 
-use aya::maps::MapError;
-use nix::time::{ClockId, clock_gettime};
+use crate::resources::clock::boot_time;
 use shunt_dataplane::abi::End;
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
 use shunt_dataplane::wire::address::Address;
@@ -34,7 +33,7 @@ impl Node {
     /// Returns how many flows are the kernel's.
     pub(crate) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
         let owners = self.owners();
-        let noticed = now();
+        let noticed = boot_time();
         let mut asking = unsure.clone();
         let mut flows = HashSet::new();
         for connection in tracked_connections()? {
@@ -50,7 +49,7 @@ impl Node {
         }
         for flow in &flows {
             let noted = self.datapath.maps.kernel_flows.insert(flow, KernelFlow { noticed }, 0);
-            noted.map_err(|source: MapError| DatapathError::Map { map: "KERNEL_FLOWS", source })?;
+            noted.map_err(in_map("KERNEL_FLOWS"))?;
         }
         for ifindex in asking {
             self.datapath.write_asks(ifindex, FlowAffinity::Ask)?;
@@ -73,11 +72,4 @@ impl Node {
 
 fn ends(tuple: &Tuple) -> [Address; 2] {
     [tuple.source, tuple.destination].map(|end| Address::from(end.ip()))
-}
-
-/// Nanoseconds of `CLOCK_BOOTTIME`, as the programs have them.
-fn now() -> u64 {
-    clock_gettime(ClockId::CLOCK_BOOTTIME)
-        .map(|now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
-        .unwrap_or_default()
 }

@@ -12,7 +12,7 @@ use shunt_netlink::link::Link;
 use super::ageing;
 use crate::kernel::KernelError;
 use crate::registry::Uplink;
-use crate::resources::connection::boot_time;
+use crate::resources::clock::boot_time;
 use crate::resources::{Node, Refusal};
 use crate::{failpoints, mac};
 

@@ -19,7 +19,7 @@ pub(crate) struct DesiredGateway {
 }
 
 impl DesiredGateway {
-    /// Every one whose bridge is there: a gateway without its bridge is recreated with its attachments.
+    /// Every one.
     pub(crate) fn all(node: &Node) -> Vec<Self> {
         let ports = node.registry.attachments().map(|attachment| &attachment.port);
         let wanted: BTreeMap<Place, String> = ports
@@ -59,6 +59,7 @@ impl Resource for DesiredGateway {
         }
     }
 
+    /// A gateway without its bridge is recreated with its attachments.
     fn is_beyond_repair(&self, node: &mut Node, _: &[Finding]) -> bool {
         node.kernel.link(self.place.0).is_ok_and(|bridge| bridge.is_none())
     }

@@ -44,17 +44,11 @@ impl Node {
         place: Place,
         name: &str,
     ) -> Result<Vec<Finding>, Refusal> {
-        let mut findings = self.audit_gateway(place, name)?;
+        let findings = self.audit_gateway(place, name)?;
         let Some(index) = self.registry.gateways.get(&place).map(|it| it.link.index) else {
             return Ok(findings);
         };
-        let is_address = |finding: &Finding| matches!(finding, Finding::Address { .. });
-        if !findings.iter().any(is_address) {
-            self.repairs.unaddressed.remove(&index);
-        } else if !self.repairs.miss(index) {
-            findings.retain(|finding| !is_address(finding));
-        }
-        Ok(findings)
+        Ok(self.repairs.lasting(index, findings))
     }
 
     /// The configured addresses. There is one IPv4 address; none if the attachments disagree.
