@@ -1,11 +1,11 @@
 //! Removes attachments. Every step runs, whether the one before failed or not.
 
-use crate::datapath::programs;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use shunt_agent_api::{AttachmentKey, Collected, Detached, Interface};
 
+use crate::datapath::programs;
 use crate::resources::Node;
 use crate::resources::change::Change;
 use crate::resources::delete_in_background;

@@ -1,9 +1,9 @@
 //! Changes the limits of an attachment while traffic flows.
 
-use crate::datapath::encode;
 use shunt_agent_api::{AttachmentKey, Bandwidth};
 
 use crate::capacity::Demand;
+use crate::datapath::encode;
 use crate::requests::admission;
 use crate::resources::change::Change;
 use crate::resources::{Node, Refusal};

@@ -1,9 +1,8 @@
 //! Host ports of attachments. Two attachments never share one.
 
-use crate::datapath::programs;
-
 use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 
+use crate::datapath::programs;
 use crate::registry::Attachment;
 use crate::requests::admission;
 use crate::resources::change::Change;

@@ -1,12 +1,12 @@
 //! Removes map entries and pins of an earlier agent that belong to no attachment. Failures are logged.
 
-use crate::datapath::encode;
-use crate::datapath::in_map;
 use std::collections::HashSet;
 
 use shunt_dataplane::abi::{PORT_STRANGER, PortKey};
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::encode;
+use crate::datapath::in_map;
 use crate::datapath::maps;
 use crate::kernel::KernelError;
 use crate::resources::Node;

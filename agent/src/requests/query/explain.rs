@@ -3,7 +3,6 @@
 //! A container's packet meets `from_container`. If that leaves it to the kernel, it meets `from_mapped` where the container has host ports
 //! or is masqueraded, then `from_wire` of the bridge if the node is the destination, or `to_container` if another container is.
 
-use crate::datapath::{encode, in_map, programs};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,6 +17,7 @@ use shunt_netlink::Connection;
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::maps::lookup;
+use crate::datapath::{encode, in_map, programs};
 use crate::explain::frame::Frame;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::explain::synthetic_frame::{self, Ends};

@@ -1,13 +1,9 @@
 //! Builds the agent's reports.
 
-use crate::datapath::in_map;
-use crate::datapath::programs;
-use crate::registry::Place;
-use crate::registry::VlanGateway;
-use ipnet::IpNet;
-use shunt_agent_api::VlanGatewayReport;
 use std::collections::HashMap;
 
+use ipnet::IpNet;
+use shunt_agent_api::VlanGatewayReport;
 use shunt_agent_api::{
     AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
     ProgramMode, ProgramReport, Traffic, VlanReport,
@@ -18,9 +14,13 @@ use shunt_dataplane::abi::{ABI_VERSION, Count, PortCounters, STATION_HOST};
 
 use crate::datapath::attach::hook::Hook;
 use crate::datapath::attach::xdp;
+use crate::datapath::in_map;
+use crate::datapath::programs;
 use crate::mac;
 use crate::registry::Attachment;
+use crate::registry::Place;
 use crate::registry::Uplink;
+use crate::registry::VlanGateway;
 use crate::resources::{Node, Refusal};
 
 impl Node {

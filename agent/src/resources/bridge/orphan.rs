@@ -2,7 +2,6 @@
 //!
 //! Their state files are kept, so that a restarted agent continues. The agent is unhealthy until every such container is reattached or gone.
 
-use super::state::Orphan;
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -10,6 +9,7 @@ use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
+use super::state::Orphan;
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, port_flags};
 use crate::resources::change::Change;

@@ -1,6 +1,5 @@
 //! Reports translated connections, and removes the entries of closed ones.
 
-use super::state::lock;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,6 +12,7 @@ use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleK
 use shunt_dataplane::abi::{AddressKey, Owner};
 
 use super::pairs::{self, Connection, Evictions, Flows};
+use super::state::lock;
 use super::volumes::{self, HostPortCounters, Place, Volumes};
 use crate::datapath::room::MOST_ENTRIES;
 use crate::failpoints;

@@ -4,7 +4,6 @@
 //! is gone, and a socket that was connected before the host port existed never uses it. TCP notices by itself; an unconnected socket is
 //! translated per datagram.
 
-use crate::datapath::in_map;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -16,6 +15,7 @@ use shunt_dataplane::wire::address::Address;
 use shunt_netlink::Connection;
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
+use crate::datapath::in_map;
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::kernel::KernelError;

@@ -4,18 +4,18 @@
 //! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`FlowAffinity::Ask`]). The ports keep asking: a flow may have been recorded
 //! between the dump of conntrack and the switch.
 
-use crate::datapath::in_map;
 use std::collections::{HashMap, HashSet};
 
-use crate::resources::clock::boot_time;
 use shunt_dataplane::abi::End;
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
 use crate::datapath::FlowAffinity;
+use crate::datapath::in_map;
 use crate::kernel::KernelError;
 use crate::resources::Node;
+use crate::resources::clock::boot_time;
 
 impl Node {
     /// Makes the ports with these host ends learn the kernel's flows.

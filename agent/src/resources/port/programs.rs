@@ -3,11 +3,11 @@
 //! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. All attachments are checked, as
 //! many as [`BUDGET`] allows; everything else is checked in turn (see `repair.rs`).
 
-use crate::datapath::programs;
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::AttachmentKey;
 
+use crate::datapath::programs;
 use crate::resources::Node;
 
 /// Time of one check per second.

@@ -1,11 +1,11 @@
 //! Puts a trunk's program in force, and tells the parent of VLAN interfaces.
 
-use crate::datapath::encode;
-use crate::datapath::programs;
 use std::net::IpAddr;
 
 use shunt_agent_api::Interface;
 
+use crate::datapath::encode;
+use crate::datapath::programs;
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Trunk};
 use crate::resources::Finding;
