@@ -12,7 +12,6 @@ use super::veth::{disable_ipv6, make_veth};
 use super::wait::{wait_for_addresses, wait_for_bridge};
 use crate::config::{Bridge, Config};
 use crate::error::{AttachError, Error};
-use crate::mac::Mac;
 use crate::metadata;
 use crate::node::{BridgeSide, Node, port_flags};
 use crate::plan::{Plan, interface, port_of};
@@ -113,7 +112,7 @@ impl Bridged<'_> {
             metadata: facts,
             ..Interface::default()
         };
-        let interfaces = vec![on_node(bridge), on_node(host), container];
+        let interfaces = vec![Interface::on_node(bridge), Interface::on_node(host), container];
         AddResult { interfaces, ..plan.result.clone() }
     }
 }
@@ -124,14 +123,5 @@ fn gateway(node: &mut Node, plan: &Plan) -> Result<Option<Interface>, Error> {
         return Ok(None);
     };
     let link = node.link(Selector::Name(name))?.ok_or_else(|| AttachError::Vanished(name.clone()))?;
-    Ok(Some(on_node(&link)))
-}
-
-pub(super) fn on_node(link: &Link) -> Interface {
-    Interface {
-        name: link.name.clone(),
-        mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
-        mtu: Some(link.mtu),
-        ..Interface::default()
-    }
+    Ok(Some(Interface::on_node(&link)))
 }

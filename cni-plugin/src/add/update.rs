@@ -9,7 +9,6 @@ use shunt_netlink::AddressFamily;
 use shunt_netlink::address::addresses;
 use shunt_netlink::link::{Link, Selector};
 
-use super::bridged::on_node;
 use crate::adopt::port_found;
 use crate::agent::Agent;
 use crate::call::Call;
@@ -83,7 +82,7 @@ impl Update<'_> {
         if let Some(name) = vlan_gateway(self.bridge)
             && let Some(link) = node.link(Selector::Name(&name))?
         {
-            result.interfaces.push(on_node(&link));
+            result.interfaces.push(Interface::on_node(&link));
         }
         Ok(result)
     }
@@ -111,16 +110,10 @@ impl Update<'_> {
             let gateway = gateway.or_else(|| self.bridge.is_gateway.then(|| first_host(address)));
             Ip { interface: Some(CONTAINER), address, gateway }
         });
-        let interface = |link: &Link, sandbox: &str| Interface {
-            name: link.name.clone(),
-            mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
-            mtu: Some(link.mtu),
-            sandbox: sandbox.to_owned(),
-            ..Interface::default()
-        };
+        let container = Interface::inside(inner, &self.call.netns);
         Ok(AddResult {
             ips: ips.collect(),
-            interfaces: vec![interface(bridge, ""), interface(host, ""), interface(inner, &self.call.netns)],
+            interfaces: vec![Interface::on_node(bridge), Interface::on_node(host), container],
             routes,
             dns: self.config.network.dns.clone(),
         })

@@ -9,7 +9,7 @@ use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::node::{Node, Sandbox};
 use crate::plan::{gateways_of, interface, key, masqueraded, restrictions, service};
-use crate::result::{AddResult, Ip};
+use crate::result::AddResult;
 
 /// Whether `previous` has an interface to adopt; addresses alone are an IPAM's.
 pub(crate) fn is_in(previous: &AddResult, call: &Call) -> bool {
@@ -36,9 +36,7 @@ pub(crate) fn port_found(
     if bridge.kind.as_deref() != Some("bridge") {
         return Ok(None);
     }
-    let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
-    let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
-    let ips = || previous.ips.iter().filter(own);
+    let ips = || previous.ips_of(&call.ifname);
     let addresses: Vec<_> = ips().map(|ip| ip.address.addr()).collect();
     Ok(Some(BridgePort {
         key: key(config, call),

@@ -38,8 +38,6 @@ pub(super) fn del(config: &Config, call: &Call) {
 }
 
 fn wanted(config: &Config, call: &Call, previous: &AddResult) -> Result<Vec<PortMapping>, Error> {
-    let position = previous.interfaces.iter().position(|interface| interface.name == call.ifname);
-    let own = previous.ips.iter().filter(|ip| ip.interface.is_none() || ip.interface == position);
-    let ips: Vec<_> = own.map(|ip| ip.address.addr()).collect();
+    let ips: Vec<_> = previous.ips_of(&call.ifname).map(|ip| ip.address.addr()).collect();
     Ok(config.host_ports(&ips)?)
 }

@@ -62,10 +62,7 @@ impl Inspection<'_> {
 
     /// The addresses that the result puts on the container's end.
     fn own_addresses(&self) -> impl Iterator<Item = &Ip> {
-        let is_own = |index: usize| {
-            self.result.interfaces.get(index).is_some_and(|interface| interface.name == self.call.ifname)
-        };
-        self.result.ips.iter().filter(move |ip| ip.interface.is_none_or(is_own))
+        self.result.ips_of(&self.call.ifname)
     }
 
     fn missing_addresses(&self, sandbox: &mut Sandbox, index: u32) -> Result<Vec<Fault>, Error> {

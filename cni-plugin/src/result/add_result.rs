@@ -22,3 +22,36 @@ pub struct AddResult {
     /// The container's resolver.
     pub dns: Dns,
 }
+
+impl AddResult {
+    /// The addresses of the interface `ifname`, and those that name no interface.
+    pub(crate) fn ips_of<'a>(&'a self, ifname: &'a str) -> impl Iterator<Item = &'a Ip> {
+        let is_own = move |index: usize| self.interfaces.get(index).is_some_and(|own| own.name == ifname);
+        self.ips.iter().filter(move |ip| ip.interface.is_none_or(is_own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_has_its_own_addresses_and_those_of_none() {
+        let interface = |name: &str| Interface { name: name.to_owned(), ..Interface::default() };
+        let ip =
+            |interface, address: &str| Ip { interface, address: address.parse().unwrap(), gateway: None };
+        let result = AddResult {
+            interfaces: vec![interface("cni0"), interface("eth0")],
+            ips: vec![
+                ip(Some(0), "10.0.0.1/24"),
+                ip(Some(1), "10.0.0.2/24"),
+                ip(None, "10.0.0.3/24"),
+                ip(Some(9), "10.0.0.4/24"),
+            ],
+            ..AddResult::default()
+        };
+        let own: Vec<_> = result.ips_of("eth0").map(|ip| ip.address.addr().to_string()).collect();
+        assert_eq!(own, ["10.0.0.2", "10.0.0.3"]);
+        assert_eq!(result.ips_of("net1").count(), 1);
+    }
+}

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use shunt_netlink::link::Link;
 
 use super::lenient;
+use crate::mac::Mac;
 
 /// An interface that the attachment created or uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +34,24 @@ pub struct Interface {
     /// Facts under namespaced names (`shunt.dev/…`); only where the configuration asks for `metadata`.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+}
+
+impl Interface {
+    /// A link on the node.
+    pub(crate) fn on_node(link: &Link) -> Self {
+        Self::inside(link, "")
+    }
+
+    /// A link in the container whose namespace is `sandbox`.
+    pub(crate) fn inside(link: &Link, sandbox: &str) -> Self {
+        Self {
+            name: link.name.clone(),
+            mac: link.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
+            mtu: Some(link.mtu),
+            sandbox: sandbox.to_owned(),
+            ..Self::default()
+        }
+    }
 }
 
 /// An address of the container.

@@ -16,7 +16,6 @@ use crate::error::{CheckError, Error, Fault};
 use crate::ipam::Ipam;
 use crate::mac::Mac;
 use crate::node::{Node, Sandbox};
-use crate::result::Ip;
 
 /// Compares. `ifname` is the runtime's, which differs from `call.ifname` in a chain.
 pub(super) fn check(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Result<(), Error> {
@@ -58,9 +57,7 @@ fn host_side(wanted: &Wanted<'_>, node: &mut Node, sandbox: &Sandbox, inner: &Li
     let (trunk, joins) = master.trunk(vlan, node, sandbox)?;
     let mac = inner.mac.map_or_else(Mac::random, Mac::new);
     let plan = share::plan(config, call, host.mtu, mac, None)?;
-    let position = result.interfaces.iter().position(|interface| interface.name == call.ifname);
-    let own = |ip: &&Ip| ip.interface.is_none() || ip.interface == position;
-    let ips = result.ips.iter().filter(own).map(|ip| ip.address.addr()).collect();
+    let ips = result.ips_of(&call.ifname).map(|ip| ip.address.addr()).collect();
     let port = BridgePort { ips, ..joined::port(&plan, joins, trunk, &host) };
     Agent::of(config).ask(Request::Check { port })?;
     Ok(Ipam::of(config, call)?.check()?)

@@ -31,13 +31,7 @@ impl Wanted<'_> {
     /// The earlier plugins' result, and behind it what was made here.
     pub(super) fn result(&self, plan: &Plan, inner: &Link) -> AddResult {
         let before = self.previous.interfaces.len();
-        let own = Interface {
-            name: plan.key.ifname.clone(),
-            mac: inner.mac.map(|mac| Mac::new(mac).to_string()).unwrap_or_default(),
-            mtu: Some(inner.mtu),
-            sandbox: plan.netns.clone(),
-            ..Interface::default()
-        };
+        let own = Interface { name: plan.key.ifname.clone(), ..Interface::inside(inner, &plan.netns) };
         let mut result = self.previous.clone();
         result.interfaces.push(own);
         result.ips.extend(plan.result.ips.iter().cloned().map(|mut ip| {

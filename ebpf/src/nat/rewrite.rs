@@ -7,7 +7,6 @@ use crate::abi::translation::TupleKey;
 use crate::nat::segment::Segment;
 use crate::wire::address::{Address, L4Port};
 use crate::wire::checksum::{Change, updated};
-
 use crate::wire::packet::{ChecksumUpdate, Packet, PortsUpdate};
 use crate::wire::{IDENTIFIER, Ip, Protocol};
 
