@@ -1,7 +1,5 @@
 //! IPAM plugins as programs: which verbs they are asked, with what, and what becomes of their failures.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::{Value, json};
 
 use crate::runtime::Runtime;
@@ -9,13 +7,12 @@ use crate::runtime::Runtime;
 /// Puts an IPAM plugin into CNI_PATH that writes down each verb and container, keeps its input, and then does `then`.
 fn fake_ipam(runtime: &Runtime, then: &str) -> Value {
     let root = runtime.lab.root().display();
-    let script = format!(
-        "#!/bin/busybox sh\necho \"$CNI_COMMAND $CNI_CONTAINERID\" >> {root}/verbs\n/bin/busybox cat > {root}/input\n{then}\n"
-    );
-    let path = runtime.plugins.join("fake-ipam");
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "IPAM": { "Type": "fake-ipam", "Own": 1 } })
+    let noting = "echo \"$CNI_COMMAND $CNI_CONTAINERID\" >> $root/verbs\n/bin/busybox cat > $root/input";
+    let mut network = runtime.network_of_ipam(&format!("root={root}\n{noting}\n{then}"));
+    // Keys in capitals, as Go reads them, and one of the plugin's own.
+    network.as_object_mut().unwrap().remove("ipam");
+    network["IPAM"] = json!({ "Type": "fake-ipam", "Own": 1 });
+    network
 }
 
 fn verbs(runtime: &Runtime) -> String {

@@ -1,7 +1,6 @@
 //! How long a call waits for an agent and an IPAM that do not answer.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -101,14 +100,6 @@ fn a_stopped_agent_is_waited_for_fifteen_seconds_in_all() {
     assert!(!runtime.inventory().has("link veth") && !runtime.inventory().has("lease n1/10."));
 }
 
-/// Puts an IPAM plugin into CNI_PATH.
-fn ipam(runtime: &Runtime, script: &str) -> Value {
-    let path = runtime.plugins.join("fake-ipam");
-    std::fs::write(&path, format!("#!/bin/busybox sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "ipam": { "type": "fake-ipam" } })
-}
-
 #[test]
 fn an_ipam_that_speaks_before_it_listens_is_heard() {
     let runtime = Runtime::new();
@@ -118,7 +109,7 @@ fn an_ipam_that_speaks_before_it_listens_is_heard() {
         yes '' | head -c 300000
         echo '{"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}]}'
         [ $(wc -c) -gt 300000 ]"#;
-    let mut network = ipam(&runtime, script);
+    let mut network = runtime.network_of_ipam(script);
     network["padding"] = json!("x".repeat(300_000));
     let begun = Instant::now();
     assert_eq!(runtime.call("ADD", "c1", &network).ok()["ips"][0]["address"], "10.1.2.3/24");
@@ -131,7 +122,7 @@ fn an_ipam_that_does_not_end_is_ended_where_its_time_is_limited() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let mut network = ipam(&runtime, "[ $CNI_COMMAND = ADD ] || exit 0; exec sleep 30");
+    let mut network = runtime.network_of_ipam("[ $CNI_COMMAND = ADD ] || exit 0; exec sleep 30");
     network["ipamTimeout"] = json!("500ms");
     let begun = Instant::now();
     let (code, text) = runtime.call("ADD", "c1", &network).error();

@@ -86,26 +86,11 @@ fn an_agent_that_stops_in_the_middle_of_an_undo_leaves_nothing_behind() {
     assert!(!runtime.inventory().has("link veth"));
 }
 
-/// Kills a call later and later, until it is quicker than its killer; `look` sees what each has left.
-fn kill(runtime: &Runtime, verb: &str, network: &Value, look: impl Fn(u32)) {
-    for delay in (0..60).map(|step| step * 100) {
-        let script = format!(
-            "echo '{network}' | {} & pid=$!; busybox usleep {delay}; kill -9 $pid 2>/dev/null; wait",
-            env!("CARGO_BIN_EXE_shunt")
-        );
-        let mut command = std::process::Command::new("/bin/sh");
-        command.args(["-c", &script]).envs(runtime.environment(verb, "c1"));
-        command.env("SHUNT_AGENT_SOCKET", runtime.agent.socket()).stdout(std::process::Stdio::null());
-        runtime.node.enter(|| command.status().unwrap()).unwrap();
-        look(delay);
-    }
-}
-
 #[test]
 fn a_call_that_is_killed_leaves_no_bridge_that_is_nobodys() {
     let runtime = Runtime::new();
     let network = runtime.network("n1");
-    kill(&runtime, "INIT", &network, |delay| {
+    runtime.kill("INIT", &network, |delay| {
         let links = runtime.node.command("ip", &["-j", "link"]).unwrap();
         let links: Value = serde_json::from_str(&links).unwrap();
         let bridge = links.as_array().unwrap().iter().find(|link| link["ifname"] == "br0");
@@ -122,13 +107,10 @@ fn an_address_is_given_back_once_the_interface_is_gone() {
     let root = runtime.lab.root().display().to_string();
     let netns = container.path().display().to_string();
     let script = format!(
-        "#!/bin/sh\ncat > /dev/null\nif [ $CNI_COMMAND = ADD ]; then echo '{{\"cniVersion\":\"1.1.0\",\"ips\":[{{\"address\":\"10.1.2.3/24\"}}]}}'\n\
-         elif nsenter --net={netns} ip link show dev eth0 > /dev/null 2>&1; then echo there > {root}/seen\nelse echo gone > {root}/seen; fi\n"
+        "cat > /dev/null\nif [ $CNI_COMMAND = ADD ]; then echo '{{\"cniVersion\":\"1.1.0\",\"ips\":[{{\"address\":\"10.1.2.3/24\"}}]}}'\n\
+         elif nsenter --net={netns} ip link show dev eth0 > /dev/null 2>&1; then echo there > {root}/seen\nelse echo gone > {root}/seen; fi"
     );
-    let path = runtime.plugins.join("fake-ipam");
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut network = json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "ipam": { "type": "fake-ipam" } });
+    let mut network = runtime.network_of_ipam(&script);
     runtime.call("ADD", "c1", &network).ok();
     // Without an agent, which would have deleted it before the program runs.
     network["agentSocket"] = json!("/nonexistent/agent.sock");

@@ -1,6 +1,8 @@
 //! A container runtime in small: a node, containers, and calls of plugins with whatever environment a test wants.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -78,6 +80,14 @@ impl Runtime {
                 "dataDir": self.leases() } })
     }
 
+    /// Puts an IPAM plugin into CNI_PATH, `fake-ipam`, that is this shell script; answers a network that asks it.
+    pub(crate) fn network_of_ipam(&self, script: &str) -> Value {
+        let path = self.plugins.join("fake-ipam");
+        std::fs::write(&path, format!("#!/bin/busybox sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        json!({ "cniVersion": "1.1.0", "name": "n1", "type": "shunt", "bridge": "br0", "ipam": { "type": "fake-ipam" } })
+    }
+
     /// The environment of a call for a container of this node; `netns` is its namespace's path.
     pub(crate) fn environment(&self, verb: &str, id: &str) -> Vec<(&'static str, String)> {
         vec![
@@ -143,6 +153,22 @@ impl Runtime {
             success: output.status.success(),
             printed,
             complaint: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Kills a call for the container c1 somewhere on its way: later and later, until it is quicker than its killer; `look` sees
+    /// what each has left after so many microseconds.
+    pub(crate) fn kill(&self, verb: &str, network: &Value, look: impl Fn(u32)) {
+        for delay in (0..60).map(|step| step * 100) {
+            let script = format!(
+                "echo '{network}' | {} & pid=$!; busybox usleep {delay}; kill -9 $pid 2>/dev/null; wait",
+                env!("CARGO_BIN_EXE_shunt")
+            );
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &script]).envs(self.environment(verb, "c1"));
+            command.env("SHUNT_AGENT_SOCKET", self.agent.socket()).stdout(Stdio::null());
+            self.node.enter(|| command.status().unwrap()).unwrap();
+            look(delay);
         }
     }
 

@@ -257,7 +257,7 @@ pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
         let address = std::net::IpAddr::from(std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
         (PortKey { ifindex: ifindex(name) }, LinkLocal { address: address.into(), since })
     };
-    vec![chosen("san", 10, now - 10_000_000_000), chosen("sampi", 11, now + 1_000_000_000_000)]
+    vec![chosen("san", 10, now.saturating_sub(10_000_000_000)), chosen("sampi", 11, now + 1_000_000_000_000)]
 }
 
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.
