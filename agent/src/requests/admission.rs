@@ -1,5 +1,7 @@
 //! Validates a requested port without asking the kernel.
 
+use std::net::IpAddr;
+
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans, find_overlap,
 };
@@ -28,32 +30,9 @@ const VIDS: std::ops::RangeInclusive<u16> = 1..=4094;
 /// Validates a port. Returns its MAC address.
 pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     key(&port.key)?;
-    interface("bridge", &port.bridge)?;
-    interface("host", &port.host)?;
-    if port.bridge.index == port.host.index {
-        return Err(malformed("host", &port.host.name, "is the bridge itself"));
-    }
-    if !MTU.contains(&port.mtu) {
-        return Err(malformed("mtu", &port.mtu.to_string(), "is not between 68 and 65535"));
-    }
-    if port.ips.len() > MAX_IPS {
-        return Err(malformed(
-            "ips",
-            &port.ips.len().to_string(),
-            "are more than one interface may have here, 64",
-        ));
-    }
-    if let Some(prefix) = port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
-        return Err(malformed("masquerade", prefix, "is not an address prefix"));
-    }
-    if let Some(text) = port.service.gateways.iter().find(|text| prefix::parse(text).is_err()) {
-        return Err(malformed("gateways", text, "is not an address with its subnet's length"));
-    }
-    gateway(port)?;
-    if let Some(ip) = port.ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback())
-    {
-        return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
-    }
+    links(port)?;
+    addresses(port)?;
+    gateways(port)?;
     if let Some(vlans) = &port.restrictions.vlans {
         membership(vlans)?;
     }
@@ -64,6 +43,45 @@ pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if let Some(vlan) = port.vlan.filter(|vlan| !VIDS.contains(&vlan.id)) {
         return Err(malformed("vlan", &vlan.id.to_string(), "is not between 1 and 4094"));
     }
+    what_is_built(port)?;
+    limits(&port.bandwidth, port.netns.as_deref())?;
+    mappings(port)?;
+    mac::parse(&port.mac)
+        .filter(|mac| mac.is_valid_source())
+        .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Validates host end and bridge.
+fn links(port: &BridgePort) -> Result<(), Refusal> {
+    interface("bridge", &port.bridge)?;
+    interface("host", &port.host)?;
+    if port.bridge.index == port.host.index {
+        return Err(malformed("host", &port.host.name, "is the bridge itself"));
+    }
+    if !MTU.contains(&port.mtu) {
+        return Err(malformed("mtu", &port.mtu.to_string(), "is not between 68 and 65535"));
+    }
+    Ok(())
+}
+
+/// Validates the container's addresses, and what is masqueraded of them.
+fn addresses(port: &BridgePort) -> Result<(), Refusal> {
+    if port.ips.len() > MAX_IPS {
+        let count = port.ips.len().to_string();
+        return Err(malformed("ips", &count, "are more than one interface may have here, 64"));
+    }
+    let is_nobodys = |ip: &&IpAddr| ip.is_unspecified() || ip.is_multicast() || ip.is_loopback();
+    if let Some(ip) = port.ips.iter().find(is_nobodys) {
+        return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
+    }
+    match port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
+        Some(prefix) => Err(malformed("masquerade", prefix, "is not an address prefix")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what no port has together.
+fn what_is_built(port: &BridgePort) -> Result<(), Refusal> {
     for (asked, what) in [
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
         (port.vlan.is_some() && !port.mappings.is_empty(), "host ports of a VLAN interface"),
@@ -77,11 +95,7 @@ pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
             return Err(Refusal::NotBuilt(what));
         }
     }
-    limits(&port.bandwidth, port.netns.as_deref())?;
-    mappings(port)?;
-    mac::parse(&port.mac)
-        .filter(|mac| mac.is_valid_source())
-        .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+    Ok(())
 }
 
 /// Validates host ports: each needs a target, and only one.
@@ -119,8 +133,11 @@ fn membership(vlans: &Vlans) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Validates the gateway of a port: it belongs to the VLAN of the port's untagged frames.
-fn gateway(port: &BridgePort) -> Result<(), Refusal> {
+/// Validates the gateways of a port: the bridge itself, or one in the VLAN of the port's untagged frames.
+fn gateways(port: &BridgePort) -> Result<(), Refusal> {
+    if let Some(text) = port.service.gateways.iter().find(|text| prefix::parse(text).is_err()) {
+        return Err(malformed("gateways", text, "is not an address with its subnet's length"));
+    }
     let Some(wanted) = &port.service.vlan_gateway else { return Ok(()) };
     if let Some(text) = wanted.addresses.iter().find(|text| prefix::parse(text).is_err()) {
         return Err(malformed("vlan_gateway", text, "is not an address with its subnet's length"));

@@ -2,7 +2,7 @@
 
 mod find;
 
-use shunt_agent_api::{ClientError, ErrorKind, Request};
+use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, ErrorKind, Reply, Request};
 
 pub(crate) use find::{is_in, port_found};
 
@@ -37,34 +37,41 @@ pub(crate) fn adopt(
         flags: port_flags(false, &port.restrictions),
         station: port.mac.parse().ok().map(Mac::bytes),
     };
-    // What is attached under this key already is not this ADD's to detach.
-    let undo = |agent: &mut Agent, error: Error| {
-        if bridge.update_existing {
-            return error;
-        }
-        // The connection may have failed with the request.
-        agent.disconnect();
-        let detached = agent.ask(Request::Detach { key: key.clone(), link: None });
-        let leftovers = detached.err().map(Error::from);
-        error.after_undo(leftovers.into_iter().collect())
-    };
-    let request = if bridge.update_existing {
-        Request::Update { port, keeps_mappings: !config.is_asked_for_host_ports() }
-    } else {
-        Request::Attach { port, set_up: false }
-    };
-    let attached = match agent.ask(request) {
-        Ok(attached) => attached,
-        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
-            return Err(ClientError::Refused(refusal).into());
-        }
-        Err(error) => return Err(undo(agent, error.into())),
-    };
+    let attached = hand_over(config, bridge, agent, port)?;
     let restricted = side.restrict(node).and_then(|changes| node.netlink.run_all(changes));
-    restricted.map_err(|error| undo(agent, error.into()))?;
+    restricted.map_err(|error| taken_back(bridge, agent, key, error.into()))?;
     let own = previous.interfaces.iter_mut().find(|interface| interface.name == call.ifname);
     if let Some(interface) = own {
         interface.metadata.extend(metadata::of(config, "adopted", &limits, &attached));
     }
     Ok(previous)
+}
+
+/// Has the agent attach the port, or update it.
+fn hand_over(config: &Config, bridge: &Bridge, agent: &mut Agent, port: BridgePort) -> Result<Reply, Error> {
+    let key = port.key.clone();
+    let request = if bridge.update_existing {
+        Request::Update { port, keeps_mappings: !config.is_asked_for_host_ports() }
+    } else {
+        Request::Attach { port, set_up: false }
+    };
+    match agent.ask(request) {
+        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Exists => {
+            Err(ClientError::Refused(refusal).into())
+        }
+        Err(error) => Err(taken_back(bridge, agent, key, error.into())),
+        Ok(attached) => Ok(attached),
+    }
+}
+
+/// The error of an attachment that is taken back. What was attached under this key already is not this ADD's to detach.
+fn taken_back(bridge: &Bridge, agent: &mut Agent, key: AttachmentKey, error: Error) -> Error {
+    if bridge.update_existing {
+        return error;
+    }
+    // The connection may have failed with the request.
+    agent.disconnect();
+    let detached = agent.ask(Request::Detach { key, link: None });
+    let leftovers = detached.err().map(Error::from);
+    error.after_undo(leftovers.into_iter().collect())
 }

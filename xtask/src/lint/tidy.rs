@@ -63,6 +63,7 @@ pub(super) fn run() -> Result<()> {
         arrows::wrong,
         keys::undocumented,
         length::too_long,
+        length::over_a_screen,
         names::forbidden,
         words::forbidden,
         unsafe_code::misplaced,

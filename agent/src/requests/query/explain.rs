@@ -67,21 +67,13 @@ impl Node {
         first: &Frame,
         reason: PassReason,
     ) -> Result<Verdict, Refusal> {
-        let mut reason = reason;
         let Some(attachment) = self.registry.by_host(sender.ifindex) else {
             return Ok(Verdict::Pass(reason));
         };
-        if attachment.is_translated() && matches!(reason, PassReason::ToHost | PassReason::Shared) {
-            let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
-            walk.frame = first.clone();
-            // A restricted port's program has set the mark.
-            walk.frame.mark_checked();
-            match self.step(walk, &hook)? {
-                Verdict::Pass(others) if reason == PassReason::ToHost => reason = others,
-                Verdict::Pass(_) => {}
-                end => return Ok(end),
-            }
-        }
+        let reason = match self.by_translation(walk, sender, attachment, first, reason)? {
+            Verdict::Pass(reason) => reason,
+            end => return Ok(end),
+        };
         walk.frame = first.clone();
         let Some(destination) = destination(&walk.frame.on_the_wire()) else {
             return Ok(Verdict::Pass(reason));
@@ -98,21 +90,47 @@ impl Node {
             });
             return Ok(Verdict::Pass(reason));
         }
-        let hook = if station.flags & STATION_HOST != 0 {
-            self.nat_ingress.hooks.get(&bridge).cloned()
-        } else {
-            let receiver =
-                self.registry.by_host(station.ifindex).filter(|_| station.ifindex != sender.ifindex);
-            receiver.and_then(|receiver| {
-                programs::of_port(receiver).into_iter().find(|hook| hook.program == Program::ToContainer)
-            })
+        let Some(hook) = self.first_of_receiver(bridge, &station, sender) else {
+            return Ok(Verdict::Pass(reason));
         };
-        let Some(hook) = hook else { return Ok(Verdict::Pass(reason)) };
         walk.frame = Frame::new(first.on_the_wire(), sender.ifindex, destination);
         match self.step(walk, &hook)? {
             Verdict::Pass(_) => Ok(Verdict::Pass(reason)),
             end => Ok(end),
         }
+    }
+
+    /// `from_mapped`, where the sender has host ports or is masqueraded. Its reason to pass counts where `from_container` found the
+    /// node to be the destination.
+    fn by_translation(
+        &self,
+        walk: &mut Walk,
+        sender: &Hook,
+        attachment: &Attachment,
+        first: &Frame,
+        reason: PassReason,
+    ) -> Result<Verdict, Refusal> {
+        if !(attachment.is_translated() && matches!(reason, PassReason::ToHost | PassReason::Shared)) {
+            return Ok(Verdict::Pass(reason));
+        }
+        let hook = Hook { program: Program::FromMapped, set: ProgramSet::Open, ..sender.clone() };
+        walk.frame = first.clone();
+        // A restricted port's program has set the mark.
+        walk.frame.mark_checked();
+        match self.step(walk, &hook)? {
+            Verdict::Pass(_) if reason != PassReason::ToHost => Ok(Verdict::Pass(reason)),
+            verdict => Ok(verdict),
+        }
+    }
+
+    /// The program that a frame meets which the bridge forwards to a station.
+    fn first_of_receiver(&self, bridge: u32, station: &Station, sender: &Hook) -> Option<Hook> {
+        if station.flags & STATION_HOST != 0 {
+            return self.nat_ingress.hooks.get(&bridge).cloned();
+        }
+        let receiver =
+            self.registry.by_host(station.ifindex).filter(|_| station.ifindex != sender.ifindex)?;
+        programs::of_port(receiver).into_iter().find(|hook| hook.program == Program::ToContainer)
     }
 
     fn station_at(&self, bridge: u32, mac: Mac) -> Result<Option<Station>, Refusal> {

@@ -75,6 +75,13 @@ impl Node {
     }
 }
 
+/// The maps that say which connections live.
+struct Maps {
+    flows: BpfHashMap<MapData, TupleKey, Translation>,
+    mappings: BpfHashMap<MapData, MappingKey, Mapping>,
+    addresses: BpfHashMap<MapData, AddressKey, Owner>,
+}
+
 /// Removes the entries of closed connections. Returns their number.
 fn sweep(
     [flows, mappings, made, addresses]: &[PathBuf; 4],
@@ -82,55 +89,68 @@ fn sweep(
     evictions: &Mutex<Evictions>,
     counters: &Mutex<HostPortCounters>,
 ) -> Result<usize, MapError> {
-    let mut map = open::<TupleKey, Translation>(flows, Map::LruHashMap)?;
-    let mappings = open::<MappingKey, Mapping>(mappings, Map::HashMap)?;
-    let addresses = open::<AddressKey, Owner>(addresses, Map::HashMap)?;
+    let mut maps = Maps {
+        flows: open(flows, Map::LruHashMap)?,
+        mappings: open(mappings, Map::HashMap)?,
+        addresses: open(addresses, Map::HashMap)?,
+    };
     let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
     // Read before the walk: entries that are added meanwhile are found but not expected, so that none counts
     // as evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
-    let found = read(&map)?;
+    let found = read(&maps.flows)?;
     lock(evictions).see(made, found.len() as u64);
     let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
     in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
-    let is_mapped = |connection: &Connection<'_>| {
-        let becomes = connection.opener.becomes;
+    let stale = pairs::stale(&found, boot_time(), |connection| maps.has_its_way(connection));
+    let swept = maps.remove(&stale, &found, counters);
+    lock(evictions).remove(swept as u64);
+    lock(counters).retain(|place| maps.leads_to(place));
+    Ok(swept)
+}
+
+impl Maps {
+    /// Whether a connection's host port, or its masqueraded container, is still there.
+    fn has_its_way(&self, connection: &Connection<'_>) -> bool {
+        let (request, becomes) = (connection.request, connection.opener.becomes);
+        if connection.is_masqueraded() {
+            let key = AddressKey::new(request.domain, 0, request.source);
+            return self.addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
+        }
         let leads_there = |key: &MappingKey| {
-            mappings.get(key, 0).is_ok_and(|mapping| {
+            self.mappings.get(key, 0).is_ok_and(|mapping| {
                 mapping.bridge == becomes.domain
                     && mapping.port == becomes.destination_port
                     && [mapping.v4, mapping.v6].contains(&becomes.destination)
             })
         };
-        if connection.is_masqueraded() {
-            let key = AddressKey::new(connection.request.domain, 0, connection.request.source);
-            return addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
-        }
-        let asked = (connection.request.destination, connection.request.destination_port);
-        volumes::keys(asked, connection.request.protocol).iter().any(leads_there)
-    };
-    let stale = pairs::stale(&found, boot_time(), is_mapped);
-    // The entry may have been evicted or replaced meanwhile; a connection that starts between lookup and
-    // removal is recreated by its next packet.
-    let mut swept = 0;
-    let leads_there = |(key, container): &Place| {
-        mappings.get(key, 0).is_ok_and(|mapping| [mapping.v4, mapping.v6].contains(container))
-    };
-    for key in &stale {
-        let Ok(flow) = map.get(key, 0) else { continue };
-        let is_same = found.get(key).is_some_and(|old| old.begun == flow.begun);
-        if !is_same || map.remove(key).is_err() {
-            continue;
-        }
-        swept += 1;
-        let place = volumes::place(key, &flow, |own| mappings.get(own, 0).is_ok());
-        if let Some(place) = place.filter(leads_there) {
-            lock(counters).sweep(place, Volumes::of(&flow));
-        }
+        let asked = (request.destination, request.destination_port);
+        volumes::keys(asked, request.protocol).iter().any(leads_there)
     }
-    lock(evictions).remove(swept as u64);
-    lock(counters).retain(leads_there);
-    Ok(swept)
+
+    /// Whether a host port leads to a container.
+    fn leads_to(&self, (key, container): &Place) -> bool {
+        self.mappings.get(key, 0).is_ok_and(|mapping| [mapping.v4, mapping.v6].contains(container))
+    }
+
+    /// Removes entries, and keeps their volumes. One may have been evicted or replaced meanwhile; a connection that starts between
+    /// look-up and removal is recreated by its next packet.
+    fn remove(&mut self, stale: &[TupleKey], found: &Flows, counters: &Mutex<HostPortCounters>) -> usize {
+        let mut swept = 0;
+        for key in stale {
+            let Ok(flow) = self.flows.get(key, 0) else { continue };
+            let is_same = found.get(key).is_some_and(|old| old.begun == flow.begun);
+            if !is_same || self.flows.remove(key).is_err() {
+                continue;
+            }
+            swept += 1;
+            let place = volumes::place(key, &flow, |own| self.mappings.get(own, 0).is_ok());
+            if let Some(place) = place.filter(|place| self.leads_to(place)) {
+                lock(counters).sweep(place, Volumes::of(&flow));
+            }
+        }
+        swept
+    }
 }
 
 fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {

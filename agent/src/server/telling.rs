@@ -1,0 +1,49 @@
+//! Who is told of the agent without asking at its socket: readers of metrics, and Kubernetes.
+
+use tokio::task::JoinSet;
+
+use super::{Core, ServerError};
+use crate::config::Config;
+#[cfg(feature = "kubernetes")]
+use crate::kubernetes::Publisher;
+use crate::metrics::Metrics;
+
+/// What tells them, as far as the configuration asks for it.
+#[derive(Debug)]
+pub(super) struct Telling {
+    metrics: Option<Metrics>,
+    #[cfg(feature = "kubernetes")]
+    publisher: Option<Publisher>,
+}
+
+impl Telling {
+    /// Opens the way to each.
+    ///
+    /// # Errors
+    /// [`ServerError::Metrics`], [`ServerError::Kubernetes`].
+    pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
+        let metrics = match config.metrics {
+            Some(address) => Some(Metrics::bind(address).await?),
+            None => None,
+        };
+        Ok(Self {
+            metrics,
+            #[cfg(feature = "kubernetes")]
+            publisher: config.kubernetes.clone().map(Publisher::new).transpose()?,
+        })
+    }
+
+    /// Begins to tell them, until the set is shut down.
+    pub(super) fn begin(self, core: &Core) -> JoinSet<()> {
+        let mut telling = JoinSet::new();
+        if let Some(metrics) = self.metrics {
+            telling.spawn(metrics.serve(core.clone()));
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(publisher) = self.publisher {
+            let publishing = publisher.run(core.clone());
+            telling.spawn(async { match publishing.await {} });
+        }
+        telling
+    }
+}
