@@ -8,6 +8,8 @@
     reason = "a test, and its figures with --nocapture"
 )]
 
+#[path = "daemon/address.rs"]
+mod address;
 #[path = "daemon/admission.rs"]
 mod admission;
 #[path = "daemon/adopt.rs"]

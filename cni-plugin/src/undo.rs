@@ -89,13 +89,6 @@ impl Journal {
         }
     }
 
-    /// Notes that the agent is asked to attach; once, however often it is.
-    pub(crate) fn push_attached(&mut self, key: &AttachmentKey, host: u32) {
-        if !self.steps.iter().any(|step| matches!(step, Step::Attached { .. })) {
-            self.push(Step::Attached { key: key.clone(), host });
-        }
-    }
-
     /// Takes the note of a bridge back: it is another's.
     pub(crate) fn withdraw_bridge(&mut self) {
         self.steps.retain(|step| !matches!(step, Step::Bridge(_)));

@@ -100,6 +100,12 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keeps_mappings: bool,
     },
+    /// Give an attachment the addresses of `port` in place, under its traffic, and what follows from them: gateways, masquerading, host
+    /// ports, where they are leased. Fails if there is no attachment, or if it is attached with other facts besides.
+    Address {
+        /// The port.
+        port: BridgePort,
+    },
     /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
     Check {
         /// The port as the plugin believes it to be.
@@ -174,6 +180,7 @@ impl Request {
             Self::Attach { .. }
             | Self::Detach { .. }
             | Self::Update { .. }
+            | Self::Address { .. }
             | Self::Collect { .. }
             | Self::Limit { .. }
             | Self::Map { .. } => false,
@@ -198,7 +205,7 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Attach`], [`Request::Update`] and [`Request::Map`].
+    /// To [`Request::Attach`], [`Request::Update`], [`Request::Address`] and [`Request::Map`].
     Attached(Attached),
     /// To [`Request::Detach`].
     Detached(Detached),

@@ -2,6 +2,7 @@
 //!
 //! `admission` decides and changes nothing; what is admitted becomes the desired state, and the resources make it so.
 
+mod address;
 pub(crate) mod admission;
 mod attach;
 mod check;
@@ -32,6 +33,7 @@ impl Node {
             Request::Update { port, keeps_mappings } => {
                 self.update(port, keeps_mappings).map(Reply::Attached)
             }
+            Request::Address { port } => self.address(port).map(Reply::Attached),
             Request::Map { key, mappings } => self.map(&key, mappings).map(Reply::Attached),
             Request::CheckMap { key, mappings } => self.check_map(&key, &mappings).map(|()| Reply::Checked),
             Request::Status => Ok(Reply::Status(self.status())),

@@ -74,7 +74,7 @@ impl Node {
     fn refuse_a_neighbours_address(&self, port: &BridgePort) -> Result<(), Refusal> {
         for ip in &port.ips {
             let owner = self.owner_of(port, *ip)?.and_then(|ifindex| self.registry.by_host(ifindex));
-            if let Some(owner) = owner {
+            if let Some(owner) = owner.filter(|owner| owner.port.key != port.key) {
                 let (what, owner) = (format!("{ip} on {}", port.bridge.name), owner.port.key.clone());
                 return Err(Refusal::Taken { what, owner });
             }

@@ -8,7 +8,7 @@ use super::bridge::{Found, complete, ensure_bridge};
 use super::container::configure;
 use super::context::Context;
 use super::procedure::Attachment;
-use super::veth::{disable_ipv6, make_veth};
+use super::veth::{disable_ipv6, inner, make_veth};
 use super::wait::{wait_for_addresses, wait_for_bridge};
 use crate::config::{Bridge, Config};
 use crate::error::{AttachError, Error};
@@ -36,6 +36,9 @@ pub(super) struct Ends {
 impl Attachment for Bridged<'_> {
     type Ends = Ends;
 
+    /// What the agent says of it.
+    type Joined = Reply;
+
     fn make(&self, context: &mut Context) -> Result<Ends, Error> {
         context.hold_bridge(&self.outline.bridge.name)?;
         let bridge = ensure_bridge(&mut context.node, &self.outline.bridge, &mut context.journal)?;
@@ -50,40 +53,58 @@ impl Attachment for Bridged<'_> {
         Ok(plan)
     }
 
-    fn join(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<AddResult, Error> {
-        context.hold_bridge(&self.outline.bridge.name)?;
-        complete(&mut context.node, &ends.bridge, &plan.bridge, &mut context.agent, &mut context.journal)?;
-        let attached = serve(plan, ends, context)?;
+    fn outline(&self) -> &Plan {
+        &self.outline
+    }
+
+    fn join(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<Reply, Error> {
+        context.hold_bridge(&plan.bridge.name)?;
+        complete_for(plan, ends, context)?;
+        let Ends { bridge, host } = ends;
+        let inner = inner(host)?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        join_bridge(&mut context.node, plan, &bridge.link, host)?;
+        let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
+        wait_for_bridge(&mut context.node, plan, &bridge.link)?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)?;
+        Ok(attached)
+    }
+
+    fn give_addresses(&self, plan: &Plan, ends: &Ends, context: &mut Context) -> Result<Reply, Error> {
+        context.hold_bridge(&plan.bridge.name)?;
+        complete_for(plan, ends, context)?;
+        let Ends { bridge, host } = ends;
+        let inner = inner(host)?;
+        // The source guard knows the addresses before the container announces them.
+        let addressed = context.address(port_of(plan, interface(&bridge.link), host))?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)?;
+        Ok(addressed)
+    }
+
+    fn result(
+        &self,
+        plan: &Plan,
+        ends: &Ends,
+        joined: Reply,
+        context: &mut Context,
+    ) -> Result<AddResult, Error> {
         let mut bridge = ends.bridge.link.clone();
         if plan.bridge.inherits_from.is_some() {
             // It may have the uplink's address by now.
             let asked = context.node.link(Selector::Index(bridge.index))?;
             bridge = asked.ok_or_else(|| AttachError::Vanished(plan.bridge.name.clone()))?;
         }
-        let mut result = self.result(plan, &bridge, &ends.host, &attached);
+        let mut result = self.interfaces_and(plan, &bridge, &ends.host, &joined);
         result.interfaces.extend(gateway(&mut context.node, plan)?);
         Ok(result)
     }
-
-    fn join_without_addresses(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
-        context.hold_bridge(&self.outline.bridge.name)?;
-        serve(&self.outline, ends, context).map(drop)
-    }
-
-    fn detach(&self, ends: &Ends, context: &mut Context) -> Result<(), Error> {
-        context.detach(&self.outline.key, &ends.host)
-    }
 }
 
-/// Configures both ends and has the agent put the port into service.
-fn serve(plan: &Plan, Ends { bridge, host }: &Ends, context: &mut Context) -> Result<Reply, Error> {
-    let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-    configure(&context.node, &mut context.sandbox, plan, inner)?;
-    join_bridge(&mut context.node, plan, &bridge.link, host)?;
-    let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
-    wait_for_bridge(&mut context.node, plan, &bridge.link)?;
-    wait_for_addresses(&mut context.sandbox, plan, inner)?;
-    Ok(attached)
+/// Gives the bridge what it lacks of the plan.
+fn complete_for(plan: &Plan, ends: &Ends, context: &mut Context) -> Result<(), Error> {
+    let Context { node, agent, journal, .. } = context;
+    complete(node, &ends.bridge, &plan.bridge, agent, journal)
 }
 
 /// Makes the host's end, which is down, a port of the bridge, and tells the bridge how to treat it.
@@ -102,7 +123,8 @@ fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Resu
 }
 
 impl Bridged<'_> {
-    fn result(&self, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
+    /// What the plan has for the result, and the interfaces.
+    fn interfaces_and(&self, plan: &Plan, bridge: &Link, host: &Link, attached: &Reply) -> AddResult {
         let facts = metadata::of(self.config, "bridge", &plan.limits, attached);
         let container = Interface {
             name: plan.key.ifname.clone(),

@@ -1,14 +1,13 @@
 //! What an ADD works with: both namespaces, the agent, and a note of all that was done.
 
-use shunt_agent_api::{AgentError, AttachmentKey, BridgePort, ClientError, ErrorKind, Reply, Request};
+use shunt_agent_api::{AgentError, BridgePort, ClientError, ErrorKind, Reply, Request};
 use shunt_leases::{Lock, Sharing};
-use shunt_netlink::link::{Link, set_link_down};
 
 use crate::agent::Agent;
-use crate::error::Error;
+use crate::error::{AttachError, Error};
 use crate::ipam::Ipam;
 use crate::node::{Node, NodeError, Sandbox, lock_bridge};
-use crate::undo::{Journal, Places};
+use crate::undo::{Journal, Places, Step};
 
 /// Where an attachment is made, and what was done there.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ impl Context {
     /// # Errors
     /// What the agent says.
     pub(crate) fn attach(&mut self, port: BridgePort) -> Result<Reply, Error> {
-        self.journal.push_attached(&port.key, port.host.index);
+        self.journal.push(Step::Attached { key: port.key.clone(), host: port.host.index });
         let attached = self.agent.ask(Request::Attach { port, set_up: true });
         if let Err(ClientError::Refused(AgentError { kind: ErrorKind::Exists, .. })) = attached {
             // What is attached under this key is not this ADD's to detach.
@@ -57,14 +56,17 @@ impl Context {
         Ok(attached?)
     }
 
-    /// Takes an interface that was attached without addresses out of service; it is attached once more with them.
+    /// Has the agent give an attachment the addresses of `port`.
     ///
     /// # Errors
-    /// What the kernel or the agent says.
-    pub(crate) fn detach(&mut self, key: &AttachmentKey, host: &Link) -> Result<(), Error> {
-        self.node.netlink.run(set_link_down(host.index))?;
-        self.agent.ask(Request::Detach { key: key.clone(), link: None })?;
-        Ok(())
+    /// What the agent says; [`AttachError::OldAgent`] where it cannot do that.
+    pub(crate) fn address(&mut self, port: BridgePort) -> Result<Reply, Error> {
+        match self.agent.ask(Request::Address { port }) {
+            Err(ClientError::Refused(refusal)) if is_unknown_verb(&refusal) => {
+                Err(AttachError::OldAgent.into())
+            }
+            addressed => Ok(addressed?),
+        }
     }
 
     /// Takes everything back; answers what could not be.
@@ -72,4 +74,9 @@ impl Context {
         let Self { node, sandbox, agent, journal, bridge } = self;
         journal.undo(Places { node, sandbox, agent }, ipam, bridge.take())
     }
+}
+
+/// Whether an agent of an earlier build does not know what it is asked for.
+fn is_unknown_verb(refusal: &AgentError) -> bool {
+    refusal.kind == ErrorKind::Malformed && refusal.message.contains("unknown variant")
 }

@@ -17,7 +17,7 @@ pub(crate) use bridge::ensure_bridge;
 pub(crate) use container::configure;
 pub(crate) use context::Context;
 pub(crate) use procedure::{Attachment, make_attachment};
-pub(crate) use veth::{disable_ipv6, make_veth};
+pub(crate) use veth::{disable_ipv6, inner, make_veth};
 pub(crate) use wait::wait_for_addresses;
 
 use crate::adopt::{self, adopt};

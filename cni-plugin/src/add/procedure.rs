@@ -12,20 +12,37 @@ pub(crate) trait Attachment {
     /// What was made to be joined.
     type Ends;
 
+    /// What is known of it once it is joined.
+    type Joined;
+
     /// Makes the interface. Nothing gets through it yet.
     fn make(&self, context: &mut Context) -> Result<Self::Ends, Error>;
+
+    /// What will be done without addresses.
+    fn outline(&self) -> &Plan;
 
     /// What will be done, with the addresses that the IPAM gave: none on a layer 2 network.
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error>;
 
-    /// Joins the interface, and answers the result.
-    fn join(&self, plan: &Plan, ends: &Self::Ends, context: &mut Context) -> Result<AddResult, Error>;
+    /// Joins the interface, with the addresses that the plan has.
+    fn join(&self, plan: &Plan, ends: &Self::Ends, context: &mut Context) -> Result<Self::Joined, Error>;
 
-    /// Joins it without addresses, for the first time or once more.
-    fn join_without_addresses(&self, ends: &Self::Ends, context: &mut Context) -> Result<(), Error>;
+    /// Gives the plan's addresses to an interface that was joined without.
+    fn give_addresses(
+        &self,
+        plan: &Plan,
+        ends: &Self::Ends,
+        context: &mut Context,
+    ) -> Result<Self::Joined, Error>;
 
-    /// Takes it out of service, to be joined with addresses.
-    fn detach(&self, ends: &Self::Ends, context: &mut Context) -> Result<(), Error>;
+    /// The result of it all.
+    fn result(
+        &self,
+        plan: &Plan,
+        ends: &Self::Ends,
+        joined: Self::Joined,
+        context: &mut Context,
+    ) -> Result<AddResult, Error>;
 
     /// Whether the kernel may be unable to make it, which is to be known before an address is taken.
     fn is_made_first(&self) -> bool {
@@ -48,8 +65,8 @@ pub(crate) fn make_attachment<A: Attachment>(
 }
 
 /// Most IPAMs want nothing but their configuration, and are asked before anything is made. One that has to find an interface that works,
-/// as a DHCP client does, is asked when there is one without addresses. Restrictions hold already: a container without an address may
-/// ask for one. With the addresses it is attached once more, and its link is down meanwhile.
+/// as a DHCP client does, is asked when there is one without addresses, which is then given them where it is. Restrictions hold already:
+/// a container without an address may ask for one.
 fn in_order<A: Attachment>(
     attachment: &A,
     ipam: &Ipam<'_>,
@@ -58,25 +75,23 @@ fn in_order<A: Attachment>(
 ) -> Result<AddResult, Error> {
     let is_asked = given.is_none() && ipam.exists();
     let is_asked_late = is_asked && (ipam.needs_interface() || attachment.is_made_first());
-    if !is_asked_late {
-        let addresses = if is_asked { Some(ask(ipam, context)?) } else { given };
-        let plan = attachment.plan(addresses)?;
-        let ends = attachment.make(context)?;
-        return attachment.join(&plan, &ends, context);
-    }
+    let early = match (is_asked_late, is_asked) {
+        (true, _) => None,
+        (false, true) => Some(attachment.plan(Some(ask(ipam, context)?))?),
+        (false, false) => Some(attachment.plan(given)?),
+    };
     let ends = attachment.make(context)?;
-    if !ipam.needs_interface() {
-        let plan = attachment.plan(Some(ask(ipam, context)?))?;
-        return attachment.join(&plan, &ends, context);
-    }
-    attachment.join_without_addresses(&ends, context)?;
-    context.release_bridge();
-    let plan = attachment.plan(Some(ask(ipam, context)?))?;
-    let joined = attachment.detach(&ends, context).and_then(|()| attachment.join(&plan, &ends, context));
-    joined.inspect_err(|_| {
-        // By it the addresses are given back.
-        let _ = attachment.join_without_addresses(&ends, context);
-    })
+    let joined = attachment.join(early.as_ref().unwrap_or(attachment.outline()), &ends, context)?;
+    let (plan, joined) = match early {
+        Some(plan) => (plan, joined),
+        None => {
+            context.release_bridge();
+            let plan = attachment.plan(Some(ask(ipam, context)?))?;
+            let joined = attachment.give_addresses(&plan, &ends, context)?;
+            (plan, joined)
+        }
+    };
+    attachment.result(&plan, &ends, joined, context)
 }
 
 fn ask(ipam: &Ipam<'_>, context: &mut Context) -> Result<AddResult, Error> {

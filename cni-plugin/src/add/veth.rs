@@ -75,3 +75,8 @@ pub(crate) fn make_veth(
     }
     Err(AttachError::NoFreeName.into())
 }
+
+/// The container's end, by its ifindex there.
+pub(crate) fn inner(host: &Link) -> Result<u32, AttachError> {
+    host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))
+}

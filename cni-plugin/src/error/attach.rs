@@ -62,6 +62,12 @@ pub(crate) enum AttachError {
     /// The `MAC` of CNI_ARGS.
     #[error("CNI_ARGS: {0}")]
     Mac(MacError),
+    /// The agent does not know the request that gives an attachment its addresses.
+    #[error(
+        "the shunt agent is older than this plugin: it cannot give an attachment the addresses of an IPAM that needs \
+         the interface first; install the agent of the plugin's release"
+    )]
+    OldAgent,
     /// A link that was just made is gone again.
     #[error("`{0}` has disappeared")]
     Vanished(String),

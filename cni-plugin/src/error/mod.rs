@@ -196,7 +196,7 @@ fn attach(error: &AttachError) -> u32 {
         | AttachError::GatewaysAddress { .. } => codes::EXISTS,
         AttachError::NoVlanDevices | AttachError::Unjoinable { .. } => codes::KERNEL_LACKS,
         AttachError::Mac(_) => codes::INVALID_ENVIRONMENT,
-        AttachError::InUse { .. } => codes::TRY_AGAIN,
+        AttachError::InUse { .. } | AttachError::OldAgent => codes::TRY_AGAIN,
         _ => codes::OTHER,
     }
 }

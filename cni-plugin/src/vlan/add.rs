@@ -34,7 +34,7 @@ pub(super) fn add(config: &Config, vlan: &Vlan, call: &Call, ifname: &str) -> Re
     let wanted = Wanted { config, vlan, call, master: &master, previous };
     let mut context = Context::new(node, sandbox, agent);
     if wants_device {
-        match make_attachment(&Device(&wanted), &ipam, None, &mut context) {
+        match make_attachment(&Device::new(&wanted)?, &ipam, None, &mut context) {
             Err(Error::Attach(AttachError::NoVlanDevices)) if vlan.dataplane() == Dataplane::Auto => {}
             made => return made,
         }

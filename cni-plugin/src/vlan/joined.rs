@@ -5,7 +5,7 @@ use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::share::Wanted;
-use crate::add::{Attachment, Context, configure, disable_ipv6, make_veth, wait_for_addresses};
+use crate::add::{Attachment, Context, configure, disable_ipv6, inner, make_veth, wait_for_addresses};
 use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::plan::{Plan, port_of};
@@ -33,14 +33,9 @@ impl<'a> Joined<'a> {
         Ok(Self { wanted, trunk, joins, mac, outline: wanted.plan(mac, None)? })
     }
 
-    /// Configures the container's end and has the agent put the interface into service; answers the container's end.
-    fn serve(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<Link, Error> {
-        let inner = host.peer.ok_or_else(|| AttachError::Vanished(host.name.clone()))?;
-        configure(&context.node, &mut context.sandbox, plan, inner)?;
-        context.attach(port(plan, self.joins, self.trunk.clone(), host))?;
-        wait_for_addresses(&mut context.sandbox, plan, inner)?;
-        let link = context.sandbox.link(Selector::Index(inner))?;
-        Ok(link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?)
+    /// The interface as the agent is told of it.
+    fn port(&self, plan: &Plan, host: &Link) -> BridgePort {
+        port(plan, self.joins, self.trunk.clone(), host)
     }
 }
 
@@ -53,27 +48,41 @@ impl Attachment for Joined<'_> {
     /// The host's end of the pair.
     type Ends = Link;
 
+    type Joined = ();
+
     fn make(&self, context: &mut Context) -> Result<Link, Error> {
         let host = make_veth(&mut context.node, &context.sandbox, &self.outline, &mut context.journal)?;
         disable_ipv6(&host);
         Ok(host)
     }
 
+    fn outline(&self) -> &Plan {
+        &self.outline
+    }
+
     fn plan(&self, addresses: Option<AddResult>) -> Result<Plan, Error> {
         self.wanted.plan(self.mac, addresses)
     }
 
-    fn join(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<AddResult, Error> {
-        let inner = self.serve(plan, host, context)?;
-        Ok(self.wanted.result(plan, &inner))
+    fn join(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<(), Error> {
+        let inner = inner(host)?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        context.attach(self.port(plan, host))?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)
     }
 
-    fn join_without_addresses(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
-        self.serve(&self.outline, host, context).map(drop)
+    fn give_addresses(&self, plan: &Plan, host: &Link, context: &mut Context) -> Result<(), Error> {
+        let inner = inner(host)?;
+        // Its parent's source guard knows the addresses before the container announces them.
+        context.address(self.port(plan, host))?;
+        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        wait_for_addresses(&mut context.sandbox, plan, inner)
     }
 
-    fn detach(&self, host: &Link, context: &mut Context) -> Result<(), Error> {
-        context.detach(&self.outline.key, host)
+    fn result(&self, plan: &Plan, host: &Link, (): (), context: &mut Context) -> Result<AddResult, Error> {
+        let link = context.sandbox.link(Selector::Index(inner(host)?))?;
+        let link = link.ok_or_else(|| AttachError::Vanished(plan.key.ifname.clone()))?;
+        Ok(self.wanted.result(plan, &link))
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Books {
     pub(crate) refuse_detach: Option<ErrorKind>,
     /// Speaks this version of the protocol, and no other.
     pub(crate) speaks: Option<u32>,
+    /// Does not know the verb `address`, as the agent before it.
+    pub(crate) is_older: bool,
     /// What is answered to Capacity.
     pub(crate) capacity: CapacityReport,
     /// Reasons not to be healthy.
@@ -179,6 +181,17 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             books.ports.insert(port.key.clone(), port);
             Reply::Attached(Attached { programs: Vec::new() })
         }
+        Request::Address { .. } if books.is_older => refusal(
+            ErrorKind::Malformed,
+            "not a message of this protocol: unknown variant `address`, expected",
+        ),
+        Request::Address { port } => match books.ports.get_mut(&port.key) {
+            Some(known) => {
+                *known = port;
+                Reply::Attached(Attached { programs: Vec::new() })
+            }
+            None => refusal(ErrorKind::NotAttached, "not in these books"),
+        },
         Request::Map { key, mappings } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.mappings = mappings;

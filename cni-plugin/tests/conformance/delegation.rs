@@ -40,6 +40,39 @@ fn every_verb_reaches_the_ipam_with_the_whole_configuration() {
     assert_eq!(verbs(&runtime), "ADD c1,CHECK c1,STATUS c1,GC c1,DEL c1,", "a GC without a list is nobody's");
 }
 
+/// An answer with one address to ADD, and none to the rest.
+const ONE_ADDRESS: &str =
+    r#"[ $CNI_COMMAND = ADD ] && echo '{"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}]}'; exit 0"#;
+
+#[test]
+fn an_interface_that_the_ipam_needs_is_attached_once_and_given_its_addresses_where_it_is() {
+    let runtime = Runtime::new();
+    let container = runtime.container("c1");
+    let network = fake_ipam(&runtime, ONE_ADDRESS);
+    let result = runtime.call("ADD", "c1", &network).ok();
+    assert_eq!(result["ips"][0]["address"], "10.1.2.3/24");
+    runtime.agent.with(|books| {
+        assert_eq!(books.verbs, ["attach", "address"]);
+        let ips = books.ports.values().map(|port| port.ips.clone()).collect::<Vec<_>>();
+        assert_eq!(ips, [["10.1.2.3".parse::<std::net::IpAddr>().unwrap()]]);
+    });
+    assert!(container.command("ip", &["address", "show", "dev", "eth0"]).unwrap().contains("10.1.2.3/24"));
+    runtime.call("DEL", "c1", &network).ok();
+}
+
+#[test]
+fn an_agent_that_cannot_give_addresses_is_said_to_be_older_and_nothing_is_left() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    runtime.agent.with(|books| books.is_older = true);
+    let (code, text) = runtime.call("ADD", "c1", &fake_ipam(&runtime, ONE_ADDRESS)).error();
+    assert!(code == 11 && text.contains("older than this plugin"), "{code} {text}");
+    assert_eq!(verbs(&runtime), "ADD c1,DEL c1,");
+    runtime.agent.with(|books| assert_eq!(books.verbs, ["attach", "address", "detach"]));
+    runtime.assert_nothing_new(&before);
+}
+
 #[test]
 fn an_ipam_that_fails_is_told_to_forget_and_its_error_is_passed_on() {
     let runtime = Runtime::new();

@@ -1,6 +1,6 @@
 //! Entries of masqueraded attachments, and of the interfaces that masquerade: `MASQUERADES` and `OUTLETS`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shunt_dataplane::abi::translation::{Masquerade, Outlet};
 use shunt_dataplane::abi::{AddressKey, PortKey};
@@ -27,12 +27,25 @@ impl Datapath {
     /// Leaves a port's new connections to the kernel, unless its addresses belong to another port by now.
     /// Continues after errors.
     pub fn erase_masquerades(&mut self, attachment: &Attachment) -> Vec<DatapathError> {
+        self.erase_those_masquerades(encode::masquerades(attachment))
+    }
+
+    /// The same of addresses that a port no longer has.
+    pub fn erase_old_masquerades(&mut self, had: &Attachment, has: &Attachment) -> Vec<DatapathError> {
+        let kept: BTreeSet<AddressKey> = encode::masquerades(has).map(|(key, _)| key).collect();
+        self.erase_those_masquerades(encode::masquerades(had).filter(|(key, _)| !kept.contains(key)))
+    }
+
+    fn erase_those_masquerades(
+        &mut self,
+        entries: impl Iterator<Item = (AddressKey, Masquerade)>,
+    ) -> Vec<DatapathError> {
         let erase = |(key, ours): (AddressKey, Masquerade)| {
             let known = lookup(&self.maps.masquerades, &key)?;
             let is_ours = known.is_some_and(|known| known.ifindex == ours.ifindex);
             if is_ours { remove(&mut self.maps.masquerades, &key) } else { Ok(()) }
         };
-        let erased = encode::masquerades(attachment).map(erase);
+        let erased = entries.map(erase);
         erased.filter_map(|erased| erased.map_err(in_map("MASQUERADES")).err()).collect()
     }
 

@@ -46,7 +46,7 @@ impl Node {
 
     /// Updates the parent of VLAN interfaces: frames to it must pass its host end, and its source guard
     /// allows their addresses.
-    pub(super) fn tell_parent(&mut self, trunk: &Trunk) -> Result<(), KernelError> {
+    pub(crate) fn tell_parent(&mut self, trunk: &Trunk) -> Result<(), KernelError> {
         let (is_parent, lent) = self.parenthood(&trunk.link);
         let Some(parent) = self.registry.by_host_mut(trunk.link.index).filter(|_| trunk.within) else {
             return Ok(());
