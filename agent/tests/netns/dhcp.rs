@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shunt_lab::{Container, Namespace};
@@ -87,6 +87,22 @@ fn restricted_containers_lease_addresses_and_are_held_to_them() {
     ip("del", &own);
     ip("add", &other);
     connect(1).unwrap_err();
+}
+
+/// Neighbours that still know another station by a leased address hear of the new one, as from a link that comes up.
+#[test]
+fn an_address_that_is_leased_is_announced() {
+    let Some(mut leasing) = Leasing::begin(ANSWER) else { return };
+    leasing.outside.sysctl("net/ipv4/conf/eth0/arp_accept", "1").unwrap();
+    leasing.stage.add("one");
+    let own = leasing.stage.sandboxes[0].addresses()[0].to_string();
+    let mac = leasing.stage.node.agent().port("one").unwrap().mac;
+    let begun = Instant::now();
+    let known = || leasing.outside.command("ip", &["neighbour", "show", "to", &own]).unwrap();
+    while !known().contains(&mac) {
+        assert!(begun.elapsed() < ANSWER, "its neighbour knows of {own}: {}", known());
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

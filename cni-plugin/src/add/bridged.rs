@@ -5,7 +5,7 @@ use shunt_agent_api::Reply;
 use shunt_netlink::link::{Link, Selector};
 
 use super::bridge::{Found, complete, ensure_bridge};
-use super::container::configure;
+use super::container::{announce, configure};
 use super::context::Context;
 use super::procedure::Attachment;
 use super::veth::{disable_ipv6, inner, make_veth};
@@ -78,6 +78,7 @@ impl Attachment for Bridged<'_> {
         // The source guard knows the addresses before the container announces them.
         let addressed = context.address(port_of(plan, interface(&bridge.link), host))?;
         configure(&context.node, &mut context.sandbox, plan, inner)?;
+        announce(&mut context.sandbox, plan, inner)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
         Ok(addressed)
     }

@@ -1,7 +1,7 @@
 //! The container's end: settings, addresses, up, routes.
 
 use shunt_netlink::address::add_address;
-use shunt_netlink::link::{Selector, set_link_up};
+use shunt_netlink::link::{Selector, set_link_up, set_mac};
 
 use crate::error::Error;
 use crate::node::sysctl::{self, SysctlError};
@@ -19,6 +19,13 @@ pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: 
     let up = plan.up.then(|| set_link_up(Selector::Index(index)));
     let routes = plan.routes.iter().map(|route| add_route(index, route));
     sandbox.netlink.run_all(addresses.chain(up).chain(routes).collect())?;
+    Ok(())
+}
+
+/// Has the kernel announce the addresses of an end that was up before it had them: neighbours may still know another station by them. With
+/// `arp_notify` it does so when a link comes up, and when a link is given its MAC address.
+pub(crate) fn announce(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    sandbox.netlink.run(set_mac(index, plan.mac.bytes()))?;
     Ok(())
 }
 

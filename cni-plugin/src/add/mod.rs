@@ -14,7 +14,7 @@ use std::path::Path;
 use shunt_netlink::link::Selector;
 
 pub(crate) use bridge::ensure_bridge;
-pub(crate) use container::configure;
+pub(crate) use container::{announce, configure};
 pub(crate) use context::Context;
 pub(crate) use procedure::{Attachment, make_attachment};
 pub(crate) use veth::{disable_ipv6, inner, make_veth};

@@ -5,7 +5,9 @@ use shunt_netlink::link::{Link, Selector};
 
 use super::master::Master;
 use super::share::Wanted;
-use crate::add::{Attachment, Context, configure, disable_ipv6, inner, make_veth, wait_for_addresses};
+use crate::add::{
+    Attachment, Context, announce, configure, disable_ipv6, inner, make_veth, wait_for_addresses,
+};
 use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::plan::{Plan, port_of};
@@ -76,6 +78,7 @@ impl Attachment for Joined<'_> {
         // Its parent's source guard knows the addresses before the container announces them.
         context.address(self.port(plan, host))?;
         configure(&context.node, &mut context.sandbox, plan, inner)?;
+        announce(&mut context.sandbox, plan, inner)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)
     }
 
