@@ -116,16 +116,7 @@ fn begin<T: Tables>(
     if is_martian(segment.key.source, tables) {
         return Err(Stop::Pass(PassReason::Martian));
     }
-    let mut value = Translation {
-        becomes: segment.key.reversed(segment.key.domain),
-        shown: Shown::NOTHING.0,
-        touched: now,
-        begun: now,
-        packets: 0,
-        bytes: 0,
-        holder: 0,
-        flags: 0,
-    };
+    let mut value = answers(segment, now);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         let answer = becomes.reversed(becomes.domain);
@@ -155,6 +146,21 @@ fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     Ok(())
+}
+
+/// What the answers of a new connection become.
+#[inline(always)]
+fn answers(segment: &Segment, now: u64) -> Translation {
+    Translation {
+        becomes: segment.key.reversed(segment.key.domain),
+        shown: Shown::NOTHING.0,
+        touched: now,
+        begun: now,
+        packets: 0,
+        bytes: 0,
+        holder: 0,
+        flags: 0,
+    }
 }
 
 /// Whether the kernel's stack takes no packet from a source (`ip_route_input_slow`, `fib_validate_source`, `ip6_rcv_core`). An IPv6
