@@ -25,6 +25,8 @@ mod api_server;
 mod api_store;
 #[path = "daemon/attach.rs"]
 mod attach;
+#[path = "daemon/beside.rs"]
+mod beside;
 #[path = "daemon/capacity.rs"]
 mod capacity;
 #[path = "daemon/churn.rs"]

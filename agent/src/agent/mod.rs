@@ -14,6 +14,7 @@ pub use self::recover::PreviousState;
 use crate::config::Config;
 use crate::datapath::DatapathError;
 use crate::kernel::KernelError;
+use crate::requests;
 use crate::resources::Node;
 use crate::resources::events::Events;
 use crate::state::StoreError;
@@ -64,7 +65,7 @@ impl Agent {
 
     /// Answers a request.
     pub fn answer(&mut self, request: Request) -> Reply {
-        self.node.answer(request)
+        requests::answer(&mut self.node, request)
     }
 
     /// Applies netlink's events.

@@ -15,7 +15,6 @@ impl Node {
         self.tell_capacity();
         self.reattach_orphans();
         self.check_masquerading();
-        self.repair_sockets();
         for desired in [Self::desired_basis, Self::desired_links, Self::desired_bridges] {
             desired(self).iter().for_each(|resource| self.reconcile(&**resource));
         }
@@ -26,7 +25,8 @@ impl Node {
             self.repair_attachment(&key);
         }
         self.repair_programs();
-        self.repair_leases();
+        let leases = self.desired_leases_in_turn();
+        leases.iter().for_each(|lease| self.reconcile(&**lease));
         let begun = Instant::now();
         for _ in 0..self.registry.len() {
             let Some(key) = self.registry.after(self.repairs.last.as_ref()).cloned() else { break };

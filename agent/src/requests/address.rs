@@ -2,11 +2,10 @@
 
 use shunt_agent_api::{Attached, BridgePort};
 
-use super::attach::difference;
 use crate::registry::Attachment;
-use crate::requests::admission;
 use crate::resources::change::Change;
 use crate::resources::lease::admit_leases;
+use crate::resources::port::{admission, difference};
 use crate::resources::{Node, Refusal};
 
 impl Node {

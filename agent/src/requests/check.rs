@@ -4,8 +4,8 @@ use shunt_agent_api::{Bandwidth, BridgePort};
 
 use super::map::are_as_asked;
 use crate::registry::Trunk;
-use crate::requests::admission;
 use crate::resources::Finding;
+use crate::resources::port::{admission, difference};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -29,7 +29,7 @@ impl Node {
         if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
             port.mappings.clone_from(&attachment.port.mappings);
         }
-        let mut findings: Vec<_> = super::attach::difference(&attachment.port, &port)
+        let mut findings: Vec<_> = difference(&attachment.port, &port)
             .map(|differs| format!("it is attached with another {differs}"))
             .into_iter()
             .collect();

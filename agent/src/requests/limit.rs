@@ -4,8 +4,8 @@ use shunt_agent_api::{AttachmentKey, Bandwidth};
 
 use crate::capacity::Demand;
 use crate::datapath::encode;
-use crate::requests::admission;
 use crate::resources::change::Change;
+use crate::resources::port::admission;
 use crate::resources::{Node, Refusal};
 
 impl Node {

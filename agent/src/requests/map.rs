@@ -4,8 +4,8 @@ use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 
 use crate::datapath::programs;
 use crate::registry::Attachment;
-use crate::requests::admission;
 use crate::resources::change::Change;
+use crate::resources::port::admission;
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -2,8 +2,7 @@
 
 use shunt_agent_api::{Attached, BridgePort};
 
-use super::attach::difference;
-use crate::requests::admission;
+use crate::resources::port::{admission, difference};
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -1,11 +1,14 @@
 //! What the attachments need on the node, resource by resource.
 
+use super::Node;
+use super::host_port::{Ingress, SocketPrograms};
+use super::lease::Lease;
+use super::masquerade::Outlets;
 use super::pins::Pins;
 use super::reconcile::Resource;
 use super::rules::Table;
 use super::uplink::MissingUplink;
 use super::vlan_gateway::DesiredGateway;
-use super::{Node, host_port::Ingress};
 
 type Resources = Vec<Box<dyn Resource>>;
 
@@ -31,8 +34,25 @@ impl Node {
 
     /// What the programs need themselves.
     pub(crate) fn desired_basis(&self) -> Resources {
-        let own: [Box<dyn Resource>; 2] = [Box::new(Pins), Box::new(Table)];
+        let own: [Box<dyn Resource>; 4] =
+            [Box::new(Pins), Box::new(Table), Box::new(SocketPrograms), Box::new(Outlets)];
         own.into_iter().chain(boxed(Ingress::all(self))).collect()
+    }
+
+    /// The leases of the containers' addresses.
+    pub(crate) fn desired_leases(&self) -> Resources {
+        boxed(Lease::all(self)).collect()
+    }
+
+    /// Of these, those whose turn it is: each is read from a file.
+    pub(crate) fn desired_leases_in_turn(&mut self) -> Resources {
+        boxed(Lease::in_turn(self)).collect()
+    }
+
+    /// The ports of containers whose bridge was deleted.
+    pub(crate) fn desired_orphans(&mut self) -> Resources {
+        self.forget_those_found();
+        boxed(self.orphans.clone()).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 
 use shunt_netlink::bridge::PortFlags;
 
+use super::lease::Amiss;
 use crate::datapath::attach::hook::Hook;
 
 /// One thing that is missing or altered.
@@ -74,6 +75,12 @@ pub(crate) enum Finding {
     Limit(String),
     /// A map or a program is pinned no more.
     Pin(PathBuf),
+    /// The bridge with this name was deleted under a container.
+    Bridge(String),
+    /// Programs on sockets were detached.
+    Sockets,
+    /// A lease of the container's.
+    Lease(Amiss),
     /// The attachment has no valid state file.
     StateFile,
 }
@@ -126,6 +133,9 @@ impl fmt::Display for Finding {
                 write!(f, "the program {} is not attached to {}", hook.program.name(), hook.ifname)
             }
             Self::Driver(name) => write!(f, "the driver of {name} does not run its program"),
+            Self::Bridge(name) => write!(f, "its bridge {name} was deleted"),
+            Self::Sockets => f.write_str("programs were detached from the cgroup"),
+            Self::Lease(amiss) => amiss.fmt(f),
             Self::Rules => f.write_str("the table `inet shunt` is missing or altered"),
             Self::Limit(how) => f.write_str(how),
             Self::Pin(path) => write!(f, "the pin {} is gone", path.display()),

@@ -19,7 +19,7 @@ mod link_deletion;
 pub(crate) mod masquerade;
 pub(crate) mod node;
 pub(crate) mod pins;
-mod port;
+pub(crate) mod port;
 pub(crate) mod reconcile;
 mod refusal;
 pub(crate) mod repairs;

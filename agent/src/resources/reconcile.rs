@@ -21,10 +21,24 @@ pub(crate) enum Cause<'a> {
     Repair(&'a [Finding]),
 }
 
+/// What it means for the node that something cannot be repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Gravity {
+    /// It is unhealthy.
+    Fault,
+    /// An operator should know; an ADD works.
+    Warning,
+}
+
 /// A thing that is desired on the node.
 pub(crate) trait Resource {
     /// Its name in logs and in the status.
     fn name(&self) -> String;
+
+    /// What it means that it cannot be repaired.
+    fn gravity(&self) -> Gravity {
+        Gravity::Fault
+    }
 
     /// The interface that its events name.
     fn ifname(&self) -> &str {
@@ -75,15 +89,16 @@ impl Node {
         if self.repairs.is_off() {
             return;
         }
-        let (begun, name, key) = (Instant::now(), resource.name(), resource.key());
+        let (begun, key) = (Instant::now(), resource.key());
+        let what = (resource.gravity(), resource.name());
         let findings = resource.observe_patiently(self);
         let wrong = match &findings {
-            Ok(findings) if findings.is_empty() => return self.repairs.resolve(&name),
+            Ok(findings) if findings.is_empty() => return self.repairs.resolve(&what),
             Ok(findings) if resource.is_beyond_repair(self, findings) => return,
             Ok(findings) => joined(findings),
             Err(error) => error.to_string(),
         };
-        if !self.repairs.may_repair(&name) {
+        if !self.repairs.may_repair(&what) {
             self.repairs.deferred.extend(key.cloned());
             return;
         }
@@ -94,16 +109,16 @@ impl Node {
         let left = match applied.and_then(|()| resource.observe(self)) {
             Ok(left) if left.is_empty() => {
                 self.repairs.count += 1;
-                self.repairs.faults.remove(&name);
-                tracing::warn!(what = name, wrong, took = ?begun.elapsed(), "repaired");
+                self.repairs.resolve(&what);
+                tracing::warn!(what = what.1, wrong, took = ?begun.elapsed(), "repaired");
                 return self.events.tell(EventKind::Repair, key, resource.ifname(), wrong);
             }
             Ok(left) => left.iter().map(Finding::to_string).collect(),
             Err(error) => vec![error.to_string()],
         };
-        if self.repairs.faults.get(&name) != Some(&left) {
-            tracing::error!(what = name, wrong, left = left.join("; "), "cannot be repaired");
-            self.repairs.faults.insert(name, left);
+        if self.repairs.faults.get(&what) != Some(&left) {
+            tracing::error!(what = what.1, wrong, left = left.join("; "), "cannot be repaired");
+            self.repairs.faults.insert(what, left);
         }
     }
 }

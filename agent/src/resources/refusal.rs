@@ -95,6 +95,20 @@ pub enum Refusal {
         /// What is wrong.
         why: String,
     },
+    /// A container's bridge was deleted, and the container cannot be attached again.
+    #[error("its bridge {bridge} was deleted: {why}")]
+    BridgeDeleted {
+        /// The bridge.
+        bridge: String,
+        /// What is in the way.
+        why: String,
+    },
+    /// A lease cannot be restored.
+    #[error("its lease is missing, and cannot be put back: {0}")]
+    Lease(#[from] shunt_leases::Error),
+    /// Programs cannot be attached to the sockets of the node.
+    #[error("host ports are unreachable from the node itself: {0}")]
+    Sockets(String),
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -135,8 +149,10 @@ impl Refusal {
             Self::Uplink { .. } => ErrorKind::Uplink,
             Self::Gateway { .. } => ErrorKind::Gateway,
             Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,
-            Self::Kernel(_) | Self::Nft(_) => ErrorKind::Kernel,
-            Self::State(_) => ErrorKind::State,
+            Self::Kernel(_) | Self::Nft(_) | Self::BridgeDeleted { .. } | Self::Sockets(_) => {
+                ErrorKind::Kernel
+            }
+            Self::State(_) | Self::Lease(_) => ErrorKind::State,
         }
     }
 }

@@ -8,6 +8,7 @@ use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
 use super::Finding;
+use super::reconcile::Gravity;
 use crate::failpoints;
 use crate::registry::{Attachment, port_flags};
 
@@ -18,6 +19,9 @@ const FEW: u32 = 3;
 /// How long a bridge may lack an address: replacing one removes it first.
 const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 
+/// An object, by what its faults mean and by its name.
+pub(crate) type Named = (Gravity, String);
+
 /// State between two checks.
 #[derive(Debug, Default)]
 pub(crate) struct Repairs {
@@ -25,8 +29,8 @@ pub(crate) struct Repairs {
     off: bool,
     /// Repairs since the start.
     pub(crate) count: u64,
-    /// Faults that could not be repaired, per object.
-    pub(crate) faults: BTreeMap<String, Vec<String>>,
+    /// What could not be repaired, per object.
+    pub(crate) faults: BTreeMap<Named, Vec<String>>,
     /// Bridge port flags per host end, since it became a port. The plugin attaches a host end before it
     /// enslaves it.
     pub(crate) in_service: HashMap<u32, PortFlags>,
@@ -37,7 +41,7 @@ pub(crate) struct Repairs {
     /// Attachments whose repair was postponed.
     pub(crate) deferred: BTreeSet<AttachmentKey>,
     /// Recent repairs per object: since when, and how many.
-    repaired: HashMap<String, (Instant, u32)>,
+    repaired: HashMap<Named, (Instant, u32)>,
     /// When a bridge was first found without an address, by ifindex.
     pub(crate) unaddressed: HashMap<u32, Instant>,
     /// The attachment whose programs were checked last.
@@ -93,29 +97,38 @@ impl Repairs {
     pub(crate) fn forget(&mut self, attachment: &Attachment) {
         self.in_service.remove(&attachment.port.host.index);
         self.stationed.remove(&attachment.port.host.index);
-        self.settle(&attachment.port.key.to_string());
+        self.settle(&attachment.port.key);
+    }
+
+    /// What is wrong by now, of this gravity.
+    pub(crate) fn remarks(&self, gravity: Gravity) -> impl Iterator<Item = String> {
+        let faults = self.faults.iter().filter(move |((of, _), _)| *of == gravity);
+        faults.map(|((_, name), wrong)| format!("{name}: {}", wrong.join("; ")))
     }
 
     /// Removes a fault.
-    pub(crate) fn resolve(&mut self, name: &str) {
-        self.faults.remove(name);
+    pub(crate) fn resolve(&mut self, what: &Named) {
+        self.faults.remove(what);
     }
 
-    /// It is gone.
-    fn settle(&mut self, name: &str) {
-        self.faults.remove(name);
-        self.repaired.remove(name);
+    /// An attachment is gone, with all that belongs to it.
+    pub(crate) fn settle(&mut self, key: &AttachmentKey) {
+        for gravity in [Gravity::Fault, Gravity::Warning] {
+            let what = (gravity, key.to_string());
+            self.faults.remove(&what);
+            self.repaired.remove(&what);
+        }
     }
 
     /// Whether an object may be repaired now.
-    pub(crate) fn may_repair(&mut self, name: &str) -> bool {
+    pub(crate) fn may_repair(&mut self, what: &Named) -> bool {
         let now = failpoints::now();
-        let (since, times) = match self.repaired.get(name) {
+        let (since, times) = match self.repaired.get(what) {
             Some((since, times)) if now.duration_since(*since) <= RESPITE => (*since, *times),
             _ => (now, 0),
         };
         if times < FEW {
-            self.repaired.insert(name.to_owned(), (since, times + 1));
+            self.repaired.insert(what.clone(), (since, times + 1));
         }
         times < FEW
     }

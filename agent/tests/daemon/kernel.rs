@@ -2,6 +2,7 @@
 
 use aya::Pod;
 use aya::maps::{HashMap, Map, MapData};
+use shunt_dataplane::abi::translation::Outlet;
 use shunt_dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
 use shunt_dataplane::wire::address::Mac;
 
@@ -46,6 +47,18 @@ pub(crate) fn remove_addresses(rig: &Rig) {
     let mut addresses = map::<AddressKey, Owner>(rig, "ADDRESSES");
     for key in addresses.keys().collect::<Result<Vec<_>, _>>().unwrap() {
         addresses.remove(&key).unwrap();
+    }
+}
+
+/// The interfaces that masquerade.
+pub(crate) fn outlets(rig: &Rig) -> usize {
+    map::<PortKey, Outlet>(rig, "OUTLETS").keys().count()
+}
+
+pub(crate) fn remove_outlets(rig: &Rig) {
+    let mut outlets = map::<PortKey, Outlet>(rig, "OUTLETS");
+    for key in outlets.keys().collect::<Result<Vec<_>, _>>().unwrap() {
+        outlets.remove(&key).unwrap();
     }
 }
 

@@ -6,8 +6,8 @@ use shunt_netlink::link::Link;
 use super::found::Found;
 use crate::capacity::Demand;
 use crate::registry::{Attachment, Bridge, External, PeerEnd, Trunk};
-use crate::requests::admission;
 use crate::resources::Node;
+use crate::resources::port::admission;
 
 impl Node {
     /// Registers a record's attachment and bridge, if both links still have their index and name.

@@ -4,7 +4,8 @@ use shunt_agent_api::AuditReport;
 
 use crate::datapath::DatapathError;
 use crate::logging;
-use crate::resources::{Node, Refusal, lease};
+use crate::resources::reconcile::Gravity;
+use crate::resources::{Node, Refusal};
 
 impl Node {
     /// Why every ADD would fail; empty if one that asks for nothing special would succeed.
@@ -18,7 +19,7 @@ impl Node {
 
     /// What is wrong: the obstacles of every ADD, and faults of single attachments and resources.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let faults = self.repairs.faults.iter().map(|(name, wrong)| format!("{name}: {}", wrong.join("; ")));
+        let faults = self.repairs.remarks(Gravity::Fault);
         self.obstacles().into_iter().chain(faults).chain(self.orphan_reasons()).collect()
     }
 
@@ -31,8 +32,8 @@ impl Node {
         let lost =
             (lost > 0).then(|| format!("{lost} log lines were lost: nobody reads standard error in time"));
         let warnings = self.warnings.iter().chain(&self.remark).cloned().chain(lost).chain(beyond);
-        let warnings =
-            warnings.chain(aside).chain(full).chain(self.leases.warnings()).chain(self.relocation_warnings());
+        let unrepaired = self.repairs.remarks(Gravity::Warning);
+        let warnings = warnings.chain(aside).chain(full).chain(unrepaired).chain(self.relocation_warnings());
         warnings.chain(self.external_filter_warnings()).collect()
     }
 
@@ -43,15 +44,17 @@ impl Node {
     pub(crate) fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
         self.reattach_orphans();
         let mut findings: Vec<_> = self.reasons();
-        for desired in [Self::desired_basis, Self::desired_ports, Self::desired_bridges, Self::desired_links]
-        {
+        for desired in [
+            Self::desired_basis,
+            Self::desired_ports,
+            Self::desired_bridges,
+            Self::desired_links,
+            Self::desired_leases,
+        ] {
             for resource in desired(self) {
                 let (name, wrong) = (resource.name(), resource.observe(self)?);
                 findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
             }
-        }
-        for port in self.registry.attachments().map(|attachment| &attachment.port) {
-            findings.extend(lease::amiss(port).map(|amiss| format!("{}: {amiss}", port.key)));
         }
         Ok(AuditReport { consistent: findings.is_empty(), findings })
     }

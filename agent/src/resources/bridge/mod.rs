@@ -5,6 +5,7 @@ mod foreign_ports;
 mod gateway_addresses;
 mod observed;
 mod orphan;
+mod reattached;
 mod state;
 
 pub(crate) use self::state::Orphan;

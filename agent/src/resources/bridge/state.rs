@@ -11,6 +11,4 @@ pub(crate) struct Orphan {
     pub(super) flags: PortFlags,
     /// The last known state of the bridge.
     pub(super) bridge: Link,
-    /// Why it has not been reattached.
-    pub(super) why: String,
 }

@@ -10,4 +10,5 @@ mod state;
 
 pub(crate) use self::ingress::Ingress;
 pub(crate) use self::nat_ingress::NAT_INGRESS;
+pub(crate) use self::sockets::SocketPrograms;
 pub(crate) use self::state::{NatIngress, Sockets};

@@ -1,9 +1,33 @@
 //! Attaches programs to the sockets of the node's own processes while a host port exists, so that they reach it.
 
 use super::state::State;
+use crate::datapath::attach::cgroup;
+use crate::resources::reconcile::{Cause, Gravity, Resource};
+use crate::resources::{Finding, Node, Refusal};
 
-use crate::datapath::attach::cgroup::{self};
-use crate::resources::Node;
+/// The programs, while a host port exists. One that another user has detached is attached again.
+pub(crate) struct SocketPrograms;
+
+impl Resource for SocketPrograms {
+    fn name(&self) -> String {
+        "programs on sockets".to_owned()
+    }
+
+    /// The host port still works from outside.
+    fn gravity(&self) -> Gravity {
+        Gravity::Warning
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        let is_lost =
+            matches!(node.sockets.state, State::Attached { .. }) && node.datapath.has_lost_sockets();
+        Ok(if is_lost { vec![Finding::Sockets] } else { Vec::new() })
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        node.attach_sockets()
+    }
+}
 
 impl Node {
     /// Attaches the programs while a host port exists, and detaches them otherwise. A failure is reported
@@ -11,43 +35,43 @@ impl Node {
     pub(crate) fn watch_sockets(&mut self) {
         match (self.is_mapped(), &self.sockets.state) {
             (true, State::Attached { .. } | State::Failed) | (false, State::Detached) => {}
-            (true, State::Unknown | State::Detached) => self.attach_sockets(),
+            (true, State::Unknown | State::Detached) => {
+                // It is in the status already.
+                let _warned = SocketPrograms.apply(self, Cause::New);
+            }
             (false, State::Unknown | State::Attached { .. } | State::Failed) => {
-                for error in self.datapath.detach_sockets() {
-                    tracing::warn!(%error, "cannot detach a program from the cgroup");
-                }
+                self.detach_sockets();
                 self.sockets.state = State::Detached;
             }
         }
     }
 
-    /// Reattaches programs that somebody else has detached.
-    pub(crate) fn repair_sockets(&mut self) {
-        if matches!(self.sockets.state, State::Attached { .. }) && self.datapath.has_lost_sockets() {
-            tracing::warn!("programs were detached from the cgroup");
-            self.attach_sockets();
-        }
-    }
-
-    fn attach_sockets(&mut self) {
+    fn attach_sockets(&mut self) -> Result<(), Refusal> {
         let attached = cgroup::find_cgroup(self.sockets.wanted.as_deref())
             .map_err(|source| source.to_string())
             .and_then(|cgroup| match self.datapath.attach_sockets(&cgroup) {
                 Ok(programs) => Ok((cgroup, programs)),
                 Err(error) => Err(error.to_string()),
             });
-        self.sockets.state = match attached {
+        match attached {
             Ok((cgroup, programs)) => {
                 tracing::info!(cgroup = %cgroup.display(), "the node's own processes reach host ports");
-                State::Attached { cgroup, programs }
+                self.sockets.state = State::Attached { cgroup, programs };
+                Ok(())
             }
             Err(error) => {
-                for error in self.datapath.detach_sockets() {
-                    tracing::warn!(%error, "cannot detach a program from the cgroup");
-                }
-                self.warn(format!("host ports are unreachable from the node itself: {error}"));
-                State::Failed
+                self.detach_sockets();
+                self.sockets.state = State::Failed;
+                let refusal = Refusal::Sockets(error);
+                self.warn(refusal.to_string());
+                Err(refusal)
             }
-        };
+        }
+    }
+
+    fn detach_sockets(&mut self) {
+        for error in self.datapath.detach_sockets() {
+            tracing::warn!(%error, "cannot detach a program from the cgroup");
+        }
     }
 }

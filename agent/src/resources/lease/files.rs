@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use shunt_agent_api::{AttachmentKey, BridgePort};
-use shunt_leases::{Directory, Error, Identity, Record, Standing, is_usable};
+use shunt_leases::{Directory, Error, Identity, LockError, Record, Standing, is_usable};
 
 use crate::failpoints::{self, Failpoint};
 
@@ -110,6 +110,16 @@ fn free_in(data_dir: &Path, network: &str, ports: &[&BridgePort], deadline: Inst
         }
     }
     Ok(freed)
+}
+
+/// Whether an IPAM has the network's leases locked at this moment.
+pub(super) fn is_locked(port: &BridgePort) -> bool {
+    let Some(Ok(Some(directory))) =
+        port.lease_dir.as_deref().map(|data_dir| Directory::open(data_dir, &port.key.network))
+    else {
+        return false;
+    };
+    matches!(directory.lock(Instant::now()), Err(Error::Lock(LockError::Held { .. })))
 }
 
 /// Restores missing leases.

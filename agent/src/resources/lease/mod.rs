@@ -1,8 +1,9 @@
 //! Leases of containers' addresses, where the IPAM keeps host-local's files.
 
+mod applied;
 mod files;
-mod repair;
 mod state;
 
-pub(crate) use self::files::{admit_leases, amiss, free};
+pub(crate) use self::applied::Lease;
+pub(crate) use self::files::{Amiss, admit_leases, free};
 pub(crate) use self::state::Leases;

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use shunt_dataplane::abi::translation::Outlet;
 
-use super::external_filters;
+use super::{Outlets, external_filters};
 use crate::config::Masquerading;
 use crate::datapath::attach::hook::Program;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
-use crate::resources::Node;
+use crate::resources::reconcile::{Cause, Resource as _};
+use crate::resources::{Node, Refusal};
 
 /// Period of the check for external filters and for the node's port range: neither sends events.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -82,7 +83,7 @@ impl Node {
     }
 
     /// The kernel's connections stay with the kernel.
-    fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
+    pub(super) fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
         if !self.is_masqueraded() {
             return Ok(());
         }
@@ -91,28 +92,17 @@ impl Node {
         Ok(())
     }
 
-    /// Updates the masquerading interfaces and their addresses.
+    /// Decides by which interfaces and addresses the programs masquerade, and makes it so.
     pub(crate) fn update_masquerade_interfaces(&mut self) {
-        if let Err(error) = self.sync_masquerade_interfaces() {
+        let wanted =
+            if self.is_masqueraded() { self.find_masquerade_interfaces() } else { Ok(BTreeMap::new()) };
+        let updated = wanted.map_err(Refusal::from).and_then(|wanted| {
+            self.masquerade.outlets = wanted;
+            Outlets.apply(self, Cause::New)
+        });
+        if let Err(error) = updated {
             tracing::warn!(%error, "cannot update the masquerading interfaces");
         }
-    }
-
-    fn sync_masquerade_interfaces(&mut self) -> Result<(), KernelError> {
-        let known = self.datapath.outlets()?;
-        let wanted = if self.is_masqueraded() { self.find_masquerade_interfaces()? } else { BTreeMap::new() };
-        for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
-            self.datapath.erase_outlet(*ifindex)?;
-        }
-        if wanted.keys().any(|ifindex| !known.contains_key(ifindex)) {
-            self.learn_masqueraded()?;
-        }
-        for (ifindex, outlet) in wanted {
-            if known.get(&ifindex) != Some(&outlet) {
-                self.datapath.write_outlet(ifindex, outlet)?;
-            }
-        }
-        Ok(())
     }
 
     fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {

@@ -1,8 +1,10 @@
 //! Masquerading: by which interfaces, and whether the programs or the kernel begin it.
 
+mod applied;
 mod bypassed;
 pub(crate) mod external_filters;
 mod interfaces;
 mod state;
 
+pub(crate) use self::applied::Outlets;
 pub(crate) use self::state::Masquerade;

@@ -125,6 +125,9 @@ impl Node {
                 | Finding::Mac(_)
                 | Finding::Pin(_)
                 | Finding::Rules
+                | Finding::Bridge(_)
+                | Finding::Sockets
+                | Finding::Lease(_)
                 | Finding::Relocation { .. }
                 | Finding::Address { .. } => {}
             }

@@ -1,11 +1,13 @@
 //! Makes a port that an attachment asks for, and all that it needs.
 
-use shunt_agent_api::BridgePort;
+use shunt_agent_api::{BridgePort, EventKind};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
 use crate::capacity::Demand;
+use crate::kernel::limit_egress_beside;
 use crate::registry::{Attachment, PeerEnd};
+use crate::resources::lease::admit_leases;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
 
@@ -18,14 +20,63 @@ impl Node {
         Ok(self.kernel.link(port.host.index)?.is_none_or(|link| link.name != port.host.name))
     }
 
-    /// Registers a new port, and makes it and all that it needs.
-    pub(crate) fn build(
+    /// Admits a new port, as far as others have left room, writes it down, and makes it and all that it needs. With `set_up` also sets
+    /// its host end up. Requests and repairs come here alike.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing stays behind.
+    pub(crate) fn establish(
         &mut self,
-        port: &BridgePort,
+        mut port: BridgePort,
         mac: Mac,
-        host: &Link,
-        bridge: Link,
+        (host, bridge): (&Link, Link),
+        set_up: bool,
     ) -> Result<(), Refusal> {
+        self.refuse_what_is_taken(&port, mac)?;
+        self.refuse_what_is_occupied(&port, mac)?;
+        self.refuse_taken_ports(&port)?;
+        self.admit_bandwidth(&port)?;
+        self.admit_uplink(&mut port)?;
+        self.admit_gateway(&mut port)?;
+        admit_leases(&mut port);
+        self.store.write(&port)?;
+        let built = limit_egress_beside(&port, || {
+            self.build(&port, mac, host, bridge)?;
+            self.set_rules().map_err(Refusal::from)
+        });
+        let built = built.and_then(|()| self.set_up(&port, host, set_up));
+        if built.is_err() {
+            // Without its programs the port must not forward.
+            self.set_down_again(host, set_up);
+            if self.take_out(&port.key, "undone").is_none() {
+                self.kernel.unlimit(&port, None);
+            }
+            self.store.remove(&port.key)?;
+        }
+        built?;
+        self.tell_shadowed(&port);
+        self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
+        Ok(())
+    }
+
+    /// Sets a host's end up on request. If the container's end is up, waits until both are operational:
+    /// packets that are sent earlier are lost.
+    pub(crate) fn set_up(&mut self, port: &BridgePort, host: &Link, is_asked: bool) -> Result<(), Refusal> {
+        match is_asked {
+            true => Ok(self.kernel.set_up(host, port.peer_up)?),
+            false => Ok(()),
+        }
+    }
+
+    /// Sets a host's end down that a failed attach was to set up.
+    fn set_down_again(&mut self, host: &Link, is_asked: bool) {
+        if is_asked && let Err(error) = self.kernel.set_down(host) {
+            tracing::warn!(link = host.name, %error, "the host's end could not be set down again");
+        }
+    }
+
+    /// Registers a new port, and makes it and all that it needs.
+    fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
         self.kernel.limit_ingress(port)?;
         let slot = self.take_slot()?;
         let peer = PeerEnd::new(host.carrier, port.peer_up);

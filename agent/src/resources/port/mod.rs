@@ -1,11 +1,19 @@
-//! Ports of containers: programs and entries of a host end, limits, flows of the kernel.
+//! Ports of containers: which are admitted, programs and entries of a host end, limits, flows of the kernel.
+//!
+//! `admission`, `taken` and `occupied` decide and change nothing.
 
 mod addressed;
+pub(crate) mod admission;
 mod applied;
 mod build;
+mod difference;
 mod kernel_flows;
 mod observed;
+mod occupied;
 mod programs;
 mod removed;
 mod repair;
+mod taken;
 mod translation;
+
+pub(crate) use self::difference::difference;

@@ -7,6 +7,7 @@ use super::observed::fault_name;
 use crate::datapath::programs;
 use crate::registry::Uplink;
 use crate::resources::node::Entries;
+use crate::resources::reconcile::Gravity;
 use crate::resources::{Failures, Node};
 
 impl Node {
@@ -16,7 +17,7 @@ impl Node {
         if self.registry.of_bridge(port.bridge.index).any(|other| names(&other.port, &wanted.name)) {
             return Failures::default();
         }
-        self.repairs.resolve(&fault_name(&wanted.name));
+        self.repairs.resolve(&(Gravity::Fault, fault_name(&wanted.name)));
         let is_it = |uplink: &&Uplink| uplink.link.name == wanted.name && uplink.bridge == port.bridge;
         let uplink = self.registry.uplinks.values().find(is_it).cloned();
         if let Some(uplink) = &uplink {

@@ -14,6 +14,7 @@ use crate::registry::VlanGateway;
 use crate::registry::vlan_gateway::{self, Place};
 use crate::resources::Node;
 use crate::resources::node::{Entries, Links};
+use crate::resources::reconcile::Gravity;
 
 impl Node {
     /// Removes a removed attachment's gateway, or only its addresses while other attachments need the
@@ -32,7 +33,8 @@ impl Node {
     }
 
     pub(crate) fn remove_gateway(&mut self, place: Place, bridge: &Interface) -> Vec<KernelError> {
-        self.repairs.resolve(&fault_name(&vlan_gateway::names(bridge, place.1).0));
+        let name = fault_name(&vlan_gateway::names(bridge, place.1).0);
+        self.repairs.resolve(&(Gravity::Fault, name));
         let Some(gateway) = self.registry.gateways.remove(&place) else {
             return self.remove_unfinished(place, bridge).err().into_iter().collect();
         };

@@ -13,7 +13,7 @@ impl Node {
     /// # Errors
     /// [`Refusal::Occupied`] where the node or an interface of nobody's attachment has an address, [`Refusal::Taken`] where
     /// another attachment has it.
-    pub(super) fn refuse_what_is_occupied(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
+    pub(crate) fn refuse_what_is_occupied(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
         // The interfaces of a VLAN are stations of its master's link, and may have its MAC address.
         if port.vlan.is_some() {
             return Ok(());
@@ -84,7 +84,7 @@ impl Node {
 
     /// The host end that has an address on a port's bridge and in its VLAN. What the VLAN is of addresses behind tags, nobody
     /// says.
-    pub(super) fn owner_of(&self, port: &BridgePort, ip: IpAddr) -> Result<Option<u32>, Refusal> {
+    pub(crate) fn owner_of(&self, port: &BridgePort, ip: IpAddr) -> Result<Option<u32>, Refusal> {
         let vid = port.restrictions.vlans.as_ref().map_or(Some(0), |vlans| vlans.untagged);
         let Some(vid) = vid.filter(|_| port.vlan.is_none()) else { return Ok(None) };
         let owner = self.datapath.owner(&AddressKey::new(port.bridge.index, vid, ip.into()))?;

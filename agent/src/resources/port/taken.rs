@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shunt_agent_api::{AttachmentKey, BridgePort};
 use shunt_dataplane::wire::address::Mac;
 
-use super::attach::difference;
+use super::difference;
 use crate::datapath::encode;
 use crate::resources::{Node, Refusal};
 
@@ -14,7 +14,7 @@ impl Node {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn forget_the_gone(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
+    pub(crate) fn forget_the_gone(&mut self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
         let mut in_the_way: BTreeSet<AttachmentKey> = self.owners_of_ports(port);
         let station = self.datapath.station(&encode::station_key_of(port, mac))?;
         for ifindex in station.map(|station| station.ifindex).into_iter().chain([port.host.index]) {
@@ -35,7 +35,7 @@ impl Node {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn forget_gone_owners_of_ports(&mut self, port: &BridgePort) -> Result<(), Refusal> {
+    pub(crate) fn forget_gone_owners_of_ports(&mut self, port: &BridgePort) -> Result<(), Refusal> {
         self.forget_those_gone(self.owners_of_ports(port))
     }
 
@@ -52,7 +52,7 @@ impl Node {
     }
 
     /// Two attachments never share a host end, nor a MAC address on one bridge: an FDB entry has one port.
-    pub(super) fn refuse_what_is_taken(&self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
+    pub(crate) fn refuse_what_is_taken(&self, port: &BridgePort, mac: Mac) -> Result<(), Refusal> {
         let station = self.datapath.station(&encode::station_key_of(port, mac))?;
         let what = match port.vlan {
             Some(vlan) if vlan.within => format!("VLAN {} on {}", vlan.id, port.bridge.name),

@@ -1,0 +1,37 @@
+//! Keeps the interfaces that masquerade in the programs' map, `OUTLETS`.
+
+use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::{Finding, Node, Refusal};
+
+/// The entries of all such interfaces. Which these are is decided in `interfaces`.
+pub(crate) struct Outlets;
+
+impl Resource for Outlets {
+    fn name(&self) -> String {
+        "masquerading interfaces".to_owned()
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        let (known, wanted) = (node.datapath.outlets()?, &node.masquerade.outlets);
+        let differ = wanted.iter().filter(|(ifindex, outlet)| known.get(ifindex) != Some(outlet));
+        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
+        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
+        Ok(differ.map(|ifindex| Finding::entry("OUTLETS", ifindex, known.get(ifindex))).collect())
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        let (known, wanted) = (node.datapath.outlets()?, node.masquerade.outlets.clone());
+        for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
+            node.datapath.erase_outlet(*ifindex)?;
+        }
+        if wanted.keys().any(|ifindex| !known.contains_key(ifindex)) {
+            node.learn_masqueraded()?;
+        }
+        for (ifindex, outlet) in wanted {
+            if known.get(&ifindex) != Some(&outlet) {
+                node.datapath.write_outlet(ifindex, outlet)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! What makes one attachment another.
+
+use shunt_agent_api::BridgePort;
+
+/// Compares what identifies an attachment. The namespace's path, the peer's state, the bridge port's settings
+/// and the lease directory do not count.
+pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
+    let BridgePort {
+        key: _,
+        bridge,
+        host,
+        mac,
+        ips,
+        mtu,
+        netns: _,
+        peer_up: _,
+        masquerade,
+        restrictions,
+        mappings,
+        bandwidth,
+        service: _,
+        lease_dir: _,
+        vlan,
+    } = one;
+    [
+        (*host != other.host, "host interface"),
+        (*bridge != other.bridge, "bridge"),
+        (!mac.eq_ignore_ascii_case(&other.mac), "MAC address"),
+        (*ips != other.ips, "list of addresses"),
+        (*mtu != other.mtu, "MTU"),
+        (*vlan != other.vlan, "VLAN"),
+        (*masquerade != other.masquerade, "masquerade"),
+        (*restrictions != other.restrictions, "set of restrictions"),
+        (*mappings != other.mappings, "list of port mappings"),
+        (*bandwidth != other.bandwidth, "bandwidth limit"),
+    ]
+    .into_iter()
+    .find_map(|(differs, what)| differs.then_some(what))
+}
