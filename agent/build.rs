@@ -1,4 +1,4 @@
-//! Puts the object with the kernel programs where `src/bpf/object.rs` embeds it from.
+//! Puts the object with the kernel programs where `src/datapath/loader.rs` embeds it from.
 //!
 //! `$SHUNT_BPF_OBJECT` names another object; a relative path counts from the workspace's root.
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use ipnet::IpNet;
 use shunt_agent_api::{AttachmentKey, Request};
 use shunt_leases::{Lock, Sharing};
-use shunt_netlink::address::delete_address;
 use shunt_netlink::link::{Selector, set_link_down};
 
 use crate::agent::{Agent, is_away};
@@ -172,7 +171,8 @@ fn undo_bridge(node: &mut Node, socket: &Path, made: &MadeBridge) -> Result<(), 
     if node.attachments(made.index)? != 0 {
         return Ok(());
     }
-    let removals = made.addresses.iter().map(|address| delete_address(made.index, *address));
-    node.netlink.run_all(removals.collect())?;
+    for address in &made.addresses {
+        node.take_address(made.index, *address)?;
+    }
     Ok(())
 }

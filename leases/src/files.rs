@@ -26,7 +26,7 @@ pub enum Standing {
     Taken(String),
 }
 
-/// How those of whom a record says `theirs` stand to an address.
+/// Whether an address is leased, and whether its record is one of `theirs`.
 pub(crate) fn standing(directory: &Path, address: IpAddr, theirs: impl Fn(Record<'_>) -> bool) -> Standing {
     match content_in(directory, address) {
         Some(content) if theirs(Record::parse(&content)) => Standing::Held,

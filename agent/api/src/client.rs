@@ -171,6 +171,13 @@ impl Client {
             match written {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The agent may have said why before it closed the connection.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return match self.take(deadline) {
+                        Err(refused @ ClientError::Refused(_)) => Err(refused),
+                        _ => Err(self.silent(error)),
+                    };
+                }
                 Err(error) => return Err(self.silent(error)),
             }
         }

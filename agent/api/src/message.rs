@@ -272,7 +272,7 @@ pub struct AgentError {
     pub message: String,
 }
 
-/// The kinds of refusal, each with the CNI code that the plugin answers with (CONTRACT).
+/// The kinds of refusal, each with a CNI code that the plugin answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {

@@ -9,6 +9,7 @@ use super::attach::hook::Hook;
 use super::attach::tcx::TcxError;
 use super::exclusive::ExclusiveError;
 use super::loader::ObjectError;
+use super::maps::is_full;
 use super::mount::MountError;
 use super::upgrade::versions::VersionError;
 
@@ -39,7 +40,7 @@ pub enum DatapathError {
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     /// A map entry was refused.
-    #[error("map {map}: {source}")]
+    #[error("map {map}: {}", reason(source))]
     Map {
         /// The map.
         map: &'static str,
@@ -86,4 +87,33 @@ pub enum DatapathError {
 /// Adds the map's name to an error.
 pub(crate) fn in_map(map: &'static str) -> impl FnOnce(MapError) -> DatapathError {
     move |source| DatapathError::Map { map, source }
+}
+
+/// What the kernel said of a map: aya's errors name the call only.
+fn reason(error: &MapError) -> String {
+    match error {
+        error if is_full(error) => "it is full".to_owned(),
+        MapError::SyscallError(error) => format!("{error}: {}", error.io_error),
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use aya::sys::SyscallError;
+
+    use super::*;
+
+    #[test]
+    fn a_map_s_error_says_what_the_kernel_said() {
+        let said = |errno| {
+            let io_error = io::Error::from_raw_os_error(errno);
+            let source = MapError::SyscallError(SyscallError { call: "bpf_map_update_elem", io_error });
+            DatapathError::Map { map: "MAPPINGS", source }.to_string()
+        };
+        assert_eq!(said(nix::libc::E2BIG), "map MAPPINGS: it is full");
+        assert!(said(nix::libc::ENOMEM).contains("Cannot allocate memory"), "{}", said(nix::libc::ENOMEM));
+    }
 }

@@ -13,7 +13,7 @@ pub enum Asked {
     Learned,
     /// `ADDRESSES`.
     Owner,
-    /// `ADDRESSES`, `PORTS` and `FDB`, of whom somebody asks for.
+    /// `ADDRESSES`, `PORTS` and `FDB`, for the address that a neighbour asks for.
     Resident,
     /// `TAGGED`, of the interface that the program runs on.
     TaggedHere,

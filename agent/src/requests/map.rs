@@ -35,7 +35,6 @@ impl Node {
         let changed = Attachment { port: BridgePort { mappings, ..known.port.clone() }, ..known.clone() };
         admission::port(&changed.port)?;
         self.forget_gone_owners_of_ports(&changed.port)?;
-        self.forget_gone_owners_of_ports(&changed.port)?;
         self.refuse_taken_ports(&changed.port)?;
         let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));
         if let Err(refusal) = done {

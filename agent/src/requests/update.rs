@@ -21,7 +21,6 @@ impl Node {
             return self.attach(port);
         };
         self.forget_gone_owners_of_ports(&port)?;
-        self.forget_gone_owners_of_ports(&port)?;
         self.refuse_taken_ports(&port)?;
         if known.bandwidth != port.bandwidth {
             self.limit(&port.key, port.bandwidth.clone())?;

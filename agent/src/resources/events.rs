@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 /// Events that a subscriber may lag behind. An event takes about 200 bytes, once for all subscribers.
 const BACKLOG: usize = 4096;
 
-/// Subscribers at a time; each occupies a connection.
+/// Subscribers at a time; each occupies a connection, of which a group's members have fewer.
 const MAX_LISTENERS: usize = 64;
 
 /// The event channel.

@@ -1,7 +1,8 @@
 //! What the agent keeps on the node, one folder a resource.
 //!
-//! Each says what is desired (`registry`), what is there (`observed`), how the one becomes the other (`applied`) and how it goes
-//! (`removed`). Start, netlink's events, each second's look and requests all come to the same functions.
+//! What is desired is in `registry`. Each resource compares it with what is there and makes it so ([`reconcile::Resource`]), in
+//! `observed` and `applied` where that is long; `removed` is how it goes. Start, netlink's events, each second's look and requests
+//! all come to the same functions.
 
 pub(crate) mod bridge;
 mod capacity;

@@ -25,6 +25,9 @@ use crate::rcu::GracePeriods;
 use crate::registry::Registry;
 use crate::state::{Relocation, Store};
 
+/// How many warnings are kept for the status.
+const MAX_WARNINGS: usize = 64;
+
 /// The namespace's links by ifindex.
 pub(crate) type Links = HashMap<u32, Link>;
 
@@ -118,9 +121,15 @@ impl Node {
         })
     }
 
-    /// Logs a warning and keeps it for the status.
+    /// Logs a warning and keeps it for the status, once, and the latest of too many.
     pub(crate) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
+        if self.warnings.contains(&warning) {
+            return;
+        }
+        if self.warnings.len() >= MAX_WARNINGS {
+            self.warnings.remove(0);
+        }
         self.warnings.push(warning);
     }
 

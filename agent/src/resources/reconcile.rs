@@ -84,6 +84,20 @@ impl Node {
         }
     }
 
+    /// Applies a resource that is needed from now on beside others. A failure is in the status, and repaired by [`Self::reconcile`].
+    pub(crate) fn begin(&mut self, resource: &dyn Resource) {
+        if let Err(error) = resource.apply(self, Cause::New) {
+            let what = (resource.gravity(), resource.name());
+            tracing::warn!(what = what.1, %error, "cannot be applied");
+            self.repairs.faults.insert(what, vec![error.to_string()]);
+        }
+    }
+
+    /// A resource is needed no more: nothing is wrong with it.
+    pub(crate) fn resolve(&mut self, resource: &dyn Resource) {
+        self.repairs.resolve(&(resource.gravity(), resource.name()));
+    }
+
     /// Compares a resource with the kernel, repairs it, compares again, and logs the outcome once.
     pub(crate) fn reconcile(&mut self, resource: &dyn Resource) {
         if self.repairs.is_off() {

@@ -9,31 +9,40 @@ use super::request::{Asked, Reader};
 use super::wire::{self, Replies, Requests, WireError, refusal};
 use super::{Core, subscription};
 
-/// Serves one client until it leaves, misbehaves or the agent ends. Without a `place` it is told to come back. Where the socket is a
-/// group's (`has_readers`), its file's mode lets only the group's members connect.
-pub(super) async fn serve(
-    stream: UnixStream,
-    has_readers: bool,
-    core: Core,
-    stopping: watch::Receiver<bool>,
-    place: Option<OwnedSemaphorePermit>,
-) {
-    let served = async {
-        let user = stream.peer_cred()?.uid();
-        let (requests, mut replies) = wire::split(stream, if user == 0 { MAX_REQUEST } else { MAX_QUERY });
-        match place {
-            _ if user != 0 && !has_readers => Err(WireError::Forbidden(user)),
-            None => {
-                let full = refusal(ErrorKind::Unavailable, "too many connections, try again");
-                replies.send(VERSION, &full).await
-            }
-            Some(_) => {
-                Client { user, requests, replies, reader: Reader::default() }.converse(&core, stopping).await
-            }
+/// A client that has come.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    pub(super) user: u32,
+    /// Whether the user may ask. Where the socket is a group's, its file's mode lets only the group's members connect.
+    pub(super) may_read: bool,
+    /// Without one the client is told to come back.
+    pub(super) place: Option<OwnedSemaphorePermit>,
+}
+
+impl Visitor {
+    /// Serves the client until it leaves, misbehaves or the agent ends.
+    pub(super) async fn serve(self, stream: UnixStream, core: Core, stopping: watch::Receiver<bool>) {
+        if let Err(error) = self.admit(stream, &core, stopping).await {
+            tracing::debug!(%error, "a client was disconnected");
         }
-    };
-    if let Err(error) = served.await {
-        tracing::debug!(%error, "a client was disconnected");
+    }
+
+    async fn admit(
+        self,
+        stream: UnixStream,
+        core: &Core,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<(), WireError> {
+        let Self { user, may_read, place } = self;
+        let (requests, mut replies) = wire::split(stream, if user == 0 { MAX_REQUEST } else { MAX_QUERY });
+        if !may_read {
+            return Err(WireError::Forbidden(user));
+        }
+        let Some(_place) = place else {
+            let full = refusal(ErrorKind::Unavailable, "too many connections, try again");
+            return replies.send(VERSION, &full).await;
+        };
+        Client { user, requests, replies, reader: Reader::default() }.converse(core, stopping).await
     }
 }
 

@@ -7,15 +7,17 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, sleep, timeout};
 
+use super::connection::Visitor;
 use super::monitor::Monitor;
 use super::signals::Signals;
 use super::telling::Telling;
-use super::{Core, Listener, ServerError, connection, failed, supervisor};
+use super::{Core, Listener, ServerError, failed, supervisor};
 use crate::agent::{CoreError, PreviousState};
 use crate::config::Config;
 
-/// Connections at a time. Others are told to come back.
+/// Connections at a time, of root and of the group's members. Others are told to come back; no member takes a place of root's.
 const MAX_CONNECTIONS: usize = 512;
+const MAX_READERS: usize = 32;
 
 /// How long the agent waits after it could not accept a connection, most likely for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -40,6 +42,7 @@ pub(super) struct Serving {
     telling: JoinSet<()>,
     connections: JoinSet<()>,
     places: Arc<Semaphore>,
+    readers_places: Arc<Semaphore>,
     stop: watch::Sender<bool>,
 }
 
@@ -50,7 +53,7 @@ impl Serving {
     /// [`ServerError`].
     pub(super) async fn start(config: Config) -> Result<Self, ServerError> {
         Listener::refuse_taken(&config.socket)?;
-        // Before anybody can ask: see there.
+        // Before the socket is there: `take` would take the next agent's requests for the previous one's.
         let previous_state =
             PreviousState::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
         let listener = Listener::bind(&config.socket, config.group.as_deref())?;
@@ -72,6 +75,7 @@ impl Serving {
             ended,
             connections: JoinSet::new(),
             places: Arc::new(Semaphore::const_new(MAX_CONNECTIONS)),
+            readers_places: Arc::new(Semaphore::const_new(MAX_READERS)),
             stop: watch::channel(false).0,
         })
     }
@@ -105,9 +109,17 @@ impl Serving {
 
     /// Serves a client beside the others.
     fn welcome(&mut self, client: tokio::net::UnixStream) {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
-        let (has_readers, stopping) = (self.group.is_some(), self.stop.subscribe());
-        self.connections.spawn(connection::serve(client, has_readers, self.core.clone(), stopping, place));
+        let user = match client.peer_cred() {
+            Ok(credentials) => credentials.uid(),
+            Err(error) => return tracing::debug!(%error, "a client has gone already"),
+        };
+        let places = if user == 0 { &self.places } else { &self.readers_places };
+        let visitor = Visitor {
+            user,
+            may_read: user == 0 || self.group.is_some(),
+            place: Arc::clone(places).try_acquire_owned().ok(),
+        };
+        self.connections.spawn(visitor.serve(client, self.core.clone(), self.stop.subscribe()));
     }
 
     /// Looks for what nobody tells the agent.

@@ -11,6 +11,18 @@ use crate::rig::{Rig, eventually};
 
 /// A node with a way out, and a container that is masqueraded and has a host port.
 fn translated() -> (Rig, BridgePort) {
+    let (mut rig, port) = outward();
+    let other = rig.container(3);
+    rig.attach(&port).unwrap();
+    rig.attach(&other).unwrap();
+    eventually("the node masquerades", || kernel::outlets(&rig) == 1);
+    // By then the agent has looked at all of it.
+    std::thread::sleep(Duration::from_secs(2));
+    (rig, port)
+}
+
+/// A node with a way out, and a container that will be.
+fn outward() -> (Rig, BridgePort) {
     let mut rig = Rig::start("auto");
     rig.ip(&["link", "add", "out0", "type", "veth", "peer", "name", "out1"]);
     rig.ip(&["addr", "add", "192.0.2.1/24", "dev", "out0"]);
@@ -26,12 +38,6 @@ fn translated() -> (Rig, BridgePort) {
     };
     let masquerade = vec!["10.88.0.0/24".to_owned()];
     let port = BridgePort { masquerade, mappings: vec![mapping], ..rig.container(2) };
-    let other = rig.container(3);
-    rig.attach(&port).unwrap();
-    rig.attach(&other).unwrap();
-    eventually("the node masquerades", || kernel::outlets(&rig) == 1);
-    // By then the agent has looked at all of it.
-    std::thread::sleep(Duration::from_secs(2));
     (rig, port)
 }
 
@@ -53,4 +59,26 @@ fn the_programs_on_sockets_are_put_back_told_and_counted_once() {
         }
     });
     assert_eq!(rig.files(rig.pin("sockets")), pins);
+}
+
+#[test]
+fn nat_ingress_that_cannot_be_attached_is_attached_once_it_can_be() {
+    let (rig, port) = outward();
+    let index = rig.interface("out0").index;
+    // What is in a pin's place is in the way of the program.
+    let obstacle = rig.pin("links").join(format!("from_wire-{index}"));
+    fs::create_dir(&obstacle).unwrap();
+    rig.attach(&port).unwrap();
+    let name = "NAT ingress of out0";
+    let warned = || rig.status().warnings.iter().filter(|warning| warning.contains(name)).count();
+    eventually("the status says so", || warned() == 1);
+    // An address that comes and goes adds nothing to it.
+    for verb in ["add", "del", "add", "del"] {
+        rig.ip(&["addr", verb, "192.0.2.77/24", "dev", "out0"]);
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(warned(), 1, "{:?}", rig.status().warnings);
+    assert!(rig.status().healthy, "{:?}", rig.status().reasons);
+    fs::remove_dir(&obstacle).unwrap();
+    eventually("it is attached", || obstacle.is_file() && warned() == 0);
 }

@@ -11,6 +11,9 @@ pub(crate) mod sysctl;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use ipnet::IpNet;
+use nix::errno::Errno;
+use shunt_netlink::address::delete_address;
 use shunt_netlink::link::{self, Link, Selector, delete_link};
 use shunt_netlink::namespace_id::{NamespaceId, namespace_id};
 use shunt_netlink::{Connection, NetlinkError, unless};
@@ -99,6 +102,13 @@ impl Node {
     /// Deletes a link, which may be gone already.
     pub(crate) fn delete(&mut self, selector: Selector<'_>) -> Result<(), NetlinkError> {
         unless(self.netlink.run(delete_link(selector)), NetlinkError::is_missing)
+    }
+
+    /// Takes an address off a link; either may be gone already.
+    pub(crate) fn take_address(&mut self, index: u32, address: IpNet) -> Result<(), NetlinkError> {
+        let is_gone =
+            |error: &NetlinkError| error.is_missing() || error.errno() == Some(Errno::EADDRNOTAVAIL);
+        unless(self.netlink.run(delete_address(index, address)), is_gone)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The stages of the pipelines, one decision a file. A stage is a pure function over a packet and the maps: it lets the packet on,
-//! or says how its way ends ([`crate::Stop`]). Only `deliver` and `retag` edit, and `deliver` comes last.
+//! or says how its way ends ([`crate::Stop`]). Only `deliver`, `retag` and `flood` edit, and they come last.
 
 pub mod classify;
 pub mod count;

@@ -158,7 +158,12 @@ impl Node {
 
     /// The first program, the frame's bytes, and the address of the interface that it meets.
     fn beginning(&mut self, from: &Origin, question: &Question) -> Result<(Hook, Vec<u8>, Mac), Refusal> {
-        let nowhere = |reason| Refusal::Malformed { field: "from", value: format!("{from:?}"), reason };
+        let called = match from {
+            Origin::Container(key) => key.to_string(),
+            Origin::Uplink(name) => name.clone(),
+            Origin::Host => "host".to_owned(),
+        };
+        let nowhere = |reason| Refusal::Malformed { field: "from", value: called.clone(), reason };
         match from {
             Origin::Container(key) => {
                 let sender = self.registry.get(key).ok_or_else(|| Refusal::NotAttached(key.clone()))?;

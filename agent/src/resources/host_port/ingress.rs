@@ -1,16 +1,22 @@
-//! A program of NAT ingress that is in force, and stays so.
+//! A program of NAT ingress that is desired: it stays in force, and is attached once it can be.
 
+use super::NatIngress;
 use crate::datapath::attach::hook::Hook;
-use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::reconcile::{Cause, Gravity, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
 /// A program of NAT ingress on one interface.
 pub(crate) struct Ingress(Hook);
 
 impl Ingress {
+    pub(super) const fn of(hook: Hook) -> Self {
+        Self(hook)
+    }
+
     /// Every one.
     pub(crate) fn all(node: &Node) -> Vec<Self> {
-        node.nat_ingress.hooks.values().cloned().map(Self).collect()
+        let NatIngress { hooks, missing, .. } = &node.nat_ingress;
+        hooks.values().chain(missing.values()).cloned().map(Self).collect()
     }
 }
 
@@ -23,6 +29,11 @@ impl Resource for Ingress {
         &self.0.ifname
     }
 
+    /// A host port still works by other interfaces.
+    fn gravity(&self) -> Gravity {
+        Gravity::Warning
+    }
+
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
         // A failed query is no missing program: its link is probably gone.
         let is_lost = matches!(node.datapath.is_attached(&self.0), Ok(false));
@@ -31,7 +42,12 @@ impl Resource for Ingress {
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
         node.nat_ingress.hooks.remove(&self.0.ifindex);
-        node.update_nat_ingress();
+        node.nat_ingress.missing.insert(self.0.ifindex, self.0.clone());
+        node.datapath.ensure(&self.0)?;
+        tracing::info!(hook = %self.0, "NAT ingress attached");
+        node.nat_ingress.missing.remove(&self.0.ifindex);
+        node.nat_ingress.hooks.insert(self.0.ifindex, self.0.clone());
+        node.update_masquerade_interfaces();
         Ok(())
     }
 }

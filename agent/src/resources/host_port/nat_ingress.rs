@@ -12,6 +12,7 @@ use shunt_dataplane::abi::translation::LocalKey;
 use shunt_netlink::address::Address;
 use shunt_netlink::link::Link;
 
+use super::Ingress;
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::{DatapathError, maps};
 use crate::kernel::KernelError;
@@ -106,8 +107,7 @@ impl Node {
             && self.ledger.uplinks().any(|name| name == link.name)
     }
 
-    /// Attaches the programs where they are needed and detaches them elsewhere. A failure is only a warning
-    /// in the status: the host port stays reachable through other interfaces.
+    /// Attaches the programs where they are needed and detaches them elsewhere. What cannot be attached is tried again at each tick.
     pub(crate) fn update_nat_ingress(&mut self) {
         self.watch_sockets();
         let is_needed = self.is_mapped() || self.is_masqueraded();
@@ -123,18 +123,12 @@ impl Node {
                 tracing::warn!(%hook, %error, "cannot detach");
             }
         }
+        for hook in std::mem::take(&mut self.nat_ingress.missing).into_values() {
+            self.resolve(&Ingress::of(hook));
+        }
         for (index, hook) in wanted {
-            if self.nat_ingress.hooks.contains_key(&index) {
-                continue;
-            }
-            match self.datapath.ensure(&hook) {
-                Ok(_) => {
-                    tracing::info!(%hook, "NAT ingress attached");
-                    self.nat_ingress.hooks.insert(index, hook);
-                }
-                Err(error) => {
-                    self.warn(format!("host ports are unreachable through {}: {error}", hook.ifname));
-                }
+            if !self.nat_ingress.hooks.contains_key(&index) {
+                self.begin(&Ingress::of(hook));
             }
         }
         self.update_masquerade_interfaces();

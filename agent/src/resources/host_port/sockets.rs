@@ -19,8 +19,11 @@ impl Resource for SocketPrograms {
     }
 
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
-        let is_lost =
-            matches!(node.sockets.state, State::Attached { .. }) && node.datapath.has_lost_sockets();
+        let is_lost = match node.sockets.state {
+            State::Unknown | State::Detached => false,
+            State::Attached { .. } => node.datapath.has_lost_sockets(),
+            State::Failed => true,
+        };
         Ok(if is_lost { vec![Finding::Sockets] } else { Vec::new() })
     }
 
@@ -30,18 +33,17 @@ impl Resource for SocketPrograms {
 }
 
 impl Node {
-    /// Attaches the programs while a host port exists, and detaches them otherwise. A failure is reported
-    /// once in the status: the host port still works from outside.
+    /// Attaches the programs while a host port exists, and detaches them otherwise. A failure is tried again at each tick.
     pub(crate) fn watch_sockets(&mut self) {
         match (self.is_mapped(), &self.sockets.state) {
             (true, State::Attached { .. } | State::Failed) | (false, State::Detached) => {}
             (true, State::Unknown | State::Detached) => {
-                // It is in the status already.
-                let _warned = SocketPrograms.apply(self, Cause::New);
+                self.begin(&SocketPrograms);
             }
             (false, State::Unknown | State::Attached { .. } | State::Failed) => {
                 self.detach_sockets();
                 self.sockets.state = State::Detached;
+                self.resolve(&SocketPrograms);
             }
         }
     }
@@ -62,9 +64,7 @@ impl Node {
             Err(error) => {
                 self.detach_sockets();
                 self.sockets.state = State::Failed;
-                let refusal = Refusal::Sockets(error);
-                self.warn(refusal.to_string());
-                Err(refusal)
+                Err(Refusal::Sockets(error))
             }
         }
     }

@@ -18,6 +18,8 @@ pub(crate) struct NatIngress {
     pub(super) beyond: BTreeSet<IpAddr>,
     /// The attached programs by ifindex.
     pub(crate) hooks: BTreeMap<u32, Hook>,
+    /// Those that could not be attached, by ifindex.
+    pub(super) missing: BTreeMap<u32, Hook>,
 }
 
 /// State of the programs on sockets.
@@ -37,7 +39,7 @@ pub(super) enum State {
     Detached,
     /// All programs are attached to this cgroup.
     Attached { cgroup: PathBuf, programs: Vec<(SocketProgram, u32)> },
-    /// Attaching failed and was reported.
+    /// Attaching failed; it is tried again.
     Failed,
 }
 

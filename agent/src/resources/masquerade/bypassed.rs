@@ -1,6 +1,6 @@
 //! Warns about other users' rules for forwarded packets that the fast path bypasses.
 //!
-//! Masquerading is left to the kernel while such rules exist ([`super::masquerade`]). Host ports and bridged packets have no path through
+//! Masquerading is left to the kernel while such rules exist ([`super::interfaces`]). Host ports and bridged packets have no path through
 //! the kernel, so the operator gets a warning. Packets that are routed between bridges always take the kernel's path.
 
 use super::external_filters::{self, Forwarding};

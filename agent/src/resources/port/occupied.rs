@@ -82,8 +82,8 @@ impl Node {
         Ok(())
     }
 
-    /// The host end that has an address on a port's bridge and in its VLAN. What the VLAN is of addresses behind tags, nobody
-    /// says.
+    /// The host end that has an address on a port's bridge and in its VLAN. None for a
+    /// port that sends tagged frames only: the VLAN of its addresses is unknown.
     pub(crate) fn owner_of(&self, port: &BridgePort, ip: IpAddr) -> Result<Option<u32>, Refusal> {
         let vid = port.restrictions.vlans.as_ref().map_or(Some(0), |vlans| vlans.untagged);
         let Some(vid) = vid.filter(|_| port.vlan.is_none()) else { return Ok(None) };

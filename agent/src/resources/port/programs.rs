@@ -1,7 +1,7 @@
 //! Checks every second that the programs are attached.
 //!
 //! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. All attachments are checked, as
-//! many as [`BUDGET`] allows; everything else is checked in turn (see `repair.rs`).
+//! many as [`BUDGET`] allows; everything else is checked in turn (`agent/schedule.rs`).
 
 use std::time::{Duration, Instant};
 
