@@ -25,6 +25,7 @@ mod requests;
 mod resources;
 pub mod server;
 pub mod state;
+pub mod uninstall;
 
 pub use agent::{Agent, OpenError, PreviousState};
 pub use resources::Refusal;

@@ -6,6 +6,8 @@
 mod all;
 #[path = "chains/bandwidth.rs"]
 mod bandwidth;
+#[path = "chains/drop_in.rs"]
+mod drop_in;
 #[path = "chains/firewall.rs"]
 mod firewall;
 #[path = "chains/first.rs"]
@@ -20,3 +22,5 @@ mod stage;
 mod stream;
 #[path = "chains/tuning.rs"]
 mod tuning;
+#[path = "chains/uninstall.rs"]
+mod uninstall;

@@ -49,9 +49,14 @@ impl Name {
     }
 }
 
+/// Where the second names of every network below `data_dir` are. They may be removed at any time.
+pub fn second_names(data_dir: &Path) -> PathBuf {
+    data_dir.join(".holders")
+}
+
 /// Where a network's second names are.
 pub(crate) fn directory(data_dir: &Path, network: &OsStr) -> PathBuf {
-    data_dir.join(".holders").join(network)
+    second_names(data_dir).join(network)
 }
 
 impl Holders {

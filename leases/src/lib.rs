@@ -18,6 +18,7 @@ mod store;
 pub use directory::Directory;
 pub use error::Error;
 pub use files::{Standing, addresses_in};
+pub use holders::second_names;
 pub use lock::{Lock, LockError, Sharing};
 pub use place::{is_usable, straightened};
 pub use record::Record;

@@ -15,6 +15,7 @@ mod process;
 mod setup;
 mod summary;
 mod test;
+mod uninstall;
 mod vm;
 mod workspace;
 
@@ -47,6 +48,8 @@ enum Verb {
     Bench(bench::Arguments),
     /// Copy the plugin and the agent to where a container runtime looks for them
     Install(install::Arguments),
+    /// Take off this node what `install` and the agent have put there, under running containers
+    Uninstall(uninstall::Arguments),
     /// Check formatting, clippy, licences and the house rules
     Lint,
     /// Put faults into the packet's journey, one at a time, and show that a test fails for each
@@ -80,6 +83,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Vm(arguments) => vm::run(&arguments),
         Verb::Bench(arguments) => bench::run("bench", &arguments),
         Verb::Install(arguments) => install::run(&arguments),
+        Verb::Uninstall(arguments) => uninstall::run(&arguments),
         Verb::Lint => lint::run(),
         Verb::Mutants(arguments) => mutants::run(&arguments),
         Verb::Fuzz(arguments) => fuzz::run(&arguments),

@@ -4,6 +4,7 @@
 
 mod core;
 mod recover;
+mod retire;
 mod schedule;
 
 use shunt_agent_api::{Reply, Request};

@@ -8,6 +8,7 @@ mod flows;
 mod query;
 mod run;
 mod table;
+mod uninstall;
 mod upgrade;
 
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ enum Verb {
     Check(Query),
     /// Can this agent take over from the one that runs now, or ran last?
     Upgrade(upgrade::Upgrade),
+    /// Take everything of shunt's off this node; containers go on by the kernel's bridge.
+    Uninstall(uninstall::Uninstall),
     /// What happens from now on, one JSON object a line.
     Events(Query),
 }
@@ -86,6 +89,7 @@ impl Cli {
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
             Verb::Upgrade(upgrade) => upgrade.run(),
+            Verb::Uninstall(uninstall) => uninstall.run(),
             Verb::Events(query) => query.listen(),
         }
     }

@@ -118,6 +118,16 @@ impl Datapath {
         }
     }
 
+    /// Removes every pin of this version, and with them the programs that no interface has any more.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn remove_pins(&self) -> Result<(), DatapathError> {
+        let path = self.pins.root();
+        std::fs::remove_dir_all(path)
+            .map_err(|source| DatapathError::Pins { path: path.to_path_buf(), source })
+    }
+
     /// The id of a hook's program; 0 if it is not loaded.
     pub fn program_id(&self, hook: &Hook) -> u32 {
         self.programs.id(hook.set, hook.program)

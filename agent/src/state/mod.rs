@@ -5,9 +5,11 @@
 
 mod name;
 mod record;
+mod recorded;
 mod relocation;
 mod store;
 
 pub use record::{FORMAT, Record, RecordError};
+pub use recorded::{Recorded, recorded};
 pub use relocation::{Phase, Relocation};
 pub use store::{Loaded, SetAside, Store, StoreError};

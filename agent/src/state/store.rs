@@ -17,6 +17,9 @@ use crate::failpoints::{self, Failpoint};
 /// The suffix of a temporary file.
 pub(super) const UNFINISHED: &str = ".unfinished";
 
+/// Where the kernel tells which boot this is.
+pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -93,7 +96,7 @@ impl Store {
         let file = file.map_err(failed("open", &path))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|_| StoreError::Taken(directory.to_path_buf()))?;
-        let boot = Path::new("/proc/sys/kernel/random/boot_id");
+        let boot = Path::new(BOOT_ID);
         let boot = fs::read_to_string(boot).map_err(failed("read", boot))?.trim().to_owned();
         Ok(Self { attachments, quarantine, boot, refused: BTreeSet::new(), _lock: lock })
     }

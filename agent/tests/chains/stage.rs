@@ -11,7 +11,7 @@ use shunt_lab::{
 };
 
 /// Debian's directory of the reference plugins.
-const REFERENCE: &str = "/usr/lib/cni";
+pub(crate) const REFERENCE: &str = "/usr/lib/cni";
 
 /// The bridge of every network here.
 pub(crate) const BRIDGE: &str = "cni0";

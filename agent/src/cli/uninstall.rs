@@ -1,0 +1,111 @@
+//! `shunt-agent uninstall`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use shunt_agent::config::{Config, Options};
+use shunt_agent::logging::{self, LogFormat};
+use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall};
+
+use super::{INCONSISTENT, UNREACHABLE, USAGE};
+
+/// Run it where the agent runs, in the node's network namespace, whether the agent runs or not.
+#[derive(Args, Debug)]
+pub(crate) struct Uninstall {
+    /// Uninstall although restrictions, host ports or masquerading of running containers end.
+    #[arg(long, conflicts_with = "check")]
+    force: bool,
+    /// Only say what is in the way: 0 nothing, 3 something.
+    #[arg(long)]
+    check: bool,
+    /// Read options from a TOML file [default: /etc/shunt/agent.toml, if there is one].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the agent listens [default: /run/shunt/agent.sock].
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Where attachments are remembered [default: /var/lib/shunt].
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Where maps and links are pinned [default: /sys/fs/bpf/shunt].
+    #[arg(long, value_name = "DIR")]
+    bpffs: Option<PathBuf>,
+    /// Where the runtime looks for CNI plugins.
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
+    bin_dir: PathBuf,
+    /// Where the agent's program is.
+    #[arg(long, value_name = "DIR", default_value = "/usr/local/sbin")]
+    sbin_dir: PathBuf,
+    /// Where the runtime looks for network configurations.
+    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
+    conf_dir: PathBuf,
+}
+
+impl Uninstall {
+    pub(crate) fn run(self) -> ExitCode {
+        let file = match self.config.as_deref() {
+            Some(path) => Options::read(path),
+            None => Options::read_default(),
+        };
+        let file = match file {
+            Ok(file) => file,
+            Err(error) => return complain(&error.to_string(), USAGE),
+        };
+        let _written_to_the_end = logging::start(LogFormat::Text);
+        let flags = Options {
+            socket: self.socket,
+            state_dir: self.state_dir,
+            bpffs: self.bpffs,
+            ..Options::default()
+        };
+        let config = Config::from(flags.or(file));
+        let places = Places { bin_dir: self.bin_dir, sbin_dir: self.sbin_dir, conf_dir: self.conf_dir };
+        if self.check {
+            return match obstacles(&config, &places) {
+                Ok(found) if found.is_empty() => say("nothing is in the way"),
+                Ok(found) => {
+                    let _found = say(&lines(&found).join("\n"));
+                    INCONSISTENT.into()
+                }
+                Err(error) => complain(&error.to_string(), UNREACHABLE),
+            };
+        }
+        match uninstall(&config, &places, self.force) {
+            Ok(done) => say(&report(&done)),
+            Err(error @ UninstallError::Obstacles(_)) => complain(&error.to_string(), INCONSISTENT),
+            Err(error) => complain(&error.to_string(), UNREACHABLE),
+        }
+    }
+}
+
+fn report(done: &Uninstalled) -> String {
+    let mut report = Vec::new();
+    report.extend(done.stopped.map(|pid| format!("stopped the agent (process {pid})")));
+    report.push(format!(
+        "{} attachments go on by the kernel's bridge; rules of other plugins do host ports and masquerading of {}",
+        done.attachments, done.handed_over
+    ));
+    report.extend(done.files.iter().cloned());
+    report.extend(lines(&done.lost).into_iter().map(|line| format!("lost: {line}")));
+    report.push(
+        "nothing of shunt is left on this node but the agent's configuration and its service unit".to_owned(),
+    );
+    report.join("\n")
+}
+
+fn lines(obstacles: &[Obstacle]) -> Vec<String> {
+    obstacles.iter().map(ToString::to_string).collect()
+}
+
+fn say(text: &str) -> ExitCode {
+    // The exit code says it to a reader that has heard enough.
+    let _closed = writeln!(io::stdout(), "{text}");
+    ExitCode::SUCCESS
+}
+
+fn complain(text: &str, code: u8) -> ExitCode {
+    let _closed = writeln!(io::stderr(), "shunt-agent: {text}");
+    code.into()
+}

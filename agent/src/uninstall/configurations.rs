@@ -1,0 +1,67 @@
+//! Network configurations that name a plugin of shunt's: with the plugin gone, their containers could not even be deleted.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::obstacle::Obstacle;
+
+/// The runtimes' names of files (libcni).
+const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
+
+/// What the names of shunt's own plugins begin with.
+const OURS: &str = "shunt";
+
+/// An obstacle for each such name. What is no configuration is no obstacle.
+pub(super) fn obstacles(directory: &Path) -> Vec<Obstacle> {
+    let mut obstacles = Vec::new();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if !extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) || !path.is_file() {
+            continue;
+        }
+        let read = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        let Some(config) = read else { continue };
+        let file = path.display().to_string();
+        let listed = config["plugins"].as_array().into_iter().flatten().chain([&config]);
+        let names = listed.flat_map(|plugin| [&plugin["type"], &plugin["ipam"]["type"]]);
+        let names = names.filter_map(Value::as_str).filter(|name| is_ours(name));
+        obstacles
+            .extend(names.map(|name| Obstacle::Configured { file: file.clone(), plugin: name.to_owned() }));
+    }
+    obstacles
+}
+
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix(OURS).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plugin_of_ours_that_a_configuration_names_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            (
+                "10-a.conflist",
+                r#"{"plugins": [{"type": "bridge", "ipam": {"type": "shunt-ipam"}}, {"type": "portmap"}]}"#,
+            ),
+            ("20-b.conf", r#"{"type": "shunt"}"#),
+            ("30-c.conf", r#"{"type": "shunting"}"#),
+            ("40-d.conf", "{"),
+            ("50-e.bak", r#"{"type": "shunt"}"#),
+        ] {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        let mut found: Vec<_> = obstacles(dir.path()).iter().map(ToString::to_string).collect();
+        found.sort();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("10-a.conflist") && found[0].contains("shunt-ipam"));
+        assert!(found[1].contains("20-b.conf"));
+        assert!(obstacles(&dir.path().join("none")).is_empty());
+    }
+}

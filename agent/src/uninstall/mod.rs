@@ -1,0 +1,152 @@
+//! Takes everything of shunt's off the node, under living containers.
+//!
+//! In: where the agent's directories and the plugins are. Out: what was done, or what is in the way. Nothing is changed while anything
+//! is in the way, unless that is forced. The order is what keeps traffic: host ports and masquerading are handed to the plugins that were kept
+//! while the programs still serve, then the agent is stopped, and its directories stay locked until nothing is left in them. What bridges goes
+//! on by the kernel's bridge, which has every container's MAC address already.
+
+mod bridges;
+mod configurations;
+mod directories;
+mod hand_over;
+mod names;
+mod obstacle;
+mod reference;
+mod scratch;
+mod stop;
+
+use std::path::PathBuf;
+
+use self::hand_over::Handed;
+use self::names::PluginNames;
+pub use self::obstacle::Obstacle;
+use self::reference::ReferencePlugins;
+use crate::agent::{Agent, OpenError, PreviousState};
+use crate::config::Config;
+use crate::state::{StoreError, recorded};
+
+/// Where the plugins and their configurations are.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The runtime's plugin directory.
+    pub bin_dir: PathBuf,
+    /// Where the agent's program is.
+    pub sbin_dir: PathBuf,
+    /// The runtime's network configurations.
+    pub conf_dir: PathBuf,
+}
+
+/// Why shunt is still there, or some of it.
+#[derive(Debug, thiserror::Error)]
+pub enum UninstallError {
+    /// What is in the way; nothing was changed.
+    #[error("not uninstalled, and nothing was changed:\n{}\nMend that, or say --force", list(.0))]
+    Obstacles(Vec<Obstacle>),
+    /// The agent does not end.
+    #[error(transparent)]
+    Stop(#[from] stop::StopError),
+    /// The state directory.
+    #[error(transparent)]
+    State(#[from] StoreError),
+    /// The programs cannot be taken over, to be taken away. They go on serving.
+    #[error("the agent was stopped, and its programs cannot be taken over: {0}")]
+    Open(#[from] OpenError),
+    /// What could not be taken away; all else is gone.
+    #[error("these are left, and all else is gone:\n{}\nRun it again", list(.0))]
+    Left(Vec<String>),
+}
+
+fn list<T: ToString>(lines: &[T]) -> String {
+    lines.iter().map(|line| format!("  {}", line.to_string())).collect::<Vec<_>>().join("\n")
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Uninstalled {
+    /// Attachments that go on without shunt.
+    pub attachments: usize,
+    /// Those of them whose host ports or masquerading other plugins' rules do now.
+    pub handed_over: usize,
+    /// The process that was stopped.
+    pub stopped: Option<i32>,
+    /// The files that were removed or put back.
+    pub files: Vec<String>,
+    /// What was lost, by order.
+    pub lost: Vec<Obstacle>,
+}
+
+/// What would be in the way. Changes nothing and needs no agent.
+///
+/// # Errors
+/// The state directory cannot be read.
+pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, UninstallError> {
+    let plugins = ReferencePlugins::find(&places.bin_dir);
+    let mut obstacles = configurations::obstacles(&places.conf_dir);
+    let recorded = recorded(&config.state_dir)?;
+    obstacles.extend(recorded.ports.iter().flat_map(|port| obstacle::of_port(port, &plugins)));
+    obstacles.extend(recorded.unreadable.into_iter().map(|(path, error)| Obstacle::Unreadable {
+        file: path.display().to_string(),
+        why: error.to_string(),
+    }));
+    Ok(obstacles)
+}
+
+/// Uninstalls shunt from the network namespace of the calling thread.
+///
+/// # Errors
+/// [`UninstallError`]. Every step may be repeated.
+pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninstalled, UninstallError> {
+    let lost = obstacles(config, places)?;
+    if !lost.is_empty() && !force {
+        return Err(UninstallError::Obstacles(lost));
+    }
+    let mut done = Uninstalled { lost, ..Uninstalled::default() };
+    let mut left = Vec::new();
+    // A node where no agent ever ran gets no programs now.
+    let was_used = config.state_dir.exists() || config.bpffs.exists();
+    let state = was_used.then(|| take_over(config, places, force, &mut done)).transpose()?;
+    let ports = recorded(&config.state_dir)?.ports;
+    let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
+    done.files = PluginNames::at(&places.bin_dir).put_back(&mut left);
+    done.files.extend(directories::remove_file(&places.sbin_dir.join("shunt-agent"), &mut left));
+    if let Some(agent) = &mut agent {
+        done.attachments = agent.attachments();
+        left.extend(agent.retire());
+    }
+    left.extend(bridges::forget());
+    left.extend(directories::remove(config, &ports, left.is_empty()));
+    // Until now it has kept any other agent out.
+    drop(agent);
+    if left.is_empty() { Ok(done) } else { Err(UninstallError::Left(left)) }
+}
+
+/// Hands over what other plugins can do, and stops the agent. What was attached in between is handed over behind it.
+fn take_over(
+    config: &Config,
+    places: &Places,
+    force: bool,
+    done: &mut Uninstalled,
+) -> Result<PreviousState, UninstallError> {
+    let plugins = ReferencePlugins::find(&places.bin_dir);
+    let mut handed = Handed::default();
+    let mut hand_over = |handed: &mut Handed| {
+        let failures = handed.take(&recorded(&config.state_dir)?.ports, &plugins);
+        if failures.is_empty() || force {
+            done.lost.extend(failures);
+            return Ok(());
+        }
+        handed.take_back(&plugins);
+        Err(UninstallError::Obstacles(failures))
+    };
+    hand_over(&mut handed)?;
+    let stopped = stop::stop(config);
+    let state = stopped.map_err(UninstallError::from).and_then(|stopped| {
+        let state = PreviousState::take(&config.state_dir)?;
+        Ok((stopped, state))
+    });
+    let (stopped, state) = state.inspect_err(|_| handed.take_back(&plugins))?;
+    hand_over(&mut handed)?;
+    done.stopped = stopped;
+    done.handed_over = handed.keep();
+    Ok(state)
+}

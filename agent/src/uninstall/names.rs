@@ -1,0 +1,98 @@
+//! The names in the plugin directory: ours go, and what they replaced comes back under its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The plugin's own file.
+pub(super) const PLUGIN: &str = "shunt";
+
+/// What a replaced plugin is kept as.
+pub(super) const KEPT: &str = "orig";
+
+/// The links to the plugin, and the plugin.
+#[derive(Debug)]
+pub(super) struct PluginNames {
+    directory: PathBuf,
+    links: Vec<PathBuf>,
+}
+
+impl PluginNames {
+    /// Reads the directory; it may be absent.
+    pub(super) fn at(directory: &Path) -> Self {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let links = entries.map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
+        Self { directory: directory.to_path_buf(), links }
+    }
+
+    /// Puts every name back, and the plugin last. Says what was done.
+    pub(super) fn put_back(&self, left: &mut Vec<String>) -> Vec<String> {
+        let mut done = Vec::new();
+        for link in &self.links {
+            let kept = link.with_extension(KEPT);
+            // Renamed over the link: at no moment is the name nobody's.
+            let (put, what) = if kept.symlink_metadata().is_ok() {
+                (fs::rename(&kept, link), format!("{} put back", link.display()))
+            } else {
+                (fs::remove_file(link), format!("{} removed", link.display()))
+            };
+            note(put, link, what, &mut done, left);
+        }
+        let plugin = self.directory.join(PLUGIN);
+        if plugin.symlink_metadata().is_ok() && left.is_empty() {
+            let what = format!("{} removed", plugin.display());
+            note(fs::remove_file(&plugin), &plugin, what, &mut done, left);
+        }
+        done
+    }
+}
+
+fn note(put: io::Result<()>, path: &Path, what: String, done: &mut Vec<String>, left: &mut Vec<String>) {
+    match put {
+        Ok(()) => done.push(what),
+        Err(error) => left.push(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Whether a file is a link to the plugin beside it.
+pub(super) fn is_ours(path: &Path) -> bool {
+    let target = fs::read_link(path).ok();
+    let beside = path.with_file_name(PLUGIN);
+    target.is_some_and(|target| target == Path::new(PLUGIN) || target == beside) && path != beside
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_was_replaced_comes_back_and_what_is_others_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for (name, text) in [
+            ("shunt", "plugin"),
+            ("bridge.orig", "reference"),
+            ("host-local", "another"),
+            ("mine", "other"),
+            ("mine.orig", "older"),
+        ] {
+            fs::write(path(name), text).unwrap();
+        }
+        for name in ["bridge", "portmap", "shunt-ipam"] {
+            symlink("shunt", path(name)).unwrap();
+        }
+        let mut left = Vec::new();
+        let done = PluginNames::at(dir.path()).put_back(&mut left);
+        assert!(left.is_empty() && done.len() == 4, "{done:?} {left:?}");
+        let mut names: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["bridge", "host-local", "mine", "mine.orig"]);
+        assert_eq!(fs::read_to_string(path("bridge")).unwrap(), "reference");
+        assert!(PluginNames::at(dir.path()).put_back(&mut left).is_empty(), "nothing is done twice");
+    }
+}

@@ -1,0 +1,104 @@
+//! `shunt-agent uninstall` under living containers: their traffic goes on, and nothing of shunt's is left.
+
+use serde_json::json;
+use shunt_lab::{Protocol, Sandbox};
+
+use crate::drop_in::{DropIn, assert_masqueraded, container_rules, host_port, portmap, text};
+use crate::portmap::HOST_PORT;
+use crate::stage::{PORT, Stage, listen};
+
+/// What `uninstall` answers where something is in the way.
+const IN_THE_WAY: i32 = 3;
+
+/// By each other, by the host port from everywhere, and by who is outside.
+fn assert_all_served(stage: &Stage, server: &Sandbox, client: &Sandbox) {
+    stage.assert_talk(server, client);
+    for namespace in [&stage.outside, stage.node.namespace(), client.namespace()] {
+        stage.assert_served(namespace, server, host_port(HOST_PORT));
+    }
+    assert_masqueraded(stage, client.namespace());
+}
+
+fn goes_on_without_shunt(is_running: bool) {
+    let Some(mut stage) = Stage::set() else { return };
+    stage.outside.command("ip", &["route", "del", "default"]).unwrap();
+    let drop_in = DropIn::before(&stage).install();
+    let plain = drop_in.network(&stage);
+    let mapped = plain.clone().then(portmap(&stage, HOST_PORT, PORT));
+    let server = stage.start(&mapped, "server");
+    let client = stage.start(&plain, "client");
+    assert_all_served(&stage, &server, &client);
+    stage.assert_fast(&server, &client);
+    assert_eq!(container_rules(&stage), Vec::<String>::new());
+    if !is_running {
+        stage.node.agent_mut().kill().unwrap();
+    }
+
+    let echo = listen(&server);
+    let talks = [Protocol::Tcp, Protocol::Udp].map(|protocol| client.talk_to(protocol, &echo).unwrap());
+    let output = std::thread::scope(|scope| {
+        let uninstalling = scope.spawn(|| drop_in.uninstall(&stage, &[]));
+        for mut talk in talks {
+            let ended = || uninstalling.is_finished();
+            while !ended() {
+                talk.chat(5, 500).expect("a conversation between containers goes on");
+            }
+            talk.chat(5, 500).expect("it goes on afterwards");
+        }
+        uninstalling.join().unwrap()
+    });
+    drop(echo);
+    assert!(output.status.success(), "{}\n{}", text(&output), stage.node.agent().log_tail());
+    drop_in.assert_gone(&stage);
+    assert_all_served(&stage, &server, &client);
+    // The plugins that were there before take down what they did not make.
+    stage.remove(&mapped, &server);
+    stage.remove(&plain, &client);
+    assert_eq!(container_rules(&stage), Vec::<String>::new());
+    let links = stage.node.namespace().command("ip", &["-oneline", "link", "show", "type", "veth"]).unwrap();
+    assert_eq!(links.lines().filter(|line| !line.contains("uplink")).count(), 0, "{links}");
+}
+
+#[test]
+fn containers_of_a_node_whose_agent_runs_go_on_without_shunt() {
+    goes_on_without_shunt(true);
+}
+
+#[test]
+fn containers_of_a_node_whose_agent_is_dead_go_on_without_shunt() {
+    goes_on_without_shunt(false);
+}
+
+#[test]
+fn what_would_end_is_named_and_refused_and_nothing_is_changed_without_force() {
+    let Some(stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install();
+    drop_in.lose("portmap");
+    drop_in.configure("shunt");
+    let plain = drop_in.network(&stage);
+    let restricted = plain.clone().with("macspoofchk", json!(true));
+    let one = stage.start(&restricted, "one");
+    let two = stage.start(&plain.clone().then(portmap(&stage, HOST_PORT, PORT)), "two");
+    let three = stage.start(&plain, "three");
+    for more in [&["--check"][..], &[]] {
+        let refused = drop_in.uninstall(&stage, more);
+        assert_eq!(refused.status.code(), Some(IN_THE_WAY), "{}", text(&refused));
+        let said = text(&refused);
+        for named in
+            ["pods/one/eth0: macspoofchk", "pods/two/eth0: host ports", "portmap.orig", "the plugin shunt"]
+        {
+            assert!(said.contains(named), "{named} in {said}");
+        }
+        assert!(!said.contains("pods/three"), "{said}");
+    }
+    assert_eq!(stage.node.agent().status().unwrap().attachments, 3);
+    assert_eq!(container_rules(&stage), Vec::<String>::new());
+    stage.assert_fast(&two, &three);
+
+    let forced = drop_in.uninstall(&stage, &["--force"]);
+    assert!(forced.status.success(), "{}", text(&forced));
+    assert!(text(&forced).contains("lost: pods/one/eth0: macspoofchk"), "{}", text(&forced));
+    drop_in.assert_gone_but(&stage, &["portmap"]);
+    stage.assert_talk(&one, &two);
+    stage.assert_talk(&two, &three);
+}
