@@ -12,6 +12,8 @@ mod drop_in;
 mod firewall;
 #[path = "chains/first.rs"]
 mod first;
+#[path = "chains/kept.rs"]
+mod kept;
 #[path = "chains/portmap.rs"]
 mod portmap;
 #[path = "chains/source_routes.rs"]

@@ -12,10 +12,11 @@ use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, Reply, R
 use shunt_netlink::link::{Link, Selector, links};
 
 use crate::agent::{Agent, is_away};
-use crate::call::Call;
+use crate::call::{Call, Verb};
 use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::ipam::Ipam;
+use crate::kept::Kept;
 use crate::node::{Alias, NamespaceError, Node, NodeError, Sandbox};
 use crate::plan::{interface, key};
 
@@ -35,6 +36,7 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         }),
         None => None,
     };
+    failures.extend(taken_down_by_its_maker(config, call, &key, host.as_ref()).err());
     let ipam = Ipam::of(config, call);
     let early = ipam.as_ref().ok().filter(|ipam| ipam.releases_by_interface()).map(Ipam::del);
     let agent = detach(config, &key, host.as_ref(), &mut failures);
@@ -103,6 +105,24 @@ fn host_end(
 /// Whether a link that only the agent's books name is this attachment's: the reference plugin's has no mark.
 fn is_known(config: &Config, host: &Link, key: &AttachmentKey) -> bool {
     is_ours(host, key) || config.personality == Personality::Bridge && host.alias.is_none()
+}
+
+/// Has the plugin that had this name before take down what it has made: its rules outlive the interface, and would lead the next
+/// container's packets astray. Our own interfaces have a mark.
+fn taken_down_by_its_maker(
+    config: &Config,
+    call: &Call,
+    key: &AttachmentKey,
+    host: Option<&Link>,
+) -> Result<(), Error> {
+    if config.personality != Personality::Bridge || host.is_some_and(|host| is_ours(host, key)) {
+        return Ok(());
+    }
+    match Kept::find(config, call).map(|kept| kept.run(Verb::Del, config)) {
+        Some(Err(error)) if host.is_some() => Err(error),
+        // Where there is no interface, it may never have made one.
+        _ => Ok(()),
+    }
 }
 
 /// What has the name and is no pair of this node's: the reference plugin deletes that too.

@@ -52,7 +52,7 @@ pub(crate) fn add(config: &Config, call: &Call) -> Result<AddResult, Error> {
     let (bridged, given) = planned(config, call, &bridge, mac, &ipam, previous.as_ref())?;
     let mut context = Context::new(node, sandbox, Agent::connect(config)?);
     let made = make_attachment(&bridged, &ipam, given, &mut context)?;
-    Ok(merge(previous.unwrap_or_default(), made))
+    Ok(merge(previous.unwrap_or_default(), made, &call.ifname))
 }
 
 /// Opens the node's namespace and the container's.
@@ -71,13 +71,13 @@ fn planned<'a>(
     ipam: &Ipam<'_>,
     previous: Option<&AddResult>,
 ) -> Result<(Bridged<'a>, Option<AddResult>), Error> {
-    let given = previous.filter(|previous| !previous.ips.is_empty());
+    let given =
+        previous.map(|previous| previous.given_to(&call.ifname)).filter(|given| !given.ips.is_empty());
     if ipam.exists() && given.is_some() {
         let why = "cannot be set where prevResult has addresses already".to_owned();
         return Err(ConfigError::Invalid { key: "ipam", why }.into());
     }
     let outline = Plan::new(config, call, bridge, mac.unwrap_or_else(Mac::random))?;
-    let given = given.map(|previous| AddResult { interfaces: Vec::new(), ..previous.clone() });
     Ok((Bridged { config, bridge, outline }, given))
 }
 
@@ -98,12 +98,13 @@ fn requested_mac(config: &Config, call: &Call) -> Result<Option<Mac>, AttachErro
     requested.map(|mac| mac.parse().map_err(AttachError::Mac)).transpose()
 }
 
-/// Puts the earlier plugins' interfaces before the new ones.
-fn merge(previous: AddResult, mut made: AddResult) -> AddResult {
+/// Puts the earlier plugins' interfaces before the new ones, and the addresses of those behind the new ones'.
+fn merge(previous: AddResult, mut made: AddResult, ifname: &str) -> AddResult {
     let before = previous.interfaces.len();
     for ip in &mut made.ips {
         ip.interface = ip.interface.map(|index| index + before);
     }
+    made.ips.extend(previous.ips.iter().filter(|ip| !previous.is_given(ip, ifname)).cloned());
     made.interfaces.splice(0..0, previous.interfaces);
     made
 }

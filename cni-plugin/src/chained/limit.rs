@@ -4,6 +4,7 @@ use std::path::Path;
 
 use shunt_agent_api::{AgentError, Bandwidth, ClientError, ErrorKind, Request};
 
+use super::taken_down_by_the_kept;
 use crate::adopt::{adopt, port_found};
 use crate::agent::Agent;
 use crate::call::Call;
@@ -49,12 +50,16 @@ pub(super) fn check(config: &Config, call: &Call) -> Result<(), Error> {
     ask(config, &mut Agent::of(config), |bandwidth| Request::CheckLimit { key, bandwidth })
 }
 
-/// Takes them away, so that others can have the capacity. They go with the interface as well, so that nothing here can
-/// keep a DEL from its work.
-pub(super) fn del(config: &Config, call: &Call) {
+/// Takes them away, so that others can have the capacity. They go with the interface as well, so that no agent can keep a DEL from its
+/// work; the ifb device of the kept plugin does not.
+pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let key = plan::key(config, call);
     let _best_effort =
         ask(config, &mut Agent::of(config), |_| Request::Limit { key, bandwidth: Bandwidth::default() });
+    if config.limits().is_ok_and(|limits| limits == Bandwidth::default()) {
+        return Ok(());
+    }
+    taken_down_by_the_kept(config, call)
 }
 
 /// Asks where there is a limit.

@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{PortMapping, Request};
 
+use super::taken_down_by_the_kept;
 use crate::agent::Agent;
 use crate::call::Call;
 use crate::config::Config;
@@ -27,14 +28,16 @@ pub(super) fn check(config: &Config, call: &Call, previous: &AddResult) -> Resul
     Ok(())
 }
 
-/// Takes them away. They go with the attachment as well, so that nothing here can keep a DEL from its work.
-pub(super) fn del(config: &Config, call: &Call) {
+/// Takes them away. They go with the attachment as well, so that no agent can keep a DEL from its work; rules that the kept plugin made do
+/// not.
+pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     if config.network.runtime_config.port_mappings.is_empty() {
-        return;
+        return Ok(());
     }
     let request = Request::Map { key: plan::key(config, call), mappings: Vec::new() };
     // An agent that is away finds the interface gone when it is back.
     let _best_effort = Agent::of(config).ask(request);
+    taken_down_by_the_kept(config, call)
 }
 
 fn wanted(config: &Config, call: &Call, previous: &AddResult) -> Result<Vec<PortMapping>, Error> {

@@ -20,6 +20,7 @@ use crate::call::{CallError, Failure, NameError, Verb, Version};
 use crate::config::ConfigError;
 use crate::ipam::IpamError;
 use crate::ipam::host_local::Error as BuiltInError;
+use crate::kept::KeptError;
 use crate::node::NodeError;
 use crate::node::sysctl::SysctlError;
 use crate::result::ResultError;
@@ -45,6 +46,10 @@ pub(crate) enum Error {
     Agent(#[from] ClientError),
     #[error(transparent)]
     Ipam(#[from] IpamError),
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+    #[error("{source}; {cure}")]
+    NotServed { source: ClientError, cure: String },
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error(transparent)]
@@ -93,6 +98,8 @@ impl Error {
             Self::Netlink(_) | Self::Check(_) => codes::OTHER,
             Self::Agent(error) => agent(error),
             Self::Ipam(error) => ipam(error),
+            Self::Kept(error) => kept(error),
+            Self::NotServed { source, .. } => agent(source),
             Self::Attach(error) => attach(error),
             Self::Result(_) | Self::Capacity(_) => codes::DECODING,
             Self::Status(StatusError::Ipam(error)) => match ipam(error) {
@@ -172,6 +179,14 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },
+    }
+}
+
+fn kept(error: &KeptError) -> u32 {
+    match error {
+        KeptError::Failed { failure, .. } => failure.code,
+        KeptError::Run { .. } => codes::IO,
+        KeptError::Unreadable { .. } => codes::DECODING,
     }
 }
 

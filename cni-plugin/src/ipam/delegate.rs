@@ -1,14 +1,14 @@
 //! An IPAM plugin as a program of its own (CNI specification, section 4): same environment, same configuration.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use super::error::IpamError;
-use super::program;
 use crate::call::{Call, Failure, NameError, Verb};
 use crate::config::{Config, canonicalise};
+use crate::program::{self, is_program};
 use crate::result::AddResult;
 
 /// An IPAM plugin that was found in CNI_PATH.
@@ -74,9 +74,4 @@ impl<'a> Delegate<'a> {
             Err(_) => IpamError::Unreadable { name: name(), status: ended.status.to_string() },
         })
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -4,7 +4,6 @@ pub(crate) mod built_in;
 mod delegate;
 mod error;
 pub mod host_local;
-mod program;
 
 pub(crate) use error::IpamError;
 

@@ -29,6 +29,19 @@ impl AddResult {
         let is_own = move |index: usize| self.interfaces.get(index).is_some_and(|own| own.name == ifname);
         self.ips.iter().filter(move |ip| ip.interface.is_none_or(is_own))
     }
+
+    /// Whether an address is for the interface `ifname`: it names that one or none, and is not the loopback's, which older versions
+    /// do not tell apart.
+    pub(crate) fn is_given(&self, ip: &Ip, ifname: &str) -> bool {
+        let is_own = |index: usize| self.interfaces.get(index).is_some_and(|own| own.name == ifname);
+        ip.interface.is_none_or(is_own) && !ip.address.addr().is_loopback()
+    }
+
+    /// What earlier plugins, an IPAM's among them, have given to the interface `ifname`.
+    pub(crate) fn given_to(&self, ifname: &str) -> Self {
+        let ips = self.ips.iter().filter(|ip| self.is_given(ip, ifname)).cloned().collect();
+        Self { interfaces: Vec::new(), ips, ..self.clone() }
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,9 +17,9 @@ const MAX_OUTPUT: usize = 16 << 20;
 
 /// How a program ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) status: ExitStatus,
-    pub(super) output: Vec<u8>,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: Vec<u8>,
 }
 
 /// Runs a program with `input` as its standard input. It is a file: a program may say all that it has to say before it reads any of it, or
@@ -25,7 +27,7 @@ pub(super) struct Ended {
 ///
 /// # Errors
 /// The system's; `TimedOut` when it has not ended by `deadline`, after which it is killed.
-pub(super) fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>) -> io::Result<Ended> {
+pub(crate) fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>) -> io::Result<Ended> {
     let mut file = File::from(memfd_create("configuration", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(input)?;
     file.rewind()?;
@@ -37,6 +39,11 @@ pub(super) fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>
         let _status = child.wait();
     }
     ended
+}
+
+/// Whether there is a program.
+pub(crate) fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 fn read(mut stdout: ChildStdout, deadline: Option<Instant>) -> io::Result<Vec<u8>> {
