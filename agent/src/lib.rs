@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adoption;
 mod agent;
 pub mod capacity;
 pub mod config;

@@ -2,6 +2,8 @@
 //! along the chain. Needs root, Debian's containernetworking-plugins and `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "chains/adopt.rs"]
+mod adopt;
 #[path = "chains/all.rs"]
 mod all;
 #[path = "chains/bandwidth.rs"]

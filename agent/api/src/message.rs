@@ -82,6 +82,11 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         set_up: bool,
     },
+    /// The same of a port whose container is at work: the flows that the kernel has of it stay with the kernel.
+    Adopt {
+        /// The port.
+        port: BridgePort,
+    },
     /// Forget an attachment. Succeeds when there is none.
     Detach {
         /// Which.
@@ -178,6 +183,7 @@ impl Request {
     pub const fn is_read_only(&self) -> bool {
         match self {
             Self::Attach { .. }
+            | Self::Adopt { .. }
             | Self::Detach { .. }
             | Self::Update { .. }
             | Self::Address { .. }
@@ -205,7 +211,7 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Attach`], [`Request::Update`], [`Request::Address`] and [`Request::Map`].
+    /// To [`Request::Attach`], [`Request::Adopt`], [`Request::Update`], [`Request::Address`] and [`Request::Map`].
     Attached(Attached),
     /// To [`Request::Detach`].
     Detached(Detached),

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod adopt;
 mod capacity;
 mod check;
 mod events;
@@ -55,6 +56,8 @@ enum Verb {
     Check(Query),
     /// Can this agent take over from the one that runs now, or ran last?
     Upgrade(upgrade::Upgrade),
+    /// Take running containers of a bridge that another plugin serves onto the fast path, or give them back.
+    Adopt(adopt::Adopt),
     /// Take everything of shunt's off this node; containers go on by the kernel's bridge.
     Uninstall(uninstall::Uninstall),
     /// What happens from now on, one JSON object a line.
@@ -89,6 +92,7 @@ impl Cli {
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
             Verb::Upgrade(upgrade) => upgrade.run(),
+            Verb::Adopt(adopt) => adopt.run(),
             Verb::Uninstall(uninstall) => uninstall.run(),
             Verb::Events(query) => query.listen(),
         }

@@ -3,6 +3,7 @@
 //! What is admitted becomes the desired state, and the resources make it so.
 
 mod address;
+mod adopt;
 mod attach;
 mod check;
 mod detach;
@@ -19,6 +20,7 @@ use crate::resources::Node;
 pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
     let answer = match request {
         Request::Attach { port, set_up } => node.attach_as(port, set_up).map(Reply::Attached),
+        Request::Adopt { port } => node.adopt(port).map(Reply::Attached),
         Request::Detach { key, link } => Ok(Reply::Detached(node.detach(&key, link))),
         Request::Check { port } => node.check(&port).map(|()| Reply::Checked),
         Request::Collect { network, valid } => Ok(Reply::Collected(node.collect(&network, &valid))),

@@ -38,6 +38,8 @@ pub(crate) struct Repairs {
     pub(crate) stationed: HashSet<u32>,
     /// Host ends with repaired programs or entries: the kernel may have begun flows meanwhile.
     pub(crate) unsure: HashSet<u32>,
+    /// Host ends that are being attached while their containers are at work.
+    pub(crate) in_use: HashSet<u32>,
     /// Attachments whose repair was postponed.
     pub(crate) deferred: BTreeSet<AttachmentKey>,
     /// Recent repairs per object: since when, and how many.

@@ -1,5 +1,7 @@
 //! Gives a port its entries and programs, whatever of them it has.
 
+use std::collections::HashSet;
+
 use shunt_agent_api::AttachmentKey;
 use shunt_dataplane::abi::Port;
 
@@ -30,9 +32,15 @@ impl Resource for Attachment {
         let host = self.port.host.index;
         match cause {
             Cause::New => {
-                node.datapath.write_port(self, FlowAffinity::Fast)?;
+                let is_in_use = node.repairs.in_use.contains(&host);
+                let affinity = if is_in_use { FlowAffinity::Learn } else { FlowAffinity::Fast };
+                node.datapath.write_port(self, affinity)?;
                 node.datapath.attach_all(&programs::of_port(self))?;
-                Ok(node.datapath.write_mappings(self)?)
+                node.datapath.write_mappings(self)?;
+                if is_in_use {
+                    node.learn(&HashSet::from([host]));
+                }
+                Ok(())
             }
             Cause::Start(entries) => Ok(node.complete_port(self, entries.get(&host))?),
             Cause::Repair(findings) => {
