@@ -119,6 +119,7 @@ fn assert_parity(
     assert_eq!(remembered.counters, *tables.counters.borrow(), "{name}: counters");
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
+    assert_eq!(remembered.incoming_flows, *tables.incoming_flows.borrow(), "{name}: incoming flows");
     assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
     let timeless = |flows: BTreeMap<TupleKey, Translation>| -> BTreeMap<TupleKey, Translation> {
         flows.into_iter().map(|(key, flow)| (key, Translation { touched: 0, begun: 0, ..flow })).collect()

@@ -12,6 +12,7 @@ use std::thread;
 use aya::EbpfLoader;
 use aya::programs::Program;
 use record::{Budget, Loaded};
+use shunt_agent::datapath::loader::uninterrupted;
 
 /// What of the object is loaded for a kind of ports, and the value of `RESTRICTED` that stands for them.
 const SETS: [(&str, u32, Which); 3] = [
@@ -61,9 +62,9 @@ fn load(set: &'static str, restricted: u32, which: Which) -> Vec<(Loaded, Budget
 
 fn budget(name: &str, program: &mut Program) -> Budget {
     let loaded = match program {
-        Program::SchedClassifier(program) => program.load().and_then(|()| program.info()),
-        Program::CgroupSockAddr(program) => program.load().and_then(|()| program.info()),
-        Program::Xdp(program) => program.load().and_then(|()| program.info()),
+        Program::SchedClassifier(program) => uninterrupted(|| program.load()).and_then(|()| program.info()),
+        Program::CgroupSockAddr(program) => uninterrupted(|| program.load()).and_then(|()| program.info()),
+        Program::Xdp(program) => uninterrupted(|| program.load()).and_then(|()| program.info()),
         other => panic!("{name} is of another kind: {:?}", other.prog_type()),
     };
     let info = loaded.unwrap_or_else(|error| panic!("{name}: {error:?}"));

@@ -139,6 +139,12 @@ pub trait Tables {
     /// Records that a flow is the kernel's.
     fn record_kernel_flow(&self, key: &FlowKey);
 
+    /// Whether a flow of datagrams with a masqueraded container began outside (`INCOMING_FLOWS`).
+    fn is_incoming_flow(&self, key: &FlowKey) -> bool;
+
+    /// Records that a flow of datagrams with a masqueraded container began outside.
+    fn record_incoming_flow(&self, key: &FlowKey);
+
     /// Makes a port look up the flow of each packet from now on ([`crate::abi::PATH_ASK`]).
     fn require_flow_lookup(&self, key: &PortKey);
 

@@ -48,7 +48,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 22] = [
+pub const MAPS: [(&str, Shape); 23] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -62,6 +62,10 @@ pub const MAPS: [(&str, Shape); 22] = [
         Shape { kind: MapType::DevMapHash, key: 4, value: DEVMAP_VALUE, entries: learning::MAX_UPLINKS },
     ),
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
+    (
+        "INCOMING_FLOWS",
+        Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_INCOMING_FLOWS),
+    ),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("MASQUERADES", Shape::new::<abi::AddressKey, Masquerade>(MapType::Hash, abi::MAX_MASQUERADES)),
@@ -124,7 +128,7 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
 /// the maps that it changes; other maps are taken over with their entries.
 fn same_since(map: &str) -> u32 {
     match map {
-        "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "DROPS" => 0,
+        "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "INCOMING_FLOWS" | "DROPS" => 0,
         // Rewritten from the state files and netlink.
         _ => 1,
     }

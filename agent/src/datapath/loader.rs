@@ -197,7 +197,10 @@ impl Programs {
 }
 
 /// Loads a program again where a signal has interrupted its verification (`bpf_check`, kernel/bpf/verifier.c).
-fn uninterrupted(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+///
+/// # Errors
+/// The kernel's, and [`io::ErrorKind::WouldBlock`] after too many signals.
+pub fn uninterrupted(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
     let is_interrupted = |error: &ProgramError| match error {
         ProgramError::LoadError { io_error, .. } => io_error.kind() == io::ErrorKind::WouldBlock,
         _ => false,

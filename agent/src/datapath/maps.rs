@@ -57,6 +57,8 @@ pub struct Maps {
     pub nics: DevMapHash<MapData>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    /// Flows of datagrams that began outside.
+    pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Host ports.
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
@@ -100,6 +102,7 @@ impl Maps {
             uplinks: take(ebpf, "UPLINKS")?,
             nics: take(ebpf, "NICS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
+            incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
             masquerades: take(ebpf, "MASQUERADES")?,

@@ -23,6 +23,8 @@ pub enum Asked {
     Member,
     /// `KERNEL_FLOWS`.
     KernelFlow,
+    /// `INCOMING_FLOWS`.
+    IncomingFlow,
     /// `POLICERS`.
     Policer,
     /// `MAPPINGS`, `MASQUERADES`, `LOCALS`, `FLOWS` and `FRAGMENTS`.

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 
 use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, MapData};
+use shunt_dataplane::abi::FlowKey;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::link::{Selector, link};
@@ -118,6 +119,11 @@ fn tuple(key: &TupleKey) -> String {
     let (source, destination) = (ip(key.source), ip(key.destination));
     let (from, to) = (key.source_port.number(), key.destination_port.number());
     format!("{}:{from} to {}:{to}/{}", source, destination, key.protocol)
+}
+
+fn flow_name(key: &FlowKey) -> String {
+    let [low, high] = [key.low_port, key.high_port].map(|port| port.number());
+    format!("{} {}:{low} and {}:{high}", key.protocol, ip(key.low), ip(key.high))
 }
 
 /// A datagram's identification: two half words in network order.

@@ -33,17 +33,16 @@ pub const fn pipeline(program: Program, set: ProgramSet) -> Pipeline {
 /// The stage of a pipeline that makes a look-up.
 pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
     match (asked, pipeline) {
-        (Asked::Here, Pipeline::FromWire | Pipeline::FromTunnel) | (Asked::Translation, _) => {
-            Stage::Translate
-        }
+        (
+            Asked::Owner | Asked::KernelFlow | Asked::IncomingFlow | Asked::Translation,
+            Pipeline::ToContainer | Pipeline::FromHost | Pipeline::ToUplink,
+        ) => Stage::TrackKernelFlow,
+        (Asked::Here, Pipeline::FromWire | Pipeline::FromTunnel)
+        | (Asked::Translation | Asked::IncomingFlow, _) => Stage::Translate,
         (Asked::Here, _) => Stage::Port,
         (Asked::Port | Asked::Station, Pipeline::ToContainer | Pipeline::ToUplink)
         | (Asked::Learned, Pipeline::ToUplink) => Stage::OriginCheck,
         (Asked::Port, Pipeline::FromHost) => Stage::Isolate,
-        (
-            Asked::Owner | Asked::KernelFlow,
-            Pipeline::ToContainer | Pipeline::FromHost | Pipeline::ToUplink,
-        ) => Stage::TrackKernelFlow,
         (Asked::Port, Pipeline::FromMember) => Stage::Retag,
         (Asked::Port | Asked::Station | Asked::Learned, _) => Stage::Find,
         (Asked::Owner, _) => Stage::SourceGuard,

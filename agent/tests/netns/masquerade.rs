@@ -91,6 +91,38 @@ fn containers_of_one_network_see_each_others_own_addresses() {
 }
 
 #[test]
+fn who_asks_a_container_from_outside_is_answered_by_the_address_that_was_asked() {
+    let mut world = World::new();
+    world.add("one");
+    for (prefix, node) in ["10.77.0.0/24", "fd77::/64"].into_iter().zip(NODE) {
+        world.outside.command("ip", &["route", "add", prefix, "via", node]).unwrap();
+    }
+    for address in world.sandboxes[0].addresses() {
+        let server =
+            world.sandboxes[0].namespace().enter(|| UdpSocket::bind((address, 53)).unwrap()).unwrap();
+        let client = world.outside.enter(|| UdpSocket::bind((any(address), 0)).unwrap()).unwrap();
+        for socket in [&server, &client] {
+            socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        }
+        // Neighbours are not known yet the first time, and are the second.
+        for _ in 0..3 {
+            client.send_to(b"who is it?", (address, 53)).unwrap();
+            let asker = uninterrupted(|| server.recv_from(&mut [0; 16])).unwrap().1;
+            server.send_to(b"me", asker).unwrap();
+            let answered = uninterrupted(|| client.recv_from(&mut [0; 16])).unwrap().1;
+            assert_eq!(answered, (address, 53).into());
+        }
+        // What it asks itself leaves as the node's, also from that socket.
+        let other = world.outside.enter(|| UdpSocket::bind((any(address), 9053)).unwrap()).unwrap();
+        other.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let outside = OUTSIDE[usize::from(address.is_ipv6())];
+        server.send_to(b"and you?", (outside, 9053)).unwrap();
+        let seen = uninterrupted(|| other.recv_from(&mut [0; 16])).unwrap().1.ip();
+        assert_eq!(seen.to_string(), NODE[usize::from(address.is_ipv6())]);
+    }
+}
+
+#[test]
 fn a_rule_lives_as_long_as_its_networks_last_attachment_and_outlives_the_agent() {
     let mut world = World::new();
     world.add("one");

@@ -2,6 +2,7 @@
 
 use aya::maps::DevMapHash;
 use aya::programs::{TestRun, TestRunOptions, Xdp};
+use shunt_agent::datapath::loader::uninterrupted;
 
 use super::Kernel;
 use crate::golden::uplinks;
@@ -10,7 +11,8 @@ impl Kernel {
     /// What the program of a driver does with a frame: its action, and what it leaves.
     pub(crate) fn drive(&mut self, here: u32, frame: &[u8]) -> (u32, Vec<u8>) {
         if self.driver().fd().is_err() {
-            self.driver().load().expect("the verifier takes it");
+            let driver = self.driver();
+            uninterrupted(|| driver.load()).expect("the verifier takes it");
             let mut nics: DevMapHash<_> = self.map("NICS").try_into().expect("NICS");
             for ifindex in uplinks::NICS {
                 nics.insert(ifindex, ifindex, None, 0).expect("an uplink");

@@ -16,6 +16,7 @@ use loader::{loader, object};
 use log::Log;
 use nix::time::{ClockId, clock_gettime};
 use shunt_agent::datapath::decisions;
+use shunt_agent::datapath::loader::uninterrupted;
 use shunt_agent::datapath::maps::Maps;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
@@ -71,6 +72,7 @@ pub(crate) struct Remembered {
     pub(crate) counters: BTreeMap<u32, PortCounters>,
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
+    pub(crate) incoming_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
     pub(crate) fragments: BTreeMap<FragmentKey, FragmentTranslation>,
@@ -133,7 +135,8 @@ impl Kernel {
 
     pub(crate) fn ensure_loaded(&mut self, program: &'static str) {
         if self.loaded.insert(program) {
-            let loaded = classifier(&mut self.ebpf, program).load();
+            let classifier = classifier(&mut self.ebpf, program);
+            let loaded = uninterrupted(|| classifier.load());
             loaded.unwrap_or_else(|error| panic!("{program}: {error:?}"));
         }
     }
@@ -161,6 +164,8 @@ impl Kernel {
         self.replace::<PortKey, Learning>("UPLINKS", uplinks::learning());
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
+        let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow::default()));
+        self.replace::<FlowKey, KernelFlow>("INCOMING_FLOWS", flows.collect());
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
         for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
             drops.remove(&key).expect("a drop count that is there");
@@ -235,9 +240,9 @@ impl Kernel {
                 (key, total)
             })
             .collect();
-        let kernel_flows =
-            self.entries::<FlowKey, KernelFlow>("KERNEL_FLOWS").into_iter().map(|(key, _)| key);
-        let kernel_flows = kernel_flows.collect();
+        let mut keys =
+            |map| self.entries::<FlowKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect();
+        let (kernel_flows, incoming_flows) = (keys("KERNEL_FLOWS"), keys("INCOMING_FLOWS"));
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
@@ -251,6 +256,7 @@ impl Kernel {
             counters,
             drops,
             kernel_flows,
+            incoming_flows,
             ports,
             flows,
             fragments,

@@ -26,8 +26,8 @@ use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
 use shunt_dataplane::wire::address::Address;
 
 use crate::maps::{
-    ADDRESSES, FDB, FLOWS, FRAGMENTS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS, MASQUERADES,
-    MEMBERS, NICS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    ADDRESSES, FDB, FLOWS, FRAGMENTS, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS,
+    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -162,6 +162,18 @@ impl Tables for KernelTables {
         let noticed = self.boot_time();
         // An LRU map makes room; should it fail under contention, the flow's next packet records it again.
         let _ = KERNEL_FLOWS.insert(key, KernelFlow { noticed }, ANY);
+    }
+
+    #[inline(always)]
+    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
+        INCOMING_FLOWS.get_ptr(key).is_some()
+    }
+
+    #[inline(always)]
+    fn record_incoming_flow(&self, key: &FlowKey) {
+        let noticed = self.boot_time();
+        // As in `record_kernel_flow`.
+        let _ = INCOMING_FLOWS.insert(key, KernelFlow { noticed }, ANY);
     }
 
     #[inline(always)]

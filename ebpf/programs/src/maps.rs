@@ -13,8 +13,9 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
-    MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS,
-    MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station, StationKey,
+    MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
+    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station,
+    StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, IcmpErrorPlan};
 
@@ -67,6 +68,12 @@ pub(crate) static NICS: DevMapHash = DevMapHash::with_max_entries(MAX_UPLINKS, 0
 #[map]
 pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_KERNEL_FLOWS, 0);
+
+/// Flows of datagrams that began outside, with containers that are masqueraded: their answers keep the container's address.
+/// `track_kernel_flow` writes it, `from_mapped` reads it; the least recently used go when it is full.
+#[map]
+pub(crate) static INCOMING_FLOWS: LruHashMap<FlowKey, KernelFlow> =
+    LruHashMap::with_max_entries(MAX_INCOMING_FLOWS, 0);
 
 /// The node's ports that lead to containers. The agent writes it at attach and clears it when the attachment goes;
 /// `dnat` reads it.

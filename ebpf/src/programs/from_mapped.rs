@@ -14,7 +14,7 @@ use crate::stages::port::Missing;
 use crate::stages::{count, deliver, find, flow_affinity, guard, mac_filter, parse, port};
 use crate::tables::{Lane, Route};
 use crate::verdict::{Delivery, PassReason, Stop, Verdict, Way};
-use crate::wire::{EtherType, Frame, LaterFragment, Packet};
+use crate::wire::{EtherType, Frame, LaterFragment, Packet, Protocol};
 use crate::{Tables, nat, wire};
 
 /// Of no translated connection: for the node's own stack.
@@ -235,6 +235,9 @@ fn plan_begin_stages<P: Packet, T: Tables>(
     if plan.port.asks != PATH_FAST {
         let is_kernels = |_| Stop::Pass(PassReason::KernelHeld);
         flow_affinity::check_flow(&plan.segment.flow(), &plan.port, tables).map_err(is_kernels)?;
+    }
+    if Protocol(key.protocol) == Protocol::UDP && tables.is_incoming_flow(&plan.segment.flow()) {
+        return Err(Stop::Pass(PassReason::KernelHeld));
     }
     deliver::survives(&plan.segment.ip)?;
     let ends = (key.source, key.destination);

@@ -38,7 +38,7 @@ fn stages<P: Packet, T: Tables>(packet: &mut P, here: u32, port: &Port, tables: 
         learn::sent_from_within(&station(frame.source), here, tables);
         // The programs deliver to known stations: a frame for one that comes this way is of a kernel flow.
         if learn::beyond(&station(frame.destination), tables).is_some() {
-            track_kernel_flow::track(packet, &frame, port, here, tables);
+            track_kernel_flow::track_leaving(packet, &frame, port, here, tables);
         }
     }
     Stop::Pass(PassReason::ByKernel)

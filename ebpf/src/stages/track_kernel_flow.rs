@@ -3,12 +3,16 @@
 //! A unicast packet that reaches a container by the kernel's path with another container's source address was translated by
 //! the host (a Service's DNAT), or its flow began before the fast path knew the receiver. Either way the kernel's conntrack
 //! has the flow's state, so the reply must not take the fast path.
+//!
+//! What a host beyond the node sends to a masqueraded container, routed and not by a host port, is recorded too, in `INCOMING_FLOWS`: the
+//! answer keeps the container's own address. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
-use crate::abi::{AddressKey, Port, PortKey};
+use crate::abi::{AddressKey, FlowKey, Port, PortKey};
 use crate::stages::read_flow::{FlowOf, read_flow};
-use crate::wire::Frame;
+use crate::wire::address::Address;
 use crate::wire::packet::Packet;
+use crate::wire::{Frame, Protocol};
 
 /// The owner of the source address of a frame that came by the kernel's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub enum Sender {
     Unclear,
 }
 
-/// Records the flow of a frame for the container behind `receiver`, if another container sent it.
+/// Records the flow of a frame for the container behind `receiver`, if another container sent it, or if it began outside.
 #[inline(always)]
 pub fn track<P: Packet, T: Tables>(
     packet: &mut P,
@@ -29,6 +33,30 @@ pub fn track<P: Packet, T: Tables>(
     port: &Port,
     receiver: u32,
     tables: &T,
+) -> Sender {
+    track_and(packet, frame, (port, receiver), tables, |key, source| note_incoming(key, source, tables))
+}
+
+/// Records the flow of a frame that leaves by the uplink `here`, if a container sent it.
+#[inline(always)]
+pub fn track_leaving<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    here: u32,
+    tables: &T,
+) {
+    track_and(packet, frame, (port, here), tables, |_, _| ());
+}
+
+/// `of_other` gets the flow and the source address of what no container sent.
+#[inline(always)]
+fn track_and<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    (port, receiver): (&Port, u32),
+    tables: &T,
+    of_other: impl FnOnce(&FlowKey, Address),
 ) -> Sender {
     if frame.destination.is_group() {
         return Sender::Other;
@@ -39,6 +67,7 @@ pub fn track<P: Packet, T: Tables>(
         FlowOf::None => return Sender::Other,
     };
     let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, source)) else {
+        of_other(&key, source);
         return Sender::Other;
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
@@ -49,4 +78,17 @@ pub fn track<P: Packet, T: Tables>(
     tables.require_flow_lookup(&PortKey { ifindex: receiver });
     tables.require_flow_lookup(&PortKey { ifindex: owner.ifindex });
     Sender::Container
+}
+
+/// Records the flow of a datagram from `source`, which is no container, to a container that is masqueraded.
+#[inline(always)]
+fn note_incoming<T: Tables>(key: &FlowKey, source: Address, tables: &T) {
+    if Protocol(key.protocol) != Protocol::UDP {
+        return;
+    }
+    let container = if key.low.is(source) { key.high } else { key.low };
+    let is_masqueraded = tables.masquerade(&AddressKey::new(key.bridge, 0, container)).is_some();
+    if is_masqueraded && !tables.is_incoming_flow(key) {
+        tables.record_incoming_flow(key);
+    }
 }

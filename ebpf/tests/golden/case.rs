@@ -13,6 +13,7 @@
 //! counts: alpha.from_fast beta.to_fast
 //! asks: alpha beta                 (optional) the ports that ask from now on
 //! notes: 1                         (optional) how many flows were noticed
+//! incoming: 1                      (optional) how many flows were noticed that began outside
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
 //! chooses: 1                       (optional) how many link-local addresses are chosen, or (-1) taken away
@@ -54,6 +55,7 @@ pub struct Case {
     pub counts: BTreeSet<String>,
     pub asks: Vec<u32>,
     pub notes: usize,
+    pub incoming: usize,
     pub learns: usize,
     pub unlearns: usize,
     /// How many link-local addresses are there more than before.
@@ -97,6 +99,7 @@ fn read(path: &Path) -> Case {
         counts: BTreeSet::new(),
         asks: Vec::new(),
         notes: 0,
+        incoming: 0,
         learns: 0,
         unlearns: 0,
         chooses: 0,
@@ -131,6 +134,7 @@ fn read(path: &Path) -> Case {
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
                 "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
+                "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),
                 "firsts" => case.firsts = words[0].parse().expect("a number of fragments"),
                 "unlearns" => case.unlearns = words[0].parse().expect("a number of stations"),

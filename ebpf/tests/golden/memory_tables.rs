@@ -36,6 +36,7 @@ pub struct MemoryTables {
     pub learned: RefCell<BTreeMap<StationKey, Learned>>,
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub incoming_flows: RefCell<BTreeSet<FlowKey>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     /// Prefixes and whether they are limited.
     pub subnets: Vec<(u32, SubnetKey, u32)>,
@@ -65,6 +66,7 @@ impl MemoryTables {
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
+            incoming_flows: RefCell::new(world::incoming_flows().into_iter().collect()),
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),
@@ -182,6 +184,14 @@ impl Tables for MemoryTables {
 
     fn record_kernel_flow(&self, key: &FlowKey) {
         self.kernel_flows.borrow_mut().insert(*key);
+    }
+
+    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
+        self.incoming_flows.borrow().contains(key)
+    }
+
+    fn record_incoming_flow(&self, key: &FlowKey) {
+        self.incoming_flows.borrow_mut().insert(*key);
     }
 
     fn require_flow_lookup(&self, key: &PortKey) {

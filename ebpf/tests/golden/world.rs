@@ -260,6 +260,20 @@ pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
     vec![chosen("san", 10, now.saturating_sub(10_000_000_000)), chosen("sampi", 11, now + 1_000_000_000_000)]
 }
 
+/// Nu's port 5353 was asked by the client's port 4001, over both families.
+pub fn incoming_flows() -> Vec<FlowKey> {
+    let nu = PLACES.iter().find(|place| place.name == "nu").expect("a place");
+    let client = |text: &str| text.parse::<std::net::IpAddr>().expect("an address");
+    nu.addresses()
+        .into_iter()
+        .zip(super::outside::CLIENT.map(client))
+        .map(|(own, client)| {
+            let own = End { address: own.into(), port: L4Port::from(5353) };
+            FlowKey::of(BRIDGE, 17, own, End { address: client.into(), port: L4Port::from(4001) })
+        })
+        .collect()
+}
+
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.
 pub fn kernel_flows() -> Vec<FlowKey> {
     let end = |name: &str, port: u16| {

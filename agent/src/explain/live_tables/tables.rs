@@ -12,7 +12,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, LinkLocal, Owner, Port, PortKey, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortKey, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
@@ -20,7 +20,7 @@ use shunt_dataplane::wire::address::Address;
 use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
-use super::{LiveTables, datagram, ip, tuple};
+use super::{LiveTables, datagram, flow_name, ip, tuple};
 use crate::mac;
 
 impl Tables for LiveTables<'_> {
@@ -144,20 +144,23 @@ impl Tables for LiveTables<'_> {
     }
 
     fn is_kernel_flow(&self, key: &FlowKey) -> bool {
-        let called = format!(
-            "{} {}:{} and {}:{}",
-            key.protocol,
-            ip(key.low),
-            key.low_port.number(),
-            ip(key.high),
-            key.high_port.number()
-        );
         let asked = (Asked::KernelFlow, "KERNEL_FLOWS");
-        self.look(asked, &self.maps.kernel_flows, (key, called), |_| "the kernel's".to_owned()).is_some()
+        let found = |_: &KernelFlow| "the kernel's".to_owned();
+        self.look(asked, &self.maps.kernel_flows, (key, flow_name(key)), found).is_some()
     }
 
     fn record_kernel_flow(&self, _key: &FlowKey) {
         self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
+    }
+
+    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
+        let asked = (Asked::IncomingFlow, "INCOMING_FLOWS");
+        let found = |_: &KernelFlow| "it began outside".to_owned();
+        self.look(asked, &self.maps.incoming_flows, (key, flow_name(key)), found).is_some()
+    }
+
+    fn record_incoming_flow(&self, _key: &FlowKey) {
+        self.note(Asked::IncomingFlow, "its flow would be noted as one that began outside".to_owned());
     }
 
     fn require_flow_lookup(&self, _key: &PortKey) {}

@@ -85,6 +85,8 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "UPLINKS", &uplinks::learning());
     let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "KERNEL_FLOWS", &flows);
+    let flows: Vec<_> = world::incoming_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
+    insert(machine, "INCOMING_FLOWS", &flows);
 }
 
 fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
