@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Deserialize;
 
+use shunt_dataplane::abi::{DEFAULT_MARK_MASK, Marks};
+
 use crate::capacity::UplinkOptions;
 use crate::kubernetes::KubernetesOptions;
 
@@ -87,6 +89,33 @@ impl fmt::Display for GracePeriodMode {
     }
 }
 
+/// The bits of packets' marks that are shunt's: at least three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u32")]
+pub struct MarkMask(Marks);
+
+impl MarkMask {
+    /// The bits.
+    pub const fn marks(self) -> Marks {
+        self.0
+    }
+}
+
+impl Default for MarkMask {
+    fn default() -> Self {
+        Self(Marks::of(DEFAULT_MARK_MASK).unwrap_or_default())
+    }
+}
+
+impl TryFrom<u32> for MarkMask {
+    type Error = String;
+
+    fn try_from(mask: u32) -> Result<Self, String> {
+        let marks = Marks::of(mask);
+        marks.map(Self).ok_or_else(|| format!("mark_mask has fewer than three bits: {mask:#x}"))
+    }
+}
+
 /// Options of the file and of the flags; absent means the default.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +132,8 @@ pub struct Options {
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections.
     pub max_flows: Option<u32>,
+    /// The bits of packets' marks that are shunt's.
+    pub mark_mask: Option<MarkMask>,
     /// Where metrics are served, as `ADDR:PORT`.
     pub metrics: Option<SocketAddr>,
     /// What admission does.
@@ -175,6 +206,7 @@ impl Options {
             bpffs: self.bpffs.or(fallback.bpffs),
             cgroup: self.cgroup.or(fallback.cgroup),
             max_flows: self.max_flows.or(fallback.max_flows),
+            mark_mask: self.mark_mask.or(fallback.mark_mask),
             metrics: self.metrics.or(fallback.metrics),
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
@@ -219,6 +251,8 @@ pub struct Config {
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections; none: by the machine's memory.
     pub max_flows: Option<u32>,
+    /// The bits of packets' marks that are shunt's.
+    pub mark_mask: MarkMask,
     /// How programs are attached.
     pub attach: AttachMode,
     /// Who begins masqueraded connections.
@@ -251,6 +285,7 @@ impl From<Options> for Config {
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             cgroup: options.cgroup,
             max_flows: options.max_flows,
+            mark_mask: options.mark_mask.unwrap_or_default(),
             attach: options.attach.unwrap_or_default(),
             masquerade: options.masquerade.unwrap_or_default(),
             grace_periods: options.grace_periods.unwrap_or_default(),
@@ -309,6 +344,14 @@ mod tests {
             assert!(error.to_string().contains(unknown), "{error}");
             assert_eq!(nearest(&error), meant, "{error}");
         }
+    }
+
+    #[test]
+    fn the_mask_of_marks_has_three_bits_at_least() {
+        let of = |text: &str| toml::from_str::<Options>(text).map(|options| Config::from(options).mark_mask);
+        assert_eq!(of("").unwrap().marks(), Marks::of(DEFAULT_MARK_MASK).unwrap());
+        assert_eq!(of("mark_mask = 0x0e00_0000").unwrap().marks(), Marks::of(0x0e00_0000).unwrap());
+        assert!(of("mark_mask = 0x3").unwrap_err().to_string().contains("three bits"));
     }
 
     #[test]

@@ -56,10 +56,14 @@ mod masquerade;
 mod masqueraded;
 #[path = "netns/masses.rs"]
 mod masses;
+#[path = "netns/moved.rs"]
+mod moved;
 #[path = "netns/native.rs"]
 mod native;
 #[path = "netns/occupied.rs"]
 mod occupied;
+#[path = "netns/own_xdp.rs"]
+mod own_xdp;
 #[path = "netns/pinged.rs"]
 mod pinged;
 #[path = "netns/relocated.rs"]

@@ -42,6 +42,8 @@ reasons! {
         Shared = 13, MacFilter, "shared";
         /// The source MAC address is not the container's: a station behind the container, which the kernel's bridge learns.
         ForeignSource = 14, MacFilter, "foreign_source";
+        /// The container's station was heard at another port: the kernel's bridge has to hear that it is here.
+        Away = 47, MacFilter, "away";
         /// Untagged, by an uplink that does not forward: the kernel's bridge learns from it, and takes BPDUs.
         Blocked = 15, MacFilter, "blocked";
         /// Carries a VLAN tag.
@@ -142,7 +144,7 @@ reasons! {
         KernelsWay = 27, Port, "kernels_way";
         /// The kernel did not change its tag.
         NotTagged = 28, Retag, "not_tagged";
-        /// Back to the port in VLANs that it came from.
+        /// Back to the port that it came from: in VLANs, or to a bridge inside the container (`hairpinMode`).
         Hairpin = 29, Find, "hairpin";
         /// Of a masqueraded connection, with no hop left: the node's stack would take it for its own.
         Expired = 31, Translate, "expired";

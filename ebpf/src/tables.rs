@@ -6,7 +6,10 @@ use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
-use crate::abi::{AddressKey, DropKey, FlowKey, LinkLocal, Owner, Port, PortKey, Station, StationKey};
+use crate::abi::{
+    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, STATION_HOST,
+    STATION_MOVED, Station, StationKey,
+};
 use crate::wire::address::Address;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
@@ -81,6 +84,47 @@ pub trait Tables {
 
     /// A station's place (`FDB`).
     fn station(&self, key: &StationKey) -> Option<Station>;
+
+    /// Marks the station of a port as moved, or as back ([`STATION_MOVED`], and [`crate::abi::PORT_AWAY`] of the port).
+    fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool);
+
+    /// Gives an address that is in `ADDRESSES` another owner.
+    fn give(&self, key: &AddressKey, owner: &Owner);
+
+    /// Hears the station `key` at the port `here`. Whether that is news: it has moved there from another open port, or is back.
+    #[inline(always)]
+    fn hear_station(&self, key: &StationKey, here: u32) -> bool {
+        let Some(station) = self.station(key) else { return false };
+        let (is_moved, was_moved) = (station.ifindex != here, station.flags & STATION_MOVED != 0);
+        if is_moved == was_moved || station.flags & STATION_HOST != 0 {
+            return false;
+        }
+        if is_moved && !self.is_open(station.ifindex) {
+            return false;
+        }
+        self.mark_moved(key, &PortKey { ifindex: station.ifindex }, is_moved);
+        true
+    }
+
+    /// Hears at the port `here` that `owner` has the address `key`. Whether that is news: an open port had it.
+    #[inline(always)]
+    fn hear_address(&self, key: &AddressKey, owner: &Owner, here: u32) -> bool {
+        let Some(known) = self.owner(key) else { return false };
+        if known.ifindex == owner.ifindex {
+            return false;
+        }
+        if known.ifindex != here && known.ifindex != NO_OWNER && !self.is_open(known.ifindex) {
+            return false;
+        }
+        self.give(key, owner);
+        true
+    }
+
+    /// Whether other ports may take the addresses of this one.
+    #[inline(always)]
+    fn is_open(&self, ifindex: u32) -> bool {
+        self.port(&PortKey { ifindex }).is_some_and(|port| port.flags & PORT_CHECKED == 0)
+    }
 
     /// A station beyond an uplink (`LEARNED`).
     fn learned(&self, key: &StationKey) -> Option<Learned>;

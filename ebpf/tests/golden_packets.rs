@@ -38,6 +38,14 @@ fn charged(before: &MemoryTables, after: &MemoryTables) -> Option<(u32, u64)> {
     Some((place.ifindex, paid.due - before[slot].due.max(NOW)))
 }
 
+/// How many stations and addresses are elsewhere than before.
+fn moved(before: &MemoryTables, after: &MemoryTables) -> usize {
+    let (had, has) = (before.stations.borrow(), after.stations.borrow());
+    let stations = had.iter().filter(|(key, station)| has[*key] != **station).count();
+    let (had, has) = (before.addresses.borrow(), after.addresses.borrow());
+    stations + had.iter().filter(|(key, owner)| has[*key] != **owner).count()
+}
+
 /// The bytes that went in, without a tag that was in them and is in the packet's no more.
 fn without_tag(case: &Case, packet: &BytesPacket) -> Vec<u8> {
     let mut bytes = case.becomes.clone();
@@ -115,6 +123,7 @@ fn golden_packets_go_where_their_files_say() {
             "{}: link-local addresses",
             case.name
         );
+        assert_eq!(moved(&before, &after), case.moves, "{}: stations and addresses elsewhere", case.name);
         let noted = after.kernel_flows.borrow().len() - before.kernel_flows.borrow().len();
         assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
         let noted = after.incoming_flows.borrow().len() - before.incoming_flows.borrow().len();

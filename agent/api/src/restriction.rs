@@ -30,6 +30,11 @@ pub struct Restrictions {
 }
 
 impl Restrictions {
+    /// Whether the port is checked: it takes no other port's address, and no other port takes its.
+    pub fn is_checked(&self) -> bool {
+        self.mac_check || self.ip_check
+    }
+
     /// The configuration keys that ask for them, as reports name them.
     pub fn names(&self) -> Vec<String> {
         [

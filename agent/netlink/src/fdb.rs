@@ -41,7 +41,8 @@ impl Reply for FdbEntry {
         }
         let is = |state: NeighbourState| u16::from(header.state) & u16::from(state) != 0;
         let (told, own) = (is(NeighbourState::Noarp), is(NeighbourState::Permanent));
-        let sticky = told && header.flags.contains(NeighbourFlags::Sticky);
+        let told = told || header.flags.contains(NeighbourFlags::ExtLearned);
+        let sticky = is(NeighbourState::Noarp) && header.flags.contains(NeighbourFlags::Sticky);
         Some(Self { bridge: bridge?, port: header.ifindex, mac: mac?, told: told || own, own, sticky })
     }
 }
@@ -56,19 +57,23 @@ fn entry(index: u32, state: NeighbourState, flags: NeighbourFlags, mac: [u8; 6])
     message
 }
 
-/// Tells the bridge that the station `mac` is behind its port `index` for good. The entry neither ages out, though the bridge may never
-/// hear the station, nor moves to whoever else sends from the same address (`NTF_STICKY`).
+/// Tells the bridge that the station `mac` is behind its port `index`. The entry does not age out, though the bridge may never hear the
+/// station. A fixed one never moves to whoever else sends from the same address (`NTF_STICKY`); another moves as if it were learned
+/// (`NTF_EXT_LEARNED`), and the kernel says as little of that as of what it learns.
 ///
 /// `known` is what the bridge says of the station ([`station`]). None where the address is a port's or the bridge's own: an entry in
 /// its place would go with the port, and leave none.
-pub fn place_station(index: u32, mac: [u8; 6], known: Option<&FdbEntry>) -> Option<Request> {
+pub fn place_station(index: u32, mac: [u8; 6], is_fixed: bool, known: Option<&FdbEntry>) -> Option<Request> {
     let flags = match known {
         None => MAKE,
         Some(known) if known.own => return None,
         Some(_) => NLM_F_CREATE | NLM_F_REPLACE,
     };
-    let message =
-        entry(index, NeighbourState::Noarp, NeighbourFlags::Controller | NeighbourFlags::Sticky, mac);
+    let (state, flag) = match is_fixed {
+        true => (NeighbourState::Noarp, NeighbourFlags::Sticky),
+        false => (NeighbourState::Reachable, NeighbourFlags::ExtLearned),
+    };
+    let message = entry(index, state, NeighbourFlags::Controller | flag, mac);
     let message = RouteNetlinkMessage::NewNeighbour(message);
     Some(Request::new("tell the bridge where the container is", message, flags))
 }

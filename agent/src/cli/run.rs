@@ -104,6 +104,7 @@ impl Run {
             bpffs: self.bpffs,
             cgroup: self.cgroup,
             max_flows: self.max_flows,
+            mark_mask: None,
             metrics: self.metrics,
             admission: self.admission,
             attach: self.attach,

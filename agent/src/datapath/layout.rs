@@ -48,7 +48,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 23] = [
+pub const MAPS: [(&str, Shape); 24] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -75,6 +75,7 @@ pub const MAPS: [(&str, Shape); 23] = [
     ("FLOWS_MADE", Shape::new::<u32, u64>(MapType::PerCpuArray, 1)),
     ("FRAGMENTS", Shape::new::<FragmentKey, FragmentTranslation>(MapType::LruHash, MAX_FRAGMENTS)),
     ("COUNTERS", Shape::new::<u32, abi::PortCounters>(MapType::PerCpuArray, abi::MAX_SLOTS)),
+    ("MARKS", Shape::new::<u32, abi::Marks>(MapType::Array, 1)),
     ("POLICERS", Shape::new::<u32, abi::policer::Policer>(MapType::Array, abi::policer::MAX_POLICERS)),
     ("SUBNETS", Shape::new::<SubnetPrefix, u32>(MapType::LpmTrie, abi::policer::MAX_SUBNETS)),
     ("DROPS", Shape::new::<abi::DropKey, abi::Count>(MapType::LruPerCpuHash, abi::MAX_DROPS)),

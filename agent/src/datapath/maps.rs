@@ -13,8 +13,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey, Station,
-    StationKey,
+    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 
 use crate::failpoints::{self, Failpoint};
@@ -73,6 +73,8 @@ pub struct Maps {
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// Translations of datagrams' first fragments.
     pub fragments: HashMap<MapData, FragmentKey, FragmentTranslation>,
+    /// The bits of packets' marks.
+    pub marks: Array<MapData, Marks>,
     /// Policers of limited ports, by counter slot.
     pub policers: Array<MapData, Policer>,
     /// Subnets of limits, by counter slot.
@@ -110,6 +112,7 @@ impl Maps {
             peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
             fragments: take(ebpf, "FRAGMENTS")?,
+            marks: take(ebpf, "MARKS")?,
             policers: take(ebpf, "POLICERS")?,
             subnets: take(ebpf, "SUBNETS")?,
             drops: take(ebpf, "DROPS")?,

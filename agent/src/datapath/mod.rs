@@ -78,7 +78,8 @@ impl Datapath {
             Pins::create(bpffs).map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
         let exclusive = Exclusive::take(bpffs)?;
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
-        let (programs, maps) = loader::load(&pins, *max_flows, *late_programs)?;
+        let (programs, mut maps) = loader::load(&pins, *max_flows, *late_programs)?;
+        maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         Ok(Self {
             maps,

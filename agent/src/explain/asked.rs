@@ -15,6 +15,8 @@ pub enum Asked {
     Owner,
     /// `ADDRESSES`, `PORTS` and `FDB`, for the address that a neighbour asks for.
     Resident,
+    /// What would be written of an announcement.
+    Announced,
     /// `TAGGED`, of the interface that the program runs on.
     TaggedHere,
     /// `TAGGED`, of another.

@@ -48,6 +48,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         (Asked::Owner, _) => Stage::SourceGuard,
         (Asked::Resident, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Resident, _) => Stage::NeighborProxy,
+        (Asked::Announced, _) => Stage::MacFilter,
         (Asked::TaggedHere, _) => Stage::Classify,
         (Asked::Tagged, _) => Stage::Retag,
         (Asked::KernelFlow, Pipeline::FromMapped) => Stage::Translate,
@@ -61,7 +62,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
 pub const fn decider(pipeline: Pipeline, stage: Stage) -> Stage {
     match (pipeline, stage) {
         (Pipeline::FromHost | Pipeline::ToContainer, Stage::FlowAffinity) => Stage::TrackKernelFlow,
-        (Pipeline::ToContainer, Stage::Isolate) => Stage::OriginCheck,
+        (Pipeline::ToContainer, Stage::Isolate | Stage::Find) => Stage::OriginCheck,
         // The FDB says that the source address is a container's.
         (Pipeline::FromUplink, Stage::OriginCheck) => Stage::Find,
         (Pipeline::FromMapped, Stage::FlowAffinity)

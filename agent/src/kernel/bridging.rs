@@ -21,7 +21,7 @@ impl Kernel {
         index: u32,
         bridge: u32,
         flags: PortFlags,
-        container: Option<Mac>,
+        container: Option<(Mac, bool)>,
     ) -> Result<(), KernelError> {
         self.route.run(set_master(index, bridge))?;
         self.set_port_flags(index, flags, container)
@@ -36,10 +36,10 @@ impl Kernel {
         &mut self,
         index: u32,
         flags: PortFlags,
-        container: Option<Mac>,
+        container: Option<(Mac, bool)>,
     ) -> Result<(), KernelError> {
-        if let Some(mac) = container {
-            self.add_station(index, mac)?;
+        if let Some((mac, is_fixed)) = container {
+            self.add_station(index, mac, is_fixed)?;
         }
         Ok(self.route.run(set_port_flags(index, flags.exact()))?)
     }
@@ -48,10 +48,10 @@ impl Kernel {
     ///
     /// # Errors
     /// Netlink's.
-    pub fn add_station(&mut self, index: u32, mac: Mac) -> Result<(), KernelError> {
+    pub fn add_station(&mut self, index: u32, mac: Mac, is_fixed: bool) -> Result<(), KernelError> {
         let bridge = self.link(index)?.and_then(|link| link.master).unwrap_or_default();
         let known = self.placement(bridge, mac)?;
-        match place_station(index, mac.octets(), known.as_ref()) {
+        match place_station(index, mac.octets(), is_fixed, known.as_ref()) {
             Some(request) => Ok(self.route.run(request)?),
             None => Ok(()),
         }
@@ -65,13 +65,22 @@ impl Kernel {
         Ok(self.route.get(station(bridge, mac.octets()))?)
     }
 
-    /// Whether a bridge has a static FDB entry for the station on this port.
+    /// Whether a bridge has the FDB entry of a port's station: the fixed one at this port; any other may have moved.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn has_station(&mut self, bridge: u32, index: u32, mac: Mac) -> Result<bool, KernelError> {
+    pub fn has_station(
+        &mut self,
+        bridge: u32,
+        index: u32,
+        mac: Mac,
+        is_fixed: bool,
+    ) -> Result<bool, KernelError> {
         let placement = self.placement(bridge, mac)?;
-        Ok(placement.is_some_and(|placement| placement.port == index && placement.sticky))
+        Ok(placement.is_some_and(|placement| match is_fixed {
+            true => placement.port == index && placement.sticky,
+            false => placement.port != index || placement.told,
+        }))
     }
 
     /// Recreates a bridge, unless a link of its name exists.

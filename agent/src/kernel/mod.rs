@@ -47,14 +47,16 @@ impl Kernel {
         &self.grace_periods
     }
 
-    /// Lists external filters and qdiscs on an interface.
+    /// Lists external filters and qdiscs on an interface, and whether its peer has an XDP program.
     ///
     /// # Errors
     /// Netlink's.
     pub fn external(&mut self, ifindex: u32) -> Result<External, KernelError> {
         let (filters, egress) = clsact::others(&mut self.route, ifindex)?;
-        let queued = self.link(ifindex)?.is_some_and(|link| link.queued);
-        Ok(External { filters, queue: egress || queued })
+        let link = self.link(ifindex)?;
+        let queued = link.as_ref().is_some_and(|link| link.queued);
+        let xdp = link.is_some_and(|link| link.has_peer_with_xdp());
+        Ok(External { filters, queue: egress || queued, xdp })
     }
 
     /// Whether a link's hardware strips VLAN tags; false if it does not report that.

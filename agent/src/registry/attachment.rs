@@ -68,9 +68,10 @@ impl Attachment {
         firsts.into_iter().flatten().filter(|ip| mapping.is_of_family(*ip))
     }
 
-    /// The station of its static FDB entry in the kernel's bridge; none for a port in VLANs.
-    pub fn known_station(&self) -> Option<Mac> {
-        self.port.restrictions.vlans.is_none().then_some(self.mac)
+    /// The station of its FDB entry in the kernel's bridge, and whether that is fixed; none for a port in VLANs.
+    pub fn known_station(&self) -> Option<(Mac, bool)> {
+        let restrictions = &self.port.restrictions;
+        restrictions.vlans.is_none().then_some((self.mac, restrictions.is_checked()))
     }
 
     /// Whether it is in its bridge's flood list.
@@ -122,11 +123,13 @@ impl PeerEnd {
     }
 }
 
-/// What others have put on a host end, which packets must not bypass.
+/// What others have put on a host end or behind it, which packets must not bypass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct External {
     /// Filters on what the container sends.
     pub filters: bool,
     /// A qdisc (the agent's for a limit, or another user's) or filters towards the container.
     pub queue: bool,
+    /// An XDP program in the driver of the container's end, which sees only what comes through the host's end.
+    pub xdp: bool,
 }

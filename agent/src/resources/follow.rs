@@ -89,10 +89,11 @@ impl Node {
         let Some(station) = self.datapath.station(&StationKey { bridge, vid: 0, mac })? else {
             return Ok(());
         };
+        let is_fixed = self.registry.by_host(port).is_some_and(|it| it.port.restrictions.is_checked());
         // The event may be old: the bridge's current FDB counts.
         if !(sticky && port == station.ifindex && !self.repairs.stationed.contains(&port)) {
             self.look_at(station.ifindex);
-        } else if self.kernel.has_station(bridge, port, mac)? {
+        } else if self.kernel.has_station(bridge, port, mac, is_fixed)? {
             self.repairs.stationed.insert(port);
         }
         Ok(())
@@ -106,6 +107,11 @@ impl Node {
             if attachment.port.host.name != link.name {
                 return Ok(());
             }
+            if attachment.external.xdp != link.has_peer_with_xdp() {
+                self.shaped(link.index)?;
+            }
+        }
+        if let Some(attachment) = self.registry.by_host_mut(link.index) {
             let now = attachment.peer.seen(link.carrier);
             let before = replace(&mut attachment.peer, now);
             if before.is_up() != now.is_up() {
@@ -181,7 +187,7 @@ impl Node {
             let attachment = attachment.clone();
             // The programs may write the same word concurrently: the value must not ask less than theirs.
             self.datapath.write_port(&attachment, FlowAffinity::Ask)?;
-            tracing::info!(key = %attachment.port.key, ?others, "external filters on the host end changed");
+            tracing::info!(key = %attachment.port.key, ?others, "external filters of the host end changed");
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ fn a_port_that_is_taken_off_its_bridge_is_put_back_as_it_was() {
     }
     let stations = rig.node.command("bridge", &["fdb", "show", "dev", "veth2"]).unwrap();
     let container = stations.lines().find(|line| line.contains(&port.mac)).unwrap_or_default();
-    assert!(container.contains("sticky"), "{stations}");
+    assert!(container.contains("extern_learn"), "{stations}");
 }
 
 #[test]

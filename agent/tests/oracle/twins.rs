@@ -121,8 +121,11 @@ impl Plain {
                 .unwrap();
             ip(&["link", "set", &port, "mtu", &mtu, "master", "cni0"]);
             let bridge = |arguments: &[&str]| node.command("bridge", arguments).unwrap();
-            bridge(&["fdb", "replace", &mac, "dev", &port, "master", "static", "sticky"]);
             let flags = (manner.flags)(index);
+            // Nobody takes the place of a checked one.
+            let kind: &[&str] =
+                if flags.contains(&"locked") { &["static", "sticky"] } else { &["dynamic", "extern_learn"] };
+            bridge(&[&["fdb", "replace", &mac, "dev", &port, "master"], kind].concat());
             if !flags.is_empty() {
                 bridge(&[&["link", "set", "dev", &port], flags].concat());
             }

@@ -26,8 +26,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey,
-    Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
+    PortKey, Station, StationKey,
 };
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -40,14 +40,9 @@ const INGRESS_IFINDEX: usize = 36;
 const IFINDEX: usize = 40;
 const GSO_SIZE: usize = 176;
 
-/// The mark of a judged frame, as the programs set it.
-const JUDGED_MARK: u32 = 0x7368_6e74;
-
-/// The bit of one that a restricted port's program has checked.
-const CHECKED: u32 = 0x0800_0000;
-
-/// The bit of one that an uplink has brought into its bridge.
-const OUTSIDE: u32 = 0x0400_0000;
+/// The bits of the mark, and what an operator has put beside them.
+const MARKS: Marks = Marks { judged: 0x20, checked: 0x40, outside: 0x1000 };
+const OPERATORS: u32 = 0xbeef_0002;
 
 /// The programs and their maps.
 pub(crate) struct Kernel {
@@ -74,6 +69,8 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
+    pub(crate) stations: BTreeMap<StationKey, Station>,
+    pub(crate) addresses: BTreeMap<AddressKey, Owner>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
     pub(crate) fragments: BTreeMap<FragmentKey, FragmentTranslation>,
     pub(crate) policers: BTreeMap<u32, Policer>,
@@ -174,6 +171,8 @@ impl Kernel {
         for (slot, policer) in world::policers() {
             policers.set(slot, policer, 0).expect("a slot");
         }
+        let mut marks: Array<_, Marks> = self.map("MARKS").try_into().expect("MARKS");
+        marks.set(0, MARKS, 0).expect("the one entry");
         let mut subnets: LpmTrie<_, SubnetKey, u32> = self.map("SUBNETS").try_into().expect("SUBNETS");
         for (bits, subnet, limited) in world::subnets() {
             subnets.insert(&Key::new(bits, subnet), limited, 0).expect("a subnet");
@@ -198,9 +197,10 @@ impl Kernel {
         self.ensure_loaded(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
-        let mark = if packet.judged { JUDGED_MARK } else { 0 }
-            | if packet.checked { CHECKED } else { 0 }
-            | if packet.outside { OUTSIDE } else { 0 };
+        let mark = OPERATORS
+            | if packet.judged { MARKS.judged } else { 0 }
+            | if packet.checked { MARKS.checked } else { 0 }
+            | if packet.outside { MARKS.outside } else { 0 };
         for (at, value) in
             [(MARK, mark), (INGRESS_IFINDEX, packet.origin), (IFINDEX, here), (GSO_SIZE, packet.segment_size)]
         {
@@ -221,8 +221,11 @@ impl Kernel {
         let decision = self.decision();
         assert_eq!(decision.serial, before + 1, "{program} decided once");
         let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes).unwrap_or_default();
-        let (mark_left, checked) = (mark & !(CHECKED | OUTSIDE) == JUDGED_MARK, mark & CHECKED != 0);
-        Run { action: run.return_value, decision, mark_left, checked, outside: mark & OUTSIDE != 0, bytes }
+        let ours = MARKS.judged | MARKS.checked | MARKS.outside;
+        assert_eq!(mark & !ours, OPERATORS, "{program} leaves the operator's bits of the mark alone");
+        let [mark_left, checked, outside] =
+            [MARKS.judged, MARKS.checked, MARKS.outside].map(|bit| mark & bit != 0);
+        Run { action: run.return_value, decision, mark_left, checked, outside, bytes }
     }
 
     pub(crate) fn remembered(&mut self) -> Remembered {
@@ -244,6 +247,8 @@ impl Kernel {
             |map| self.entries::<FlowKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect();
         let (kernel_flows, incoming_flows) = (keys("KERNEL_FLOWS"), keys("INCOMING_FLOWS"));
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
+        let stations = self.entries::<StationKey, Station>("FDB").into_iter().collect();
+        let addresses = self.entries::<AddressKey, Owner>("ADDRESSES").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
@@ -258,6 +263,8 @@ impl Kernel {
             kernel_flows,
             incoming_flows,
             ports,
+            stations,
+            addresses,
             flows,
             fragments,
             policers,

@@ -67,6 +67,7 @@ impl Attachment for Bridged<'_> {
         let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
         wait_for_bridge(&mut context.node, plan, &bridge.link)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
+        announce(&mut context.sandbox, plan, inner)?;
         Ok(attached)
     }
 
@@ -112,7 +113,8 @@ fn complete_for(plan: &Plan, ends: &Ends, context: &mut Context) -> Result<(), E
 fn join_bridge(node: &mut Node, plan: &Plan, bridge: &Link, host: &Link) -> Result<(), Error> {
     let flags = port_flags(plan.service.hairpin, &plan.restrictions);
     let station = Some(plan.mac.bytes());
-    let side = BridgeSide { index: host.index, bridge: bridge.index, flags, station };
+    let is_fixed = plan.restrictions.is_checked();
+    let side = BridgeSide { index: host.index, bridge: bridge.index, flags, station, is_fixed };
     let joined = side.add(node).and_then(|changes| node.netlink.run_all(changes));
     match joined {
         Ok(_) => Ok(()),

@@ -22,10 +22,13 @@ pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: 
     Ok(())
 }
 
-/// Has the kernel announce the addresses of an end that was up before it had them: neighbours may still know another station by them. With
-/// `arp_notify` it does so when a link comes up, and when a link is given its MAC address.
+/// Has the container's end announce its addresses to neighbours who may know a predecessor: by gratuitous ARP and unsolicited
+/// neighbour advertisements, which the kernel sends where the MAC address is set, and be it to the same. As the interface came up, no
+/// packet got through.
 pub(crate) fn announce(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
-    sandbox.netlink.run(set_mac(index, plan.mac.bytes()))?;
+    if plan.up && plan.layer3 && !plan.result.ips.is_empty() {
+        sandbox.netlink.run(set_mac(index, plan.mac.bytes()))?;
+    }
     Ok(())
 }
 
@@ -38,7 +41,9 @@ fn settings(plan: &Plan) -> Result<(), SysctlError> {
     } else {
         let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/accept_dad"), "0");
     }
+    // It announces its addresses when it gets another MAC address, and at the end of this ADD ([`announce`]).
     let _ = sysctl::write(&format!("net/ipv4/conf/{ifname}/arp_notify"), "1");
+    let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/ndisc_notify"), "1");
     if plan.result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
         sysctl::ensure("net/ipv6/conf/lo/disable_ipv6", "0")?;
         sysctl::ensure(&format!("net/ipv6/conf/{ifname}/disable_ipv6"), "0")?;

@@ -36,6 +36,7 @@ pub(crate) fn adopt(
         bridge: port.bridge.index,
         flags: port_flags(false, &port.restrictions),
         station: port.mac.parse().ok().map(Mac::bytes),
+        is_fixed: port.restrictions.is_checked(),
     };
     let attached = hand_over(config, bridge, agent, port)?;
     let restricted = side.restrict(node).and_then(|changes| node.netlink.run_all(changes));

@@ -26,7 +26,8 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
     let faults = inspection.faults(&mut node, &mut sandbox)?;
     let inner = sandbox.link(Selector::Name(&call.ifname))?;
     let (index, station) = inner.map_or((0, None), |link| (link.index, link.mac));
-    let mut left = repair(faults, &mut node, &mut sandbox, index, station)?;
+    let is_fixed = bridge.macspoofchk || bridge.ipspoofchk;
+    let mut left = repair(faults, &mut node, &mut sandbox, index, (station, is_fixed))?;
     if left.is_empty() {
         left = inspection.faults(&mut node, &mut sandbox)?;
     }

@@ -15,7 +15,7 @@ pub(super) fn repair(
     node: &mut Node,
     sandbox: &mut Sandbox,
     index: u32,
-    station: Option<[u8; 6]>,
+    (station, is_fixed): (Option<[u8; 6]>, bool),
 ) -> Result<Vec<Fault>, Error> {
     let mut left = Vec::new();
     let (mut outside, mut inside, mut routes) = (Vec::new(), Vec::new(), Vec::new());
@@ -27,7 +27,7 @@ pub(super) fn repair(
             Fault::HostDown { index, .. } => outside.push(set_link_up(Selector::Index(index))),
             Fault::NotAPort { index, master, settings, .. }
             | Fault::OtherSettings { index, master, settings, .. } => {
-                let side = BridgeSide { index, bridge: master, flags: settings, station };
+                let side = BridgeSide { index, bridge: master, flags: settings, station, is_fixed };
                 outside.extend(side.add_and_set_up(node)?);
             }
             Fault::NoGateway { index, address, .. } => outside.push(add_gateway(index, address)),

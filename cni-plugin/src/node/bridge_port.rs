@@ -31,6 +31,8 @@ pub(crate) struct BridgeSide {
     pub(crate) flags: PortFlags,
     /// The container's address.
     pub(crate) station: Option<[u8; 6]>,
+    /// Whether no other port may take that: the port is checked.
+    pub(crate) is_fixed: bool,
 }
 
 impl BridgeSide {
@@ -49,7 +51,11 @@ impl BridgeSide {
             Some(mac) => {
                 let known = node.netlink.get(station(self.bridge, mac))?;
                 let is_elsewhere = known.as_ref().is_some_and(|known| known.told && known.port != self.index);
-                if is_elsewhere { None } else { place_station(self.index, mac, known.as_ref()) }
+                if is_elsewhere {
+                    None
+                } else {
+                    place_station(self.index, mac, self.is_fixed, known.as_ref())
+                }
             }
             None => None,
         };

@@ -17,8 +17,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PATH_ASK, PATH_FAST, Port, PortKey, Station,
-    StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
+    PortKey, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::Direction;
 use shunt_dataplane::tables::Heard;
@@ -37,6 +37,9 @@ const ANY: u64 = 0;
 
 /// Create, and never overwrite.
 const NOEXIST: u64 = 1;
+
+/// Overwrite, and never create.
+const EXIST: u64 = 2;
 
 /// All maps, which are statics, and the context, which route look-ups need.
 pub(crate) struct KernelTables {
@@ -68,6 +71,28 @@ impl Tables for KernelTables {
     fn station(&self, key: &StationKey) -> Option<Station> {
         // SAFETY: as in `port`.
         unsafe { FDB.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool) {
+        let mark = |flags: *mut u32, bit: u32| {
+            // SAFETY: the pointer is to an aligned word of a live map value, in which the programs write this bit alone.
+            unsafe { *flags = if is_moved { *flags | bit } else { *flags & !bit } };
+        };
+        if let Some(station) = FDB.get_ptr_mut(key) {
+            // SAFETY: a live map value.
+            mark(unsafe { &raw mut (*station).flags }, STATION_MOVED);
+        }
+        if let Some(port) = PORTS.get_ptr_mut(port) {
+            // SAFETY: a live map value.
+            mark(unsafe { &raw mut (*port).flags }, PORT_AWAY);
+        }
+    }
+
+    #[inline(always)]
+    fn give(&self, key: &AddressKey, owner: &Owner) {
+        // The agent may have removed it: then nobody has it.
+        let _ = ADDRESSES.insert(key, owner, EXIST);
     }
 
     #[inline(always)]

@@ -62,7 +62,7 @@ pub(crate) fn from_container(ctx: TcContext) -> i32 {
             let mut packet = Skb::new(ctx);
             let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
             match programs::from_container::forward(&mut packet, here, Missing::Pass, &tables) {
-                Next::Answer => subprograms::answer_container::<FRAMED>(skb),
+                Next::Hear => subprograms::announced(skb),
                 next => action::take_silently(&packet, next.verdict()),
             }
         }

@@ -14,8 +14,8 @@ use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
     MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
-    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Owner, Port, PortCounters, PortKey, Station,
-    StationKey,
+    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey,
+    Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, IcmpErrorPlan};
 
@@ -119,6 +119,10 @@ pub(crate) static FRAGMENTS: LruHashMap<FragmentKey, FragmentTranslation> =
 /// Traffic by port. The programs write it; the agent reads it, and zeroes a slot before it is used again.
 #[map]
 pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_entries(MAX_SLOTS, 0);
+
+/// The bits of the mark. The agent writes it before any program is attached; the programs read it.
+#[map]
+pub(crate) static MARKS: Array<Marks> = Array::with_max_entries(1, 0);
 
 /// The rates of limited ports, by counter slot. The agent writes it; `police` reads it and writes `due`.
 #[map]

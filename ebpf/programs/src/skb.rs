@@ -4,23 +4,21 @@ mod packet;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::programs::TcContext;
+use shunt_dataplane::abi::Marks;
 use shunt_dataplane::wire::EthernetHeader;
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::packet::{Header, Readable, Tag};
 
+use crate::maps::MARKS;
+
 /// `PACKET_HOST` of `linux/if_packet.h`.
 const PACKET_HOST: u32 = 0;
 
-/// The mark of a judged frame. It lives from `bpf_redirect` to the tc egress hook behind it: netfilter never sees it, and the veth
-/// clears every mark on the way into the container.
-const JUDGED_MARK: u32 = 0x7368_6e74;
-
-/// The bit of the mark that says that a restricted port's program has seen a frame; the rest of the mark is the operator's. It is
-/// no bit of [`JUDGED_MARK`].
-const CHECKED: u32 = 0x0800_0000;
-
-/// The bit of the mark of a frame that an uplink has brought into its bridge.
-const OUTSIDE: u32 = 0x0400_0000;
+/// The bits of the mark that are ours. Where the map had none, no frame would be judged or checked.
+#[inline(always)]
+fn marks() -> Marks {
+    MARKS.get(0).copied().unwrap_or_default()
+}
 
 /// Tag protocols as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
@@ -112,6 +110,16 @@ impl<const KIND: u8> Skb<KIND> {
     fn mark(&self) -> u32 {
         // SAFETY: as in `ifindex`.
         unsafe { (*self.ctx.skb.skb).mark }
+    }
+
+    /// Takes a bit off the mark; whether it was there.
+    #[inline(always)]
+    fn take(&mut self, bit: u32) -> bool {
+        let mark = self.mark();
+        if mark & bit != 0 {
+            self.ctx.set_mark(mark & !bit);
+        }
+        mark & bit != 0
     }
 
     /// The context, for helpers that want it beside the packet.

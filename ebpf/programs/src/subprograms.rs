@@ -18,6 +18,7 @@ use crate::sctp_note::SctpNote;
 use crate::skb::{FRAMED, Skb};
 
 /// What a function returns where another part goes on: none of the kernel's actions.
+const HEAR: i32 = i32::MIN + 5;
 const ANSWER: i32 = i32::MIN;
 const BEGIN: i32 = i32::MIN + 1;
 const RETURN: i32 = i32::MIN + 2;
@@ -42,6 +43,7 @@ impl End for Next {
     fn action<const KIND: u8>(self, packet: &Skb<KIND>) -> i32 {
         match self {
             Self::Done(verdict) => action::take_silently(packet, verdict),
+            Self::Hear => HEAR,
             Self::Answer => ANSWER,
             // `from_mapped` is another program, behind this one.
             Self::Reply => action::take_silently(packet, self.verdict()),
@@ -95,6 +97,10 @@ subprograms! {
     };
     /// `from_container` of a port in VLANs.
     forward_member = from_member::run;
+    /// The announcements of `from_container`.
+    hear_container = |packet: &mut _, here, tables: &_| {
+        from_container::hear(packet, here, missing(), tables)
+    };
     /// The neighbour proxy of `from_container`.
     answer_container = |packet: &mut _, here, tables: &_| {
         from_container::answer(packet, here, missing(), tables)
@@ -121,6 +127,15 @@ subprograms! {
 #[inline(always)]
 pub(crate) fn from_restricted(skb: *mut __sk_buff) -> i32 {
     match forward_restricted::<FRAMED>(skb) {
+        HEAR => announced(skb),
+        action => action,
+    }
+}
+
+/// The parts of `from_container` behind the first, for [`Next::Hear`].
+#[inline(always)]
+pub(crate) fn announced(skb: *mut __sk_buff) -> i32 {
+    match hear_container::<FRAMED>(skb) {
         ANSWER => answer_container::<FRAMED>(skb),
         action => action,
     }

@@ -30,9 +30,12 @@ impl AddressKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Owner {
-    /// The container's port.
+    /// The container's port; [`NO_OWNER`] where another station behind a port has announced the address.
     pub ifindex: u32,
 }
+
+/// [`Owner::ifindex`]: a container's address, and no container answers for it.
+pub const NO_OWNER: u32 = 0;
 
 /// Value of `LINK_LOCALS`, under the key of a port with [`super::PORT_IP_CHECK`]: the link-local address that its container has
 /// chosen itself.

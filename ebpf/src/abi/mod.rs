@@ -13,6 +13,7 @@ mod decision;
 mod flow;
 pub mod fragment;
 pub mod learning;
+mod marks;
 #[cfg(feature = "user")]
 mod pod;
 pub mod policer;
@@ -25,6 +26,7 @@ pub use container_address::*;
 pub use counters::*;
 pub use decision::*;
 pub use flow::*;
+pub use marks::*;
 pub use port::*;
 pub use station::*;
 

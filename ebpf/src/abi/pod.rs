@@ -8,8 +8,8 @@ use super::translation::{
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortCounters, PortKey,
-    Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
+    PortKey, Station, StationKey,
 };
 
 macro_rules! pod {
@@ -20,6 +20,7 @@ macro_rules! pod {
 }
 
 pod!(
+    Marks,
     PortKey,
     Port,
     StationKey,

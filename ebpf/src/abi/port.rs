@@ -82,6 +82,15 @@ pub const PATH_ASK: u32 = 1;
 /// the kernel's.
 pub const PATH_LEARN: u32 = 2;
 
+/// [`Port::flags`]: its container's end has an XDP program, which sees only what comes out of the host's end.
+pub const PORT_XDP: u32 = 0x8_0000;
+
+/// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.
+pub const PORT_AWAY: u32 = 0x10_0000;
+
+/// [`Port::flags`]: a checked port: it takes no other port's address, and no other port takes its.
+pub const PORT_CHECKED: u32 = PORT_MAC_CHECK | PORT_IP_CHECK;
+
 const _: () = {
     assert!(size_of::<PortKey>() == 4);
     assert!(size_of::<Port>() == 24);

@@ -36,7 +36,8 @@ pub const STATION_HOST: u32 = 1;
 pub const STATION_PEER_UP: u32 = 2;
 /// [`Station::flags`]: its port is isolated ([`PORT_ISOLATED`]).
 pub const STATION_ISOLATED: u32 = 4;
-/// [`Station::flags`]: its host end has a queueing discipline (a shaper's) that packets have to pass.
+/// [`Station::flags`]: packets have to come through its host end: there is a queueing discipline (a shaper's), or an XDP program at
+/// the container's end.
 pub const STATION_QUEUED: u32 = 8;
 
 /// [`Station::flags`]: its port has [`PORT_SAME_BRIDGE`].
@@ -45,6 +46,8 @@ pub const STATION_SAME_BRIDGE: u32 = 16;
 pub const STATION_ALONE: u32 = 32;
 /// [`Station::flags`]: beyond an uplink.
 pub const STATION_WIRE: u32 = 64;
+/// [`Station::flags`]: it was heard at another port since: the kernel's bridge knows where it is. The programs write this bit.
+pub const STATION_MOVED: u32 = 128;
 
 const _: () = {
     assert!(size_of::<StationKey>() == 12);

@@ -8,21 +8,25 @@ use crate::abi::{PORT_MAPPED, PORT_MASQUERADED, Port};
 use crate::stages::neighbor_proxy::Within;
 use crate::stages::port::Missing;
 use crate::stages::{
-    count, deliver, find, flow_affinity, guard, isolate, mac_filter, neighbor_proxy, parse, police, port,
-    source_guard,
+    announce, count, deliver, find, flow_affinity, guard, isolate, mac_filter, neighbor_proxy, parse, police,
+    port, source_guard,
 };
 use crate::verdict::{Delivery, PassReason, Stop, Verdict};
 use crate::wire::{Frame, Packet};
 
 /// The whole program.
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
-    match forward(packet, here, missing, tables) {
+    let next = match forward(packet, here, missing, tables) {
+        Next::Hear => hear(packet, here, missing, tables),
+        next => next,
+    };
+    match next {
         Next::Answer => answer(packet, here, missing, tables),
         next => next.verdict(),
     }
 }
 
-/// The first part: everything but the neighbour proxy. `here` is the host end.
+/// The first part: everything but announcements and the neighbour proxy. `here` is the host end.
 #[inline(always)]
 pub fn forward<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
     let port = match port::entry(here, missing, tables) {
@@ -56,8 +60,8 @@ fn stages<P: Packet, T: Tables>(
         source_guard::check(packet, &frame, port, here, tables)?;
         police::flood(&frame, port, tables)?;
     }
-    mac_filter::check(&frame, port)?;
-    port::not_shared(port)?;
+    mac_filter::check(&frame, port).map_err(behind)?;
+    port::not_shared(port).map_err(behind)?;
     let station = find::station(&frame, port, here, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
     isolate::ports(port, &station)?;
     flow_affinity::check(packet, &frame, port, tables)?;
@@ -68,13 +72,44 @@ fn stages<P: Packet, T: Tables>(
 #[inline(always)]
 fn elsewhere(stop: Stop, frame: &Frame, port: &Port) -> Next {
     match stop {
-        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Answer,
+        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Hear,
         Stop::Pass(PassReason::ToHost) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => Next::Reply,
         stop => stop.into(),
     }
 }
 
-/// The second part: the neighbour proxy, for [`Next::Answer`].
+/// The part that goes on with a frame of another station behind the container, or of its own after that was heard elsewhere.
+#[inline(always)]
+fn behind(stop: Stop) -> Next {
+    match stop {
+        Stop::Pass(PassReason::ForeignSource | PassReason::Away) => Next::Hear,
+        stop => stop.into(),
+    }
+}
+
+/// The second part: announcements, for [`Next::Hear`]. The neighbour proxy answers nobody who has said something new: others have to hear it.
+#[inline(always)]
+pub fn hear<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let Ok(frame) = parse::frame(packet) else { return Next::Answer };
+    let within = Within { vid: port.vid, stations: port.vid };
+    let is_news = announce::hear(packet, &frame, &port, within, here, tables);
+    let reason = match frame.source.is(port.mac) {
+        true if !is_news => return Next::Answer,
+        true if frame.destination.is_group() => PassReason::Group,
+        true => PassReason::Away,
+        false => PassReason::ForeignSource,
+    };
+    let verdict = Verdict::Pass(reason);
+    count::sent(&verdict, &port, here, packet.length(), tables);
+    guard::mark(packet, missing, true);
+    verdict.into()
+}
+
+/// The third part: the neighbour proxy, for [`Next::Answer`].
 #[inline(always)]
 pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
     let port = match port::entry(here, missing, tables) {

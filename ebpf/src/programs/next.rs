@@ -8,6 +8,8 @@ use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 pub enum Next {
     /// The packet's way ends here.
     Done(Verdict),
+    /// An announcement, or a frame of another station behind the container: the part that hears these.
+    Hear,
     /// An ARP request or neighbour solicitation: the neighbour proxy.
     Answer,
     /// To the node, from a port with host ports or masquerading: `from_mapped`, which runs behind `from_container`.
@@ -28,6 +30,7 @@ impl Next {
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::Done(verdict) => verdict,
+            Self::Hear => Verdict::Pass(PassReason::ForeignSource),
             Self::Answer => Verdict::Pass(PassReason::Group),
             Self::Reply | Self::Begin | Self::IcmpError => Verdict::Pass(PassReason::ToHost),
             Self::Return => Verdict::Pass(PassReason::Stray),

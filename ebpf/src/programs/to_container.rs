@@ -6,8 +6,8 @@ use crate::abi::Port;
 use crate::stages::port::Missing;
 use crate::stages::source_guard::link_local;
 use crate::stages::{count, guard, origin_check, parse, port, track_kernel_flow};
-use crate::verdict::{Delivery, PassReason, Stop, Verdict};
-use crate::wire::Packet;
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
+use crate::wire::{Frame, Packet};
 
 /// The whole program. `here` is the host end.
 #[inline(always)]
@@ -38,9 +38,23 @@ fn stages<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet)?;
+    comes_back(packet, &frame, port, here)?;
     if missing == Missing::Drop {
         origin_check::check(packet, &frame, port, tables)?;
     }
     track_kernel_flow::track(packet, &frame, port, here, tables);
     Err(Stop::Pass(PassReason::ByKernel))
+}
+
+/// Lets on what comes back to its port (`hairpinMode`) only if the container itself has sent it, to one station. A bridge inside the
+/// container would take anything else as a sign that its own stations have moved out of it.
+///
+/// # Errors
+/// Drops the rest: the copy of what the bridge floods, and what stations behind the container send.
+#[inline(always)]
+fn comes_back<P: Packet>(packet: &P, frame: &Frame, port: &Port, here: u32) -> Result<(), Stop> {
+    if packet.origin() == here && (frame.destination.is_group() || !frame.source.is(port.mac)) {
+        return Err(Stop::Drop(DropReason::Hairpin));
+    }
+    Ok(())
 }

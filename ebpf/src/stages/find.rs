@@ -3,7 +3,7 @@
 use crate::Tables;
 use crate::abi::translation::{Mapping, TupleKey};
 use crate::abi::vlan::VID_ANY;
-use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, Station, StationKey};
+use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, STATION_MOVED, Station, StationKey};
 use crate::stages::learn;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
@@ -41,13 +41,19 @@ pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<
 #[inline(always)]
 pub fn in_vlan<T: Tables>(mut key: StationKey, tables: &T) -> Option<Station> {
     if let Some(station) = tables.station(&key) {
-        return Some(station);
+        return in_place(station);
     }
     if let Some(station) = learn::beyond(&key, tables) {
         return Some(station);
     }
     key.vid = VID_ANY;
-    tables.station(&key)
+    tables.station(&key).and_then(in_place)
+}
+
+/// The station, unless it has moved.
+#[inline(always)]
+fn in_place(station: Station) -> Option<Station> {
+    (station.flags & STATION_MOVED == 0).then_some(station)
 }
 
 /// The station that a frame from `here` is for.
@@ -68,8 +74,10 @@ pub fn station<T: Tables>(frame: &Frame, port: &Port, here: u32, tables: &T) -> 
         Some(station) => station,
         None => learn::beyond(&key, tables).ok_or(Stop::Pass(PassReason::UnknownStation))?,
     };
-    if station.flags & STATION_HOST != 0 {
-        return Err(Stop::Pass(PassReason::ToHost));
+    // One test for both, so that it costs nothing where neither is.
+    if station.flags & (STATION_HOST | STATION_MOVED) != 0 {
+        let is_host = station.flags & STATION_HOST != 0;
+        return Err(Stop::Pass(if is_host { PassReason::ToHost } else { PassReason::UnknownStation }));
     }
     if station.ifindex == here {
         return Err(Stop::Pass(PassReason::Hairpin));

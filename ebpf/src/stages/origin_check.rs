@@ -8,7 +8,7 @@
 use crate::Tables;
 use crate::abi::{
     PORT_ALONE, PORT_ISOLATED, PORT_SAME_BRIDGE, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
-    STATION_ISOLATED, StationKey,
+    STATION_ISOLATED, STATION_MOVED, StationKey,
 };
 use crate::stages::isolate;
 use crate::verdict::{DropReason, Stop};
@@ -30,7 +30,8 @@ pub fn check<P: Packet, T: Tables>(packet: &P, frame: &Frame, port: &Port, table
     }
     let sender = tables.port(&PortKey { ifindex: origin });
     let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.source };
-    let kept_apart = match tables.station(&key) {
+    let station = tables.station(&key).filter(|station| station.flags & STATION_MOVED == 0);
+    let kept_apart = match station {
         // Routed by the node: it came in anywhere but on a port of this bridge.
         Some(station) if station.flags & STATION_HOST != 0 => {
             if origin != port.bridge && sender.is_some_and(|sender| sender.bridge == port.bridge) {

@@ -31,7 +31,7 @@ pub use fragment::{LaterFragment, V6_PAYLOAD, identification, later_fragment};
 pub use ip::{Fragment, Ip, Protocol};
 pub use ipv4::ipv4;
 pub use ipv6::{MAX_EXTENSIONS, ipv6};
-pub use nd::{NeighborDiscovery, advertised, neighbor_discovery};
+pub use nd::{NeighborDiscovery, advertised, announced, neighbor_discovery};
 pub use network::{Network, destination, network};
 pub use packet::{Packet, Readable};
 pub use transport::{

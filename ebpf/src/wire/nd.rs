@@ -66,6 +66,24 @@ pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<Neigh
 const HEADER: u32 = 14;
 const MESSAGE: u32 = HEADER + 40;
 
+/// The address that a message says its sender has: the target of an advertisement, or the source of a solicitation. None when it is
+/// another kind of packet, or anything stands between IPv6 header and message.
+#[inline(always)]
+pub fn announced<P: Packet>(packet: &P) -> Option<Address> {
+    let [next, hop_limit]: [u8; 2] = packet.load(HEADER + 6)?;
+    let [kind, code]: [u8; 2] = packet.load(MESSAGE)?;
+    if Protocol(next) != Protocol::ICMPV6 || hop_limit != HOP_LIMIT || code != 0 {
+        return None;
+    }
+    let at = match kind {
+        ADVERTISEMENT => MESSAGE + 8,
+        SOLICITATION => HEADER + 8,
+        _ => return None,
+    };
+    let address = Address::from_v6(packet.load(at)?);
+    (!address.is_unspecified()).then_some(address)
+}
+
 /// The target of an advertisement; none when it is another kind of packet, or anything stands between IPv6 header and message.
 #[inline(always)]
 pub fn advertised<P: Packet>(packet: &P) -> Option<Address> {

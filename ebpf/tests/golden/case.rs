@@ -17,6 +17,7 @@
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
 //! chooses: 1                       (optional) how many link-local addresses are chosen, or (-1) taken away
+//! moves: 1                         (optional) how many stations and addresses are elsewhere than before
 //! flows: 2                         (optional) how many entries of translated connections were made, or (-1) taken away
 //! firsts: 1                        (optional) how many first fragments are written down
 //! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
@@ -60,6 +61,8 @@ pub struct Case {
     pub unlearns: usize,
     /// How many link-local addresses are there more than before.
     pub chooses: isize,
+    /// How many stations and addresses are elsewhere than before.
+    pub moves: usize,
     /// How many first fragments were written down.
     pub firsts: usize,
     /// How many entries of translated connections are there more than before.
@@ -103,6 +106,7 @@ fn read(path: &Path) -> Case {
         learns: 0,
         unlearns: 0,
         chooses: 0,
+        moves: 0,
         firsts: 0,
         flows: 0,
         becomes: Vec::new(),
@@ -139,6 +143,7 @@ fn read(path: &Path) -> Case {
                 "firsts" => case.firsts = words[0].parse().expect("a number of fragments"),
                 "unlearns" => case.unlearns = words[0].parse().expect("a number of stations"),
                 "chooses" => case.chooses = words[0].parse().expect("a number of addresses"),
+                "moves" => case.moves = words[0].parse().expect("a number of hints"),
                 "flows" => case.flows = words[0].parse().expect("a number of entries"),
                 "charges" => {
                     let nanoseconds = words[1].parse().expect("a number of nanoseconds");

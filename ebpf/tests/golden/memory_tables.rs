@@ -12,8 +12,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, Port, PortCounters, PortKey,
-    Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
+    PortCounters, PortKey, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::Heard;
@@ -27,9 +27,9 @@ pub struct MemoryTables {
     /// The clock.
     pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
-    pub stations: BTreeMap<StationKey, Station>,
+    pub stations: RefCell<BTreeMap<StationKey, Station>>,
     pub nics: BTreeSet<u32>,
-    pub addresses: BTreeMap<AddressKey, Owner>,
+    pub addresses: RefCell<BTreeMap<AddressKey, Owner>>,
     pub link_locals: RefCell<BTreeMap<PortKey, LinkLocal>>,
     pub members: BTreeMap<MemberKey, Member>,
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
@@ -59,9 +59,9 @@ impl MemoryTables {
     pub fn of_world() -> Self {
         Self {
             ports: RefCell::new(world::ports().into_iter().collect()),
-            stations: world::stations().into_iter().collect(),
+            stations: RefCell::new(world::stations().into_iter().collect()),
             nics: uplinks::NICS.into_iter().collect(),
-            addresses: world::addresses().into_iter().collect(),
+            addresses: RefCell::new(world::addresses().into_iter().collect()),
             link_locals: RefCell::new(world::link_locals(BOOT_TIME).into_iter().collect()),
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
@@ -111,7 +111,23 @@ impl Tables for MemoryTables {
     }
 
     fn station(&self, key: &StationKey) -> Option<Station> {
-        self.stations.get(key).copied()
+        self.stations.borrow().get(key).copied()
+    }
+
+    fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool) {
+        let marked = |flags: u32, bit: u32| if is_moved { flags | bit } else { flags & !bit };
+        if let Some(station) = self.stations.borrow_mut().get_mut(key) {
+            station.flags = marked(station.flags, STATION_MOVED);
+        }
+        if let Some(port) = self.ports.borrow_mut().get_mut(port) {
+            port.flags = marked(port.flags, PORT_AWAY);
+        }
+    }
+
+    fn give(&self, key: &AddressKey, owner: &Owner) {
+        if let Some(known) = self.addresses.borrow_mut().get_mut(key) {
+            *known = *owner;
+        }
     }
 
     fn learned(&self, key: &StationKey) -> Option<Learned> {
@@ -147,7 +163,7 @@ impl Tables for MemoryTables {
     }
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
-        self.addresses.get(key).copied()
+        self.addresses.borrow().get(key).copied()
     }
 
     fn link_local(&self, key: &PortKey) -> Option<LinkLocal> {

@@ -122,8 +122,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "shapers-passed-by",
         file: "ebpf/src/stages/port.rs",
-        find: "    if port.flags & PORT_SHARED != 0 {\n        return Err(Stop::Pass(PassReason::Shared));\n    }\n",
-        replace: "",
+        find: "if port.flags & (PORT_SHARED | PORT_AWAY) != 0 {",
+        replace: "if port.flags & PORT_AWAY != 0 {",
         why: "a shaper's limit on what a container sends would not hold",
         judge: Judge::Host,
     },

@@ -22,6 +22,9 @@ const IFLA_INET6_CONF: u16 = 2;
 /// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), an array of 32-bit numbers.
 const ACCEPT_RA: usize = 3;
 
+/// The largest MTU of a veth (`ETH_MAX_MTU`).
+const VETH_MAX_MTU: u32 = 65_535;
+
 /// Hardware types whose packets have no link-layer header (`dev_is_mac_header_xmit`, include/linux/if_arp.h): PPP, IPv4 and IPv6
 /// tunnels, SIT, GRE over either, mobile modems, and what has no type (tun, WireGuard). Those that carry Ethernet frames have
 /// Ethernet's.
@@ -71,6 +74,8 @@ pub struct Link {
     pub bare: bool,
     /// Whether packets wait in a queueing discipline on their way out; a veth has none of its own.
     pub queued: bool,
+    /// The largest MTU that it may be given.
+    pub max_mtu: u32,
     /// The text that `ip link` shows as alias.
     pub alias: Option<String>,
     /// How its bridge treats it as a port.
@@ -89,6 +94,12 @@ impl Link {
     /// A link of which only the name is known.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Whether a veth's other end has an XDP program in its driver. That end's namespace alone is told of it, but this end may then have
+    /// smaller or larger MTUs only (`veth_xdp_set`, drivers/net/veth.c).
+    pub fn has_peer_with_xdp(&self) -> bool {
+        self.kind.as_deref() == Some("veth") && !matches!(self.max_mtu, 0 | VETH_MAX_MTU)
     }
 
     fn of(header: &LinkHeader) -> Self {
@@ -110,6 +121,7 @@ impl Link {
             libc::IFLA_IFNAME => self.name = text(value),
             libc::IFLA_ADDRESS => self.mac = parse_mac(value).ok(),
             libc::IFLA_MTU => self.mtu = number(value).unwrap_or(self.mtu),
+            libc::IFLA_MAX_MTU => self.max_mtu = number(value).unwrap_or_default(),
             libc::IFLA_MASTER => self.master = index(),
             libc::IFLA_LINK => self.peer = index(),
             libc::IFLA_LINK_NETNSID => self.peer_namespace = parse_i32(value).ok(),

@@ -59,7 +59,7 @@ impl Node {
     fn external_of(&mut self, host: &Link) -> External {
         self.kernel.external(host.index).unwrap_or_else(|error| {
             self.warn(format!("cannot list external filters on {}: {error}", host.name));
-            External { filters: true, queue: true }
+            External { filters: true, queue: true, xdp: true }
         })
     }
 }

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
 use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
-    AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED, PORT_IP_CHECK,
-    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
-    PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, Port,
-    PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_PEER_UP, STATION_QUEUED,
-    STATION_SAME_BRIDGE, Station, StationKey,
+    AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED,
+    PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
+    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE,
+    PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
+    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -53,6 +53,7 @@ pub fn port(attachment: &Attachment, asks: u32) -> Port {
         | flag(!port.mappings.is_empty(), PORT_MAPPED)
         | flag(attachment.is_masqueraded(), PORT_MASQUERADED)
         | flag(attachment.is_guarded(), PORT_GUARDED)
+        | flag(attachment.external.xdp, PORT_XDP)
         | flag(is_policed(port), PORT_POLICED)
         | flag(Subnets::of_sent(&port.bandwidth).is_some(), PORT_SUBNETS);
     let (vid, membership) = untagged(port);
@@ -92,6 +93,11 @@ fn only_vlan(vlans: &Vlans) -> u16 {
     vlans.untagged.filter(|_| vlans.tagged.is_empty() && !vlans.default).unwrap_or(VID_ANY)
 }
 
+/// Whether packets have to come through the host's end.
+const fn is_entered_by_port(attachment: &Attachment) -> bool {
+    attachment.external.queue || attachment.external.xdp || attachment.is_parent
+}
+
 /// An attachment's container in `FDB`.
 pub fn station(attachment: &Attachment) -> Station {
     let port = &attachment.port;
@@ -100,10 +106,20 @@ pub fn station(attachment: &Attachment) -> Station {
         slot: attachment.slot,
         mtu: port.mtu,
         flags: flag(attachment.peer.is_up(), STATION_PEER_UP)
-            | flag(attachment.external.queue || attachment.is_parent, STATION_QUEUED)
+            | flag(is_entered_by_port(attachment), STATION_QUEUED)
             | flag(port.restrictions.isolated, STATION_ISOLATED)
             | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
     }
+}
+
+/// An interface's entry as the agent has written it, but for [`Port::asks`].
+pub const fn as_written(port: Port) -> Port {
+    Port { flags: port.flags & !PORT_AWAY, ..port }
+}
+
+/// A station as the agent has written it.
+pub const fn in_place(station: Station) -> Station {
+    Station { flags: station.flags & !STATION_MOVED, ..station }
 }
 
 /// An attachment's addresses in `ADDRESSES`. For a port without untagged frames the VLAN of its addresses is

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use aya::maps::MapError;
 use shunt_dataplane::abi::{
-    AddressKey, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, Port, PortKey, Station, StationKey,
+    AddressKey, NO_OWNER, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_AWAY, PORT_CHECKED, Port, PortKey,
+    STATION_MOVED, Station, StationKey,
 };
 
 use crate::datapath::maps::{insert, lookup, remove};
@@ -45,34 +46,59 @@ impl Datapath {
     /// The kernel's; some entries may have been written.
     pub fn write_port(&mut self, attachment: &Attachment, asks: FlowAffinity) -> Result<(), DatapathError> {
         self.write_policer(attachment)?;
-        let entry = encode::port(attachment, asks as u32);
+        let mut entry = encode::port(attachment, asks as u32);
+        let known = self.port(attachment.port.host.index)?;
+        entry.flags |= known.map_or(0, |known| known.flags & PORT_AWAY);
         insert(&mut self.maps.ports, encode::port_key(attachment.port.host.index), entry)
             .map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
-        self.write_addresses(attachment)?;
+        self.complete_addresses(attachment)?;
         self.write_masquerades(attachment)?;
         self.write_membership(attachment)
     }
 
-    /// Writes the owner entries of a port's addresses.
+    /// Writes the owner entries of a port's addresses, unless somebody has one who may ([`Datapath::may_own`]).
     ///
     /// # Errors
     /// The kernel's.
-    pub fn write_addresses(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
-        let owner = Owner { ifindex: attachment.port.host.index };
+    pub fn complete_addresses(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
+        let own = Owner { ifindex: attachment.port.host.index };
         for key in encode::address_keys(attachment) {
-            insert(&mut self.maps.addresses, key, owner).map_err(in_map("ADDRESSES"))?;
+            let owner = self.owner(&key)?;
+            if !self.may_own(attachment, owner)? {
+                insert(&mut self.maps.addresses, key, own).map_err(in_map("ADDRESSES"))?;
+            }
         }
         Ok(())
     }
 
-    /// Writes the station of a port's container.
+    /// Whether an address of an attachment may have this owner: an open port's may have moved to another open one, or to a station
+    /// that the programs do not know.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn may_own(&self, attachment: &Attachment, owner: Option<Owner>) -> Result<bool, DatapathError> {
+        let Some(Owner { ifindex }) = owner else { return Ok(false) };
+        if ifindex == attachment.port.host.index {
+            return Ok(true);
+        }
+        if attachment.port.restrictions.is_checked() {
+            return Ok(false);
+        }
+        let bridge = attachment.port.bridge.index;
+        let takes = |port: Port| port.flags & PORT_CHECKED == 0 && port.bridge == bridge;
+        Ok(ifindex == NO_OWNER || self.port(ifindex)?.is_some_and(takes))
+    }
+
+    /// Writes the station of a port's container. One that the programs have heard elsewhere stays moved.
     ///
     /// # Errors
     /// The kernel's.
     pub fn write_station(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
-        insert(&mut self.maps.stations, encode::station_key(attachment), encode::station(attachment))
-            .map_err(in_map("FDB"))
+        let (key, mut station) = (encode::station_key(attachment), encode::station(attachment));
+        let known = self.station(&key)?.filter(|known| known.ifindex == station.ifindex);
+        station.flags |= known.map_or(0, |known| known.flags & STATION_MOVED);
+        insert(&mut self.maps.stations, key, station).map_err(in_map("FDB"))
     }
 
     /// Changes only a port's `asks`. The programs change it, too, from [`FlowAffinity::Fast`] to [`FlowAffinity::Ask`]: the
@@ -96,7 +122,7 @@ impl Datapath {
     /// The kernel's.
     pub fn rewrite_port(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
         let known = self.port(attachment.port.host.index)?;
-        let is = |entry: &Port| *entry == encode::port(attachment, entry.asks);
+        let is = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.asks);
         match known {
             Some(entry) if is(&entry) => self.write_station(attachment),
             Some(Port { asks: PATH_LEARN, .. }) => self.write_port(attachment, FlowAffinity::Learn),

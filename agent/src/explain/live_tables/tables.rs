@@ -12,7 +12,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortKey, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
@@ -40,6 +40,20 @@ impl Tables for LiveTables<'_> {
             format!("behind {}, mtu {mtu}, flags {flags:#x}", self.name(ifindex))
         };
         self.look((Asked::Station, "FDB"), &self.maps.stations, (key, called), found)
+    }
+
+    fn mark_moved(&self, key: &StationKey, _: &PortKey, is_moved: bool) {
+        let where_to = if is_moved { "moved to here" } else { "back" };
+        self.note(Asked::Announced, format!("FDB[{}] would be marked: {where_to}", mac::format(key.mac)));
+    }
+
+    fn give(&self, key: &AddressKey, owner: &Owner) {
+        let now = if owner.ifindex == NO_OWNER {
+            "a station behind here".to_owned()
+        } else {
+            self.name(owner.ifindex)
+        };
+        self.note(Asked::Announced, format!("ADDRESSES[{}] would be written: {now} has it", ip(key.address)));
     }
 
     fn learned(&self, key: &StationKey) -> Option<Learned> {

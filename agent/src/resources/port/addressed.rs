@@ -13,7 +13,7 @@ impl Node {
     pub(crate) fn readdress(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.registry.insert(to.clone());
         self.build_gateway(&to.port)?;
-        self.datapath.write_addresses(to)?;
+        self.datapath.complete_addresses(to)?;
         if let Some(trunk) = Trunk::of(&to.port) {
             self.tell_parent(&trunk)?;
         }

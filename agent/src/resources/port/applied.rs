@@ -74,7 +74,8 @@ impl Node {
     /// Gives a port what it lacks of programs and entries. Where something was missing, it learns before it is
     /// attached again: the kernel may have begun flows.
     fn complete_port(&mut self, attachment: &Attachment, entry: Option<&Port>) -> Result<(), KernelError> {
-        let mut intact = entry.is_some_and(|entry| *entry == encode::port(attachment, entry.asks));
+        let mut intact =
+            entry.is_some_and(|entry| encode::as_written(*entry) == encode::port(attachment, entry.asks));
         let mut missing = Vec::new();
         for hook in programs::of_port(attachment) {
             if !self.datapath.adopt(&hook)? {
@@ -85,7 +86,7 @@ impl Node {
         if intact {
             self.datapath.write_policer(attachment)?;
             self.datapath.write_station(attachment)?;
-            self.datapath.write_addresses(attachment)?;
+            self.datapath.complete_addresses(attachment)?;
             self.datapath.write_masquerades(attachment)?;
             self.datapath.write_membership(attachment)?;
         } else {
@@ -121,8 +122,8 @@ impl Node {
                     self.kernel.set_port_flags(port.host.index, flags, attachment.known_station())?;
                 }
                 Finding::Station { .. } => {
-                    let Some(mac) = attachment.known_station() else { continue };
-                    self.kernel.add_station(port.host.index, mac)?;
+                    let Some((mac, is_fixed)) = attachment.known_station() else { continue };
+                    self.kernel.add_station(port.host.index, mac, is_fixed)?;
                 }
                 Finding::Limit(_) => self.kernel.limit(port)?,
                 Finding::StateFile => self.store.write(port)?,

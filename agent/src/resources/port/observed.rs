@@ -41,7 +41,8 @@ impl Node {
         findings: &[Finding],
     ) -> Result<bool, Refusal> {
         let (host, bridge) = (attachment.port.host.index, attachment.port.bridge.index);
-        let Some(mac) = attachment.known_station().filter(|_| attachment.port.vlan.is_none()) else {
+        let Some((mac, is_fixed)) = attachment.known_station().filter(|_| attachment.port.vlan.is_none())
+        else {
             return Ok(false);
         };
         if !self.repairs.in_service.contains_key(&host)
@@ -49,7 +50,7 @@ impl Node {
         {
             return Ok(false);
         }
-        if self.kernel.has_station(bridge, host, mac)? {
+        if self.kernel.has_station(bridge, host, mac, is_fixed)? {
             self.repairs.stationed.insert(host);
             return Ok(false);
         }
@@ -95,17 +96,19 @@ impl Node {
         }
         let entry =
             lookup(&self.datapath.maps.ports, &encode::port_key(host.index)).map_err(in_map("PORTS"))?;
-        if entry.map(|entry| Port { asks: 0, ..entry }) != Some(encode::port(attachment, 0)) {
+        if entry.map(|entry| Port { asks: 0, ..encode::as_written(entry) })
+            != Some(encode::port(attachment, 0))
+        {
             findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));
         }
         let station =
             lookup(&self.datapath.maps.stations, &encode::station_key(attachment)).map_err(in_map("FDB"))?;
-        if station != Some(encode::station(attachment)) {
+        if station.map(encode::in_place) != Some(encode::station(attachment)) {
             findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
         }
         for (key, ip) in encode::address_keys(attachment).zip(encode::addresses(attachment)) {
             let owner = lookup(&self.datapath.maps.addresses, &key).map_err(in_map("ADDRESSES"))?;
-            if owner.is_none_or(|owner| owner.ifindex != host.index) {
+            if !self.datapath.may_own(attachment, owner)? {
                 findings.push(Finding::entry("ADDRESSES", ip, owner.as_ref()));
             }
         }

@@ -73,7 +73,13 @@ impl Node {
     /// Another container's on the same bridge and in the same VLAN.
     fn refuse_a_neighbours_address(&self, port: &BridgePort) -> Result<(), Refusal> {
         for ip in &port.ips {
-            let owner = self.owner_of(port, *ip)?.and_then(|ifindex| self.registry.by_host(ifindex));
+            let Some(ifindex) = self.owner_of(port, *ip)? else { continue };
+            // Whoever has it may be a station that the programs do not know.
+            let given = || {
+                let mut others = self.registry.of_bridge(port.bridge.index);
+                others.find(|other| other.port.key != port.key && other.port.ips.contains(ip))
+            };
+            let owner = self.registry.by_host(ifindex).or_else(given);
             if let Some(owner) = owner.filter(|owner| owner.port.key != port.key) {
                 let (what, owner) = (format!("{ip} on {}", port.bridge.name), owner.port.key.clone());
                 return Err(Refusal::Taken { what, owner });

@@ -2,7 +2,7 @@
 
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 
-use crate::datapath::programs;
+use crate::datapath::{encode, programs};
 use crate::registry::Attachment;
 use crate::resources::change::Change;
 use crate::resources::{Failures, Node};
@@ -27,6 +27,7 @@ impl Node {
         let mut failures = Failures::default();
         failures.extend(self.datapath.erase_mappings(&attachment));
         failures.extend(self.take_away(&attachment));
+        failures.extend(self.forget_moved_addresses(&attachment));
         if !attachment.port.mappings.is_empty() {
             self.update_nat_ingress();
             self.follow_mappings(&attachment.port.mappings, &[]);
@@ -62,6 +63,19 @@ impl Node {
         }
         tracing::debug!(%key, why, "attachment removed");
         Some(attachment.port)
+    }
+
+    /// Removes the entries of addresses that have moved to other ports and are no attachment's own.
+    fn forget_moved_addresses(&mut self, attachment: &Attachment) -> Failures {
+        let mut failures = Failures::default();
+        let own = |other: &Attachment| encode::address_keys(other).collect::<Vec<_>>();
+        for key in encode::address_keys(attachment) {
+            let Ok(Some(owner)) = self.datapath.owner(&key) else { continue };
+            if !self.registry.of_bridge(key.bridge).any(|other| own(other).contains(&key)) {
+                failures.extend(self.datapath.erase_address(key, owner.ifindex).err());
+            }
+        }
+        failures
     }
 
     fn take_away(&mut self, attachment: &Attachment) -> Failures {

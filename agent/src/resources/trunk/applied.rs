@@ -58,7 +58,7 @@ impl Node {
         (parent.is_parent, parent.lent) = (is_parent, lent);
         let parent = parent.clone();
         self.datapath.write_station(&parent)?;
-        self.datapath.write_addresses(&parent)?;
+        self.datapath.complete_addresses(&parent)?;
         let kept: Vec<_> = encode::address_keys(&parent).collect();
         encode::address_keys(&before)
             .filter(|key| !kept.contains(key))

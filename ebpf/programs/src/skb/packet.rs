@@ -12,8 +12,7 @@ use shunt_dataplane::wire::packet::{ChecksumUpdate, Header, Packet, PortsUpdate}
 use zerocopy::IntoBytes;
 
 use super::{
-    CHECKED, ETHER_TYPE, ETHERNET_BYTES, FORGOTTEN, FRAMED, JUDGED_MARK, MAX_OFFSET, OUTSIDE, PACKET_HOST,
-    Skb, VLAN, bounded,
+    ETHER_TYPE, ETHERNET_BYTES, FORGOTTEN, FRAMED, MAX_OFFSET, PACKET_HOST, Skb, VLAN, bounded, marks,
 };
 use crate::embed;
 use crate::sctp_note::SctpNote;
@@ -180,50 +179,41 @@ impl<const KIND: u8> Packet for Skb<KIND> {
 
     #[inline(always)]
     fn mark_judged(&mut self) {
-        self.ctx.set_mark(JUDGED_MARK);
+        self.ctx.set_mark(self.mark() | marks().judged);
     }
 
     #[inline(always)]
     fn take_judged(&mut self) -> bool {
-        let judged = self.mark() == JUDGED_MARK;
-        if judged {
-            self.ctx.set_mark(0);
-        }
-        judged
+        self.take(marks().judged)
     }
 
     #[inline(always)]
     fn mark_outside(&mut self) {
-        self.ctx.set_mark(self.mark() | OUTSIDE);
+        self.ctx.set_mark(self.mark() | marks().outside);
     }
 
     #[inline(always)]
     fn is_outside(&self) -> bool {
-        self.mark() & OUTSIDE != 0
+        self.mark() & marks().outside != 0
     }
 
     #[inline(always)]
     fn unmark_outside(&mut self) {
-        let mark = self.mark();
-        if mark & OUTSIDE != 0 {
-            self.ctx.set_mark(mark & !OUTSIDE);
-        }
+        let _ = self.take(marks().outside);
     }
 
     #[inline(always)]
     fn mark_checked(&mut self) {
-        self.ctx.set_mark(self.mark() | CHECKED);
+        self.ctx.set_mark(self.mark() | marks().checked);
     }
 
     #[inline(always)]
     fn is_checked(&self) -> bool {
-        self.mark() & CHECKED != 0
+        self.mark() & marks().checked != 0
     }
 
     #[inline(always)]
     fn take_checked(&mut self) -> bool {
-        let mark = self.mark();
-        self.ctx.set_mark(mark & !CHECKED);
-        mark & CHECKED != 0
+        self.take(marks().checked)
     }
 }

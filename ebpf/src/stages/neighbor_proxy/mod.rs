@@ -15,7 +15,10 @@ mod arp;
 mod nd;
 
 use crate::Tables;
-use crate::abi::{AddressKey, PORT_ALONE, PORT_ISOLATED, Port, STATION_PEER_UP};
+use crate::abi::{
+    AddressKey, PORT_ALONE, PORT_ISOLATED, PORT_XDP, Port, STATION_MOVED, STATION_PEER_UP, Station,
+};
+use crate::stages::deliver;
 use crate::verdict::{Delivery, Way};
 use crate::wire::address::{Address, Mac};
 use crate::wire::{EtherType, Frame, Packet};
@@ -57,6 +60,10 @@ pub fn to_container<P: Packet, T: Tables>(
 ) -> Option<Delivery> {
     if !answer(packet, frame, port, within, here, tables) {
         return None;
+    }
+    let asker = Station { ifindex: here, slot: port.slot, ..Station::default() };
+    if port.flags & PORT_XDP != 0 {
+        return Some(deliver::through_port(packet, &asker));
     }
     packet.become_own();
     Some(Delivery { ifindex: here, slot: port.slot, way: Way::Peer })
@@ -129,7 +136,7 @@ fn readable<P: Packet>(packet: &mut P, bytes: u32) -> Option<()> {
 fn known<T: Tables>(request: &Request, bridge: u32, within: Within, tables: &T) -> Option<(Port, u32)> {
     let key = AddressKey::new(bridge, within.vid, request.target);
     let (asked, station) = tables.resident(&key, within.stations)?;
-    (station.flags & STATION_PEER_UP != 0).then_some((asked, station.ifindex))
+    (station.flags & (STATION_PEER_UP | STATION_MOVED) == STATION_PEER_UP).then_some((asked, station.ifindex))
 }
 
 /// Writes the reply in the place of the request: `mac` has the address. False where the kernel has no memory for it.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shunt_dataplane::abi::KernelFlow;
+use shunt_dataplane::abi::{KernelFlow, Marks};
 use shunt_dataplane::tables::RouteQuery;
 use shunt_dataplane::wire::address::Address;
 use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
@@ -13,12 +13,8 @@ use crate::golden::case::Case;
 use crate::golden::memory_tables::MemoryTables;
 use crate::golden::{members, outside, uplinks, world};
 
-/// The mark of a judged frame, as the programs set it.
-const JUDGED_MARK: u32 = 0x7368_6e74;
-
-/// The bit of one that a restricted port's program has checked.
-const CHECKED: u32 = 0x0800_0000;
-const OUTSIDE: u32 = 0x0400_0000;
+/// The bits of the mark.
+const MARKS: Marks = Marks { judged: 0x20, checked: 0x40, outside: 0x1000 };
 
 /// Tag protocols, as they are on the wire.
 const VLAN: u16 = 0x8100_u16.to_be();
@@ -64,6 +60,7 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "PORTS", &world::ports());
     insert(machine, "FDB", &world::stations());
     insert(machine, "ADDRESSES", &world::addresses());
+    insert(machine, "MARKS", &[(0u32, MARKS)]);
     insert(machine, "POLICERS", &world::policers());
     let subnets: Vec<_> = world::subnets()
         .into_iter()
@@ -108,9 +105,9 @@ fn socket_buffer(packet: &BytesPacket, here: u32) -> SocketBuffer {
         ifindex: here,
         ingress_ifindex: packet.origin,
         packet_type: if is_ours { PACKET_HOST } else { PACKET_OTHERHOST },
-        mark: if packet.judged { JUDGED_MARK } else { 0 }
-            | if packet.checked { CHECKED } else { 0 }
-            | if packet.outside { OUTSIDE } else { 0 },
+        mark: if packet.judged { MARKS.judged } else { 0 }
+            | if packet.checked { MARKS.checked } else { 0 }
+            | if packet.outside { MARKS.outside } else { 0 },
         segment_size: packet.segment_size,
         tag: packet.tag.map(|tag| (if tag.is_service() { SERVICE_VLAN } else { VLAN }, tag.tci())),
     }
