@@ -70,6 +70,8 @@ mod pinged;
 mod relocated;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
+#[path = "netns/settings.rs"]
+mod settings;
 #[path = "netns/small_links.rs"]
 mod small_links;
 #[path = "netns/soak.rs"]

@@ -12,6 +12,8 @@ mod frames;
 mod packets;
 #[path = "oracle/same.rs"]
 mod same;
+#[path = "oracle/settings.rs"]
+mod settings;
 #[path = "oracle/twins.rs"]
 mod twins;
 #[path = "oracle/vlans.rs"]

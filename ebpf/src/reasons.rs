@@ -38,13 +38,13 @@ reasons! {
     PassReason {
         /// The interface has no entry in `PORTS`.
         NoPort = 1, Port, "no_port";
-        /// Other programs filter on its interface.
+        /// Other programs filter on its interface, or the kernel's bridge judges what the port sends.
         Shared = 13, MacFilter, "shared";
         /// The source MAC address is not the container's: a station behind the container, which the kernel's bridge learns.
         ForeignSource = 14, MacFilter, "foreign_source";
         /// The container's station was heard at another port: the kernel's bridge has to hear that it is here.
         Away = 47, MacFilter, "away";
-        /// Untagged, by an uplink that does not forward: the kernel's bridge learns from it, and takes BPDUs.
+        /// By a port that does not forward: the kernel's bridge drops it. An uplink's bridge learns from it, and takes BPDUs.
         Blocked = 15, MacFilter, "blocked";
         /// Carries a VLAN tag.
         Tagged = 2, Find, "tagged";
@@ -64,6 +64,8 @@ reasons! {
         NoFlow = 9, FlowAffinity, "no_flow";
         /// Larger than the receiver's MTU.
         TooBig = 10, Deliver, "too_big";
+        /// Somebody has set the receiver's port so that the kernel's bridge judges what goes there.
+        Aside = 18, Deliver, "aside";
         /// By the kernel's path to its container.
         ByKernel = 11, Deliver, "by_kernel";
         /// Judged already by the program of its origin.
@@ -152,6 +154,8 @@ reasons! {
         Rerouted = 32, Deliver, "rerouted";
         /// Of a masqueraded connection and too large for its route: the kernel would fragment it and masquerade it itself.
         Uncut = 33, Deliver, "uncut";
+        /// Translated, for a container whose port does not forward.
+        NotForwarding = 40, Deliver, "not_forwarding";
         /// The kernel had no memory for the Ethernet header of a packet that came in without one.
         NoMemory = 36, Deliver, "no_memory";
         /// Larger than the container's MTU, to a host port or in a VLAN, where the kernel could not deliver it.

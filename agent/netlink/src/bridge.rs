@@ -78,8 +78,36 @@ impl PortFlags {
     }
 }
 
-/// Whether a port is kept from forwarding, by a spanning tree or by an operator. One that is disabled is not up, and no frame comes
-/// by it.
+/// What else may be set on a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortSettings {
+    /// As [`PortFlags::locked`]; no port of an older kernel is.
+    pub locked: bool,
+    /// The bridge learns nothing from the port.
+    pub deaf: bool,
+    /// What is for the port goes to another one while it has no carrier.
+    pub has_backup: bool,
+    /// The port is disabled. Each is while it is not operational.
+    pub disabled: bool,
+    /// The port is blocked, by a spanning tree that has made up its mind or by an operator.
+    pub blocking: bool,
+}
+
+impl PortSettings {
+    pub(crate) fn of(said: &[InfoBridgePort]) -> Self {
+        use InfoBridgePort::{BackupPort, Learning, Locked, State};
+        let has = |flag: InfoBridgePort| said.contains(&flag);
+        Self {
+            locked: has(Locked(true)),
+            deaf: has(Learning(false)),
+            has_backup: said.iter().any(|said| matches!(said, BackupPort(port) if *port != 0)),
+            disabled: has(State(BridgePortState::Disabled)),
+            blocking: has(State(BridgePortState::Blocking)),
+        }
+    }
+}
+
+/// Whether a port is kept from forwarding, by a spanning tree or by an operator, while it is up.
 pub(crate) fn is_blocked(said: &[InfoBridgePort]) -> bool {
     use BridgePortState::{Blocking, Learning, Listening};
     said.iter().any(|said| matches!(said, InfoBridgePort::State(Listening | Learning | Blocking)))

@@ -202,7 +202,11 @@ fn ports_text(ports: &[PortReport]) -> String {
             grouped(port.to.dropped),
         ]);
     }
-    or_nothing(ports, "no attachments", &table)
+    let reasons = ports.iter().filter(|port| !port.kernels_way.is_empty()).map(|port| {
+        let PortReport { network, container, ifname, kernels_way, .. } = port;
+        format!("{network}/{container}/{ifname} takes the kernel's way: {}\n", kernels_way.join("; "))
+    });
+    or_nothing(ports, "no attachments", &table) + &reasons.collect::<String>()
 }
 
 fn fdb_text(entries: &[FdbEntry]) -> String {

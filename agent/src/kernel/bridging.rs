@@ -2,6 +2,7 @@
 
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::bridge::PortFlags;
+use shunt_netlink::bridge_vlan::{PortVlans, vlans_of};
 use shunt_netlink::fdb::{FdbEntry, listen_to, place_station, refresh_station, station, stop_listening_to};
 use shunt_netlink::link::{
     Link, Selector, add_bridge, leave_master, set_alias, set_link_up, set_master, set_port_flags,
@@ -81,6 +82,14 @@ impl Kernel {
             true => placement.port == index && placement.sticky,
             false => placement.port != index || placement.told,
         }))
+    }
+
+    /// The VLANs of a bridge's port, or of the bridge itself.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn vlans(&mut self, index: u32) -> Result<PortVlans, KernelError> {
+        Ok(PortVlans::all(self.route.list(vlans_of(index))?))
     }
 
     /// Recreates a bridge, unless a link of its name exists.

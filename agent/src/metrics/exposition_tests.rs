@@ -59,6 +59,7 @@ fn snapshot() -> Snapshot {
             vlan: VlanReport::default(),
             restrictions: Vec::new(),
             limits: Limits { ingress: None, egress: Some(800) },
+            kernels_way: Vec::new(),
             from: traffic(10),
             to: traffic(20),
         }],

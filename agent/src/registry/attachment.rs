@@ -7,6 +7,8 @@ use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
+use super::Settings;
+
 /// What a port's bridge is to be told of it.
 pub fn port_flags(port: &BridgePort) -> PortFlags {
     PortFlags {
@@ -30,6 +32,8 @@ pub struct Attachment {
     pub peer: PeerEnd,
     /// Others' filters and qdiscs on its host end.
     pub external: External,
+    /// What others have set on its port of the kernel's bridge.
+    pub settings: Settings,
     /// Whether its programs are left to the deletion of its link.
     pub abandoned: bool,
     /// Whether VLAN interfaces are on the container's end.

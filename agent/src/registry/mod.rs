@@ -2,6 +2,7 @@
 
 mod attachment;
 mod bridge;
+mod settings;
 mod slots;
 mod trunk;
 mod uplink;
@@ -14,6 +15,7 @@ use shunt_agent_api::AttachmentKey;
 
 pub use self::attachment::{Attachment, External, PeerEnd, port_flags};
 pub use self::bridge::Bridge;
+pub use self::settings::{Domain, Settings};
 pub use self::slots::Slots;
 pub use self::trunk::Trunk;
 pub use self::uplink::Uplink;

@@ -18,6 +18,8 @@ pub struct Uplink {
     pub moves: bool,
     /// Whether its bridge keeps it from forwarding, as a spanning tree does.
     pub blocked: bool,
+    /// Whether its bridge learns nothing from it.
+    pub deaf: bool,
     /// Whether its bridge runs `from_wire`, which wants to know what comes by it.
     pub mapped: bool,
     /// Its counters.

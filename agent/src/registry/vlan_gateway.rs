@@ -7,7 +7,7 @@ use shunt_agent_api::{
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::{Attachment, External, PeerEnd};
+use super::{Attachment, External, PeerEnd, Settings};
 
 /// Which gateway: a bridge's ifindex, and a VLAN of it.
 pub type Place = (u32, u16);
@@ -57,6 +57,7 @@ impl VlanGateway {
             // are redirected to the port.
             peer: PeerEnd::Down,
             external: External::default(),
+            settings: Settings::default(),
             abandoned: false,
             is_parent: false,
             lent: Vec::new(),

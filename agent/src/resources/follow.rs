@@ -73,6 +73,10 @@ impl Node {
         if let Some(uplink) = self.registry.uplinks.get(&ifindex).cloned() {
             return Ok(self.apply_port_state(&uplink).map(drop)?);
         }
+        if self.registry.bridge(ifindex).is_some() {
+            return self.heed_all(ifindex);
+        }
+        self.heed(ifindex)?;
         if self.repairs.is_in_service(ifindex)
             && let Some(link) = self.kernel.link(ifindex)?
         {
@@ -143,6 +147,9 @@ impl Node {
         }
         let bridge = port.bridge.index;
         let serves = link.master == Some(bridge);
+        if serves {
+            self.heed_news(link)?;
+        }
         if serves && !self.repairs.is_in_service(link.index) {
             // The event may be older than the attachment, and the port may have been removed since.
             let now = self.kernel.link(link.index)?;
@@ -240,7 +247,9 @@ impl Node {
         let all = hosts.chain(bridges).chain(trunks).chain(uplinks).chain(gateways);
         for index in all.collect::<Vec<_>>() {
             match links.get(&index) {
-                Some(link) => self.changed(link).and_then(|()| self.shaped(index))?,
+                Some(link) => {
+                    self.changed(link).and_then(|()| self.shaped(index)).and_then(|()| self.heed(index))?;
+                }
                 None => self.gone(index)?,
             }
         }

@@ -286,3 +286,50 @@ fn where_a_frame_to_a_station_goes_is_explained() {
     assert_eq!(explained["to"][0], "up0", "{explained}");
     assert!(explained.to_string().contains("beyond up0, heard"), "{explained}");
 }
+
+#[test]
+fn from_an_uplink_from_which_an_operator_lets_the_bridge_learn_nothing_nothing_is_learned() {
+    let (mut stage, outside) = stage();
+    stage.add("open");
+    let (wire, open) = (Wire::tap(&outside, "eth0"), tap(&stage.sandboxes[0]));
+    let station = [2, 0xbe, 0xef, 0, 0, 7];
+    hear(&wire, station, &open, "known");
+    wait_for("the station is learned", || entry(&stage, station).is_some());
+    let learning = |how| {
+        stage.node.namespace().command("bridge", &["link", "set", "dev", "up0", "learning", how]).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+    };
+    learning("off");
+    assert_eq!(entry(&stage, station), None);
+    hear(&wire, station, &open, "forgotten");
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(entry(&stage, station), None);
+    // It is reached all the same.
+    open.send(&frame(station, open.mac(), "flooded"));
+    wire.until(|frame| says(frame, "flooded"));
+    assert!(stage.node.agent().status().unwrap().healthy);
+    learning("on");
+    hear(&wire, station, &open, "known again");
+    wait_for("the station is learned", || entry(&stage, station).is_some());
+}
+
+#[test]
+fn by_an_uplink_that_an_operator_disables_nothing_comes() {
+    let (mut stage, outside) = stage();
+    add_in(&mut stage, "one", "vlan", json!(10));
+    stage.add("open");
+    let (wire, one, open) = (Wire::tap(&outside, "eth0"), tap(&stage.sandboxes[0]), tap(&stage.sandboxes[1]));
+    let state = |how| {
+        stage.node.namespace().command("bridge", &["link", "set", "dev", "up0", "state", how]).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+    };
+    let heard = |text: &str| {
+        wire.send(&tagged(10, frame(one.mac(), wire.mac(), text)));
+        wire.send(&frame(open.mac(), wire.mac(), text));
+        [&one, &open].map(|wire| wire.until_silence().iter().any(|frame| says(frame, text)))
+    };
+    state("0");
+    assert_eq!(heard("while it is disabled"), [false, false]);
+    state("3");
+    assert_eq!(heard("once it is not"), [true, true]);
+}

@@ -34,7 +34,8 @@ pub struct Port {
 pub const PORT_ISOLATED: u32 = 1;
 /// [`Port::flags`]: may send from its own MAC address only.
 pub const PORT_MAC_CHECK: u32 = 2;
-/// [`Port::flags`]: other programs filter on its host end (a shaper's), and have to see what it sends.
+/// [`Port::flags`]: others have to see what it sends: programs that filter on its host end (a shaper's), or the kernel's bridge, on
+/// which somebody has set the port so that it judges each frame.
 pub const PORT_SHARED: u32 = 4;
 /// [`Port::flags`]: may send from its own IP addresses only.
 pub const PORT_IP_CHECK: u32 = 8;
@@ -60,7 +61,7 @@ pub const PORT_SAME_BRIDGE: u32 = 0x200;
 pub const PORT_ALONE: u32 = 0x400;
 /// [`Port::flags`]: it has a rate of flooded frames: its slots in `POLICERS` ([`super::policer::storm_slot`]).
 pub const PORT_STORM: u32 = 0x800;
-/// [`Port::flags`]: an uplink that does not forward, by its bridge's spanning tree or by an operator.
+/// [`Port::flags`]: it does not forward, by its bridge's spanning tree or by an operator. A container's port has [`PORT_SHARED`] too.
 pub const PORT_BLOCKED: u32 = 0x1000;
 /// [`Port::flags`]: `trusted`: may send router advertisements, redirects and DHCP servers' messages despite [`PORT_IP_CHECK`].
 pub const PORT_TRUSTED: u32 = 0x2000;

@@ -49,6 +49,11 @@ pub const STATION_WIRE: u32 = 64;
 /// [`Station::flags`]: it was heard at another port since: the kernel's bridge knows where it is. The programs write this bit.
 pub const STATION_MOVED: u32 = 128;
 
+/// [`Station::flags`]: somebody has set its port on the kernel's bridge so that the bridge judges what goes there.
+pub const STATION_ASIDE: u32 = 0x1000;
+/// [`Station::flags`]: its port does not forward. It has [`STATION_ASIDE`] too.
+pub const STATION_BLOCKED: u32 = 0x2000;
+
 const _: () = {
     assert!(size_of::<StationKey>() == 12);
     assert!(size_of::<Station>() == 16);

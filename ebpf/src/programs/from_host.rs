@@ -7,7 +7,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::Port;
+use crate::abi::{Port, STATION_ASIDE, STATION_SAME_BRIDGE};
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::Sender;
 use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
@@ -49,7 +49,11 @@ fn stages<P: Packet, T: Tables>(
         Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(&frame) => Next::Answer,
         stop => stop.into(),
     })?;
-    isolate::routed(packet.origin(), here, &station, tables)?;
+    // One test for both, so that it costs nothing where neither is.
+    if station.flags & (STATION_SAME_BRIDGE | STATION_ASIDE) != 0 {
+        deliver::not_aside(&station)?;
+        isolate::routed(packet.origin(), here, &station, tables)?;
+    }
     match track_kernel_flow::track(packet, &frame, port, station.ifindex, tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),

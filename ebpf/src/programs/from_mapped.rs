@@ -6,7 +6,9 @@
 //! whatever is in doubt is passed untouched: the kernel's own rule masquerades it, and its connection for life.
 
 use super::{BeginPlan, IcmpErrorPlan, Next};
-use crate::abi::{NO_SLOT, PATH_FAST, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, PortKey};
+use crate::abi::{
+    NO_SLOT, PATH_FAST, PORT_BLOCKED, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, PortKey,
+};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
 use crate::nat::{embedded, fragments, icmp_error, masquerade, segment, snat};
@@ -262,11 +264,14 @@ pub fn begin<P: Packet, T: Tables>(packet: &mut P, _here: u32, tables: &T, plan:
 /// shared port one that it would have left, for other programs' filters cannot translate a reply.
 ///
 /// # Errors
-/// Passes everything else; drops a frame without an Ethernet header, and one that a restricted port's program has not marked.
+/// Passes everything else, and what the kernel's bridge drops as the port does not forward; drops a frame without an Ethernet header, and one that a restricted port's program has not marked.
 #[inline(always)]
 fn entry<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> Result<(Frame, Port), Stop> {
     let port = port::entry(here, Missing::Pass, tables)?;
     guard::marked(packet, &port)?;
+    if port.flags & PORT_BLOCKED != 0 {
+        return Err(Stop::Pass(PassReason::Blocked));
+    }
     let frame = parse::frame(packet)?;
     mac_filter::check(&frame, &port)?;
     match find::station(&frame, &port, here, tables) {

@@ -55,6 +55,7 @@ fn stages<P: Packet, T: Tables>(
             let receiver =
                 tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
             flow_affinity::check(packet, &frame, &receiver, tables)?;
+            deliver::not_aside(&station)?;
             deliver::fits(packet, &station)?;
             Ok(Destination::One(deliver::into_container(packet, &station)))
         }

@@ -62,7 +62,7 @@ fn dnat_stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> R
     segment.key.domain = nat::dnat::domain(packet, here, tables);
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
     let (station, macs) = find::mapped(&mapping, tables)?;
-    isolate::routed(segment.key.domain, mapping.bridge, &station, tables)?;
+    isolate::translated(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;
     nat::dnat::follow(&segment, &mut becomes, packet.length(), tables)?;
     deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;
@@ -100,7 +100,7 @@ fn later_fragment_stages<P: Packet, T: Tables>(
     let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     let (container, station) = resident;
     let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
-    isolate::routed(from, becomes.domain, &station, tables)?;
+    isolate::translated(from, becomes.domain, &station, tables)?;
     deliver::survives(&fragment.ip)?;
     deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     clone_to_host::clone(packet, fragment.ip.protocol, here);
@@ -154,9 +154,10 @@ fn plan_icmp_error_stages<P: Packet, T: Tables>(
             return Err(Stop::Pass(PassReason::Stray));
         }
         (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
-        isolate::routed(error.key.domain, mapping.bridge, &plan.station, tables)?;
+        isolate::translated(error.key.domain, mapping.bridge, &plan.station, tables)?;
     } else {
         (plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;
+        deliver::forwards(&plan.station)?;
     }
     deliver::survives(&error.ip)?;
     deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
@@ -211,6 +212,7 @@ fn returns_stages<P: Packet, T: Tables>(
     clone_to_host::unless_clone(&frame, segment.ip.protocol)?;
     let (becomes, holder) = tables.becomes(&segment.key).ok_or(stray)?;
     let (station, macs) = find::holder(&becomes, holder, tables)?;
+    deliver::forwards(&station)?;
     masquerade::follow(&segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
     deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;

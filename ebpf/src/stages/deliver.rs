@@ -1,7 +1,9 @@
 //! deliver: the last checks, then all edits at once.
 
 use crate::Tables;
-use crate::abi::{NO_SLOT, STATION_ALONE, STATION_PEER_UP, STATION_QUEUED, Station};
+use crate::abi::{
+    NO_SLOT, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_PEER_UP, STATION_QUEUED, Station,
+};
 use crate::tables::{Route, RouteQuery};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 use crate::wire::address::Address;
@@ -16,18 +18,45 @@ const TAG_BYTES: u32 = 4;
 /// port.
 ///
 /// # Errors
-/// Passes a frame that does not fit. Drops a frame for a container that no container may reach.
+/// Passes a frame that does not fit, and one that the kernel's bridge judges. Drops a frame for a container that no container may
+/// reach.
 #[inline(always)]
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
-    // One test for both, so that it costs nothing where neither is.
-    if station.flags & (STATION_PEER_UP | STATION_QUEUED | STATION_ALONE) != STATION_PEER_UP {
+    // One test for all, so that it costs nothing where none is.
+    let plain = STATION_PEER_UP | STATION_QUEUED | STATION_ALONE | STATION_ASIDE;
+    if station.flags & plain != STATION_PEER_UP {
         if station.flags & STATION_ALONE != 0 {
             return Err(Stop::Drop(DropReason::IngressPolicy));
         }
+        not_aside(station)?;
         return Ok(into_container(packet, station));
     }
     Ok(into_peer(packet, station))
+}
+
+/// Lets a frame on to `station` unless its port is set so that the kernel's bridge judges what goes there.
+///
+/// # Errors
+/// Passes such a frame.
+#[inline(always)]
+pub fn not_aside(station: &Station) -> Result<(), Stop> {
+    if station.flags & STATION_ASIDE != 0 {
+        return Err(Stop::Pass(PassReason::Aside));
+    }
+    Ok(())
+}
+
+/// Lets a translated packet on to `station`, which the kernel's bridge will not see, unless its port does not forward.
+///
+/// # Errors
+/// Drops it as the bridge would.
+#[inline(always)]
+pub fn forwards(station: &Station) -> Result<(), Stop> {
+    if station.flags & STATION_BLOCKED != 0 {
+        return Err(Stop::Drop(DropReason::NotForwarding));
+    }
+    Ok(())
 }
 
 /// The same for a frame that fits.

@@ -5,9 +5,10 @@
 
 use crate::Tables;
 use crate::abi::{
-    PORT_ALONE, PORT_ISOLATED, Port, PortKey, STATION_ALONE, STATION_ISOLATED, STATION_SAME_BRIDGE,
-    STATION_WIRE, Station,
+    PORT_ALONE, PORT_ISOLATED, Port, PortKey, STATION_ALONE, STATION_BLOCKED, STATION_ISOLATED,
+    STATION_SAME_BRIDGE, STATION_WIRE, Station,
 };
+use crate::stages::deliver;
 use crate::verdict::{DropReason, Stop};
 
 /// Lets a frame from `port` go to `station` unless both are isolated, or the port may reach no container. Whether the station
@@ -60,6 +61,20 @@ pub fn routed<T: Tables>(origin: u32, bridge: u32, station: &Station, tables: &T
         return Err(Stop::Drop(DropReason::IngressPolicy));
     }
     Ok(())
+}
+
+/// The same of a translated packet, which the station's bridge will not see.
+///
+/// # Errors
+/// Drops also what is for a port that does not forward.
+#[inline(always)]
+pub fn translated<T: Tables>(origin: u32, bridge: u32, station: &Station, tables: &T) -> Result<(), Stop> {
+    // One test for both, so that it costs nothing where neither is.
+    if station.flags & (STATION_SAME_BRIDGE | STATION_BLOCKED) == 0 {
+        return Ok(());
+    }
+    deliver::forwards(station)?;
+    routed(origin, bridge, station, tables)
 }
 
 /// Whether an interface is one of our bridges.

@@ -47,7 +47,7 @@ pub(super) fn address(text: &str) -> Address {
 
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address there and takes small packets only; UDP 8091 and TCP 8092 to it by both of its addresses; 8099 to
-/// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8060 to tau, which sees the node there.
+/// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there.
 /// SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -76,6 +76,7 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8081), TCP, "zeta", 82, false),
         mapping(("", 8070), TCP, "chi", 70, true),
         mapping(("", 8071), TCP, "psi", 71, true),
+        mapping(("", 8072), TCP, "heta", 72, true),
         mapping(("", 8060), TCP, "tau", 60, true),
         mapping(("", 8132), SCTP, "tau", 90, true),
         mapping(("", 9899), SCTP, "tau", 9899, true),

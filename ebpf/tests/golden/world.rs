@@ -5,10 +5,11 @@ use shunt_dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Sto
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
     AddressKey, End, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_AWAY,
-    PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
-    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE,
-    PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
-    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_BLOCKED, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED,
+    PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED,
+    PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED,
+    STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
+    Station, StationKey,
 };
 use shunt_dataplane::wire::address::{L4Port, Mac};
 
@@ -46,7 +47,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 34] = [
+pub const PLACES: [Place; 36] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -123,6 +124,18 @@ pub const PLACES: [Place; 34] = [
     Place { station: STATION_PEER_UP | STATION_MOVED, restrictions: PORT_AWAY, ..container("sho", 1030) },
     // Its own end has an XDP program.
     Place { station: STATION_PEER_UP | STATION_QUEUED, restrictions: PORT_XDP, ..container("tsan", 1031) },
+    // The kernel's bridge judges what it sends and is sent.
+    Place {
+        station: STATION_PEER_UP | STATION_ASIDE,
+        restrictions: PORT_SHARED,
+        ..container("stigma", 1032)
+    },
+    // Its port does not forward; it has host ports.
+    Place {
+        station: STATION_PEER_UP | STATION_ASIDE | STATION_BLOCKED,
+        restrictions: PORT_SHARED | PORT_BLOCKED | PORT_MAPPED,
+        ..container("heta", 1033)
+    },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.

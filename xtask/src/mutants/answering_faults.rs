@@ -38,7 +38,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-for-the-absent",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
-        find: "(station.flags & (STATION_PEER_UP | STATION_MOVED) == STATION_PEER_UP).then_some(",
+        find: "(station.flags & (STATION_PEER_UP | STATION_MOVED | STATION_ASIDE) == STATION_PEER_UP).then_some(",
         replace: "Some(",
         why: "a container whose link is down would seem to be there",
         judge: Judge::Host,

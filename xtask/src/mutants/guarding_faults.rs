@@ -36,6 +36,30 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a shaper's ingress filter would be passed by",
         judge: Judge::Host,
     },
+    Fault {
+        name: "settings-passed-by",
+        file: "ebpf/src/stages/deliver.rs",
+        find: "station.flags & STATION_ASIDE != 0",
+        replace: "false",
+        why: "what an operator has set on a port of the kernel's bridge would be passed by",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "translated-for-a-blocked-port",
+        file: "ebpf/src/stages/deliver.rs",
+        find: "station.flags & STATION_BLOCKED != 0",
+        replace: "false",
+        why: "host ports would reach a container whose port an operator has disabled",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "translated-from-a-blocked-port",
+        file: "ebpf/src/programs/from_mapped.rs",
+        find: "port.flags & PORT_BLOCKED != 0",
+        replace: "false",
+        why: "a container whose port an operator has disabled would answer by host ports",
+        judge: Judge::Host,
+    },
     // source guard
     Fault {
         name: "source-guard-accepts-any",

@@ -250,7 +250,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "fragments-past-policy",
         file: "ebpf/src/programs/from_wire.rs",
-        find: "    isolate::routed(from, becomes.domain, &station, tables)?;\n",
+        find: "    isolate::translated(from, becomes.domain, &station, tables)?;\n",
         replace: "",
         why: "fragments would reach a container that shuts their sender out",
         judge: Judge::Host,

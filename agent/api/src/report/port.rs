@@ -27,6 +27,10 @@ pub struct PortReport {
     pub restrictions: Vec<String>,
     /// Configured rates.
     pub limits: Limits,
+    /// Why its frames take the kernel's way, where others have put filters on the port or set something on it that the fast path cannot
+    /// heed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels_way: Vec<String>,
     /// What the container sent.
     pub from: Traffic,
     /// What the container was sent.

@@ -8,7 +8,7 @@ use netlink_packet_route::link::{
 use nix::libc;
 
 use crate::attribute::{attributes, find, number, text, typed};
-use crate::bridge::{BridgeMode, PortFlags, is_blocked};
+use crate::bridge::{BridgeMode, PortFlags, PortSettings, is_blocked};
 use crate::request::Reply;
 
 /// Bytes of `struct ifinfomsg`.
@@ -82,6 +82,8 @@ pub struct Link {
     pub port_flags: PortFlags,
     /// Whether its bridge keeps it from forwarding (listening, learning, blocking).
     pub blocked: bool,
+    /// What else is set on it as a port.
+    pub port_settings: PortSettings,
     /// How it bridges, if it is a bridge.
     pub bridging: BridgeMode,
     /// The VLAN that it is a device of.
@@ -100,6 +102,16 @@ impl Link {
     /// smaller or larger MTUs only (`veth_xdp_set`, drivers/net/veth.c).
     pub fn has_peer_with_xdp(&self) -> bool {
         self.kind.as_deref() == Some("veth") && !matches!(self.max_mtu, 0 | VETH_MAX_MTU)
+    }
+
+    /// Whether its bridge forwards nothing by it though it is operational, or not yet.
+    pub const fn is_kept_from_forwarding(&self) -> bool {
+        self.blocked || self.is_shut()
+    }
+
+    /// The same without the states that a spanning tree goes through before it decides (listening, learning).
+    pub const fn is_shut(&self) -> bool {
+        self.port_settings.blocking || self.port_settings.disabled && self.running && self.carrier
     }
 
     fn of(header: &LinkHeader) -> Self {
@@ -155,6 +167,7 @@ impl Link {
         {
             let flags: Vec<InfoBridgePort> = typed(port).collect();
             (self.port_flags, self.blocked) = (PortFlags::of(&flags), is_blocked(&flags));
+            self.port_settings = PortSettings::of(&flags);
         }
     }
 }

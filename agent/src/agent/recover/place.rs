@@ -5,7 +5,7 @@ use shunt_netlink::link::Link;
 
 use super::found::Found;
 use crate::capacity::Demand;
-use crate::registry::{Attachment, Bridge, External, PeerEnd, Trunk};
+use crate::registry::{Attachment, Bridge, Domain, External, PeerEnd, Settings, Trunk};
 use crate::resources::Node;
 use crate::resources::port::admission;
 
@@ -24,6 +24,7 @@ impl Node {
         if let Some(other) = self.registry.by_host(host.index) {
             return Err(format!("{} is {}'s", host.name, other.port.key));
         }
+        let settings = self.settings_at_start(port, &host, &bridge);
         self.place_bridge(port, bridge, found)?;
         let (slot, peer) = (found.slot(self, host.index)?, PeerEnd::new(host.carrier, false));
         if let Err(error) = self.kernel.limit(port) {
@@ -38,7 +39,8 @@ impl Node {
         let external = self.external_of(&host);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         let (port, is_parent, lent) = (port.clone(), false, Vec::new());
-        let attachment = Attachment { port, mac, slot, peer, external, abandoned: false, is_parent, lent };
+        let attachment =
+            Attachment { port, mac, slot, peer, external, settings, abandoned: false, is_parent, lent };
         self.registry.insert(attachment);
         Ok(())
     }
@@ -52,6 +54,14 @@ impl Node {
             self.registry.insert_bridge(Bridge { link, slot });
         }
         Ok(())
+    }
+
+    /// What is set on the port of the kernel's bridge. After a failed query it takes the kernel's way.
+    fn settings_at_start(&mut self, port: &BridgePort, host: &Link, bridge: &Link) -> Settings {
+        self.settings_of(port, host, Some(bridge)).unwrap_or_else(|error| {
+            self.warn(format!("cannot read what is set on the bridge port {}: {error}", host.name));
+            Settings { domain: Domain::Other, ..Settings::of(port, host) }
+        })
     }
 
     /// Others' filters on a host end. A failed query is no reason to drop the attachment: assume external filters, so that

@@ -8,8 +8,9 @@ use shunt_dataplane::abi::{
     AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED,
     PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
     PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE,
-    PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
-    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_HOST,
+    STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station,
+    StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -43,8 +44,11 @@ pub const fn port_key(ifindex: u32) -> PortKey {
 pub fn port(attachment: &Attachment, asks: u32) -> Port {
     let port = &attachment.port;
     let Restrictions { isolated, mac_check, ip_check, trusted, ingress, storm, .. } = &port.restrictions;
-    let flags = flag(attachment.external.filters, PORT_SHARED)
-        | flag(*isolated, PORT_ISOLATED)
+    let settings = &attachment.settings;
+    let is_bridged = port.restrictions.vlans.is_none();
+    let flags = flag(attachment.external.filters || is_bridged && settings.judges_sent(), PORT_SHARED)
+        | flag(is_bridged && settings.is_cut_off(), PORT_BLOCKED)
+        | flag(*isolated || settings.isolated, PORT_ISOLATED)
         | flag(*mac_check, PORT_MAC_CHECK)
         | flag(*ip_check, PORT_IP_CHECK)
         | flag(*trusted, PORT_TRUSTED)
@@ -56,9 +60,14 @@ pub fn port(attachment: &Attachment, asks: u32) -> Port {
         | flag(attachment.external.xdp, PORT_XDP)
         | flag(is_policed(port), PORT_POLICED)
         | flag(Subnets::of_sent(&port.bandwidth).is_some(), PORT_SUBNETS);
-    let (vid, membership) = untagged(port);
+    let (vid, membership) = if is_out_of_service(attachment) { (0, 0) } else { untagged(port) };
     let flags = flags | membership;
     Port { bridge: port.bridge.index, slot: attachment.slot, asks, flags, vid, mac: attachment.mac }
+}
+
+/// Whether a port in VLANs is in none of them, as it does not forward: the kernel's bridge does not see its frames.
+fn is_out_of_service(attachment: &Attachment) -> bool {
+    attachment.port.restrictions.vlans.is_some() && attachment.settings.blocked
 }
 
 /// The PVID and the VLAN flags of a port's entry in `PORTS`.
@@ -100,14 +109,17 @@ const fn is_entered_by_port(attachment: &Attachment) -> bool {
 
 /// An attachment's container in `FDB`.
 pub fn station(attachment: &Attachment) -> Station {
-    let port = &attachment.port;
+    let (port, settings) = (&attachment.port, &attachment.settings);
+    let is_bridged = port.restrictions.vlans.is_none();
     Station {
         ifindex: port.host.index,
         slot: attachment.slot,
         mtu: port.mtu,
         flags: flag(attachment.peer.is_up(), STATION_PEER_UP)
             | flag(is_entered_by_port(attachment), STATION_QUEUED)
-            | flag(port.restrictions.isolated, STATION_ISOLATED)
+            | flag(port.restrictions.isolated || settings.isolated, STATION_ISOLATED)
+            | flag(is_bridged && settings.judges_received(), STATION_ASIDE)
+            | flag(is_bridged && settings.is_cut_off(), STATION_BLOCKED)
             | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
     }
 }
@@ -140,8 +152,9 @@ pub fn address_keys(attachment: &Attachment) -> impl Iterator<Item = AddressKey>
 }
 
 /// The VLANs that a port carries with their tags; none of a port without VLANs.
-pub fn tagged_vlans(port: &BridgePort) -> Option<TaggedVlans> {
-    port.restrictions.vlans.as_ref().map(|vlans| TaggedVlans::of(&vlans.tagged))
+pub fn tagged_vlans(attachment: &Attachment) -> Option<TaggedVlans> {
+    let vlans = attachment.port.restrictions.vlans.as_ref()?;
+    Some(TaggedVlans::of(if is_out_of_service(attachment) { &[] } else { &vlans.tagged }))
 }
 
 /// A bridge's entry in `PORTS`.

@@ -38,11 +38,14 @@ impl Datapath {
         lookup(&self.maps.uplinks, &port_key(uplink.link.index)).map_err(in_map("UPLINKS"))
     }
 
-    /// Enables learning on an uplink with this MTU. Known stations are kept, unless their MTU or counter slot has changed.
+    /// Enables learning on an uplink with this MTU, or disables it on one from which its bridge learns nothing. Known stations are kept, unless their MTU or counter slot has changed.
     ///
     /// # Errors
     /// The kernel's.
     pub fn write_learning(&mut self, uplink: &Uplink, mtu: u32) -> Result<(), DatapathError> {
+        if uplink.deaf {
+            return remove(&mut self.maps.uplinks, &port_key(uplink.link.index)).map_err(in_map("UPLINKS"));
+        }
         let known = self.learning(uplink)?;
         let learning = Learning { mtu, slot: uplink.slot, ..known.unwrap_or_default() };
         if known == Some(learning) {

@@ -18,7 +18,7 @@ impl Datapath {
             return Ok(());
         }
         let (bridge, ifindex) = (attachment.port.bridge.index, attachment.port.host.index);
-        if let Some(tagged) = encode::tagged_vlans(&attachment.port) {
+        if let Some(tagged) = encode::tagged_vlans(attachment) {
             insert(&mut self.maps.tagged, PortKey { ifindex }, tagged).map_err(in_map("TAGGED"))?;
         }
         self.join(bridge, ifindex)

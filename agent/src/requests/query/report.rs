@@ -116,6 +116,7 @@ impl Node {
                 ingress: port.bandwidth.ingress.map(|limit| limit.rate),
                 egress: port.bandwidth.egress.map(|limit| limit.rate),
             },
+            kernels_way: kernels_way(attachment),
             from,
             to,
         })
@@ -238,6 +239,12 @@ fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {
         kernel: kernel.packets,
         dropped: dropped.packets,
     }
+}
+
+/// Why a port's frames take the kernel's way.
+fn kernels_way(attachment: &Attachment) -> Vec<String> {
+    let filtered = attachment.external.filters.then(|| "other programs filter on its host end".to_owned());
+    filtered.into_iter().chain(attachment.settings.reasons()).collect()
 }
 
 /// The VLANs of a port, or the one of a VLAN interface.

@@ -91,6 +91,9 @@ impl Node {
             self.datapath.erase_bridge_station(known)?;
             self.datapath.write_bridge(&bridge)?;
         }
+        if known.link.bridging.filters_vlans != link.bridging.filters_vlans {
+            self.heed_all(link.index)?;
+        }
         Ok(())
     }
 }

@@ -81,9 +81,19 @@ impl Node {
         let slot = self.take_slot()?;
         let peer = PeerEnd::new(host.carrier, port.peer_up);
         let external = self.kernel.external(host.index)?;
+        let settings = self.settings_of(port, host, Some(&bridge))?;
         let (is_parent, lent) = self.parenthood(&port.host);
-        let attachment =
-            Attachment { port: port.clone(), mac, slot, peer, external, abandoned: false, is_parent, lent };
+        let attachment = Attachment {
+            port: port.clone(),
+            mac,
+            slot,
+            peer,
+            external,
+            settings,
+            abandoned: false,
+            is_parent,
+            lent,
+        };
         self.registry.insert(attachment.clone());
         self.foreign_ports.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));

@@ -13,6 +13,7 @@ mod occupied;
 mod programs;
 mod removed;
 mod repair;
+mod settings;
 mod taken;
 mod translation;
 

@@ -131,7 +131,7 @@ impl Node {
             return Ok(());
         }
         let host = &attachment.port.host;
-        if let Some(wanted) = encode::tagged_vlans(&attachment.port) {
+        if let Some(wanted) = encode::tagged_vlans(attachment) {
             let tagged = lookup(&self.datapath.maps.tagged, &encode::port_key(host.index))
                 .map_err(in_map("TAGGED"))?;
             if tagged != Some(wanted) {

@@ -7,6 +7,10 @@ use crate::resources::Node;
 impl Node {
     /// Checks and repairs an attachment.
     pub(crate) fn repair_attachment(&mut self, key: &AttachmentKey) {
+        let host = self.registry.get(key).map(|attachment| attachment.port.host.index);
+        if let Some(Err(error)) = host.map(|host| self.heed(host)) {
+            tracing::warn!(%key, %error, "cannot read the settings of the bridge's port");
+        }
         if let Some(attachment) = self.registry.get(key).cloned() {
             self.reconcile(&attachment);
         }

@@ -112,6 +112,7 @@ fn uplink_of(port: &BridgePort, wanted: &BridgeUplink, link: &Link, slot: u32) -
         kept: wanted.kept,
         moves: wanted.move_address,
         blocked: false,
+        deaf: false,
         mapped: false,
         slot,
     }

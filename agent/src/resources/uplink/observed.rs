@@ -54,7 +54,8 @@ impl Node {
             findings.push(Finding::entry("MEMBERS", name, is_member.then_some(&index)));
         }
         let learning = self.datapath.learning(uplink)?;
-        if learning.is_none_or(|learning| (learning.mtu, learning.slot) != (link.mtu, uplink.slot)) {
+        let expected = (!uplink.deaf).then_some((link.mtu, uplink.slot));
+        if learning.map(|learning| (learning.mtu, learning.slot)) != expected {
             findings.push(Finding::entry("UPLINKS", name, learning.as_ref()));
         }
         for hook in programs::of_uplink(uplink) {

@@ -15,8 +15,12 @@ impl Node {
     /// # Errors
     /// The kernel's.
     pub(crate) fn apply_port_state(&mut self, uplink: &Uplink) -> Result<Uplink, KernelError> {
-        let blocked = self.is_blocked(uplink)?;
-        let heeding = Uplink { blocked, ..uplink.clone() };
+        let (blocked, deaf) = (self.is_blocked(uplink)?, self.is_deaf(uplink)?);
+        let heeding = Uplink { blocked, deaf, ..uplink.clone() };
+        if deaf != uplink.deaf {
+            self.registry.uplinks.insert(uplink.link.index, heeding.clone());
+            self.apply_deafness(&heeding)?;
+        }
         if blocked == uplink.blocked {
             return Ok(heeding);
         }
@@ -37,12 +41,27 @@ impl Node {
     fn is_blocked(&mut self, uplink: &Uplink) -> Result<bool, KernelError> {
         let link = self.kernel.link(uplink.link.index)?;
         match link.filter(|link| link.master == Some(uplink.bridge.index)) {
-            Some(port) => Ok(port.blocked),
+            Some(port) => Ok(port.is_kept_from_forwarding()),
             None => {
                 let bridge = self.kernel.link(uplink.bridge.index)?;
                 Ok(bridge.is_some_and(|bridge| bridge.bridging.spans_tree))
             }
         }
+    }
+
+    /// Whether somebody has told the bridge to learn nothing from an uplink (`learning off`): then the programs do not either, and leave
+    /// what is for stations beyond it to the bridge.
+    fn is_deaf(&mut self, uplink: &Uplink) -> Result<bool, KernelError> {
+        let link = self.kernel.link(uplink.link.index)?;
+        Ok(link.is_some_and(|link| link.master == Some(uplink.bridge.index) && link.port_settings.deaf))
+    }
+
+    fn apply_deafness(&mut self, uplink: &Uplink) -> Result<(), KernelError> {
+        let (name, bridge) = (&uplink.link.name, &uplink.bridge.name);
+        tracing::info!(uplink = %name, %bridge, learns = !uplink.deaf, "somebody changed whether the bridge learns from the uplink");
+        let mtu = self.kernel.link(uplink.link.index)?.map_or(0, |link| link.mtu);
+        self.datapath.write_learning(uplink, mtu)?;
+        if uplink.deaf { self.forget_beyond(uplink) } else { Ok(()) }
     }
 
     /// The ageing time per bridge during a topology change, in nanoseconds.

@@ -16,7 +16,8 @@ mod nd;
 
 use crate::Tables;
 use crate::abi::{
-    AddressKey, PORT_ALONE, PORT_ISOLATED, PORT_XDP, Port, STATION_MOVED, STATION_PEER_UP, Station,
+    AddressKey, PORT_ALONE, PORT_ISOLATED, PORT_XDP, Port, STATION_ASIDE, STATION_MOVED, STATION_PEER_UP,
+    Station,
 };
 use crate::stages::deliver;
 use crate::verdict::{Delivery, Way};
@@ -130,13 +131,14 @@ fn readable<P: Packet>(packet: &mut P, bytes: u32) -> Option<()> {
     (last.is_some() || packet.linearize(bytes)).then_some(())
 }
 
-/// The container that is asked for, if it is up: its port, and the interface. In the request's VLAN, as other VLANs may use the same
+/// The container that is asked for, if it is up and the kernel's bridge does not judge what goes there: its port, and the interface. In the request's VLAN, as other VLANs may use the same
 /// address.
 #[inline(always)]
 fn known<T: Tables>(request: &Request, bridge: u32, within: Within, tables: &T) -> Option<(Port, u32)> {
     let key = AddressKey::new(bridge, within.vid, request.target);
     let (asked, station) = tables.resident(&key, within.stations)?;
-    (station.flags & (STATION_PEER_UP | STATION_MOVED) == STATION_PEER_UP).then_some((asked, station.ifindex))
+    (station.flags & (STATION_PEER_UP | STATION_MOVED | STATION_ASIDE) == STATION_PEER_UP)
+        .then_some((asked, station.ifindex))
 }
 
 /// Writes the reply in the place of the request: `mac` has the address. False where the kernel has no memory for it.
