@@ -38,5 +38,5 @@ pub use report::{
     RelocationReport, Traffic, VlanGatewayReport, VlanReport, Volume,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
-pub use service::{BridgeUplink, Service, VlanGateway};
+pub use service::{BRIDGE_MARK, BridgeUplink, Service, VlanGateway};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};

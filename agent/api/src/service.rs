@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The alias of a bridge that the plugin made.
+pub const BRIDGE_MARK: &str = "shunt";
+
 /// What the kernel bridge was told for a port. The default is a port that was told nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

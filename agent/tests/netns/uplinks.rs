@@ -254,3 +254,39 @@ fn what_can_be_no_uplink_is_refused_with_its_own_code_and_nothing_stays() {
     }
     assert_eq!(master(&stage, "in-other").as_deref(), Some("other"));
 }
+
+/// Harvester's and OpenShift's nodes have bridges with a trunk of their own.
+#[test]
+fn vlans_on_a_bridge_whose_trunk_somebody_else_made_are_refused_until_the_trunk_is_named() {
+    let (mut stage, outside) = stage();
+    let node = stage.node.namespace();
+    for arguments in [&["link", "add", "cni0", "type", "bridge"][..], &["link", "set", "cni0", "up"]] {
+        node.command("ip", arguments).unwrap();
+    }
+    node.command("ip", &["link", "set", "up0", "master", "cni0"]).unwrap();
+    stage.empty = stage.node.inventory().unwrap();
+    let unnamed = stage.network.clone().with("uplink", json!(""));
+    let container = Container::create(&stage.lab, "victim").unwrap();
+    for (key, value) in [("vlan", json!(10)), ("vlanTrunk", json!([{"id": 10}]))] {
+        let network = unnamed.clone().with(key, value);
+        let error = network.add(stage.node.namespace(), &container).unwrap_err();
+        let refusal = error.downcast_ref::<Refusal>().unwrap_or_else(|| panic!("{key}: {error:#}"));
+        assert_eq!(refusal.code, 104, "{key}: {refusal}");
+        for word in ["up0", "`uplink`", "cni0", "10"] {
+            assert!(refusal.to_string().contains(word), "{key}: {refusal}");
+        }
+        assert_eq!(stage.left(), Vec::<String>::new(), "{key}");
+    }
+    // Without VLANs it is the bridge's business.
+    let named = std::mem::replace(&mut stage.network, unnamed);
+    stage.add("open");
+    stage.network = named;
+    add_in(&mut stage, "one", "vlan", json!(10));
+    let (wire, one) = (Wire::tap(&outside, "eth0"), tap(&stage.sandboxes[1]));
+    assert_comes(&wire, &one, (Some(10), None), one.mac(), "in");
+    assert_comes(&one, &wire, (None, Some(10)), wire.mac(), "out");
+    // It was a port before, and stays one.
+    let network = stage.network.clone().with("vlan", json!(10));
+    stage.sandboxes.remove(1).delete(&stage.node, &network).unwrap();
+    assert_eq!(master(&stage, "up0").as_deref(), Some("cni0"));
+}

@@ -11,7 +11,7 @@ const MARK: &str = "shunt:";
 const NUMBER: char = '#';
 
 /// The mark on a bridge that the plugin made.
-pub(crate) const BRIDGE: &str = "shunt";
+pub(crate) const BRIDGE: &str = shunt_agent_api::BRIDGE_MARK;
 
 /// What the mark of an attachment names. None of its parts can have a slash in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,11 @@ use crate::resources::{Node, Refusal};
 /// Kinds of links to local virtual machines and containers; any other link is taken to lead out of the node.
 const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
 
+/// Whether a link is taken to lead out of the node.
+pub(crate) fn leads_out(link: &Link) -> bool {
+    !link.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind))
+}
+
 impl Node {
     /// Registers every foreign port of the agent's bridges and removes those that have left. `earlier` are
     /// the entries of an earlier agent.
@@ -80,7 +85,7 @@ impl Node {
 
     fn note_foreign_port(&mut self, kind: &Link) -> Result<(), KernelError> {
         let Some(bridge) = kind.master else { return Ok(()) };
-        let leads_out = !kind.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind));
+        let leads_out = leads_out(kind);
         self.datapath.write_foreign_port(kind.index, bridge, leads_out)?;
         self.foreign_ports.insert(kind.index, bridge);
         tracing::debug!(

@@ -8,4 +8,5 @@ mod orphan;
 mod reattached;
 mod state;
 
+pub(crate) use self::foreign_ports::leads_out;
 pub(crate) use self::state::Orphan;

@@ -37,6 +37,7 @@ impl Node {
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
         self.admit_uplink(&mut port)?;
+        self.refuse_unnamed_trunk(&port, &bridge)?;
         self.admit_gateway(&mut port)?;
         admit_leases(&mut port);
         self.store.write(&port)?;

@@ -7,6 +7,7 @@ mod observed;
 mod relocation;
 mod removed;
 mod spanning_tree;
+mod unnamed;
 mod xdp;
 
 pub(crate) use self::missing::MissingUplink;
