@@ -18,6 +18,8 @@ mod bad_input;
 mod bandwidth;
 #[path = "netns/bridged_host_ports.rs"]
 mod bridged_host_ports;
+#[path = "netns/bypassed.rs"]
+mod bypassed;
 #[path = "netns/collected.rs"]
 mod collected;
 #[path = "netns/datagram.rs"]
@@ -36,6 +38,8 @@ mod estate;
 mod evasion;
 #[path = "netns/fast_path.rs"]
 mod fast_path;
+#[path = "netns/figures.rs"]
+mod figures;
 #[path = "netns/guarded.rs"]
 mod guarded;
 #[path = "services/hooks.rs"]

@@ -1,11 +1,11 @@
 //! Who else has rules in this namespace: chains of nf_tables, and policies of IPsec.
 
-use netlink_packet_core::NLM_F_DUMP;
+use netlink_packet_core::{DefaultNla, NLM_F_DUMP, Nla as _};
 use netlink_packet_netfilter::nftables::{ChainAttribute, Hook};
 use nix::errno::Errno;
 use nix::libc;
 
-use crate::attribute::{find, number, typed};
+use crate::attribute::{find, number, text, typed};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
 use crate::request::{Reply, Request};
@@ -34,29 +34,47 @@ pub struct BaseChain {
     pub rules: u32,
     /// What happens to packets that pass all of them (`NF_DROP`).
     pub policy: Option<u32>,
+    /// `filter`, `route` or `nat`.
+    pub kind: String,
+    /// The interfaces at whose hook it is, of hooks that interfaces have.
+    pub devices: Vec<String>,
 }
 
 impl Reply for BaseChain {
     fn read(payload: &[u8]) -> Option<Self> {
-        let (mut hook, mut table, mut name, mut rules, mut policy) =
-            (None, String::new(), String::new(), 0, None);
+        let (mut hook, mut rules, mut policy, mut devices) = (None, 0, None, Vec::new());
+        let (mut table, mut name, mut kind) = (String::new(), String::new(), String::new());
         for attribute in typed(payload.get(NFGENMSG..)?) {
             match attribute {
                 ChainAttribute::Table(text) => table = text,
                 ChainAttribute::Name(text) => name = text,
                 ChainAttribute::Use(count) => rules = count,
                 ChainAttribute::Policy(verdict) => policy = Some(verdict),
+                ChainAttribute::Type(text) => kind = text,
                 ChainAttribute::Hook(parts) => {
-                    hook = parts.iter().find_map(|part| match part {
-                        Hook::Number(number) => Some(u32::from(*number)),
-                        _ => None,
-                    });
+                    for part in parts {
+                        match part {
+                            Hook::Number(number) => hook = Some(u32::from(number)),
+                            Hook::NetDeviceName(name) => devices.push(name),
+                            Hook::NetDevices(all) => devices.extend(all.iter().map(name_of)),
+                            _ => {}
+                        }
+                    }
                 }
                 _ => {}
             }
         }
-        Some(Self { family: *payload.first()?, hook: hook?, table, name, rules, policy })
+        // The kernel tells a single interface both ways.
+        devices.dedup();
+        Some(Self { family: *payload.first()?, hook: hook?, table, name, rules, policy, kind, devices })
     }
+}
+
+/// The name in `NFTA_DEVICE_NAME`.
+fn name_of(device: &DefaultNla) -> String {
+    let mut bytes = vec![0; device.value_len()];
+    device.emit_value(&mut bytes);
+    text(&bytes)
 }
 
 /// Every chain at a hook; none on a kernel without nf_tables.

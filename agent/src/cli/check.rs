@@ -32,6 +32,9 @@ impl Query {
         for finding in &report.findings {
             writeln!(out, "{finding}")?;
         }
+        for warning in &report.warnings {
+            writeln!(out, "warning: {warning}")?;
+        }
         if report.consistent { writeln!(out, "everything is consistent") } else { Ok(()) }
     }
 }

@@ -43,6 +43,7 @@ impl Node {
             return Ok(self.programs_of(&port));
         }
         self.establish(port.clone(), mac, (&host, bridge), set_up)?;
+        self.log_bypassed(&port);
         Ok(self.programs_of(&port))
     }
 

@@ -28,7 +28,8 @@ impl Stage {
         Self::empty_with(&["--no-repairs"])
     }
 
-    fn empty_with(arguments: &[&str]) -> Self {
+    /// The same, and the agent has these arguments.
+    pub(crate) fn empty_with(arguments: &[&str]) -> Self {
         let lab = Lab::new().unwrap();
         let node = Node::start_with(&lab, "node", arguments).unwrap();
         let network = node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);

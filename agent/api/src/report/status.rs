@@ -121,6 +121,9 @@ pub struct AuditReport {
     pub consistent: bool,
     /// What is not, each a line for a person.
     pub findings: Vec<String>,
+    /// What is as it should be, and what an operator should know of.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// One program on one interface.

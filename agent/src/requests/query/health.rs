@@ -56,6 +56,7 @@ impl Node {
                 findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
             }
         }
-        Ok(AuditReport { consistent: findings.is_empty(), findings })
+        let warnings = self.external_filter_warnings();
+        Ok(AuditReport { consistent: findings.is_empty(), findings, warnings })
     }
 }

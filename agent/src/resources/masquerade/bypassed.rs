@@ -1,10 +1,16 @@
-//! Warns about other users' rules for forwarded packets that the fast path bypasses.
+//! Warns about other users' rules that traffic in the fast path bypasses.
 //!
-//! Masquerading is left to the kernel while such rules exist ([`super::interfaces`]). Host ports and bridged packets have no path through
-//! the kernel, so the operator gets a warning. Packets that are routed between bridges always take the kernel's path.
+//! Masquerading is left to the kernel while there are rules for forwarded packets ([`super::interfaces`]). Host ports and bridged packets
+//! have no path through the kernel, so `status`, `check` and the log of each ADD name the hooks where somebody has rules. Packets that are
+//! routed between bridges always take the kernel's path.
 
-use super::external_filters::{self, Forwarding};
+use shunt_agent_api::BridgePort;
+
+use super::hooks::{self, Bypassed, Crossed};
 use crate::resources::Node;
+
+/// Chains that one warning names.
+const MOST: usize = 6;
 
 impl Node {
     /// The warnings about bypassed rules. If rules cannot be listed, there is no warning.
@@ -13,13 +19,44 @@ impl Node {
         if !is_bridged {
             return Vec::new();
         }
-        let Forwarding { routed, bridged } = external_filters::forwarding().unwrap_or_else(|error| {
+        let crossed = self.crossed();
+        let Bypassed { host_ports, bridged, from_node } = hooks::bypassed(&crossed).unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot list external filters");
-            Forwarding::default()
+            Bypassed::default()
         });
-        let mapped = routed.filter(|_| self.is_mapped());
-        let mapped = mapped.map(|who| format!("traffic to host ports bypasses {who}"));
-        let bridged = bridged.map(|who| format!("traffic between containers of one bridge bypasses {who}"));
-        mapped.into_iter().chain(bridged).collect()
+        let host_ports = if self.is_mapped() { host_ports } else { Vec::new() };
+        let all = [
+            ("traffic to host ports", host_ports),
+            ("traffic between containers of one bridge", bridged),
+            ("traffic from the node to containers", from_node),
+        ];
+        let warning = |(what, who): (&str, Vec<String>)| {
+            (!who.is_empty()).then(|| format!("{what} bypasses {}", listed(&who)))
+        };
+        all.into_iter().filter_map(warning).collect()
     }
+
+    /// Logs them for a container that was attached.
+    pub(crate) fn log_bypassed(&self, port: &BridgePort) {
+        for warning in self.external_filter_warnings() {
+            tracing::warn!(key = %port.key, "{warning}");
+        }
+    }
+
+    /// The interfaces that traffic in the fast path crosses.
+    fn crossed(&self) -> Crossed {
+        let ports = self.registry.attachments().map(|attachment| &attachment.port);
+        Crossed {
+            host_ends: ports.map(|port| port.host.name.clone()).collect(),
+            ways_in: self.nat_ingress.hooks.values().map(|hook| hook.ifname.clone()).collect(),
+            bridges: self.registry.bridges().map(|bridge| bridge.link.name.clone()).collect(),
+        }
+    }
+}
+
+/// A list for a person.
+fn listed(who: &[String]) -> String {
+    let more = who.len().saturating_sub(MOST);
+    let named = who[..who.len() - more].join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
 }

@@ -3,6 +3,7 @@
 mod applied;
 mod bypassed;
 pub(crate) mod external_filters;
+mod hooks;
 mod interfaces;
 mod state;
 

@@ -1,0 +1,146 @@
+//! The hooks of the kernel that traffic in the fast path bypasses, and who has rules there.
+//!
+//! A packet to a host port is taken at tc ingress of the interface by which it enters, and leaves by a neighbour's address or into the
+//! container: it meets none of the hooks of IP, nor that of nf_tables' family `netdev` at its way in. A bridged packet meets none of the
+//! bridge's, of its host ends', and of IP's where br_netfilter shows them bridged packets. What the node sends to a container skips the
+//! bridge's output. Chains of the type `nat` make translations and are no filters. Of legacy iptables and arptables only the use of a
+//! table is known; legacy ebtables cannot be asked.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use nix::libc;
+use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::BaseChain;
+
+use super::external_filters::{OLD_TABLES, chains, say, table_names};
+
+/// The hook of interfaces in the family `inet` (`NF_INET_INGRESS`).
+const INET_INGRESS: u32 = 5;
+
+/// Hooks that packets meet on their way through a node, with their names. Bridges have the same numbers.
+const HOOKS: [(u32, &str); 3] = [
+    (libc::NF_INET_PRE_ROUTING as u32, "prerouting"),
+    (libc::NF_INET_FORWARD as u32, "forward"),
+    (libc::NF_INET_POST_ROUTING as u32, "postrouting"),
+];
+
+/// Hooks of the family `netdev` (`NF_NETDEV_INGRESS`, `NF_NETDEV_EGRESS`).
+const NETDEV_HOOKS: [(u32, &str); 2] = [(0, "ingress"), (1, "egress")];
+
+/// Where the names of arptables' tables in use are.
+const ARP_TABLES: &str = "/proc/net/arp_tables_names";
+
+/// iptables' table that only translates.
+const NAT: &str = "nat";
+
+/// Whether br_netfilter shows bridged packets to the rules for routed ones, of IPv4, of IPv6 and of ARP.
+const BRIDGED_TOO: [&str; 3] = [
+    "/proc/sys/net/bridge/bridge-nf-call-iptables",
+    "/proc/sys/net/bridge/bridge-nf-call-ip6tables",
+    "/proc/sys/net/bridge/bridge-nf-call-arptables",
+];
+
+/// The interfaces that traffic in the fast path crosses, by name.
+#[derive(Debug, Default)]
+pub(super) struct Crossed {
+    /// The containers' host ends.
+    pub(super) host_ends: BTreeSet<String>,
+    /// Those by which packets to host ports enter the node.
+    pub(super) ways_in: BTreeSet<String>,
+    /// The bridges themselves.
+    pub(super) bridges: BTreeSet<String>,
+}
+
+/// Who has rules at hooks that are bypassed, with each hook.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Bypassed {
+    /// By packets to host ports.
+    pub(super) host_ports: Vec<String>,
+    /// By bridged packets.
+    pub(super) bridged: Vec<String>,
+    /// By what the node sends.
+    pub(super) from_node: Vec<String>,
+}
+
+/// Who is bypassed now.
+///
+/// # Errors
+/// The kernel cannot list its chains.
+pub(super) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
+    let shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
+    let mut found = Bypassed::default();
+    for chain in chains()?.iter().filter(|chain| chain.kind != NAT) {
+        found.add(chain, crossed, shown);
+    }
+    for (path, is_shown) in OLD_TABLES.into_iter().zip(shown) {
+        for table in old_tables(path) {
+            let who = format!("iptables' table {table}, by {path}");
+            found.bridged.extend(is_shown.then(|| who.clone()));
+            found.host_ports.push(who);
+        }
+    }
+    let [.., is_arp_shown] = shown;
+    let arp = old_tables(ARP_TABLES).into_iter().filter(|_| is_arp_shown);
+    found.bridged.extend(arp.map(|table| format!("arptables' table {table}, by {ARP_TABLES}")));
+    Ok(found)
+}
+
+/// The tables of legacy xtables that are in use and may drop.
+fn old_tables(path: &str) -> Vec<String> {
+    table_names(path).lines().filter(|name| *name != NAT).map(str::to_owned).collect()
+}
+
+impl Bypassed {
+    fn add(&mut self, chain: &BaseChain, crossed: &Crossed, [v4_shown, v6_shown, _]: [bool; 3]) {
+        let at = |hooks: &[(u32, &str)]| {
+            let hook = hooks.iter().find(|(number, _)| *number == chain.hook)?;
+            Some(format!("{} ({})", say(chain), hook.1))
+        };
+        match chain.family.into() {
+            libc::NFPROTO_INET if chain.hook == INET_INGRESS => self.add_device(chain, "ingress", crossed),
+            libc::NFPROTO_INET | libc::NFPROTO_IPV4 | libc::NFPROTO_IPV6 => {
+                let Some(who) = at(&HOOKS) else { return };
+                let is_shown = match chain.family.into() {
+                    libc::NFPROTO_IPV4 => v4_shown,
+                    libc::NFPROTO_IPV6 => v6_shown,
+                    _ => v4_shown || v6_shown,
+                };
+                self.bridged.extend(is_shown.then(|| who.clone()));
+                self.host_ports.push(who);
+            }
+            libc::NFPROTO_BRIDGE if chain.hook == libc::NF_INET_LOCAL_OUT as u32 => {
+                self.from_node.push(format!("{} (output)", say(chain)));
+            }
+            libc::NFPROTO_BRIDGE => self.bridged.extend(at(&HOOKS)),
+            libc::NFPROTO_NETDEV => {
+                let hook = NETDEV_HOOKS.iter().find(|(number, _)| *number == chain.hook);
+                if let Some((_, hook)) = hook {
+                    self.add_device(chain, hook, crossed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A chain of interfaces. What enters by a bridge device is bridged before, or on its way to a host port.
+    fn add_device(&mut self, chain: &BaseChain, hook: &str, crossed: &Crossed) {
+        for device in &chain.devices {
+            let who = format!("{} ({hook} of {device})", say(chain));
+            let leads_to_host_ports = match hook {
+                "ingress" => crossed.ways_in.contains(device),
+                _ => crossed.bridges.contains(device),
+            };
+            if crossed.host_ends.contains(device) {
+                self.bridged.push(who.clone());
+                self.host_ports.push(who);
+            } else if leads_to_host_ports {
+                self.host_ports.push(who);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;
