@@ -17,7 +17,7 @@ use shunt_netlink::link::{Link, Selector, link, link_elsewhere, links};
 use shunt_netlink::{Connection, NetlinkError};
 
 use self::cache::Remembered;
-use crate::resources::masquerade::external_filters;
+use crate::resources::masquerade::hooks;
 
 /// What the alias of a host's end begins with that shunt made.
 const MARK: &str = "shunt:";
@@ -52,7 +52,7 @@ pub struct Adopted {
 pub fn adopt(client: &mut Client, cache: &Path, bridge: Option<&str>) -> Result<Adopted, AdoptError> {
     let mut connection = Connection::open()?;
     let links = connection.list(links())?;
-    let filter = external_filters::forwarding()?.bridged;
+    let filter = hooks::first_of_bridged()?;
     let mut adopted = Adopted::default();
     for remembered in cache::read(cache)? {
         let Some((host, master)) = port_of(&remembered, &links) else { continue };

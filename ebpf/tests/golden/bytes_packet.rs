@@ -199,7 +199,7 @@ impl Packet for BytesPacket {
         self.own = true;
     }
 
-    /// That is all of the mark.
+    /// That is all of our bits of the mark.
     fn mark_judged(&mut self) {
         (self.judged, self.checked, self.outside) = (true, false, false);
     }

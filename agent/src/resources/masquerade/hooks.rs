@@ -86,6 +86,14 @@ pub(super) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
     Ok(found)
 }
 
+/// The first who has rules for bridged packets of whatever interface.
+///
+/// # Errors
+/// The kernel cannot list its chains.
+pub(crate) fn first_of_bridged() -> Result<Option<String>, NetlinkError> {
+    Ok(bypassed(&Crossed::default())?.bridged.into_iter().next())
+}
+
 /// The tables of legacy xtables that are in use and may drop.
 fn old_tables(path: &str) -> Vec<String> {
     table_names(path).lines().filter(|name| *name != NAT).map(str::to_owned).collect()

@@ -3,7 +3,7 @@
 mod applied;
 mod bypassed;
 pub(crate) mod external_filters;
-mod hooks;
+pub(crate) mod hooks;
 mod interfaces;
 mod state;
 

@@ -5,6 +5,7 @@ use aya_ebpf::helpers::generated::{
     bpf_csum_update, bpf_l4_csum_replace, bpf_skb_change_head, bpf_skb_store_bytes, bpf_skb_vlan_pop,
     bpf_skb_vlan_push,
 };
+use shunt_dataplane::abi::Marks;
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;
 
@@ -179,7 +180,8 @@ impl<const KIND: u8> Packet for Skb<KIND> {
 
     #[inline(always)]
     fn mark_judged(&mut self) {
-        self.ctx.set_mark(self.mark() | marks().judged);
+        let Marks { judged, checked, outside } = marks();
+        self.ctx.set_mark(self.mark() & !(checked | outside) | judged);
     }
 
     #[inline(always)]
