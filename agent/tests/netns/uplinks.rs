@@ -260,10 +260,15 @@ fn what_can_be_no_uplink_is_refused_with_its_own_code_and_nothing_stays() {
 fn vlans_on_a_bridge_whose_trunk_somebody_else_made_are_refused_until_the_trunk_is_named() {
     let (mut stage, outside) = stage();
     let node = stage.node.namespace();
-    for arguments in [&["link", "add", "cni0", "type", "bridge"][..], &["link", "set", "cni0", "up"]] {
-        node.command("ip", arguments).unwrap();
-    }
-    node.command("ip", &["link", "set", "up0", "master", "cni0"]).unwrap();
+    let ip = |arguments: &str| {
+        let words: Vec<_> = arguments.split(' ').collect();
+        node.command("ip", &words).unwrap();
+    };
+    ip("link add cni0 type bridge");
+    ip("link set cni0 up");
+    // A veth, as up0 is, would be a container's.
+    ip("link add trunk0 link up0 type macvlan mode passthru");
+    ip("link set trunk0 master cni0 up");
     stage.empty = stage.node.inventory().unwrap();
     let unnamed = stage.network.clone().with("uplink", json!(""));
     let container = Container::create(&stage.lab, "victim").unwrap();
@@ -272,12 +277,16 @@ fn vlans_on_a_bridge_whose_trunk_somebody_else_made_are_refused_until_the_trunk_
         let error = network.add(stage.node.namespace(), &container).unwrap_err();
         let refusal = error.downcast_ref::<Refusal>().unwrap_or_else(|| panic!("{key}: {error:#}"));
         assert_eq!(refusal.code, 104, "{key}: {refusal}");
-        for word in ["up0", "`uplink`", "cni0", "10"] {
+        for word in ["trunk0", "`uplink`", "cni0", "10"] {
             assert!(refusal.to_string().contains(word), "{key}: {refusal}");
         }
         assert_eq!(stage.left(), Vec::<String>::new(), "{key}");
     }
     // Without VLANs it is the bridge's business.
+    for arguments in [&["link", "del", "trunk0"][..], &["link", "set", "up0", "master", "cni0"]] {
+        stage.node.namespace().command("ip", arguments).unwrap();
+    }
+    stage.empty = stage.node.inventory().unwrap();
     let named = std::mem::replace(&mut stage.network, unnamed);
     stage.add("open");
     stage.network = named;

@@ -13,7 +13,7 @@ use shunt_dataplane::abi::{STATION_HOST, STATION_ISOLATED, Station, StationKey};
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::packet::Packet as _;
 use shunt_dataplane::{Delivery, DropReason, PassReason, Verdict, Way};
-use shunt_netlink::Connection;
+use shunt_netlink::{Connection, fdb};
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::maps::lookup;
@@ -80,10 +80,12 @@ impl Node {
         };
         let bridge = attachment.port.bridge.index;
         let Some(station) = self.station_at(bridge, destination)? else { return Ok(Verdict::Pass(reason)) };
-        if let Some(why) = kept(attachment, &station, reason) {
+        let place = walk.routes.get(fdb::station(bridge, destination.octets())).map_err(KernelError::from)?;
+        let has_moved = place.is_some_and(|place| !place.own && place.port != station.ifindex);
+        if let Some((decision, why)) = ended(attachment, &station, has_moved, reason) {
             walk.stages.push(StageReport {
                 stage: "bridge".to_owned(),
-                decision: "drop".to_owned(),
+                decision: decision.to_owned(),
                 detail: why.to_owned(),
                 program: "kernel".to_owned(),
                 ifname: attachment.port.bridge.name.clone(),
@@ -289,12 +291,20 @@ impl Walk {
     }
 }
 
-/// Why the kernel's bridge does not forward the frame.
-fn kept(sender: &Attachment, station: &Station, reason: PassReason) -> Option<&'static str> {
+/// What the kernel's bridge decides where the frame does not go on to the station's port, and why.
+fn ended(
+    sender: &Attachment,
+    station: &Station,
+    has_moved: bool,
+    reason: PassReason,
+) -> Option<(&'static str, &'static str)> {
     if sender.port.restrictions.isolated && station.flags & STATION_ISOLATED != 0 {
-        return Some("both ports are isolated");
+        return Some(("drop", "both ports are isolated"));
     }
-    (reason == PassReason::TooBig).then_some("larger than the port's MTU")
+    if has_moved {
+        return Some(("pass", "the station was heard at another port: the bridge sends it there"));
+    }
+    (reason == PassReason::TooBig).then_some(("drop", "larger than the port's MTU"))
 }
 
 fn destination(bytes: &[u8]) -> Option<Mac> {

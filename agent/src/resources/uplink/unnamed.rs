@@ -3,16 +3,13 @@
 //! The kernel's bridge sees no frame of a port in VLANs, so nothing passes between the port and such a trunk. Once the trunk is named as
 //! `uplink`, the programs serve it.
 
-use shunt_agent_api::{BRIDGE_MARK, BridgePort, Vlans};
+use shunt_agent_api::{BridgePort, Vlans};
 use shunt_netlink::link::Link;
 
 use super::admission::{names, unusable};
 use crate::kernel::KernelError;
 use crate::resources::bridge::leads_out;
 use crate::resources::{Node, Refusal};
-
-/// Kinds of links that are a virtual machine's, or nobody's.
-const NO_TRUNKS: [&str; 4] = ["tun", "dummy", "ifb", "nlmon"];
 
 impl Node {
     /// Refuses VLANs on a bridge where somebody else's port carries one of them.
@@ -40,17 +37,14 @@ impl Node {
         Ok(())
     }
 
-    /// The first of these VLANs that a foreign port carries. A bridge that filters VLANs says so; on another one every port that may be
-    /// a trunk carries all. On a bridge of ours a veth is some container's.
+    /// The first of these VLANs that a foreign port carries. A bridge that filters VLANs says so; on another one every port that leads
+    /// out of the node carries all.
     fn carried(&mut self, foreign: &Link, bridge: &Link, vlans: &Vlans) -> Result<Option<u16>, KernelError> {
         let mut vids = vlans.untagged.iter().chain(&vlans.tagged).copied();
         if bridge.bridging.filters_vlans {
             let carried = self.kernel.vlans(foreign.index)?;
             return Ok(vids.find(|vid| carried.has(*vid)));
         }
-        let is_ours = bridge.alias.as_deref() == Some(BRIDGE_MARK);
-        let may_be_trunk = leads_out(foreign)
-            || !is_ours && !foreign.kind.as_deref().is_some_and(|kind| NO_TRUNKS.contains(&kind));
-        Ok(vids.next().filter(|_| may_be_trunk))
+        Ok(vids.next().filter(|_| leads_out(foreign)))
     }
 }
