@@ -81,8 +81,14 @@ impl Node {
         let bridge = attachment.port.bridge.index;
         let Some(station) = self.station_at(bridge, destination)? else { return Ok(Verdict::Pass(reason)) };
         let place = walk.routes.get(fdb::station(bridge, destination.octets())).map_err(KernelError::from)?;
-        let has_moved = place.is_some_and(|place| !place.own && place.port != station.ifindex);
-        if let Some((decision, why)) = ended(attachment, &station, has_moved, reason) {
+        let elsewhere = if place.is_some_and(|place| !place.own && place.port != station.ifindex) {
+            Some("the station was heard at another port: the bridge sends it there")
+        } else {
+            // A bridge hears the source before it looks up the destination.
+            let is_heard = source(&walk.frame.on_the_wire()) == Some(destination) && !attachment.settings.deaf;
+            is_heard.then_some("the frame itself says that the station is at its sender's port")
+        };
+        if let Some((decision, why)) = ended(attachment, &station, elsewhere, reason) {
             walk.stages.push(StageReport {
                 stage: "bridge".to_owned(),
                 decision: decision.to_owned(),
@@ -295,18 +301,22 @@ impl Walk {
 fn ended(
     sender: &Attachment,
     station: &Station,
-    has_moved: bool,
+    elsewhere: Option<&'static str>,
     reason: PassReason,
 ) -> Option<(&'static str, &'static str)> {
     if sender.port.restrictions.isolated && station.flags & STATION_ISOLATED != 0 {
         return Some(("drop", "both ports are isolated"));
     }
-    if has_moved {
-        return Some(("pass", "the station was heard at another port: the bridge sends it there"));
+    if let Some(why) = elsewhere {
+        return Some(("pass", why));
     }
     (reason == PassReason::TooBig).then_some(("drop", "larger than the port's MTU"))
 }
 
 fn destination(bytes: &[u8]) -> Option<Mac> {
     bytes.first_chunk().copied().map(Mac::new)
+}
+
+fn source(bytes: &[u8]) -> Option<Mac> {
+    bytes.get(6..)?.first_chunk().copied().map(Mac::new)
 }
