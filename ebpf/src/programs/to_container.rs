@@ -2,7 +2,7 @@
 //! flows are the kernel's.
 
 use crate::Tables;
-use crate::abi::Port;
+use crate::abi::{Port, STATION_HOST, StationKey};
 use crate::stages::port::Missing;
 use crate::stages::source_guard::link_local;
 use crate::stages::{count, guard, origin_check, parse, port, track_kernel_flow};
@@ -38,7 +38,7 @@ fn stages<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     let frame = parse::frame(packet)?;
-    comes_back(packet, &frame, port, here)?;
+    comes_back(packet, &frame, port, here, tables)?;
     if missing == Missing::Drop {
         origin_check::check(packet, &frame, port, tables)?;
     }
@@ -46,15 +46,26 @@ fn stages<P: Packet, T: Tables>(
     Err(Stop::Pass(PassReason::ByKernel))
 }
 
-/// Lets on what comes back to its port (`hairpinMode`) only if the container itself has sent it, to one station. A bridge inside the
-/// container would take anything else as a sign that its own stations have moved out of it.
+/// Lets on what comes back to its port only if the container itself has sent it to one station (`hairpinMode`), or if the node has
+/// routed it back to its sender. A bridge inside the container would take anything else as a sign that its own stations have moved out
+/// of it.
 ///
 /// # Errors
 /// Drops the rest: the copy of what the bridge floods, and what stations behind the container send.
 #[inline(always)]
-fn comes_back<P: Packet>(packet: &P, frame: &Frame, port: &Port, here: u32) -> Result<(), Stop> {
+fn comes_back<P: Packet, T: Tables>(
+    packet: &P,
+    frame: &Frame,
+    port: &Port,
+    here: u32,
+    tables: &T,
+) -> Result<(), Stop> {
     if packet.origin() == here && (frame.destination.is_group() || !frame.source.is(port.mac)) {
-        return Err(Stop::Drop(DropReason::Hairpin));
+        let key = StationKey { bridge: port.bridge, vid: port.vid, mac: frame.source };
+        let is_routed = tables.station(&key).is_some_and(|station| station.flags & STATION_HOST != 0);
+        if !is_routed {
+            return Err(Stop::Drop(DropReason::Hairpin));
+        }
     }
     Ok(())
 }
