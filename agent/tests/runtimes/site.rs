@@ -79,7 +79,10 @@ impl Site {
         assert!(others.iter().all(|drop| drop.packets == 0), "{others:?}");
         let returned: u64 = hairpin.iter().map(|drop| drop.packets).sum();
         for (way, dropped) in [(&port.from, 0), (&port.to, returned)] {
-            assert!(way.fast >= 30 && way.fast > 10 * way.kernel && way.dropped == dropped, "{port:?} {drops:?}");
+            assert!(
+                way.fast >= 30 && way.fast > 10 * way.kernel && way.dropped == dropped,
+                "{port:?} {drops:?}"
+            );
             assert!(way.bytes > 8_000_000, "{port:?}");
         }
     }

@@ -85,7 +85,8 @@ impl Node {
             Some("the station was heard at another port: the bridge sends it there")
         } else {
             // A bridge hears the source before it looks up the destination.
-            let is_heard = source(&walk.frame.on_the_wire()) == Some(destination) && !attachment.settings.deaf;
+            let is_heard =
+                source(&walk.frame.on_the_wire()) == Some(destination) && !attachment.settings.deaf;
             is_heard.then_some("the frame itself says that the station is at its sender's port")
         };
         if let Some((decision, why)) = ended(attachment, &station, elsewhere, reason) {
