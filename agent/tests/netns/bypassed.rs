@@ -1,8 +1,14 @@
 //! Rules at hooks that the fast path bypasses: `status`, `check` and the log of each ADD name them.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
+use shunt_lab::patience;
 
 use crate::stage::Stage;
+
+/// How long a line of the log may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A node with a container that has a host port.
 fn stage() -> Stage {
@@ -62,8 +68,13 @@ fn rules_at_every_bypassed_hook_are_named_by_status_check_and_the_log_of_an_add(
         let id = format!("after{index}");
         let added = if family == "bridge" || family == "netdev" { None } else { Some(stage.add(&id)) };
         if added.is_some() {
-            let log = stage.node.agent().log_tail();
-            assert!(log.lines().any(|line| is_named(line) && line.contains(&id)), "{family} {hook}: {log}");
+            // The log is written beside the agent's work.
+            let begun = Instant::now();
+            while !stage.node.agent().log_tail().lines().any(|line| is_named(line) && line.contains(&id)) {
+                let log = || stage.node.agent().log_tail();
+                assert!(begun.elapsed() < patience(PATIENCE), "{family} {hook}: {}", log());
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
         run(&stage, &format!("nft delete table {family} {table}"));
         assert_eq!((warnings(&stage), checked(&stage)), (Vec::new(), Vec::new()), "{family} {hook}");

@@ -38,8 +38,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-for-the-absent",
         file: "ebpf/src/stages/neighbor_proxy/mod.rs",
-        find: "(station.flags & (STATION_PEER_UP | STATION_MOVED | STATION_ASIDE) == STATION_PEER_UP).then_some(",
-        replace: "Some(",
+        find: "(station.flags & (STATION_PEER_UP | STATION_MOVED | STATION_ASIDE) == STATION_PEER_UP)",
+        replace: "(station.flags & (STATION_MOVED | STATION_ASIDE) == 0)",
         why: "a container whose link is down would seem to be there",
         judge: Judge::Host,
     },
