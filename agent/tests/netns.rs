@@ -74,6 +74,8 @@ mod pinged;
 mod relocated;
 #[path = "netns/restrictions.rs"]
 mod restrictions;
+#[path = "netns/reverse_path.rs"]
+mod reverse_path;
 #[path = "netns/settings.rs"]
 mod settings;
 #[path = "netns/small_links.rs"]

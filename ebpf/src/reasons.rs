@@ -96,6 +96,8 @@ reasons! {
         SumUnknown = 45, Translate, "sum_unknown";
         /// To a host port, from an address that no packet may have there: the kernel's stack drops it.
         Martian = 46, Translate, "martian";
+        /// To a host port, and the route to its source does not lead back: by its reverse path filter the kernel's stack drops it.
+        ReversePath = 48, Translate, "reverse_path";
         /// In a VLAN of no interface behind this one.
         NoInterface = 60, Find, "no_interface";
     }

@@ -7,8 +7,8 @@ use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{
-    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, STATION_HOST,
-    STATION_MOVED, Station, StationKey,
+    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, ReversePath,
+    STATION_HOST, STATION_MOVED, Station, StationKey,
 };
 use crate::wire::address::Address;
 
@@ -220,6 +220,9 @@ pub trait Tables {
 
     /// An interface by which masqueraded connections leave (`OUTLETS`).
     fn outlet(&self, key: &PortKey) -> Option<Outlet>;
+
+    /// How the kernel filters sources at an interface (`REVERSE_PATHS`); none where it does not.
+    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath>;
 
     /// Whether a socket of the node would receive the reply to a packet with this tuple.
     fn has_socket(&self, tuple: &TupleKey) -> bool;

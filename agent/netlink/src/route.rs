@@ -1,5 +1,6 @@
 //! Routes: those that there are, those to be made, and which of them a packet takes.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -11,7 +12,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::RouteMessageBuilder;
 
-use crate::attribute::{attributes, verbatim};
+use crate::attribute::{attributes, find, verbatim};
 use crate::request::{Reply, Request};
 
 /// Bytes of `struct rtmsg`.
@@ -79,6 +80,25 @@ pub fn routes(family: AddressFamily) -> Request<RouteMessage> {
     let mut message = RouteMessage::default();
     message.header.address_family = family;
     Request::dump("list the routes", RouteNetlinkMessage::GetRoute(message))
+}
+
+/// The interfaces by which the next hops of a multipath route are reached. Other routes are skipped while they are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MultipathInterfaces(pub BTreeSet<u32>);
+
+impl Reply for MultipathInterfaces {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let header = RouteHeader::parse(payload).ok()?;
+        let hops = next_hops(&header, find(payload.get(HEADER..)?, RTA_MULTIPATH)?);
+        Some(Self(hops.into_iter().map(|hop| hop.interface_index).collect()))
+    }
+}
+
+/// Asks for the multipath routes of every table, of a family.
+pub fn multipath_routes(family: AddressFamily) -> Request<MultipathInterfaces> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    Request::dump("list the multipath routes", RouteNetlinkMessage::GetRoute(message))
 }
 
 /// A unicast route to be made.

@@ -15,6 +15,7 @@ impl Node {
         self.tell_capacity();
         self.reattach_orphans();
         self.check_masquerading();
+        self.update_reverse_paths();
         for desired in [Self::desired_basis, Self::desired_links, Self::desired_bridges] {
             desired(self).iter().for_each(|resource| self.reconcile(&**resource));
         }

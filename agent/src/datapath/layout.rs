@@ -48,7 +48,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 24] = [
+pub const MAPS: [(&str, Shape); 25] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -70,6 +70,7 @@ pub const MAPS: [(&str, Shape); 24] = [
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("MASQUERADES", Shape::new::<abi::AddressKey, Masquerade>(MapType::Hash, abi::MAX_MASQUERADES)),
     ("OUTLETS", Shape::new::<abi::PortKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
+    ("REVERSE_PATHS", Shape::new::<abi::PortKey, abi::ReversePath>(MapType::Hash, abi::MAX_REVERSE_PATHS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),
     ("FLOWS_MADE", Shape::new::<u32, u64>(MapType::PerCpuArray, 1)),

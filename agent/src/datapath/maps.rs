@@ -14,7 +14,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters, PortKey,
-    Station, StationKey,
+    ReversePath, Station, StationKey,
 };
 
 use crate::failpoints::{self, Failpoint};
@@ -69,6 +69,8 @@ pub struct Maps {
     pub masquerades: HashMap<MapData, AddressKey, Masquerade>,
     /// The interfaces by which masqueraded connections leave.
     pub outlets: HashMap<MapData, PortKey, Outlet>,
+    /// Interfaces at which the kernel filters sources.
+    pub reverse_paths: HashMap<MapData, PortKey, ReversePath>,
     /// Translated connections.
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// Translations of datagrams' first fragments.
@@ -109,6 +111,7 @@ impl Maps {
             locals: take(ebpf, "LOCALS")?,
             masquerades: take(ebpf, "MASQUERADES")?,
             outlets: take(ebpf, "OUTLETS")?,
+            reverse_paths: take(ebpf, "REVERSE_PATHS")?,
             peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
             fragments: take(ebpf, "FRAGMENTS")?,

@@ -29,7 +29,7 @@ pub enum Asked {
     IncomingFlow,
     /// `POLICERS`.
     Policer,
-    /// `MAPPINGS`, `MASQUERADES`, `LOCALS`, `FLOWS` and `FRAGMENTS`.
+    /// `MAPPINGS`, `MASQUERADES`, `LOCALS`, `REVERSE_PATHS`, `FLOWS` and `FRAGMENTS`.
     Translation,
     /// `OUTLETS`.
     Outlet,

@@ -8,6 +8,7 @@ mod error;
 mod limits;
 mod links;
 mod relocation;
+mod reverse_paths;
 mod veth_pair;
 
 use shunt_netlink::Connection;

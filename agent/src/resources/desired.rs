@@ -1,7 +1,7 @@
 //! What the attachments need on the node, resource by resource.
 
 use super::Node;
-use super::host_port::{Ingress, SocketPrograms};
+use super::host_port::{Ingress, ReversePaths, SocketPrograms};
 use super::lease::Lease;
 use super::masquerade::Outlets;
 use super::pins::Pins;
@@ -34,8 +34,13 @@ impl Node {
 
     /// What the programs need themselves.
     pub(crate) fn desired_basis(&self) -> Resources {
-        let own: [Box<dyn Resource>; 4] =
-            [Box::new(Pins), Box::new(Table), Box::new(SocketPrograms), Box::new(Outlets)];
+        let own: [Box<dyn Resource>; 5] = [
+            Box::new(Pins),
+            Box::new(Table),
+            Box::new(SocketPrograms),
+            Box::new(Outlets),
+            Box::new(ReversePaths),
+        ];
         own.into_iter().chain(boxed(Ingress::all(self))).collect()
     }
 

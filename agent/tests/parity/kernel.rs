@@ -27,7 +27,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, Station, StationKey,
+    PortKey, ReversePath, Station, StationKey,
 };
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -153,6 +153,7 @@ impl Kernel {
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
         self.replace::<PortKey, Outlet>("OUTLETS", outside::outlets());
+        self.replace::<PortKey, ReversePath>("REVERSE_PATHS", outside::reverse_paths());
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
         self.replace::<FragmentKey, FragmentTranslation>("FRAGMENTS", outside::fragments(now));
         self.replace::<MemberKey, Member>("MEMBERS", members::members());

@@ -6,7 +6,7 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 16] = [
+const LISTED: [&str; 17] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -20,6 +20,7 @@ const LISTED: [&str; 16] = [
     "LOCALS",
     "MASQUERADES",
     "OUTLETS",
+    "REVERSE_PATHS",
     "FLOWS",
     "FRAGMENTS",
     "DROPS",

@@ -22,6 +22,7 @@ pub(crate) fn in_world_namespace(test: impl FnOnce() + Send) {
                 ip(&["link", "add", &name, "index", &index, "up", "type", "bridge"]);
             }
             make_uplink();
+            make_filtered();
             let _sockets = sockets();
             test();
         });
@@ -64,6 +65,34 @@ fn make_uplink() {
         let forwarding = format!("/proc/sys/net/{family}/conf/w{}/forwarding", world::BRIDGE);
         std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
     }
+}
+
+/// The interfaces at which sources are filtered, and the routes that lead out of them.
+fn make_filtered() {
+    for ((name, ifindex), behind) in outside::FILTERED.into_iter().zip(outside::BEHIND) {
+        let (index, mac) = (ifindex.to_string(), format_mac(world::mac(ifindex)));
+        ip(&["link", "add", name, "index", &index, "address", &mac, "up", "type", "bridge"]);
+        ip(&["route", "add", &format!("{behind}/24"), "dev", name]);
+        let forwarding = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
+        std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
+    }
+    ip(&[
+        "route",
+        "add",
+        &format!("{}/24", outside::MULTIPATH),
+        "nexthop",
+        "via",
+        "198.18.3.1",
+        "dev",
+        "hop1",
+        "onlink",
+        "nexthop",
+        "via",
+        "198.18.4.1",
+        "dev",
+        "hop2",
+        "onlink",
+    ]);
 }
 
 /// Sockets of the node's own.

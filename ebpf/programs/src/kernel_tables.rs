@@ -18,7 +18,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
     AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
-    PortKey, STATION_MOVED, Station, StationKey,
+    PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::Direction;
 use shunt_dataplane::tables::Heard;
@@ -27,7 +27,7 @@ use shunt_dataplane::wire::address::Address;
 
 use crate::maps::{
     ADDRESSES, FDB, FLOWS, FRAGMENTS, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS,
-    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, SUBNETS, TAGGED, UPLINKS,
+    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -291,6 +291,12 @@ impl Tables for KernelTables {
     fn outlet(&self, key: &PortKey) -> Option<Outlet> {
         // SAFETY: as in `port`.
         unsafe { OUTLETS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
+        // SAFETY: as in `port`.
+        unsafe { REVERSE_PATHS.get(key) }.copied()
     }
 
     #[inline(always)]

@@ -14,10 +14,10 @@ use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
     MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
-    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_SLOTS, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey,
-    Station, StationKey,
+    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_STATIONS, Marks, Owner, Port,
+    PortCounters, PortKey, ReversePath, Station, StationKey,
 };
-use shunt_dataplane::programs::{BeginPlan, IcmpErrorPlan};
+use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes `asks` only.
@@ -95,6 +95,11 @@ pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
 pub(crate) static OUTLETS: HashMap<PortKey, Outlet> =
     HashMap::with_max_entries(MAX_OUTLETS, BPF_F_NO_PREALLOC);
 
+/// The interfaces at which the kernel filters sources. The agent keeps it as the kernel says; `reverse_path` reads it.
+#[map]
+pub(crate) static REVERSE_PATHS: HashMap<PortKey, ReversePath> =
+    HashMap::with_max_entries(MAX_REVERSE_PATHS, BPF_F_NO_PREALLOC);
+
 /// Sockets of the node that were redirected to containers, and the addresses that they asked for. The programs on sockets write and read it;
 /// the least recently used go when it is full.
 #[map]
@@ -144,6 +149,10 @@ pub(crate) static ICMP_PLANS: PerCpuArray<IcmpErrorPlan> = PerCpuArray::with_max
 /// The same of a masqueraded connection's first packet.
 #[map]
 pub(crate) static BEGIN_PLANS: PerCpuArray<BeginPlan> = PerCpuArray::with_max_entries(1, 0);
+
+/// The same of a host port's connection.
+#[map]
+pub(crate) static DNAT_PLANS: PerCpuArray<DnatPlan> = PerCpuArray::with_max_entries(1, 0);
 
 /// Where an entry of `FRAGMENTS` is composed, on this CPU: the programs have no room for it on their stacks. Not pinned.
 #[map]

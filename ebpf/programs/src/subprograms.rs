@@ -12,7 +12,7 @@ use shunt_dataplane::{Verdict, nat};
 
 use crate::action;
 use crate::kernel_tables::KernelTables;
-use crate::maps::{BEGIN_PLANS, ICMP_PLANS};
+use crate::maps::{BEGIN_PLANS, DNAT_PLANS, ICMP_PLANS};
 use crate::missing;
 use crate::sctp_note::SctpNote;
 use crate::skb::{FRAMED, Skb};
@@ -108,7 +108,8 @@ subprograms! {
     /// The neighbour proxy of `from_host`.
     answer_host = from_host::answer;
 
-    dnat = from_wire::dnat;
+    dnat = from_wire::dnat, plans DNAT_PLANS;
+    begin_dnat = from_wire::begin, does DNAT_PLANS;
     fragment_inwards = from_wire::later_fragment;
     plan_error_inwards = from_wire::plan_icmp_error, plans ICMP_PLANS;
     error_inwards = from_wire::rewrite_icmp_error, does ICMP_PLANS;
@@ -146,6 +147,10 @@ pub(crate) fn announced(skb: *mut __sk_buff) -> i32 {
 pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
     SctpNote::clear(skb);
     let action = match dnat::<KIND>(skb) {
+        BEGIN => begin_dnat::<KIND>(skb),
+        action => action,
+    };
+    let action = match action {
         ICMP_ERROR => match fragment_inwards::<KIND>(skb) {
             ICMP_ERROR => match plan_error_inwards::<KIND>(skb) {
                 ICMP_ERROR => error_inwards::<KIND>(skb),

@@ -18,6 +18,7 @@ mod marks;
 mod pod;
 pub mod policer;
 mod port;
+mod reverse_path;
 mod station;
 pub mod translation;
 pub mod vlan;
@@ -28,6 +29,7 @@ pub use decision::*;
 pub use flow::*;
 pub use marks::*;
 pub use port::*;
+pub use reverse_path::*;
 pub use station::*;
 
 /// Names the pin directory (`<bpffs>/v1`).

@@ -9,7 +9,7 @@ use super::translation::{
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, Station, StationKey,
+    PortKey, ReversePath, Station, StationKey,
 };
 
 macro_rules! pod {
@@ -27,6 +27,7 @@ pod!(
     Station,
     AddressKey,
     Owner,
+    ReversePath,
     LinkLocal,
     FlowKey,
     KernelFlow,

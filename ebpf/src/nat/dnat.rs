@@ -8,6 +8,7 @@ use crate::abi::translation::{
     MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
+use crate::nat::reverse_path;
 use crate::nat::segment::Segment;
 use crate::stages::isolate::is_bridge;
 use crate::tables::Inserted;
@@ -71,19 +72,10 @@ pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKe
     })
 }
 
-/// Updates the connection of a packet of `bytes` bytes, or begins one. May change the source port in `becomes`: where several
-/// senders share an address after translation, or one client uses two host ports that lead to the same container port.
-///
-/// # Errors
-/// Passes a packet that belongs to no connection and begins none, one for no address of the node, and one whose translated
-/// tuple another connection has.
+/// Updates the connection of a packet of `bytes` bytes. False where there is none. May change the source port in `becomes` to the
+/// connection's.
 #[inline(always)]
-pub fn follow<T: Tables>(
-    segment: &Segment,
-    becomes: &mut TupleKey,
-    bytes: u32,
-    tables: &T,
-) -> Result<(), Stop> {
+pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, tables: &T) -> bool {
     let now = tables.boot_time();
     let asks = segment.asks();
     let protocol = Protocol(segment.key.protocol);
@@ -92,22 +84,24 @@ pub fn follow<T: Tables>(
         let fate = fate(protocol, mine, others, asks, now);
         (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
     });
-    match known {
-        Some(Fate::Continues) => {
-            becomes.source_port = answer.destination_port;
-            Ok(())
-        }
-        _ if asks => begin(segment, becomes, now, bytes, tables),
-        _ => Err(Stop::Pass(PassReason::Stray)),
+    let continues = known == Some(Fate::Continues);
+    if continues {
+        becomes.source_port = answer.destination_port;
     }
+    continues
 }
 
+/// Begins a connection with a packet of `bytes` bytes that came in by `here`. May change the source port in `becomes`: where several
+/// senders share an address after translation, or one client uses two host ports that lead to the same container port.
+///
+/// # Errors
+/// Passes a packet for no address of the node, one from where the kernel takes none, and one whose translated tuple another connection
+/// has.
 #[inline(always)]
-fn begin<T: Tables>(
+pub fn begin<T: Tables>(
     segment: &Segment,
     becomes: &mut TupleKey,
-    now: u64,
-    bytes: u32,
+    (here, bytes): (u32, u32),
     tables: &T,
 ) -> Result<(), Stop> {
     if !tables.is_local(&segment.key.destination) {
@@ -116,6 +110,8 @@ fn begin<T: Tables>(
     if is_martian(segment.key.source, tables) {
         return Err(Stop::Pass(PassReason::Martian));
     }
+    reverse_path::check(&segment.key, here, tables)?;
+    let now = tables.boot_time();
     let mut value = answers(segment, now);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {

@@ -14,6 +14,7 @@ pub mod fragments;
 pub mod icmp_error;
 pub mod masquerade;
 pub mod reply;
+pub mod reverse_path;
 pub mod rewrite;
 pub mod segment;
 pub mod snat;

@@ -1,13 +1,15 @@
 //! `from_wire`: tc ingress of an uplink, or of a bridge device, by which containers reach the node. Takes what comes to a host
 //! port, or returns to a masqueraded connection, into its container. `from_tunnel` is the same for uplinks without a link layer.
 //!
-//! Its parts: [`dnat`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
+//! Its parts: [`dnat`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
 //! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`]; for what is too large [`frag_needed`].
 
-use super::{IcmpErrorPlan, Next};
+use super::{DnatPlan, IcmpErrorPlan, Next};
+use crate::abi::translation::TupleKey;
 use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::dnat::OUTSIDE;
 use crate::nat::rewrite::rewrite;
+use crate::nat::segment::Segment;
 use crate::nat::{clone_to_host, embedded, fragments, icmp_error, masquerade, segment};
 use crate::stages::{count, deliver, find, isolate};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
@@ -17,8 +19,11 @@ use crate::{Tables, nat, wire};
 
 /// The whole program.
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let mut plan = IcmpErrorPlan::default();
-    let mut next = dnat(packet, here, tables);
+    let (mut plan, mut beginning) = (IcmpErrorPlan::default(), DnatPlan::default());
+    let mut next = dnat(packet, here, tables, || Some(&mut beginning));
+    if next == Next::Begin {
+        next = begin(packet, here, tables, &beginning);
+    }
     if next == Next::IcmpError {
         next = later_fragment(packet, here, tables);
     }
@@ -38,17 +43,28 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
     next.verdict()
 }
 
-/// Packets to a host port: the destination becomes the container.
+/// Packets to a host port: the destination becomes the container. Leaves what may begin a connection to [`begin`], with all that was
+/// looked up for it in `plan`.
 #[inline(always)]
-pub fn dnat<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+pub fn dnat<'a, P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: impl FnOnce() -> Option<&'a mut DnatPlan>,
+) -> Next {
     let bytes = packet.length();
-    let next = dnat_stages(packet, here, tables).into();
+    let next = dnat_stages(packet, here, tables, plan).into();
     count_end(&next, here, bytes, tables);
     next
 }
 
 #[inline(always)]
-fn dnat_stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Result<Delivery, Next> {
+fn dnat_stages<'a, P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    plan: impl FnOnce() -> Option<&'a mut DnatPlan>,
+) -> Result<Delivery, Next> {
     if !packet.is_for_this_host() {
         return Err(Stop::Pass(PassReason::NotLocal).into());
     }
@@ -64,12 +80,54 @@ fn dnat_stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> R
     let (station, macs) = find::mapped(&mapping, tables)?;
     isolate::translated(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;
-    nat::dnat::follow(&segment, &mut becomes, packet.length(), tables)?;
-    deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;
-    fragments::remember(packet, frame.ether_type == EtherType::IPV4, &segment, &becomes, tables)?;
+    if nat::dnat::follow(&segment, &mut becomes, packet.length(), tables) {
+        return translate(packet, frame.payload, &segment, &becomes, (&station, macs), tables);
+    }
+    let plan = if segment.asks() { plan() } else { None };
+    let plan = plan.ok_or(Stop::Pass(PassReason::Stray))?;
+    plan.header = frame.payload;
+    plan.segment = segment;
+    plan.becomes = becomes;
+    (plan.station, plan.macs) = (station, macs);
+    Err(Next::Begin)
+}
+
+/// A connection's first packet: makes its entries.
+#[inline(always)]
+pub fn begin<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
+    let bytes = packet.length();
+    let next = begin_stages(packet, (here, bytes), tables, plan).into();
+    count_end(&next, here, bytes, tables);
+    next
+}
+
+#[inline(always)]
+fn begin_stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    (here, bytes): (u32, u32),
+    tables: &T,
+    plan: &DnatPlan,
+) -> Result<Delivery, Next> {
+    let mut becomes = plan.becomes;
+    nat::dnat::begin(&plan.segment, &mut becomes, (here, bytes), tables)?;
+    translate(packet, plan.header, &plan.segment, &becomes, (&plan.station, plan.macs), tables)
+}
+
+/// Makes the packet the one that its container gets.
+#[inline(always)]
+fn translate<P: Packet, T: Tables>(
+    packet: &mut P,
+    header: u32,
+    segment: &Segment,
+    becomes: &TupleKey,
+    (station, macs): (&Station, Macs),
+    tables: &T,
+) -> Result<Delivery, Next> {
+    deliver::fits(packet, station).map_err(|_| too_large(packet, station))?;
+    fragments::remember(packet, segment.key.source.is_v4(), segment, becomes, tables)?;
     deliver::address(packet, macs)?;
-    rewrite(packet, frame.payload, &segment, &becomes);
-    Ok(deliver::into_container(packet, &station))
+    rewrite(packet, header, segment, becomes);
+    Ok(deliver::into_container(packet, station))
 }
 
 /// Later fragments, which have no transport header: as their datagram's first one. [`Next::IcmpError`] for other packets.

@@ -23,4 +23,4 @@ pub mod to_trunk;
 pub mod to_uplink;
 
 pub use next::Next;
-pub use plan::{BeginPlan, IcmpErrorPlan};
+pub use plan::{BeginPlan, DnatPlan, IcmpErrorPlan};

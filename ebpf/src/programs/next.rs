@@ -14,7 +14,7 @@ pub enum Next {
     Answer,
     /// To the node, from a port with host ports or masquerading: `from_mapped`, which runs behind `from_container`.
     Reply,
-    /// Of no connection, and the container is masqueraded: the part that begins one.
+    /// Of no connection: the part that begins one.
     Begin,
     /// To a port of the node that a masqueraded connection has: the part that undoes the masquerading.
     Return,

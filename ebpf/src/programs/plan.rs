@@ -27,6 +27,21 @@ pub struct IcmpErrorPlan {
     pub slot: u32,
 }
 
+/// The first packet of a connection to a host port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DnatPlan {
+    /// Offset of the IP header.
+    pub header: u32,
+    /// The packet.
+    pub segment: Segment,
+    /// Its tuple after translation.
+    pub becomes: TupleKey,
+    /// The receiver.
+    pub station: Station,
+    /// The Ethernet addresses.
+    pub macs: Macs,
+}
+
 /// A masqueraded connection's first packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BeginPlan {

@@ -13,7 +13,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
-    PortCounters, PortKey, STATION_MOVED, Station, StationKey,
+    PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::Heard;
@@ -46,6 +46,7 @@ pub struct MemoryTables {
     pub locals: BTreeMap<LocalKey, Local>,
     pub masquerades: BTreeMap<AddressKey, Masquerade>,
     pub outlets: BTreeMap<PortKey, Outlet>,
+    pub reverse_paths: BTreeMap<PortKey, ReversePath>,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
     pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
@@ -72,6 +73,7 @@ impl MemoryTables {
             locals: outside::locals().into_iter().collect(),
             masquerades: outside::masquerades().into_iter().collect(),
             outlets: outside::outlets().into_iter().collect(),
+            reverse_paths: outside::reverse_paths().into_iter().collect(),
             flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
             fragments: RefCell::new(outside::fragments(BOOT_TIME).into_iter().collect()),
             boot_time: BOOT_TIME,
@@ -293,6 +295,10 @@ impl Tables for MemoryTables {
 
     fn outlet(&self, key: &PortKey) -> Option<Outlet> {
         self.outlets.get(key).copied()
+    }
+
+    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
+        self.reverse_paths.get(key).copied()
     }
 
     fn has_socket(&self, tuple: &TupleKey) -> bool {

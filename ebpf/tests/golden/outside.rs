@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use shunt_dataplane::abi::translation::{
     Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, TupleKey,
 };
-use shunt_dataplane::abi::{AddressKey, PORT_MASQUERADED, PortKey};
+use shunt_dataplane::abi::{
+    AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_STRICT, ReversePath,
+};
 use shunt_dataplane::tables::{Route, RouteQuery};
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -24,6 +26,12 @@ pub const CLIENT: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 pub const BEYOND: [&str; 2] = ["198.51.100.9", "2001:db8:1::9"];
 /// Somebody to whom the way is another interface, by which nothing masqueraded leaves.
 pub const ASIDE: [&str; 2] = ["203.0.113.9", "2001:db8:2::9"];
+/// Interfaces at which the kernel filters sources strictly, and loosely, and the two hops of a multipath route.
+pub const FILTERED: [(&str, u32); 4] = [("strict", 3501), ("loose", 3502), ("hop1", 3503), ("hop2", 3504)];
+/// The networks that the route on the link of each of them leads to.
+pub const BEHIND: [&str; 4] = ["198.18.1.0", "198.18.2.0", "198.18.3.0", "198.18.4.0"];
+/// The network to which the two hops lead, each by the gateway behind it.
+pub const MULTIPATH: &str = "198.18.5.0";
 /// What the link takes.
 const MTU: u16 = 1500;
 
@@ -127,12 +135,22 @@ pub fn outlets() -> Vec<(PortKey, Outlet)> {
     vec![(PortKey { ifindex: UPLINK }, Outlet { v4, v6, low: 32_768, high: 60_999, seed: 0x5eed })]
 }
 
+/// The filters.
+pub fn reverse_paths() -> Vec<(PortKey, ReversePath)> {
+    let filter = |(name, ifindex): (&str, u32)| {
+        let filter = if name == "loose" { REVERSE_PATH_LOOSE } else { REVERSE_PATH_STRICT };
+        let group = if name.starts_with("hop") { 7 } else { 0 };
+        (PortKey { ifindex }, ReversePath { filter, group })
+    };
+    FILTERED.map(filter).into()
+}
+
 /// Whether a socket of the node's own would take the answer to a packet with this tuple.
 pub fn has_socket(tuple: &TupleKey) -> bool {
     tuple.source_port.number() == SOCKET && (tuple.protocol == TCP || tuple.protocol == UDP)
 }
 
-/// The kernel's routes: to the subnets of a client and of two others, and to alpha.
+/// The kernel's routes: to the subnets of a client and of two others, to alpha, and behind the interfaces with a filter.
 pub fn route(query: &RouteQuery) -> Option<Route> {
     let is_in =
         |known: [&str; 2]| known.iter().any(|known| are_in_one_subnet(address(known), query.destination));
@@ -140,14 +158,23 @@ pub fn route(query: &RouteQuery) -> Option<Route> {
     let is_nodes = NODE.iter().any(|(own, _)| address(own) == query.destination);
     // Only of the subnet that is an interface's own the kernel knows who is everybody there.
     let is_everybody = query.destination == address("192.0.2.255");
-    let ifindex = match () {
-        () if is_nodes || is_everybody => return None,
-        () if is_alphas => BRIDGE,
-        () if is_in(CLIENT) || is_in(BEYOND) && is_containers(query.source) => UPLINK,
-        () if is_in(ASIDE) => OTHER_BRIDGE,
-        () => return None,
+    let is_filtered = FILTERED.iter().any(|(_, ifindex)| *ifindex == query.from);
+    let behind = BEHIND.iter().position(|known| are_in_one_subnet(address(known), query.destination));
+    let mut next_hop = query.destination;
+    let ifindex = match behind {
+        Some(which) => FILTERED[which].1,
+        // The kernel chooses one of the two; which, is the same to the programs.
+        None if are_in_one_subnet(address(MULTIPATH), query.destination) => {
+            next_hop = address("198.18.3.1");
+            3503
+        }
+        _ if is_nodes || is_everybody => return None,
+        _ if is_alphas => BRIDGE,
+        _ if is_in(CLIENT) || is_in(BEYOND) && is_containers(query.source) => UPLINK,
+        _ if is_in(ASIDE) => OTHER_BRIDGE,
+        _ => return None,
     };
-    (query.from == BRIDGE && query.bytes <= MTU).then_some(Route { ifindex, next_hop: query.destination })
+    ((query.from == BRIDGE || is_filtered) && query.bytes <= MTU).then_some(Route { ifindex, next_hop })
 }
 
 /// In 24 bits of IPv4, and 64 of IPv6.

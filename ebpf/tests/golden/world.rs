@@ -143,10 +143,13 @@ pub fn places() -> impl Iterator<Item = &'static Place> + Clone {
     PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES).chain(&uplinks::PLACES)
 }
 
-/// The place with this name; `stranger` is an interface that no map knows, and so is `uplink`.
+/// The place with this name; `stranger` is an interface that no map knows, and so are `uplink` and those with a filter.
 pub fn ifindex(name: &str) -> u32 {
     if name == "uplink" {
         return super::outside::UPLINK;
+    }
+    if let Some((_, ifindex)) = super::outside::FILTERED.into_iter().find(|(other, _)| *other == name) {
+        return ifindex;
     }
     if let Some((_, ifindex)) =
         [("stranger", 3000), ("master", interfaces::MASTER), ("parent", interfaces::PARENT)]

@@ -70,6 +70,7 @@ const SUITES: [Kind; 6] = [
             "moved::",
             "settings::",
             "own_xdp::",
+            "reverse_path::",
         ],
         left_out: &[
             ("admission::", USER_SPACE),

@@ -8,6 +8,7 @@ mod members;
 mod nics;
 mod policers;
 mod ports;
+mod reverse_paths;
 mod subnets;
 mod uplinks;
 

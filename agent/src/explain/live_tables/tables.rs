@@ -12,7 +12,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, REVERSE_PATH_STRICT,
+    ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
@@ -226,6 +227,15 @@ impl Tables for LiveTables<'_> {
         let found = |outlet: &Outlet| format!("{} and {}", ip(outlet.v4), ip(outlet.v6));
         let name = self.name(key.ifindex);
         self.look((Asked::Outlet, "OUTLETS"), &self.maps.outlets, (key, name), found)
+    }
+
+    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
+        let found = |path: &ReversePath| {
+            let how = if path.filter == REVERSE_PATH_STRICT { "strict" } else { "loose" };
+            how.to_owned()
+        };
+        let name = self.name(key.ifindex);
+        self.look((Asked::Translation, "REVERSE_PATHS"), &self.maps.reverse_paths, (key, name), found)
     }
 
     /// Connected sockets are not looked for: the ports that they have are none that would be tried.

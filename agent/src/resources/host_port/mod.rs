@@ -4,11 +4,13 @@ mod admission;
 mod applied;
 mod ingress;
 mod nat_ingress;
+mod reverse_paths;
 mod sockets;
 mod stale_sockets;
 mod state;
 
 pub(crate) use self::ingress::Ingress;
 pub(crate) use self::nat_ingress::NAT_INGRESS;
+pub(crate) use self::reverse_paths::ReversePaths;
 pub(crate) use self::sockets::SocketPrograms;
 pub(crate) use self::state::{NatIngress, Sockets};

@@ -131,6 +131,7 @@ impl Node {
                 self.begin(&Ingress::of(hook));
             }
         }
+        self.update_reverse_paths();
         self.update_masquerade_interfaces();
     }
 

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use shunt_agent_api::{ProgramMode, ProgramReport};
+use shunt_dataplane::abi::ReversePath;
 
 use crate::datapath::attach::cgroup::SocketProgram;
 use crate::datapath::attach::hook::Hook;
@@ -20,6 +22,11 @@ pub(crate) struct NatIngress {
     pub(crate) hooks: BTreeMap<u32, Hook>,
     /// Those that could not be attached, by ifindex.
     pub(super) missing: BTreeMap<u32, Hook>,
+    /// The reverse path filters there, by ifindex.
+    pub(super) reverse_paths: BTreeMap<u32, ReversePath>,
+    /// Groups of interfaces with common multipath routes, and when these were read.
+    pub(super) multipath: Vec<BTreeSet<u32>>,
+    pub(super) routes_read: Option<Instant>,
 }
 
 /// State of the programs on sockets.

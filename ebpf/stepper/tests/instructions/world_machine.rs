@@ -74,6 +74,7 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "LOCALS", &outside::locals());
     insert(machine, "MASQUERADES", &outside::masquerades());
     insert(machine, "OUTLETS", &outside::outlets());
+    insert(machine, "REVERSE_PATHS", &outside::reverse_paths());
     insert(machine, "FLOWS", &outside::flows(now));
     insert(machine, "FRAGMENTS", &outside::fragments(now));
     insert(machine, "MEMBERS", &members::members());
@@ -151,6 +152,9 @@ impl Surroundings for Kernel {
         let code = match outside::route(&query) {
             Some(route) => {
                 lookup[IFINDEX..IFINDEX + 4].copy_from_slice(&route.ifindex.to_ne_bytes());
+                let next_hop = route.next_hop.octets();
+                let next_hop = if is_v4 { &next_hop[12..] } else { &next_hop[..] };
+                lookup[DESTINATION..DESTINATION + next_hop.len()].copy_from_slice(next_hop);
                 SUCCESS
             }
             None => NOT_FORWARDED,

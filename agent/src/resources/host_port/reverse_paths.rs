@@ -1,0 +1,118 @@
+//! Has the programs take from outside what the kernel would take (`rp_filter`): keeps `REVERSE_PATHS` as the kernel filters at the
+//! interfaces of NAT ingress.
+//!
+//! Nobody is told when a filter changes, so it is asked for each second while there are host ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use shunt_dataplane::abi::{REVERSE_PATH_LOOSE, REVERSE_PATH_STRICT, ReversePath};
+
+use crate::failpoints;
+use crate::kernel::KernelError;
+use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::{Finding, Node, Refusal};
+
+/// The least time between two looks at the multipath routes: there may be many routes.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// The entries of all such interfaces.
+pub(crate) struct ReversePaths;
+
+impl Resource for ReversePaths {
+    fn name(&self) -> String {
+        "reverse path filters".to_owned()
+    }
+
+    fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
+        let (known, wanted) = (node.datapath.reverse_paths()?, &node.nat_ingress.reverse_paths);
+        let differ = wanted.iter().filter(|(ifindex, path)| known.get(ifindex) != Some(path));
+        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
+        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
+        Ok(differ.map(|ifindex| Finding::entry("REVERSE_PATHS", ifindex, known.get(ifindex))).collect())
+    }
+
+    fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
+        let (known, wanted) = (node.datapath.reverse_paths()?, node.nat_ingress.reverse_paths.clone());
+        for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
+            node.datapath.erase_reverse_path(*ifindex)?;
+        }
+        for (ifindex, path) in wanted {
+            if known.get(&ifindex) != Some(&path) {
+                node.datapath.write_reverse_path(ifindex, path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Follows the kernel's filters.
+    pub(crate) fn update_reverse_paths(&mut self) {
+        let wanted = if self.is_mapped() { self.find_reverse_paths() } else { Ok(BTreeMap::new()) };
+        let updated = wanted.map_err(Refusal::from).and_then(|wanted| {
+            if self.nat_ingress.reverse_paths == wanted {
+                return Ok(());
+            }
+            tracing::debug!(?wanted, "the kernel's reverse path filters");
+            self.nat_ingress.reverse_paths = wanted;
+            ReversePaths.apply(self, Cause::New)
+        });
+        if let Err(error) = updated {
+            tracing::warn!(%error, "cannot follow the reverse path filters");
+        }
+    }
+
+    fn find_reverse_paths(&mut self) -> Result<BTreeMap<u32, ReversePath>, KernelError> {
+        let filters = self.kernel.reverse_path_filters(self.nat_ingress.hooks.keys().copied())?;
+        let strict = filters.values().filter(|filter| **filter == REVERSE_PATH_STRICT).count();
+        // A hop that was not chosen is a mismatch only where another one is filtered, too.
+        let is_due =
+            self.nat_ingress.routes_read.is_none_or(|read| failpoints::now().duration_since(read) > PERIOD);
+        if strict < 2 {
+            self.nat_ingress.multipath.clear();
+            self.nat_ingress.routes_read = None;
+        } else if is_due {
+            self.nat_ingress.routes_read = Some(failpoints::now());
+            self.nat_ingress.multipath = groups(self.kernel.multipath_interfaces()?);
+        }
+        let path = |(ifindex, filter)| {
+            // Without an address of its own an interface takes nothing by a route that leads elsewhere (`fib_validate_source`).
+            let is_loose = filter == REVERSE_PATH_LOOSE && self.has_v4_address(ifindex);
+            let filter = if is_loose { REVERSE_PATH_LOOSE } else { REVERSE_PATH_STRICT };
+            let groups = (1..).zip(&self.nat_ingress.multipath);
+            let group = groups.filter(|(_, group)| group.contains(&ifindex)).map(|(number, _)| number).next();
+            (ifindex, ReversePath { filter, group: group.unwrap_or(0) })
+        };
+        Ok(filters.into_iter().map(path).collect())
+    }
+
+    fn has_v4_address(&self, ifindex: u32) -> bool {
+        let addresses = self.nat_ingress.addresses.iter();
+        addresses.filter(|(ip, _)| ip.is_ipv4()).any(|(_, holders)| holders.contains(&ifindex))
+    }
+}
+
+/// The interfaces that multipath routes have in common, each in one group.
+fn groups(routes: Vec<BTreeSet<u32>>) -> Vec<BTreeSet<u32>> {
+    let mut groups: Vec<BTreeSet<u32>> = Vec::new();
+    for route in routes {
+        let (together, apart) =
+            groups.into_iter().partition(|group: &BTreeSet<u32>| !group.is_disjoint(&route));
+        groups = apart;
+        groups.push(together.into_iter().chain([route]).flatten().collect());
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_of_routes_with_a_common_one_are_a_group() {
+        let routes = [[3, 4], [8, 9], [5, 6], [4, 5]].map(BTreeSet::from);
+        let found = groups(routes.to_vec());
+        assert_eq!(found, [BTreeSet::from([8, 9]), BTreeSet::from([3, 4, 5, 6])]);
+    }
+}
