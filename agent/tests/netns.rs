@@ -97,6 +97,8 @@ mod stream;
 mod subnets;
 #[path = "netns/uncut.rs"]
 mod uncut;
+#[path = "netns/unrecorded.rs"]
+mod unrecorded;
 #[path = "netns/unwritable.rs"]
 mod unwritable;
 #[path = "netns/uplinks.rs"]

@@ -31,7 +31,6 @@ mod plan;
 mod prefix;
 mod program;
 mod random;
-mod regular_file;
 pub mod result;
 mod status;
 mod undo;

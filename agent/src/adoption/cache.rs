@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use serde::Deserialize;
 use shunt_agent_api::AttachmentKey;
+use shunt_regular_file::read_own;
 
 /// The directories below the cache's own: libcni's, and its older one.
 const DIRECTORIES: [&str; 2] = ["results", "cache/results"];
+
+/// No result comes near.
+const LONGEST: u64 = 16 << 20;
 
 /// An attachment as its runtime remembers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +72,8 @@ pub(super) fn read(directory: &Path) -> io::Result<Vec<Remembered>> {
             entries => entries?,
         };
         let files = entries.flatten().map(|entry| entry.path());
-        remembered
-            .extend(files.filter_map(|file: PathBuf| fs::read(file).ok()).filter_map(|text| one(&text)));
+        let texts = files.filter_map(|file: PathBuf| read_own(&file, LONGEST).ok());
+        remembered.extend(texts.filter_map(|text| one(&text)));
     }
     Ok(remembered)
 }

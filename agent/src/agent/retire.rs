@@ -28,7 +28,10 @@ impl Agent {
         }
         let orphans: Vec<_> = node.orphaned().cloned().collect();
         for key in orphans {
-            node.forget_orphan(&key);
+            node.forget_orphan(&key, false);
+        }
+        for host in node.unattached.keys().copied().collect::<Vec<_>>() {
+            node.let_go(host);
         }
         node.return_relocations();
         node.update_nat_ingress();

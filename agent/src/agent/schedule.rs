@@ -11,6 +11,8 @@ impl Node {
     /// Checks and repairs uplinks, bridges and attachments, as many as the budget allows.
     pub(crate) fn tick(&mut self) {
         self.store.retry();
+        self.finish_removals();
+        self.sweep_leftovers();
         self.read_speeds();
         self.tell_capacity();
         self.reattach_orphans();

@@ -92,6 +92,12 @@ pub fn port_name(bridge: u32, vid: u16) -> String {
     format!("gw{bridge:x}.{vid}")
 }
 
+/// Whether an interface has the name of a gateway's end on any bridge.
+pub fn is_port_name(name: &str) -> bool {
+    let parts = name.strip_prefix("gw").and_then(|rest| rest.split_once('.'));
+    parts.is_some_and(|(bridge, vid)| u32::from_str_radix(bridge, 16).is_ok() && vid.parse::<u16>().is_ok())
+}
+
 /// The recorded MAC address of a port's gateway.
 pub fn mac(port: &BridgePort) -> Option<Mac> {
     port.service.vlan_gateway.as_ref().and_then(|wanted| crate::mac::parse(&wanted.mac))

@@ -17,9 +17,19 @@ impl Node {
         let change = Change::begin("detach");
         let goes_with_link =
             link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
-        let pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
-        let port = self.forget(key, "asked to").or_else(|| self.forget_orphan(key));
+        let mut pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
+        let mut port = self.forget(key, "asked to");
+        let unattached = link.as_ref().filter(|link| self.is_unattached(link)).map(|link| link.index);
+        // What guards a port without a record goes with its link, and the rest when that is gone.
+        if let Some(host) = unattached {
+            pins.extend(self.pins_of_unattached(host));
+        }
+        port = port.or_else(|| self.forget_orphan(key, unattached.is_none()));
         match link {
+            Some(link) if unattached.is_some() => {
+                self.discard_record(key);
+                delete_in_background(link, pins, self.kernel.grace_periods().clone());
+            }
             Some(link) if self.is_known(link.index) => {
                 tracing::warn!(%key, link = %link.name, "link not deleted: another attachment uses it");
             }
@@ -30,6 +40,17 @@ impl Node {
             change.made(key, "it was not attached");
         }
         Detached { port: port.map(Box::new) }
+    }
+
+    fn is_unattached(&self, link: &Interface) -> bool {
+        self.unattached.get(&link.index).is_some_and(|port| port.name == link.name)
+    }
+
+    /// Removes the record of a container that goes, whatever is wrong with it.
+    fn discard_record(&mut self, key: &AttachmentKey) {
+        self.store.discard(key);
+        let path = self.store.path(key);
+        self.unreadable.retain(|file| file.path != path);
     }
 
     /// Leaves an attachment's programs to the deletion of their link. Returns their pins.
@@ -58,8 +79,9 @@ impl Node {
             .filter(|key| key.network == network && !stays(key))
             .cloned()
             .collect();
-        let removed =
-            stale.iter().filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key)));
+        let removed = stale
+            .iter()
+            .filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key, true)));
         let removed: Vec<_> = removed.collect();
         tracing::info!(network, removed = removed.len(), "garbage collected");
         Collected { removed }

@@ -205,6 +205,9 @@ impl Node {
             self.update_nat_ingress();
         }
         let now = self.kernel.link(index)?;
+        if now.is_none() && self.unattached.contains_key(&index) {
+            self.forget_unattached(index);
+        }
         if now.is_none() && self.foreign_ports.contains_key(&index) {
             self.forget_foreign_port(index)?;
         }
@@ -244,6 +247,7 @@ impl Node {
         let trunks = self.registry.trunks().map(|trunk| trunk.link.index);
         let uplinks = self.registry.uplinks.keys().copied();
         let gateways = self.registry.gateways.values().map(|gateway| gateway.link.index);
+        let gateways = gateways.chain(self.unattached.keys().copied());
         let all = hosts.chain(bridges).chain(trunks).chain(uplinks).chain(gateways);
         for index in all.collect::<Vec<_>>() {
             match links.get(&index) {

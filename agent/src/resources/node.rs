@@ -13,6 +13,7 @@ use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
 use super::lease::Leases;
 use super::masquerade::Masquerade;
+use super::port::{UnattachedPorts, Unfinished};
 use super::repairs::Repairs;
 use super::station::Learning;
 use crate::capacity::speed::Speeds;
@@ -23,10 +24,19 @@ use crate::kernel::{Kernel, KernelError};
 use crate::nft::{Rules, Watched};
 use crate::rcu::GracePeriods;
 use crate::registry::Registry;
-use crate::state::{Relocation, Store};
+use crate::state::{Relocation, Store, Unreadable};
 
 /// How many warnings are kept for the status.
 const MAX_WARNINGS: usize = 64;
+
+/// When entries and pins that are no attachment's are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swept {
+    /// At the start.
+    AtStart,
+    /// Later: a container's programs on a link that is there go with the link, which a thread may be deleting.
+    Meanwhile,
+}
 
 /// The namespace's links by ifindex.
 pub(crate) type Links = HashMap<u32, Link>;
@@ -51,8 +61,16 @@ pub(crate) struct Node {
     pub(crate) warnings: Vec<String>,
     /// The capacity publisher's warning.
     pub(crate) remark: Option<String>,
-    /// Unreadable state files, in quarantine.
+    /// Unreadable relocation files, in quarantine.
     pub(crate) aside: Vec<PathBuf>,
+    /// Unreadable records.
+    pub(crate) unreadable: Vec<Unreadable>,
+    /// Ports with programs that are no attachment's, by ifindex.
+    pub(crate) unattached: UnattachedPorts,
+    /// Whether something of such ports may be left.
+    pub(crate) leftovers: bool,
+    /// Attachments that were taken out, and whose programs could not all be detached.
+    pub(crate) unfinished: Vec<Unfinished>,
     /// Foreign ports, each with its bridge.
     pub(crate) foreign_ports: BTreeMap<u32, u32>,
     /// The kernel's nf_tables rules; none while unknown.
@@ -102,6 +120,10 @@ impl Node {
             warnings: config.warnings.clone(),
             remark: None,
             aside: Vec::new(),
+            unreadable: Vec::new(),
+            unattached: UnattachedPorts::new(),
+            leftovers: false,
+            unfinished: Vec::new(),
             foreign_ports: BTreeMap::new(),
             rules: None,
             watched_rules: None,
@@ -133,12 +155,13 @@ impl Node {
         self.warnings.push(warning);
     }
 
-    /// Whether an interface is an attachment's, a bridge, an uplink or a VLAN gateway's.
+    /// Whether an interface is an attachment's, a bridge, an uplink or a VLAN gateway's, or stays as it is.
     pub(crate) fn is_known(&self, ifindex: u32) -> bool {
         self.registry.by_host(ifindex).is_some()
             || self.registry.bridge(ifindex).is_some()
             || self.registry.uplinks.contains_key(&ifindex)
             || self.registry.gateway_by_end(ifindex).is_some()
+            || self.unattached.contains_key(&ifindex)
     }
 
     /// Allocates a counter slot and clears it.

@@ -1,7 +1,8 @@
 //! The desired state: one small file per attachment, written before the kernel is changed.
 //!
 //! The content counts; the name only makes the file easy to find. A crash leaves a whole file or none, because files are renamed into
-//! place. After a power cut a file may be torn, but the kernel's state is gone as well: such a file is moved aside and the agent starts.
+//! place. A file that cannot be read does not keep the agent from starting: a torn one is moved aside, one that a newer agent or a disk that is
+//! well again may read stays. What becomes of its port is told in `resources/port/unattached.rs`.
 
 mod name;
 mod record;
@@ -12,4 +13,4 @@ mod store;
 pub use record::{FORMAT, Record, RecordError};
 pub use recorded::{Recorded, recorded};
 pub use relocation::{Phase, Relocation};
-pub use store::{Loaded, SetAside, Store, StoreError};
+pub use store::{Loaded, Store, StoreError, Unreadable};

@@ -1,10 +1,17 @@
 //! The content of an attachment's file.
 
+use std::io;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
-use shunt_agent_api::{AttachmentKey, BridgePort};
+use shunt_agent_api::{AttachmentKey, BridgePort, frame::MAX_MESSAGE};
+use shunt_regular_file::read_own;
 
 /// The version of the files that this agent writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
+
+/// No record is longer than the request that it was made of.
+pub(super) const LONGEST: u64 = MAX_MESSAGE as u64;
 
 /// One attachment as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +36,33 @@ pub enum RecordError {
     /// The content is torn or no state file.
     #[error("it is not a state file: {0}")]
     Unreadable(#[from] serde_json::Error),
+    /// The file system gives no content.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// The record can be read, and its port cannot be served.
+    #[error("its port cannot be served: {0}")]
+    Unplaced(String),
     /// The file's name belongs to another key: a copy must not claim the attachment twice.
     #[error("its name is not that of its attachment {0}")]
     Misnamed(AttachmentKey),
 }
 
+impl RecordError {
+    /// Whether the file may be whole, and readable to a newer agent or once the disk is well: it stays where it is.
+    pub(super) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Future(_) | Self::Io(_))
+    }
+}
+
 impl Record {
+    /// Reads a file. What is no regular file is refused, and not waited for.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        Self::read(&read_own(path, LONGEST)?)
+    }
+
     /// Reads a file's bytes.
     ///
     /// # Errors

@@ -35,11 +35,8 @@ pub fn recorded(state_dir: &Path) -> Result<Recorded, StoreError> {
             if path.to_string_lossy().ends_with(UNFINISHED) {
                 continue;
             }
-            let bytes = match fs::read(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                bytes => bytes.map_err(failed("read", &path))?,
-            };
-            match Record::read(&bytes) {
+            match Record::open(&path) {
+                Err(RecordError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
                 Ok(record) if record.boot == boot.trim() => found.ports.push(record.port),
                 Ok(_) => {}
                 Err(error) => found.unreadable.push((path, error)),

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use shunt_agent_api::Interface;
 use shunt_netlink::l3_config::L3Config;
+use shunt_regular_file::read_own;
 
-use super::record::FORMAT;
+use super::record::{FORMAT, LONGEST};
 use super::store::{Store, StoreError, UNFINISHED, failed};
 
 /// The progress of the move.
@@ -89,8 +90,8 @@ impl Store {
         for entry in entries {
             let path = entry.map_err(failed("read", &directory))?.path();
             let unfinished = path.to_string_lossy().ends_with(UNFINISHED);
-            let read =
-                fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Relocation>(&bytes).ok());
+            let read = read_own(&path, LONGEST).ok();
+            let read = read.and_then(|bytes| serde_json::from_slice::<Relocation>(&bytes).ok());
             match read {
                 Some(relocation) if !unfinished && relocation.boot == self.boot => found.push(relocation),
                 None if !unfinished => aside.push(self.put_aside(&path)),

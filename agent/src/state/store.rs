@@ -1,6 +1,7 @@
 //! The state directory: `attachments/`, `quarantine/` and the lock against a second agent.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::mem;
@@ -45,13 +46,19 @@ pub(super) fn failed<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::
     move |source| StoreError::Io { verb, path: path.to_path_buf(), source }
 }
 
-/// An unreadable file and its path in quarantine.
+/// An unreadable file.
 #[derive(Debug)]
-pub struct SetAside {
-    /// Where it is now.
+pub struct Unreadable {
+    /// Where it is now: in quarantine, or in its place where it may become readable.
     pub path: PathBuf,
-    /// What was wrong with it.
+    /// What is wrong with it.
     pub reason: RecordError,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the state file {}: {}", self.path.display(), self.reason)
+    }
 }
 
 /// The content of the state directory at the start.
@@ -61,8 +68,8 @@ pub struct Loaded {
     pub records: Vec<Record>,
     /// Attachments of an earlier boot, which no longer exist in the kernel. The caller removes their files.
     pub outlived: Vec<BridgePort>,
-    /// Files that were moved to `quarantine/`.
-    pub aside: Vec<SetAside>,
+    /// Files that are no records, or none that this agent can read.
+    pub unreadable: Vec<Unreadable>,
 }
 
 /// The state directory, locked against other agents.
@@ -121,6 +128,15 @@ impl Store {
         self.take_away(self.path(key))
     }
 
+    /// Removes a file that cannot be read, or moves it to quarantine where the file system does not remove it.
+    pub fn discard(&mut self, key: &AttachmentKey) {
+        let path = self.path(key);
+        if self.take_away(path.clone()).is_err() {
+            self.put_aside(&path);
+            self.refused.remove(&path);
+        }
+    }
+
     /// Retries to remove stale files: the next agent would take them for attachments.
     pub fn retry(&mut self) {
         for path in mem::take(&mut self.refused) {
@@ -172,14 +188,11 @@ impl Store {
 
     /// Whether the attachment's file has exactly this content.
     pub fn holds(&self, port: &BridgePort) -> bool {
-        fs::read(self.path(&port.key))
-            .ok()
-            .and_then(|bytes| Record::read(&bytes).ok())
-            .is_some_and(|record| record.port == *port)
+        Record::open(&self.path(&port.key)).is_ok_and(|record| record.port == *port)
     }
 
-    /// Reads every file. Unreadable files are moved to quarantine, temporary files are removed. A file that
-    /// can be neither moved nor removed is ignored.
+    /// Reads every file. Torn files are moved to quarantine, temporary files are removed. A file that can be
+    /// neither moved nor removed is ignored.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -194,15 +207,17 @@ impl Store {
             match self.read(&path) {
                 Ok(record) if record.boot == self.boot => loaded.records.push(record),
                 Ok(record) => loaded.outlived.push(record.port),
-                Err(reason) => loaded.aside.push(SetAside { path: self.put_aside(&path), reason }),
+                Err(reason) if reason.may_pass() => loaded.unreadable.push(Unreadable { path, reason }),
+                Err(reason) => {
+                    loaded.unreadable.push(Unreadable { path: self.put_aside(&path), reason });
+                }
             }
         }
         Ok(loaded)
     }
 
     fn read(&self, path: &Path) -> Result<Record, RecordError> {
-        let bytes = fs::read(path).map_err(serde_json::Error::io)?;
-        let record = Record::read(&bytes)?;
+        let record = Record::open(path)?;
         if self.path(&record.port.key) == path {
             Ok(record)
         } else {
@@ -227,7 +242,13 @@ impl Store {
         }
     }
 
-    fn path(&self, key: &AttachmentKey) -> PathBuf {
+    /// The directory of records.
+    pub fn directory(&self) -> &Path {
+        &self.attachments
+    }
+
+    /// Where an attachment's record is.
+    pub fn path(&self, key: &AttachmentKey) -> PathBuf {
         self.attachments.join(name::of(key))
     }
 }

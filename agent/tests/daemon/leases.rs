@@ -44,6 +44,8 @@ fn alter(rig: &Rig, number: u8, alter: impl FnOnce(&mut serde_json::Value)) {
 }
 
 fn outlive(rig: &Rig, number: u8) {
+    // After a reboot there is no link.
+    rig.ip(&["link", "del", &format!("veth{number}")]);
     alter(rig, number, |record| record["boot"] = "00000000-0000-0000-0000-000000000000".into());
 }
 

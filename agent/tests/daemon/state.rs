@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use shunt_agent_api::ErrorKind;
+use shunt_agent_api::{ErrorKind, Request};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, eventually};
 
 #[test]
 fn files_that_are_no_records_are_set_aside_and_the_others_adopted() {
@@ -24,16 +24,44 @@ fn files_that_are_no_records_are_set_aside_and_the_others_adopted() {
     fs::write(directory.join("net@c9@eth0.json.unfinished"), "{").unwrap();
 
     rig.run("auto");
-    assert_eq!(rig.files(directory), ["net@c2@eth0.json"]);
+    // A newer agent may come back, and finds its own.
+    assert_eq!(rig.files(directory.clone()), ["future.json", "net@c2@eth0.json"]);
     let aside = rig.files(rig.state().join("quarantine"));
-    assert_eq!(aside, ["empty.json", "foreign", "future.json", "net@c3@eth0.json", "net@copy@eth0.json"]);
+    assert_eq!(aside, ["empty.json", "foreign", "net@c3@eth0.json", "net@copy@eth0.json"]);
     let status = rig.status();
-    assert_eq!((status.attachments, status.healthy), (1, true));
+    assert_eq!((status.attachments, status.healthy), (1, false));
     assert_eq!(status.warnings.len(), 5, "{:?}", status.warnings);
+    // The only port that is without its record.
+    assert!(status.reasons.len() == 1 && status.reasons[0].starts_with("veth3 "), "{:?}", status.reasons);
     rig.check(&good).unwrap();
-    // Nothing of the torn one is left, so that it can be attached again.
+    // What is left of the torn one does not keep it from being attached again.
     rig.attach(&torn).unwrap();
     rig.check(&torn).unwrap();
+    rig.check(&good).unwrap();
+    assert!(rig.status().healthy, "{:?}", rig.status());
+    rig.exchange(0, 1, 5);
+}
+
+/// The link goes with a DEL, or by itself, and everything with it.
+#[test]
+fn of_a_port_without_its_record_nothing_is_left_once_its_link_is_gone() {
+    for mode in ["tcx", "clsact"] {
+        let mut rig = Rig::start(mode);
+        let ports = [rig.container(2), rig.container(3)];
+        ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
+        rig.kill();
+        fs::remove_dir_all(rig.state()).unwrap();
+        rig.run(mode);
+        let status = rig.status();
+        assert_eq!((status.attachments, status.reasons.len()), (0, 2), "{mode}: {status:?}");
+        let [deleted, dead] = &ports;
+        let request = Request::Detach { key: deleted.key.clone(), link: Some(deleted.host.clone()) };
+        rig.ask(request).unwrap();
+        eventually("one is left", || rig.status().reasons.len() == 1);
+        rig.ip(&["link", "delete", &dead.host.name]);
+        eventually("none is left", || rig.status().healthy);
+        rig.assert_empty();
+    }
 }
 
 #[test]
@@ -68,7 +96,37 @@ fn a_record_of_an_earlier_boot_means_nothing() {
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     record["boot"] = "00000000-0000-0000-0000-000000000000".into();
     fs::write(&path, record.to_string()).unwrap();
+    // With its link there it would be a damaged record.
+    rig.ip(&["link", "delete", &port.host.name]);
     rig.run("auto");
     assert_eq!(rig.status().attachments, 0);
     rig.assert_empty();
+}
+
+/// Whoever opens a pipe for reading waits for a writer.
+#[test]
+fn a_pipe_or_a_device_among_the_records_keeps_no_agent_from_starting_and_is_named() {
+    let mut rig = Rig::start("auto");
+    let (good, piped) = (rig.container(2), rig.container(3));
+    for port in [&good, &piped] {
+        rig.attach(port).unwrap();
+    }
+    rig.kill();
+    let directory = rig.state().join("attachments");
+    let pipe = directory.join("net@c3@eth0.json");
+    fs::remove_file(&pipe).unwrap();
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", directory.join("net@c9@eth0.json")).unwrap();
+    rig.run("auto");
+    let status = rig.status();
+    assert_eq!((status.attachments, status.healthy), (1, false));
+    assert!(status.reasons.len() == 1 && status.reasons[0].starts_with("veth3 "), "{:?}", status.reasons);
+    for name in ["net@c3@eth0.json", "net@c9@eth0.json"] {
+        let is_it = |warning: &String| warning.contains(name) && warning.contains("no regular file");
+        assert!(status.warnings.iter().any(is_it), "{name}: {:?}", status.warnings);
+    }
+    rig.check(&good).unwrap();
+    rig.attach(&piped).unwrap();
+    let reasons = rig.status().reasons;
+    assert_eq!(reasons, [""; 0]);
 }

@@ -30,19 +30,28 @@ fn lose_under(stage: &mut Stage, name: &str, attack: impl Fn() + Sync) {
         .collect();
     assert_eq!(lost.len(), 1, "{name}");
     stage.node.agent_mut().kill().unwrap();
+    while_speaking(attack, || {
+        std::thread::sleep(WHILE);
+        crate::hooks::detach(&stage.node, &lost);
+        std::thread::sleep(WHILE);
+    });
+}
+
+/// Does something while somebody says the same over and over.
+pub(crate) fn while_speaking<T>(speak: impl Fn() + Sync, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                attack();
+                speak();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        std::thread::sleep(WHILE);
-        crate::hooks::detach(&stage.node, &lost);
-        std::thread::sleep(WHILE);
+        // A speaker that nobody stops would keep a test that fails from ending.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         is_over.store(true, Ordering::Relaxed);
-    });
+        done.unwrap_or_else(|cause| std::panic::resume_unwind(cause))
+    })
 }
 
 /// What the agent has counted at the first container's port since it was shut.

@@ -13,8 +13,6 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::statfs::{FsType, fstatfs};
 use shunt_socket_namespace::namespace_of;
 
-use crate::regular_file;
-
 /// `NSFS_MAGIC` of linux/magic.h: the file system of namespaces.
 const NSFS: FsType = FsType(0x6e73_6673);
 
@@ -79,7 +77,7 @@ impl Namespace {
     /// [`NamespaceError::Gone`], [`NamespaceError::Open`].
     pub(crate) fn open(path: &Path) -> Result<Self, NamespaceError> {
         let failed = |source| NamespaceError::Open { path: path.to_path_buf(), source };
-        let file = regular_file::open(path).map_err(|error| match error.kind() {
+        let file = shunt_regular_file::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 NamespaceError::Gone(path.to_path_buf())
             }

@@ -16,7 +16,8 @@ use self::found::Found;
 pub use self::previous_state::PreviousState;
 use super::OpenError;
 use crate::resources::Node;
-use crate::state::{Loaded, Record};
+use crate::resources::node::Swept;
+use crate::state::{Loaded, Record, RecordError, Unreadable};
 
 impl Node {
     /// `leases` is the number of freed leases, for the log.
@@ -26,13 +27,19 @@ impl Node {
         self.read_relocations();
         let mut found = Found::read(self)?;
         self.look_for_external_filters();
-        let lost = self.place_all(records, &mut found);
+        let mut lost = self.place_all(records, &mut found);
+        self.keep_guarded(&mut found, &mut lost)?;
+        let lost = self.drop_lost(lost, &mut found);
         self.sweep_gateways(&found.entries, &found.links, &lost);
         let is_upgrade = self.migrate()?;
         if is_upgrade {
             found.entries = self.port_entries()?;
+            self.keep_guarded(&mut found, &mut Vec::new())?;
         }
-        self.sweep(&found.entries, &found.links);
+        for reason in self.unattached_reasons() {
+            tracing::error!("{reason}");
+        }
+        self.sweep(&found.entries, &found.links, Swept::AtStart);
         self.take_over_all(&found, is_upgrade);
         let repaired = self.repairs.unsure.len();
         self.learn_unsure();
@@ -45,9 +52,9 @@ impl Node {
 
     /// Tells of state files that cannot be read, or are of an earlier boot; answers the others.
     fn tell_unplaced(&mut self, loaded: Loaded) -> Vec<Record> {
-        for aside in loaded.aside {
-            tracing::warn!(path = %aside.path.display(), reason = %aside.reason, "a state file was set aside");
-            self.aside.push(aside.path);
+        for unreadable in loaded.unreadable {
+            tracing::error!(path = %unreadable.path.display(), reason = %unreadable.reason, "a state file is unreadable");
+            self.unreadable.push(unreadable);
         }
         for port in &loaded.outlived {
             tracing::info!(key = %port.key, "attachment dropped: the machine was rebooted");
@@ -55,9 +62,9 @@ impl Node {
         loaded.records
     }
 
-    /// Registers every record whose links are there; answers the ports of the others, whose files are removed. A container that
-    /// has only lost its bridge waits for it.
-    fn place_all(&mut self, records: Vec<Record>, found: &mut Found) -> Vec<BridgePort> {
+    /// Registers every record whose links are there; answers the ports of the others, and why. A container that has only lost its
+    /// bridge waits for it.
+    fn place_all(&mut self, records: Vec<Record>, found: &mut Found) -> Vec<(BridgePort, String)> {
         let mut lost = Vec::new();
         for Record { port, .. } in records {
             let Err(why) = self.place(&port, found) else { continue };
@@ -68,19 +75,41 @@ impl Node {
                 }
                 self.delete_orphaned_interface(port.clone());
             }
-            tracing::info!(key = %port.key, %why, "attachment dropped");
-            lost.push(port);
+            lost.push((port, why));
         }
         self.note_parents();
+        lost
+    }
+
+    /// Finds ports that run programs and are no attachment's. Their records stay, if they have any.
+    fn keep_guarded(
+        &mut self,
+        found: &mut Found,
+        lost: &mut Vec<(BridgePort, String)>,
+    ) -> Result<(), OpenError> {
+        self.find_unattached(&found.entries, &found.links, &mut found.previous_slots)?;
+        let is_unattached =
+            |(port, _): &mut (BridgePort, String)| self.unattached.contains_key(&port.host.index);
+        let kept: Vec<_> = lost.extract_if(.., is_unattached).collect();
+        for (port, why) in kept {
+            let (path, reason) = (self.store.path(&port.key), RecordError::Unplaced(why));
+            self.unreadable.push(Unreadable { path, reason });
+        }
+        Ok(())
+    }
+
+    /// Removes the files of ports whose links are gone, and gives back the counters that nobody has taken.
+    fn drop_lost(&mut self, lost: Vec<(BridgePort, String)>, found: &mut Found) -> Vec<BridgePort> {
         for slot in std::mem::take(&mut found.previous_slots).into_values() {
             self.registry.slots.give_back(slot);
         }
-        for port in &lost {
+        for (port, why) in &lost {
+            tracing::info!(key = %port.key, %why, "attachment dropped");
             if let Err(error) = self.store.remove(&port.key) {
                 self.warn(format!("cannot remove the state file of {}: {error}", port.key));
             }
         }
-        lost
+        lost.into_iter().map(|(port, _)| port).collect()
     }
 
     /// Takes over entries and programs of all that is registered. After an upgrade, every port learns: see [`Self::migrate`].

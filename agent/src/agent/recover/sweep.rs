@@ -11,13 +11,22 @@ use crate::datapath::maps;
 use crate::kernel::KernelError;
 use crate::resources::Node;
 use crate::resources::host_port::NAT_INGRESS;
-use crate::resources::node::{Entries, Links};
+use crate::resources::node::{Entries, Links, Swept};
 
 impl Node {
-    pub(crate) fn sweep(&mut self, entries: &Entries, links: &Links) {
-        let swept = [
-            ("pins", self.sweep_pins(links)),
-            ("PORTS", self.sweep_ports(entries, links)),
+    /// What is left may be needed by ports that stay as they are; then only what belongs to links that are gone is removed.
+    pub(crate) fn sweep(&mut self, entries: &Entries, links: &Links, when: Swept) {
+        let links_own = [("pins", self.sweep_pins(links, when)), ("PORTS", self.sweep_ports(entries, links))];
+        let entries_alone = if self.unattached.is_empty() { self.sweep_entries() } else { Vec::new() };
+        for (what, swept) in links_own.into_iter().chain(entries_alone) {
+            if let Err(error) = swept {
+                tracing::warn!(what, %error, "cannot remove what an earlier agent left");
+            }
+        }
+    }
+
+    fn sweep_entries(&mut self) -> Vec<(&'static str, Result<(), KernelError>)> {
+        vec![
             ("FDB", self.sweep_stations()),
             ("ADDRESSES", self.sweep_addresses()),
             ("LINK_LOCALS", self.sweep_link_locals()),
@@ -26,19 +35,23 @@ impl Node {
             ("MEMBERS", self.sweep_members()),
             ("LEARNED", self.sweep_beyond()),
             ("SUBNETS", self.datapath.sweep_subnets(self.registry.attachments()).map_err(KernelError::from)),
-        ];
-        for (what, swept) in swept {
-            if let Err(error) = swept {
-                tracing::warn!(what, %error, "cannot remove what an earlier agent left");
-            }
-        }
+        ]
     }
 
-    fn sweep_pins(&mut self, links: &Links) -> Result<(), KernelError> {
+    /// Whether what an interface has is left to it: of a bridge or a trunk, ports that stay as they are may need it.
+    fn stays(&self, ifindex: u32, links: &Links) -> bool {
+        self.is_known(ifindex) || !self.unattached.is_empty() && links.contains_key(&ifindex)
+    }
+
+    fn sweep_pins(&mut self, links: &Links, when: Swept) -> Result<(), KernelError> {
         for pinned in self.datapath.pinned()? {
+            let is_container = Program::OF_CONTAINERS.contains(&pinned.program);
+            if when == Swept::Meanwhile && is_container && links.contains_key(&pinned.ifindex) {
+                continue;
+            }
             // Programs of NAT ingress are swept once the interfaces are known.
             let on_trunk = self.registry.trunks().any(|trunk| trunk.link.index == pinned.ifindex);
-            if !self.is_known(pinned.ifindex) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
+            if !self.stays(pinned.ifindex, links) && !on_trunk && !NAT_INGRESS.contains(&pinned.program) {
                 tracing::info!(pin = %pinned.path.display(), "removed a pin without an attachment");
                 let ifname = links.get(&pinned.ifindex).map(|link| link.name.clone()).unwrap_or_default();
                 // The node may be reachable through a former uplink, whose entry is removed next: wait until
@@ -64,7 +77,7 @@ impl Node {
         // Foreign ports have no programs and are checked later.
         let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
         let unknown: Vec<_> =
-            ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.is_known(*ifindex)).collect();
+            ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.stays(*ifindex, links)).collect();
         for ifindex in unknown {
             if let Some(link) = links.get(&ifindex) {
                 for program in Program::ALL {

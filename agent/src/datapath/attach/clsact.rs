@@ -123,6 +123,18 @@ pub fn find(socket: &mut Connection, hook: &Hook) -> Result<Option<Filter>, Clsa
     }
 }
 
+/// Whether the agent's filter is on this hook. On an interface that is gone there is none.
+///
+/// # Errors
+/// The filters cannot be listed.
+pub fn is_there(socket: &mut Connection, hook: &Hook) -> Result<bool, ClsactError> {
+    match find(socket, hook) {
+        Err(ClsactError::Taken { .. }) => Ok(false),
+        Err(ClsactError::List(error)) if error.is_missing() => Ok(false),
+        found => Ok(found?.is_some()),
+    }
+}
+
 /// Whether this filter has the agent's preference and handle.
 pub(crate) fn is_ours(filter: &Filter) -> bool {
     (PRIORITY..=PRIORITY_LAST).contains(&filter.priority) && filter.handle == u32::from(HANDLE)

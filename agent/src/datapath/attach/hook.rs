@@ -73,6 +73,16 @@ impl Program {
     /// The guards behind them, on restricted ports.
     pub const GUARDS: [Self; 2] = [Self::GuardFrom, Self::GuardTo];
 
+    /// Every program that a container's host end may have, in the order in which they are attached.
+    pub const OF_CONTAINERS: [Self; 6] = [
+        Self::FromContainer,
+        Self::ToContainer,
+        Self::FromMapped,
+        Self::FromVlan,
+        Self::GuardFrom,
+        Self::GuardTo,
+    ];
+
     /// All programs of a restricted port.
     pub const OF_RESTRICTED: [Self; 4] =
         [Self::FromContainer, Self::ToContainer, Self::GuardFrom, Self::GuardTo];

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::ProgramMode;
 
-use self::hook::{Hook, Program};
+use self::hook::{Hook, Program, ProgramSet};
 use super::pins::PinnedHook;
 use super::{Datapath, DatapathError, probe};
 use crate::config::AttachMode;
@@ -167,6 +167,34 @@ impl Datapath {
                 .map(|filter| filter.is_some_and(|filter| filter.program == id))
                 .map_err(|source| in_filter(hook, source)),
         }
+    }
+
+    /// Whether a program's link is pinned, be it dead.
+    pub fn is_pinned(&self, hook: &Hook) -> bool {
+        self.pins.link(hook.program, hook.ifindex).exists()
+    }
+
+    /// Whether any of these programs runs on an interface, whichever agent attached it.
+    ///
+    /// # Errors
+    /// The kernel cannot say.
+    pub fn has_any(
+        &mut self,
+        programs: &[Program],
+        ifindex: u32,
+        ifname: &str,
+    ) -> Result<bool, DatapathError> {
+        for program in programs {
+            let (set, ifname) = (ProgramSet::default(), ifname.to_owned());
+            let hook = Hook { program: *program, set, ifindex, ifname };
+            if tcx::is_there(&hook) {
+                return Ok(true);
+            }
+            if clsact::is_there(&mut self.route, &hook).map_err(|source| in_filter(&hook, source))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Every pinned link.

@@ -83,14 +83,15 @@ impl UpgradeReport {
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         files.sort();
         for path in files {
-            match fs::read(&path).map(|bytes| Record::read(&bytes)) {
-                Ok(Ok(_)) => self.attachments += 1,
-                Ok(Err(error @ RecordError::Future(_))) => {
-                    self.reasons
-                        .push(format!("{}: {error}: its container would be forgotten", path.display()));
+            match Record::open(&path) {
+                Ok(_) => self.attachments += 1,
+                Err(error @ (RecordError::Future(_) | RecordError::Io(_))) => {
+                    self.reasons.push(format!(
+                        "{}: {error}: its port would be left as it is, and not be served",
+                        path.display()
+                    ));
                 }
-                Ok(Err(error)) => self.aside.push(format!("{}: {error}", path.display())),
-                Err(error) => self.reasons.push(format!("{}: {error}", path.display())),
+                Err(error) => self.aside.push(format!("{}: {error}", path.display())),
             }
         }
     }

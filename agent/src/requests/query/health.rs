@@ -20,12 +20,14 @@ impl Node {
     /// What is wrong: the obstacles of every ADD, and faults of single attachments and resources.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let faults = self.repairs.remarks(Gravity::Fault);
-        self.obstacles().into_iter().chain(faults).chain(self.orphan_reasons()).collect()
+        let reasons = self.obstacles().into_iter().chain(faults).chain(self.orphan_reasons());
+        reasons.chain(self.unattached_reasons()).collect()
     }
 
     /// Warnings, although an ADD would succeed.
     pub(crate) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
+        let aside = aside.chain(self.unreadable.iter().map(ToString::to_string));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
         let beyond = self.addresses_beyond();
         let lost = logging::lost();

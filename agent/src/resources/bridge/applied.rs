@@ -32,7 +32,13 @@ impl Resource for Bridge {
             Cause::New => {
                 node.datapath.write_bridge(self)?;
                 node.find_foreign_ports_on(index)?;
-                Ok(node.datapath.attach(&programs::of_bridge(self))?)
+                let hook = programs::of_bridge(self);
+                // Ports that have stayed as they were kept it.
+                if node.datapath.is_pinned(&hook) {
+                    node.datapath.ensure(&hook)?;
+                    return Ok(());
+                }
+                Ok(node.datapath.attach(&hook)?)
             }
             Cause::Start(entries) => Ok(node.complete_bridge(self, entries.get(&index))?),
             Cause::Repair(findings) => {

@@ -54,7 +54,7 @@ impl Node {
 
     /// A link that is neither an attachment's nor a registered bridge has changed.
     pub(crate) fn foreign_port_changed(&mut self, link: &Link) -> Result<(), Refusal> {
-        let bridge = link.master.filter(|master| self.registry.bridge(*master).is_some());
+        let bridge = link.master.filter(|master| self.is_served(*master));
         match (bridge, self.foreign_ports.get(&link.index)) {
             (Some(bridge), Some(noted)) if bridge == *noted => {}
             (Some(_), _) => {
@@ -100,6 +100,11 @@ impl Node {
     fn is_foreign_port(&self, kind: &Link, index: u32) -> bool {
         kind.index == index
             && !self.is_known(index)
-            && kind.master.is_some_and(|master| self.registry.bridge(master).is_some())
+            && kind.master.is_some_and(|master| self.is_served(master))
+    }
+
+    /// Whether a bridge has ports of the agent's.
+    fn is_served(&self, bridge: u32) -> bool {
+        self.registry.bridge(bridge).is_some() || self.has_unattached_on(bridge)
     }
 }

@@ -17,6 +17,10 @@ impl Node {
     pub(crate) fn orphan(&mut self, key: &AttachmentKey, bridge: &Link) {
         let Some(attachment) = self.registry.get(key).cloned() else { return };
         let flags = self.repairs.flags_of(&attachment);
+        // Without a bridge the container still reaches the node: what it may not do there it cannot do.
+        if attachment.is_restricted() {
+            self.leave_guarded(key);
+        }
         if let Some(port) = self.forget(key, "its bridge is gone") {
             if let Err(error) = self.store.write(&port) {
                 tracing::warn!(%key, %error, "cannot write the state file: another agent would not reattach the container");
@@ -38,14 +42,20 @@ impl Node {
         self.orphans.push(Orphan { port, flags, bridge });
     }
 
-    /// Removes an orphan, if there is one.
-    pub(crate) fn forget_orphan(&mut self, key: &AttachmentKey) -> Option<BridgePort> {
+    /// Removes an orphan, if there is one, and, where it `lets_go`, its programs if its link is there.
+    pub(crate) fn forget_orphan(&mut self, key: &AttachmentKey, lets_go: bool) -> Option<BridgePort> {
         let change = Change::begin("detach");
         let at = self.orphans.iter().position(|orphan| orphan.port.key == *key)?;
         let orphan = self.orphans.swap_remove(at);
         self.repairs.settle(key);
         if let Err(error) = self.store.remove(key) {
             tracing::warn!(%key, %error, "cannot remove the state file");
+        }
+        if lets_go && self.unattached.contains_key(&orphan.port.host.index) {
+            self.let_go(orphan.port.host.index);
+            for error in self.kernel.unlimit(&orphan.port, None) {
+                tracing::warn!(%key, %error, "cannot remove the limit");
+            }
         }
         change.made(key, "it was without its bridge");
         Some(orphan.port)
@@ -69,6 +79,7 @@ impl Node {
     /// Reattaches orphans whose bridge exists again.
     pub(crate) fn reattach_orphans(&mut self) {
         self.desired_orphans().iter().for_each(|orphan| self.reconcile(&**orphan));
+        self.sweep_leftovers();
     }
 
     /// Removes orphans that somebody has attached meanwhile, and those whose link is gone.
@@ -78,7 +89,7 @@ impl Node {
             if self.registry.get(key).is_some() {
                 self.orphans.retain(|other| other.port.key != *key);
             } else if !self.is_waiting(&orphan) {
-                self.forget_orphan(key);
+                self.forget_orphan(key, true);
             }
         }
     }
@@ -87,7 +98,8 @@ impl Node {
     fn is_waiting(&mut self, orphan: &Orphan) -> bool {
         let host = &orphan.port.host;
         let link = self.kernel.link(host.index).ok().flatten().filter(|link| link.name == host.name);
-        let Some(link) = link.filter(|_| !self.is_known(host.index)) else { return false };
+        let is_free = self.unattached.contains_key(&host.index) || !self.is_known(host.index);
+        let Some(link) = link.filter(|_| is_free) else { return false };
         let bridge = self.kernel.bridge_named(&orphan.bridge.name).ok().flatten();
         link.master.is_none() || link.master == bridge.map(|bridge| bridge.index)
     }

@@ -8,6 +8,7 @@ use crate::capacity::Demand;
 use crate::kernel::limit_egress_beside;
 use crate::registry::{Attachment, PeerEnd};
 use crate::resources::lease::admit_leases;
+use crate::resources::node::Entries;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
 
@@ -41,6 +42,7 @@ impl Node {
         self.admit_gateway(&mut port)?;
         admit_leases(&mut port);
         self.store.write(&port)?;
+        let was_guarded = self.unattached.contains_key(&host.index);
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, host, bridge)?;
             self.set_rules().map_err(Refusal::from)
@@ -49,10 +51,15 @@ impl Node {
         if built.is_err() {
             // Without its programs the port must not forward.
             self.set_down_again(host, set_up);
+            if was_guarded {
+                self.leave_guarded(&port.key);
+            }
             if self.take_out(&port.key, "undone").is_none() {
                 self.kernel.unlimit(&port, None);
             }
-            self.store.remove(&port.key)?;
+            if !self.is_unfinished(&port.key) {
+                self.store.remove(&port.key)?;
+            }
         }
         built?;
         self.tell_shadowed(&port);
@@ -96,6 +103,7 @@ impl Node {
             lent,
         };
         self.registry.insert(attachment.clone());
+        let was_guarded = self.take_unattached(host.index);
         self.foreign_ports.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         if port.vlan.is_none() {
@@ -108,7 +116,12 @@ impl Node {
         if attachment.is_masqueraded() && self.datapath.begins_masquerading {
             self.look_for_external_filters();
         }
-        attachment.apply(self, Cause::New)?;
+        // Programs that are there stay in force while they are replaced one by one.
+        let none = Entries::new();
+        attachment.apply(self, if was_guarded { Cause::Start(&none) } else { Cause::New })?;
+        if was_guarded {
+            self.detach_unwanted(&attachment)?;
+        }
         self.build_trunk(&attachment)?;
         if !port.mappings.is_empty() {
             self.update_nat_ingress();

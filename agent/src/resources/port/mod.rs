@@ -16,5 +16,8 @@ mod repair;
 mod settings;
 mod taken;
 mod translation;
+mod unattached;
 
 pub(crate) use self::difference::difference;
+pub(crate) use self::removed::Unfinished;
+pub(crate) use self::unattached::UnattachedPorts;

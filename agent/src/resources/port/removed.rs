@@ -2,10 +2,18 @@
 
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 
+use crate::datapath::attach::hook::Hook;
 use crate::datapath::{encode, programs};
 use crate::registry::Attachment;
 use crate::resources::change::Change;
 use crate::resources::{Failures, Node};
+
+/// A program that could not be detached. Its attachment's record stays until it is: without one, the next agent would keep the port guarded.
+#[derive(Clone, Debug)]
+pub(crate) struct Unfinished {
+    key: AttachmentKey,
+    hook: Hook,
+}
 
 impl Node {
     /// Removes an attachment and sends the event.
@@ -41,26 +49,16 @@ impl Node {
         failures.extend(self.leave_trunk(&attachment.port, attachment.mac));
         failures.extend(self.leave_uplink(&attachment.port));
         failures.extend(self.leave_gateway(&attachment.port));
-        let bridge = attachment.port.bridge.index;
-        if attachment.port.vlan.is_none()
-            && self.registry.of_bridge(bridge).next().is_none()
-            && let Some(bridge) = self.registry.remove_bridge(bridge)
-        {
-            failures.note(self.forget_foreign_ports_of(bridge.link.index));
-            failures.note(self.datapath.detach(&programs::of_bridge(&bridge)));
-            failures.extend(self.datapath.erase_bridge(&bridge));
-            self.registry.slots.give_back(bridge.slot);
-            self.update_nat_ingress();
-        }
         for error in failures {
             tracing::warn!(%key, %error, "cannot remove all of the attachment");
+        }
+        if attachment.port.vlan.is_none() {
+            self.leave_bridge(attachment.port.bridge.index);
         }
         if let Err(error) = self.set_rules() {
             tracing::warn!(%key, %error, "cannot remove the nf_tables rules");
         }
-        if let Err(error) = self.store.remove(key) {
-            tracing::warn!(%key, %error, "cannot remove the state file");
-        }
+        self.remove_record(key);
         tracing::debug!(%key, why, "attachment removed");
         Some(attachment.port)
     }
@@ -78,11 +76,32 @@ impl Node {
         failures
     }
 
+    /// Removes a bridge's program and entries with its last port.
+    pub(crate) fn leave_bridge(&mut self, bridge: u32) {
+        if self.registry.of_bridge(bridge).next().is_some() || self.has_unattached_on(bridge) {
+            return;
+        }
+        let Some(bridge) = self.registry.remove_bridge(bridge) else { return };
+        let mut failures = Failures::default();
+        failures.note(self.forget_foreign_ports_of(bridge.link.index));
+        failures.note(self.datapath.detach(&programs::of_bridge(&bridge)));
+        failures.extend(self.datapath.erase_bridge(&bridge));
+        self.registry.slots.give_back(bridge.slot);
+        self.update_nat_ingress();
+        for error in failures {
+            tracing::warn!(bridge = bridge.link.name, %error, "cannot remove all of the bridge");
+        }
+    }
+
     fn take_away(&mut self, attachment: &Attachment) -> Failures {
         let mut failures = Failures::default();
         let hooks = programs::of_port(attachment);
-        for hook in hooks.iter().rev().filter(|_| !attachment.abandoned) {
-            failures.note(self.datapath.detach(hook));
+        for hook in hooks.into_iter().rev().filter(|_| !attachment.abandoned) {
+            let detached = self.datapath.detach(&hook);
+            if detached.is_err() {
+                self.unfinished.push(Unfinished { key: attachment.port.key.clone(), hook });
+            }
+            failures.note(detached);
         }
         if !attachment.abandoned {
             failures.extend(self.kernel.unlimit(&attachment.port, None));
@@ -90,5 +109,37 @@ impl Node {
         failures.extend(self.datapath.erase_port(attachment));
         self.registry.slots.give_back(attachment.slot);
         failures
+    }
+
+    /// Removes a record, now or once the last program is detached.
+    pub(crate) fn remove_record(&mut self, key: &AttachmentKey) {
+        if self.is_unfinished(key) {
+            return;
+        }
+        if let Err(error) = self.store.remove(key) {
+            tracing::warn!(%key, %error, "cannot remove the state file");
+        }
+    }
+
+    /// Whether a removed attachment has programs that could not be detached.
+    pub(crate) fn is_unfinished(&self, key: &AttachmentKey) -> bool {
+        self.unfinished.iter().any(|left| left.key == *key)
+    }
+
+    /// Tries again to detach what could not be detached. The record goes with the last program, unless the key is attached again.
+    pub(crate) fn finish_removals(&mut self) {
+        let tried = std::mem::take(&mut self.unfinished);
+        for left in &tried {
+            let is_needed = self.is_known(left.hook.ifindex);
+            if !is_needed && let Err(error) = self.datapath.detach(&left.hook) {
+                tracing::debug!(key = %left.key, %error, "cannot detach a program");
+                self.unfinished.push(left.clone());
+            }
+        }
+        for key in tried.into_iter().map(|left| left.key) {
+            if self.registry.get(&key).is_none() && !self.orphaned().any(|orphan| *orphan == key) {
+                self.remove_record(&key);
+            }
+        }
     }
 }
