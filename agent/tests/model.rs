@@ -7,14 +7,22 @@
 #[path = "model/asked.rs"]
 mod asked;
 #[allow(dead_code, reason = "the suite in namespaces has more of it")]
+#[path = "netns/datagram.rs"]
+mod datagram;
+#[allow(dead_code, reason = "the suite in namespaces has more of it")]
 #[path = "netns/estate.rs"]
 mod estate;
+#[path = "model/liar.rs"]
+mod liar;
 #[path = "model/relocations.rs"]
 mod relocations;
 #[path = "model/steps.rs"]
 mod steps;
 #[path = "model/vlan_gateways.rs"]
 mod vlan_gateways;
+#[allow(dead_code, reason = "the suite in namespaces has more of it")]
+#[path = "netns/wire.rs"]
+mod wire;
 #[path = "model/world.rs"]
 mod world;
 

@@ -111,6 +111,12 @@ pub enum Request {
         /// The port.
         port: BridgePort,
     },
+    /// Make an attachment what `port` says, whatever of it is there or other than it says. A restricted port is at no moment without its
+    /// programs. Limits and host ports stay where `port` has none.
+    Restore {
+        /// The port.
+        port: BridgePort,
+    },
     /// Compare an attachment with the kernel: programs attached, entries in the maps, link present.
     Check {
         /// The port as the plugin believes it to be.
@@ -187,6 +193,7 @@ impl Request {
             | Self::Detach { .. }
             | Self::Update { .. }
             | Self::Address { .. }
+            | Self::Restore { .. }
             | Self::Collect { .. }
             | Self::Limit { .. }
             | Self::Map { .. } => false,
@@ -211,7 +218,8 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Attach`], [`Request::Adopt`], [`Request::Update`], [`Request::Address`] and [`Request::Map`].
+    /// To [`Request::Attach`], [`Request::Adopt`], [`Request::Update`], [`Request::Address`], [`Request::Restore`] and
+    /// [`Request::Map`].
     Attached(Attached),
     /// To [`Request::Detach`].
     Detached(Detached),

@@ -53,6 +53,11 @@ impl Node {
     }
 }
 
+/// Whether a known port and another one differ in their addresses, and what follows from them, alone.
+pub(super) fn differs_in_addresses(known: &BridgePort, port: &BridgePort) -> bool {
+    difference(known, &addressed_as(known, port)).is_none()
+}
+
 /// The port that is known with the addresses of `port`, and with what follows from them. The uplink has a note of the agent's.
 fn readdressed(known: &BridgePort, port: BridgePort) -> BridgePort {
     let mut service = port.service;

@@ -3,7 +3,7 @@
 use shunt_agent_api::{Bandwidth, BridgePort};
 
 use super::map::are_as_asked;
-use crate::registry::Trunk;
+use crate::registry::{Attachment, Trunk};
 use crate::resources::Finding;
 use crate::resources::port::{admission, difference};
 use crate::resources::{Node, Refusal};
@@ -19,16 +19,7 @@ impl Node {
         let Some(attachment) = self.registry.get(&port.key).cloned() else {
             return Err(altered(vec!["it is not attached".to_owned()]));
         };
-        // A later plugin of the chain may have changed the container's MAC address. The container is then a
-        // learned station: correct, but slower.
-        let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
-        // Limits and host ports of later plugins are not in the result, either.
-        if port.bandwidth == Bandwidth::default() {
-            port.bandwidth = attachment.port.bandwidth.clone();
-        }
-        if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
-            port.mappings.clone_from(&attachment.port.mappings);
-        }
+        let port = as_seen(&attachment, port);
         let mut findings: Vec<_> = difference(&attachment.port, &port)
             .map(|differs| format!("it is attached with another {differs}"))
             .into_iter()
@@ -50,4 +41,18 @@ impl Node {
         findings.extend(self.audit_gateway_of(&attachment.port)?.iter().map(Finding::to_string));
         if findings.is_empty() { Ok(()) } else { Err(altered(findings)) }
     }
+}
+
+/// A port as its first plugin cannot but see it, completed by what later plugins of the chain have made of it.
+pub(super) fn as_seen(attachment: &Attachment, port: &BridgePort) -> BridgePort {
+    // One may have changed the container's MAC address. The container is then a learned station: correct, but slower.
+    let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
+    // Their limits and host ports are not in the result, either.
+    if port.bandwidth == Bandwidth::default() {
+        port.bandwidth = attachment.port.bandwidth.clone();
+    }
+    if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
+        port.mappings.clone_from(&attachment.port.mappings);
+    }
+    port
 }

@@ -10,6 +10,7 @@ mod detach;
 mod limit;
 mod map;
 mod query;
+mod restore;
 mod update;
 
 use shunt_agent_api::{Reply, Request};
@@ -22,6 +23,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Attach { port, set_up } => node.attach_as(port, set_up).map(Reply::Attached),
         Request::Adopt { port } => node.adopt(port).map(Reply::Attached),
         Request::Detach { key, link } => Ok(Reply::Detached(node.detach(&key, link))),
+        Request::Restore { port } => node.restore(port).map(Reply::Attached),
         Request::Check { port } => node.check(&port).map(|()| Reply::Checked),
         Request::Collect { network, valid } => Ok(Reply::Collected(node.collect(&network, &valid))),
         Request::CheckLimit { key, bandwidth } => node.check_limit(&key, &bandwidth).map(|()| Reply::Checked),

@@ -40,9 +40,7 @@ pub(crate) fn finalize(config: &Config, call: &Call) -> Result<(), Error> {
     match agent.ask(Request::Check { port: port.clone() }) {
         Ok(_) => Ok(()),
         Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::Altered => {
-            // Attaching again what is half attached: the old half goes first.
-            agent.ask(Request::Detach { key: port.key.clone(), link: None })?;
-            agent.ask(Request::Attach { port, set_up: false })?;
+            agent.ask(Request::Restore { port })?;
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -177,7 +177,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
-        Request::Update { port, .. } => {
+        Request::Update { port, .. } | Request::Restore { port } => {
             books.ports.insert(port.key.clone(), port);
             Reply::Attached(Attached { programs: Vec::new() })
         }

@@ -125,7 +125,10 @@ impl Node {
                     let Some((mac, is_fixed)) = attachment.known_station() else { continue };
                     self.kernel.add_station(port.host.index, mac, is_fixed)?;
                 }
-                Finding::Limit(_) => self.kernel.limit(port)?,
+                Finding::Limit(_) => {
+                    self.kernel.limit(port)?;
+                    self.datapath.write_policer(attachment)?;
+                }
                 Finding::StateFile => self.store.write(port)?,
                 Finding::Entry { .. }
                 | Finding::Program(_)
