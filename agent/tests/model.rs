@@ -2,7 +2,13 @@
 //!
 //! The agent's own code runs in the test's thread, in a namespace of its own, on the real kernel; the faults are planned at
 //! its failpoints. Needs root. `PROPTEST_CASES` makes it longer.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test, and its figures")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test, and its figures"
+)]
 
 #[path = "model/asked.rs"]
 mod asked;

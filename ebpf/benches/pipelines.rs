@@ -13,7 +13,7 @@ use golden::memory_tables::MemoryTables;
 
 /// Packets that leave the tables as they were, except counters.
 fn is_pure(case: &golden::case::Case) -> bool {
-    case.flows == 0 && case.notes == 0 && case.asks.is_empty() && case.charges.is_none()
+    case.flows == 0 && case.notes == 0 && case.lookups.is_empty() && case.charges.is_none()
 }
 
 fn pipelines(criterion: &mut Criterion) {

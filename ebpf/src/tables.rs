@@ -189,7 +189,7 @@ pub trait Tables {
     /// Records that a flow of datagrams with a masqueraded container began outside.
     fn record_incoming_flow(&self, key: &FlowKey);
 
-    /// Makes a port look up the flow of each packet from now on ([`crate::abi::PATH_ASK`]).
+    /// Makes a port look up the flow of each packet from now on ([`crate::abi::AFFINITY_LOOKUP`]).
     fn require_flow_lookup(&self, key: &PortKey);
 
     /// Nanoseconds of `CLOCK_BOOTTIME`.

@@ -129,10 +129,10 @@ fn golden_packets_go_where_their_files_say() {
         let noted = after.incoming_flows.borrow().len() - before.incoming_flows.borrow().len();
         assert_eq!(noted, case.incoming, "{}: flows noticed that began outside", case.name);
         let asking: Vec<u32> = (before.ports.borrow().values().zip(after.ports.borrow().iter()))
-            .filter(|(was, (_, is))| was.asks != is.asks)
+            .filter(|(was, (_, is))| was.affinity != is.affinity)
             .map(|(_, (key, _))| key.ifindex)
             .collect();
-        assert_eq!(asking, case.asks, "{}: ports that ask from now on", case.name);
+        assert_eq!(asking, case.lookups, "{}: ports that ask from now on", case.name);
         assert_eq!(charged(&before, &after), case.charges, "{}: charged", case.name);
     }
 }

@@ -70,7 +70,7 @@ fn what_asks_has_the_flow_that_its_bytes_tell() {
             let FlowOf::Flow { key, .. } = read_flow(&mut packet, &frame, world::BRIDGE) else {
                 panic!("{name}: no flow");
             };
-            assert!(segment.asks() && segment.flow() == key, "{name}: {:?}", segment.flow());
+            assert!(segment.opens() && segment.flow() == key, "{name}: {:?}", segment.flow());
         }
     }
 }

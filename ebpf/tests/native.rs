@@ -13,7 +13,7 @@ use golden::memory_tables::MemoryTables;
 use golden::{uplinks, world};
 use proptest::prelude::*;
 use shunt_dataplane::Verdict;
-use shunt_dataplane::abi::PATH_ASK;
+use shunt_dataplane::abi::AFFINITY_LOOKUP;
 use shunt_dataplane::programs::{from_nic, from_uplink};
 use shunt_dataplane::wire::packet::Tag;
 
@@ -112,7 +112,7 @@ fn where_there_were_flows_of_the_kernels_the_stack_reads_the_headers() {
             .ports
             .borrow_mut()
             .entry(shunt_dataplane::abi::PortKey { ifindex: gate })
-            .and_modify(|port| port.asks = PATH_ASK);
+            .and_modify(|port| port.affinity = AFFINITY_LOOKUP);
         tables
     };
     assert_eq!(driven_with(&asking(), &asking(), case.here, &case.packet, "asking"), None);

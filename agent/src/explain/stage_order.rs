@@ -76,7 +76,7 @@ pub const fn idle(stage: Stage) -> &'static str {
     match stage {
         Stage::Police => "the port has no limit",
         Stage::SourceGuard => "the port's addresses are not checked",
-        Stage::MacFilter => "the source address is admitted",
+        Stage::MacFilter => "the source address is the container's",
         Stage::NeighborProxy => "asks for nobody's address",
         Stage::Classify => "in the VLAN of the port's untagged frames",
         Stage::Isolate => "not both ends are isolated",

@@ -4,8 +4,8 @@ use shunt_agent_api::{Attached, BridgePort};
 
 use crate::registry::Attachment;
 use crate::resources::change::Change;
-use crate::resources::lease::admit_leases;
-use crate::resources::port::{admission, difference};
+use crate::resources::lease::drop_relative_lease_dir;
+use crate::resources::port::{difference, validation};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -25,7 +25,7 @@ impl Node {
     }
 
     fn address_unlogged(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        let mac = admission::port(&port)?;
+        let mac = validation::port(&port)?;
         self.forget_the_gone(&port, mac)?;
         let Some(known) = self.registry.get(&port.key).cloned() else {
             return Err(Refusal::NotAttached(port.key));
@@ -36,8 +36,8 @@ impl Node {
         }
         self.refuse_what_is_occupied(&port, mac)?;
         self.refuse_taken_ports(&port)?;
-        self.admit_gateway(&mut port)?;
-        admit_leases(&mut port);
+        self.validate_gateway(&mut port)?;
+        drop_relative_lease_dir(&mut port);
         let changed = Attachment { port, ..known.clone() };
         self.store.write(&changed.port)?;
         if let Err(refusal) = self.readdress(&known, &changed) {

@@ -6,7 +6,7 @@ use shunt_netlink::link::Link;
 use crate::datapath::programs;
 use crate::registry::Trunk;
 use crate::resources::change::Change;
-use crate::resources::port::{admission, difference};
+use crate::resources::port::{difference, validation};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -34,7 +34,7 @@ impl Node {
     }
 
     fn attach_unlogged(&mut self, port: BridgePort, set_up: bool) -> Result<Attached, Refusal> {
-        let mac = admission::port(&port)?;
+        let mac = validation::port(&port)?;
         let host = self.find(&port.host)?;
         let bridge = self.known_bridge(&port)?;
         self.forget_the_gone(&port, mac)?;

@@ -5,7 +5,7 @@ use shunt_agent_api::{Bandwidth, BridgePort};
 use super::map::are_as_asked;
 use crate::registry::{Attachment, Trunk};
 use crate::resources::Finding;
-use crate::resources::port::{admission, difference};
+use crate::resources::port::{difference, validation};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -14,7 +14,7 @@ impl Node {
     /// # Errors
     /// [`Refusal::Altered`] with everything that is missing or altered.
     pub(crate) fn check(&mut self, port: &BridgePort) -> Result<(), Refusal> {
-        admission::port(port)?;
+        validation::port(port)?;
         let altered = |findings| Refusal::Altered { key: port.key.clone(), findings };
         let Some(attachment) = self.registry.get(&port.key).cloned() else {
             return Err(altered(vec!["it is not attached".to_owned()]));

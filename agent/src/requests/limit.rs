@@ -5,7 +5,7 @@ use shunt_agent_api::{AttachmentKey, Bandwidth};
 use crate::capacity::Demand;
 use crate::datapath::encode;
 use crate::resources::change::Change;
-use crate::resources::port::admission;
+use crate::resources::port::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -30,7 +30,7 @@ impl Node {
         };
         let mut changed = known.clone();
         changed.port.bandwidth = bandwidth;
-        admission::port(&changed.port)?;
+        validation::port(&changed.port)?;
         self.admit_bandwidth(&changed.port)?;
         let set = self.kernel.limit(&changed.port).map_err(Refusal::from);
         let written = set.and_then(|()| Ok(self.store.write(&changed.port)?));

@@ -5,7 +5,7 @@ use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 use crate::datapath::programs;
 use crate::registry::Attachment;
 use crate::resources::change::Change;
-use crate::resources::port::admission;
+use crate::resources::port::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -33,7 +33,7 @@ impl Node {
             return Err(Refusal::NotAttached(key.clone()));
         };
         let changed = Attachment { port: BridgePort { mappings, ..known.port.clone() }, ..known.clone() };
-        admission::port(&changed.port)?;
+        validation::port(&changed.port)?;
         self.forget_gone_owners_of_ports(&changed.port)?;
         self.refuse_taken_ports(&changed.port)?;
         let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));

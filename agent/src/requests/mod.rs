@@ -1,6 +1,6 @@
 //! What is asked of the agent, one file a request.
 //!
-//! What is admitted becomes the desired state, and the resources make it so.
+//! What is valid becomes the desired state, and the resources make it so.
 
 mod address;
 mod adopt;

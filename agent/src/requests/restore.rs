@@ -6,7 +6,7 @@ use shunt_agent_api::{Attached, AttachmentKey, BridgePort};
 use super::address::differs_in_addresses;
 use super::check::as_seen;
 use crate::registry::Attachment;
-use crate::resources::port::{admission, difference};
+use crate::resources::port::{difference, validation};
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Node, Refusal};
 
@@ -16,7 +16,7 @@ impl Node {
     /// # Errors
     /// [`Refusal::Altered`] with what cannot be put right. What was attached before still is, as far as the kernel allows.
     pub(crate) fn restore(&mut self, port: BridgePort) -> Result<Attached, Refusal> {
-        admission::port(&port)?;
+        validation::port(&port)?;
         let Some(known) = self.registry.get(&port.key).cloned() else { return self.attach(port) };
         let port = as_seen(&known, &port);
         if difference(&known.port, &port).is_some() {

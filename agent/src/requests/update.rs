@@ -2,7 +2,7 @@
 
 use shunt_agent_api::{Attached, BridgePort};
 
-use crate::resources::port::{admission, difference};
+use crate::resources::port::{difference, validation};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -16,7 +16,7 @@ impl Node {
         if let Some(known) = known.as_ref().filter(|_| keeps_mappings) {
             port.mappings.clone_from(&known.mappings);
         }
-        admission::port(&port)?;
+        validation::port(&port)?;
         let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
             return self.attach(port);
         };

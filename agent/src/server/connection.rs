@@ -22,12 +22,12 @@ pub(super) struct Visitor {
 impl Visitor {
     /// Serves the client until it leaves, misbehaves or the agent ends.
     pub(super) async fn serve(self, stream: UnixStream, core: Core, stopping: watch::Receiver<bool>) {
-        if let Err(error) = self.admit(stream, &core, stopping).await {
+        if let Err(error) = self.accept(stream, &core, stopping).await {
             tracing::debug!(%error, "a client was disconnected");
         }
     }
 
-    async fn admit(
+    async fn accept(
         self,
         stream: UnixStream,
         core: &Core,

@@ -2,7 +2,7 @@
 
 use aya::programs::TcAttachType::Ingress;
 use shunt_agent_api::{BridgePort, ProgramMode};
-use shunt_dataplane::abi::{PATH_ASK, PATH_FAST};
+use shunt_dataplane::abi::{AFFINITY_FAST, AFFINITY_LOOKUP};
 
 use crate::kernel;
 use crate::rig::{Rig, eventually};
@@ -34,7 +34,7 @@ fn a_killed_agents_programs_serve_on_and_the_next_one_has_them_with_their_counte
         assert!(report.from.fast >= 90, "{mode}: {report:?}");
         for port in &ports {
             rig.check(port).unwrap();
-            assert_eq!(kernel::port(&rig, port.host.index).unwrap().asks, PATH_FAST, "{mode}");
+            assert_eq!(kernel::port(&rig, port.host.index).unwrap().affinity, AFFINITY_FAST, "{mode}");
         }
     }
 }
@@ -69,7 +69,7 @@ fn programs_move_between_filters_and_links_without_a_gap() {
         for port in &ports {
             rig.check(port).unwrap();
             // Never without a program, so nothing to be learned.
-            assert_eq!(kernel::port(&rig, port.host.index).unwrap().asks, PATH_FAST);
+            assert_eq!(kernel::port(&rig, port.host.index).unwrap().affinity, AFFINITY_FAST);
         }
     }
 }
@@ -88,8 +88,8 @@ fn a_port_that_was_without_its_program_learns_which_flows_are_the_kernels() {
 
     rig.run("tcx");
     rig.check(&ports[0]).unwrap();
-    assert_eq!(kernel::port(&rig, ports[0].host.index).unwrap().asks, PATH_ASK);
-    assert_eq!(kernel::port(&rig, ports[1].host.index).unwrap().asks, PATH_FAST);
+    assert_eq!(kernel::port(&rig, ports[0].host.index).unwrap().affinity, AFFINITY_LOOKUP);
+    assert_eq!(kernel::port(&rig, ports[1].host.index).unwrap().affinity, AFFINITY_FAST);
     let flows = kernel::kernel_flows(&rig);
     assert!(
         flows.iter().any(|flow| flow.protocol == 17 && flow.bridge == ports[0].bridge.index),

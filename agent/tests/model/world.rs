@@ -254,7 +254,7 @@ impl World {
         let ports: HashMap<_, PortKey, Port> =
             HashMap::try_from(Map::from_map_data(ports).map_err(|error| error.to_string())?)
                 .map_err(|error| error.to_string())?;
-        let strangers = |port: &Port| port.flags & shunt_dataplane::abi::PORT_STRANGER != 0;
+        let strangers = |port: &Port| port.flags & shunt_dataplane::abi::PORT_FOREIGN != 0;
         let ports = ports.iter().filter_map(Result::ok).filter(|(_, port)| !strangers(port)).count();
         let found = (files, links, ports);
         let bridges = usize::from(!attached.is_empty());

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shunt_dataplane::abi::PORT_STRANGER;
+use shunt_dataplane::abi::PORT_FOREIGN;
 use shunt_lab::{Namespace, patience};
 
 use crate::restrictions::{drops, ports_map, stage, tap};
@@ -49,7 +49,7 @@ impl Intruder {
     fn assert_noticed(&self, stage: &Stage) {
         let ports = ports_map(stage);
         let begun = Instant::now();
-        while !ports.iter().any(|entry| entry.is_ok_and(|(_, port)| port.flags & PORT_STRANGER != 0)) {
+        while !ports.iter().any(|entry| entry.is_ok_and(|(_, port)| port.flags & PORT_FOREIGN != 0)) {
             assert!(begun.elapsed() < patience(PATIENCE), "the agent has not heard of {}", self.port);
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -17,8 +17,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
-    PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PORT_AWAY,
+    Port, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::Direction;
 use shunt_dataplane::tables::Heard;
@@ -204,11 +204,11 @@ impl Tables for KernelTables {
     #[inline(always)]
     fn require_flow_lookup(&self, key: &PortKey) {
         if let Some(port) = PORTS.get_ptr_mut(key) {
-            // SAFETY: the pointer is to a live map value; `asks` is one aligned word and only ever leaves
-            // `PATH_FAST` here, so two writers cannot disagree.
+            // SAFETY: the pointer is to a live map value; `affinity` is one aligned word and only ever leaves
+            // `AFFINITY_FAST` here, so two writers cannot disagree.
             unsafe {
-                if (*port).asks == PATH_FAST {
-                    (*port).asks = PATH_ASK;
+                if (*port).affinity == AFFINITY_FAST {
+                    (*port).affinity = AFFINITY_LOOKUP;
                 }
             }
         }

@@ -20,7 +20,7 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
-/// reads it, and writes `asks` only.
+/// reads it, and writes `affinity` only.
 #[map]
 pub(crate) static PORTS: HashMap<PortKey, Port> = HashMap::with_max_entries(MAX_PORTS, 0);
 

@@ -35,7 +35,7 @@ pub use station::*;
 /// Names the pin directory (`<bpffs>/v1`).
 pub const ABI_VERSION: u32 = 1;
 
-/// `PORTS`: host veth ends by ifindex. Written by the agent; the programs write `asks` only. Gone with the link.
+/// `PORTS`: host veth ends by ifindex. Written by the agent; the programs write `affinity` only. Gone with the link.
 pub const MAX_PORTS: u32 = 16_384;
 
 /// `FDB`: the station behind each port. Written by the agent.

@@ -20,8 +20,8 @@ pub struct Port {
     pub bridge: u32,
     /// Its slot in `COUNTERS`.
     pub slot: u32,
-    /// Whether flows are looked up: a `PATH_…` value. The programs write this field only.
-    pub asks: u32,
+    /// Whether flows are looked up: an `AFFINITY_…` value. The programs write this field only.
+    pub affinity: u32,
     /// `PORT_…` bits.
     pub flags: u32,
     /// The VLAN of its untagged frames; 0 where the bridge knows no VLANs.
@@ -40,7 +40,7 @@ pub const PORT_SHARED: u32 = 4;
 /// [`Port::flags`]: may send from its own IP addresses only.
 pub const PORT_IP_CHECK: u32 = 8;
 /// [`Port::flags`]: a foreign port: the interface is not a container's, and none of our programs runs on it.
-pub const PORT_STRANGER: u32 = 16;
+pub const PORT_FOREIGN: u32 = 16;
 /// [`Port::flags`]: a foreign port that leads out of the node (hardware, a bond, a tunnel); isolated ports may reach it.
 pub const PORT_WIRE: u32 = 32;
 /// [`Port::flags`]: it has a rate: its slot in `POLICERS`.
@@ -75,13 +75,13 @@ pub const PORT_SUBNETS: u32 = 0x1_0000;
 /// [`Port::flags`]: it is restricted and guarded: what its programs pass has a mark (`stages::guard`).
 pub const PORT_GUARDED: u32 = 0x4_0000;
 
-/// [`Port::asks`]: no flow of this port was ever the kernel's: no look-up.
-pub const PATH_FAST: u32 = 0;
-/// [`Port::asks`]: some flows are the kernel's: a look-up in `KERNEL_FLOWS` for each packet.
-pub const PATH_ASK: u32 = 1;
-/// [`Port::asks`]: the programs were attached to a port in use. Until the agent has read the kernel's flows, unknown flows count as
+/// [`Port::affinity`]: no flow of this port was ever the kernel's: no look-up.
+pub const AFFINITY_FAST: u32 = 0;
+/// [`Port::affinity`]: some flows are the kernel's: a look-up in `KERNEL_FLOWS` for each packet.
+pub const AFFINITY_LOOKUP: u32 = 1;
+/// [`Port::affinity`]: the programs were attached to a port in use. Until the agent has read the kernel's flows, unknown flows count as
 /// the kernel's.
-pub const PATH_LEARN: u32 = 2;
+pub const AFFINITY_LEARN: u32 = 2;
 
 /// [`Port::flags`]: its container's end has an XDP program, which sees only what comes out of the host's end.
 pub const PORT_XDP: u32 = 0x8_0000;

@@ -77,7 +77,7 @@ pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKe
 #[inline(always)]
 pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, tables: &T) -> bool {
     let now = tables.boot_time();
-    let asks = segment.asks();
+    let asks = segment.opens();
     let protocol = Protocol(segment.key.protocol);
     let mut answer = becomes.reversed(becomes.domain);
     let known = tables.follow(&segment.key, &mut answer, bytes, |mine, others| {

@@ -11,7 +11,7 @@ use crate::wire::{
 };
 
 /// Packets without flags count as a SYN where they may begin a connection.
-const ASKS: u8 = 2;
+const OPENS: u8 = 2;
 
 /// A TCP, UDP or SCTP packet, or an ICMP echo: a whole one, or a datagram's first fragment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Segment {
     pub ip: Ip,
     /// Its tuple.
     pub key: TupleKey,
-    /// TCP's flags, see [`Segment::flags`]; of all else [`ASKS`] or none. Verifier: no `Option`, of which the compiler may store
+    /// TCP's flags, see [`Segment::flags`]; of all else [`OPENS`] or none. Verifier: no `Option`, of which the compiler may store
     /// uninitialized bytes.
     shown: u8,
     /// Offset of the transport checksum; all of it can be read directly.
@@ -36,7 +36,7 @@ impl Segment {
 
     /// Whether it may begin a connection: a TCP SYN, a datagram, an echo request.
     #[inline(always)]
-    pub fn asks(&self) -> bool {
+    pub fn opens(&self) -> bool {
         opens(self.shown)
     }
 
@@ -80,15 +80,15 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
             (source, destination, flags, ip.payload + TCP_CHECKSUM)
         }
         Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
-            (source, destination, ASKS, ip.payload + UDP_CHECKSUM)
+            (source, destination, OPENS, ip.payload + UDP_CHECKSUM)
         }
         Transport::Datagram { source, destination } => {
             let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
-            (source, destination, ASKS, ip.payload + SCTP_CHECKSUM)
+            (source, destination, OPENS, ip.payload + SCTP_CHECKSUM)
         }
         Transport::Icmp(_) => {
             let Some(Echo { source, destination, is_request }) = echo(packet, &ip)? else { return Ok(None) };
-            (source, destination, if is_request { ASKS } else { 0 }, ip.payload + ICMP_CHECKSUM)
+            (source, destination, if is_request { OPENS } else { 0 }, ip.payload + ICMP_CHECKSUM)
         }
         _ => return Ok(None),
     };

@@ -22,7 +22,7 @@ const FIRST: u32 = 1024;
 /// Whether a packet of no connection may begin a masqueraded one, by its port and protocol.
 #[inline(always)]
 pub fn may_begin(segment: &Segment, port: &Port) -> bool {
-    port.flags & PORT_MASQUERADED != 0 && Protocol(segment.key.protocol) != Protocol::SCTP && segment.asks()
+    port.flags & PORT_MASQUERADED != 0 && Protocol(segment.key.protocol) != Protocol::SCTP && segment.opens()
 }
 
 /// Lets a tuple on if it is masqueraded: from the container behind `here`, out of its network, to a single host other than the

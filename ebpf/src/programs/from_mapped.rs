@@ -7,7 +7,7 @@
 
 use super::{BeginPlan, IcmpErrorPlan, Next};
 use crate::abi::{
-    NO_SLOT, PATH_FAST, PORT_BLOCKED, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, PortKey,
+    AFFINITY_FAST, NO_SLOT, PORT_BLOCKED, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, PortKey,
 };
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
@@ -103,8 +103,8 @@ fn begins<'a>(
     let Some(plan) = plan() else { return TO_NODE.into() };
     plan.header = frame.payload;
     // Verifier: of the entry only what is needed, the stack is full.
-    let Port { slot, asks, flags, .. } = *port;
-    plan.port = Port { slot, asks, flags, ..Port::default() };
+    let Port { slot, affinity, flags, .. } = *port;
+    plan.port = Port { slot, affinity, flags, ..Port::default() };
     plan.segment = *segment;
     Next::Begin
 }
@@ -234,7 +234,7 @@ fn plan_begin_stages<P: Packet, T: Tables>(
     }
     let key = plan.segment.key;
     snat::leaves(&key, here, tables)?;
-    if plan.port.asks != PATH_FAST {
+    if plan.port.affinity != AFFINITY_FAST {
         let is_kernels = |_| Stop::Pass(PassReason::KernelHeld);
         flow_affinity::check_flow(&plan.segment.flow(), &plan.port, tables).map_err(is_kernels)?;
     }

@@ -5,7 +5,7 @@
 
 use super::from_uplink::{Addressee, addressee};
 use crate::Tables;
-use crate::abi::{PATH_FAST, Port, PortKey, STATION_WIRE, Station};
+use crate::abi::{AFFINITY_FAST, Port, PortKey, STATION_WIRE, Station};
 use crate::stages::retag::{self, Form};
 use crate::stages::{count, deliver};
 use crate::verdict::{Delivery, PassReason, Stop, Verdict, Way};
@@ -62,7 +62,7 @@ fn stages<F: Readable, T: Tables>(
             form == Some(Form::Tagged) && vlan.came == Some(Tag::customer(vlan.tci()))
         }
         // A port with kernel flows: the headers would have to be read.
-        None => receiver.asks == PATH_FAST,
+        None => receiver.affinity == AFFINITY_FAST,
     };
     if leaves_as_it_came && deliver::is_within(bytes, &station) && tables.takes(station.ifindex) {
         return Ok(through_port(&station));

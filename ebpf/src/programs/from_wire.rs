@@ -83,7 +83,7 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     if nat::dnat::follow(&segment, &mut becomes, packet.length(), tables) {
         return translate(packet, frame.payload, &segment, &becomes, (&station, macs), tables);
     }
-    let plan = if segment.asks() { plan() } else { None };
+    let plan = if segment.opens() { plan() } else { None };
     let plan = plan.ok_or(Stop::Pass(PassReason::Stray))?;
     plan.header = frame.payload;
     plan.segment = segment;

@@ -2,10 +2,10 @@
 //!
 //! A flow that the host translates, or that began before the programs were attached, is the kernel's: its conntrack must see
 //! both directions. [`crate::stages::track_kernel_flow`] and the agent put such flows into `KERNEL_FLOWS` and make their ports
-//! look them up. A port without any (`PATH_FAST`) does not read the IP header here.
+//! look them up. A port without any (`AFFINITY_FAST`) does not read the IP header here.
 
 use crate::Tables;
-use crate::abi::{FlowKey, PATH_FAST, PATH_LEARN, Port};
+use crate::abi::{AFFINITY_FAST, AFFINITY_LEARN, FlowKey, Port};
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
@@ -23,7 +23,7 @@ pub fn check<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Result<(), Stop> {
-    if port.asks == PATH_FAST {
+    if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
     let key = match read_flow(packet, frame, port.bridge) {
@@ -44,7 +44,7 @@ pub fn check_flow<T: Tables>(key: &FlowKey, port: &Port, tables: &T) -> Result<(
     if tables.is_kernel_flow(key) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
-    if port.asks == PATH_LEARN {
+    if port.affinity == AFFINITY_LEARN {
         tables.record_kernel_flow(key);
         return Err(Stop::Pass(PassReason::KernelFlow));
     }

@@ -7,7 +7,7 @@
 
 use crate::Tables;
 use crate::abi::{
-    PORT_ALONE, PORT_ISOLATED, PORT_SAME_BRIDGE, PORT_STRANGER, PORT_WIRE, Port, PortKey, STATION_HOST,
+    PORT_ALONE, PORT_FOREIGN, PORT_ISOLATED, PORT_SAME_BRIDGE, PORT_WIRE, Port, PortKey, STATION_HOST,
     STATION_ISOLATED, STATION_MOVED, StationKey,
 };
 use crate::stages::isolate;
@@ -53,7 +53,7 @@ pub fn check<P: Packet, T: Tables>(packet: &P, frame: &Frame, port: &Port, table
         // An unknown address: a station behind a container or beyond an uplink.
         None => match sender {
             Some(sender) if sender.flags & PORT_WIRE != 0 => false,
-            Some(sender) if sender.flags & PORT_STRANGER == 0 => {
+            Some(sender) if sender.flags & PORT_FOREIGN == 0 => {
                 isolate::not_alone(port)?;
                 sender.flags & PORT_ISOLATED != 0
             }

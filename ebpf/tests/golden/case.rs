@@ -11,7 +11,7 @@
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
 //! copies: red2 trunk:10            (optional) where copies go in their order, and with which tags
 //! counts: alpha.from_fast beta.to_fast
-//! asks: alpha beta                 (optional) the ports that ask from now on
+//! lookups: alpha beta              (optional) the ports that look up flows from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
@@ -54,7 +54,7 @@ pub struct Case {
     pub leaves: Option<Option<u16>>,
     pub copies: Vec<(u32, Option<u16>)>,
     pub counts: BTreeSet<String>,
-    pub asks: Vec<u32>,
+    pub lookups: Vec<u32>,
     pub notes: usize,
     pub incoming: usize,
     pub learns: usize,
@@ -100,7 +100,7 @@ fn read(path: &Path) -> Case {
         leaves: None,
         copies: Vec::new(),
         counts: BTreeSet::new(),
-        asks: Vec::new(),
+        lookups: Vec::new(),
         notes: 0,
         incoming: 0,
         learns: 0,
@@ -136,7 +136,7 @@ fn read(path: &Path) -> Case {
                 "leaves" => case.leaves = Some(words[0].parse().ok()),
                 "copies" => case.copies = words.iter().map(|word| copy(word)).collect(),
                 "counts" => case.counts = words.iter().map(|word| (*word).to_owned()).collect(),
-                "asks" => case.asks = words.iter().map(|word| world::ifindex(word)).collect(),
+                "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),

@@ -12,7 +12,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PORT_AWAY, Port,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PORT_AWAY, Port,
     PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
@@ -214,9 +214,9 @@ impl Tables for MemoryTables {
 
     fn require_flow_lookup(&self, key: &PortKey) {
         if let Some(port) = self.ports.borrow_mut().get_mut(key)
-            && port.asks == PATH_FAST
+            && port.affinity == AFFINITY_FAST
         {
-            port.asks = PATH_ASK;
+            port.affinity = AFFINITY_LOOKUP;
         }
     }
 

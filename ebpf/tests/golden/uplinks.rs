@@ -3,8 +3,8 @@
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    PATH_ASK, PORT_ALONE, PORT_BLOCKED, PORT_MAPPED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE,
-    STATION_HOST, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    AFFINITY_LOOKUP, PORT_ALONE, PORT_BLOCKED, PORT_MAPPED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey,
+    STATION_ALONE, STATION_HOST, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Mac;
 
@@ -17,7 +17,7 @@ pub const PLACES: [Place; 8] = [
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
     // Has had flows of the kernel's.
-    Place { asks: PATH_ASK, ..port("barn", 6003, 0) },
+    Place { affinity: AFFINITY_LOOKUP, ..port("barn", 6003, 0) },
     port("stall", 6004, 10),
     // In VLAN 10, and takes nothing from a container.
     Place {

@@ -4,12 +4,12 @@
 use shunt_dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Storm, SubnetKey, storm_slot};
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
-    AddressKey, End, FlowKey, LinkLocal, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_ALONE, PORT_AWAY,
-    PORT_BLOCKED, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED,
-    PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED,
-    PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED,
-    STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE,
-    Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, End, FlowKey, LinkLocal, Owner, PORT_ALONE,
+    PORT_AWAY, PORT_BLOCKED, PORT_FOREIGN, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
+    PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_SUBNETS,
+    PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE,
+    STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED,
+    STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{L4Port, Mac};
 
@@ -22,7 +22,7 @@ pub struct Place {
     pub bridge: u32,
     /// The VLAN of its untagged frames.
     pub vid: u16,
-    pub asks: u32,
+    pub affinity: u32,
     pub mtu: u32,
     pub station: u32,
     pub restrictions: u32,
@@ -34,7 +34,7 @@ pub const fn container(name: &'static str, ifindex: u32) -> Place {
         ifindex,
         bridge: BRIDGE,
         vid: 0,
-        asks: PATH_FAST,
+        affinity: AFFINITY_FAST,
         mtu: 1500,
         station: STATION_PEER_UP,
         restrictions: 0,
@@ -54,9 +54,9 @@ pub const PLACES: [Place; 36] = [
     // Its peer is not up yet.
     Place { station: 0, ..container("gamma", 1003) },
     // Has had flows of the kernel's.
-    Place { asks: PATH_ASK, ..container("delta", 1004) },
+    Place { affinity: AFFINITY_LOOKUP, ..container("delta", 1004) },
     // Programs were attached while it was in use.
-    Place { asks: PATH_LEARN, ..container("epsilon", 1005) },
+    Place { affinity: AFFINITY_LEARN, ..container("epsilon", 1005) },
     // Takes small packets only.
     Place { mtu: 576, ..container("zeta", 1006) },
     Place { station: STATION_HOST, bridge: OTHER_BRIDGE, vid: OTHER_VID, ..container("other", OTHER_BRIDGE) },
@@ -81,8 +81,8 @@ pub const PLACES: [Place; 36] = [
     // Somebody else shapes what it is sent.
     Place { station: STATION_PEER_UP | STATION_QUEUED, ..container("lambda", 1011) },
     // Two that somebody else has put onto the bridge: stations may be behind them, none is known.
-    Place { restrictions: PORT_STRANGER | PORT_WIRE, ..container("wire", 1013) },
-    Place { restrictions: PORT_STRANGER, ..container("intruder", 1014) },
+    Place { restrictions: PORT_FOREIGN | PORT_WIRE, ..container("wire", 1013) },
+    Place { restrictions: PORT_FOREIGN, ..container("intruder", 1014) },
     // Limited: may send more.
     Place { restrictions: PORT_POLICED, ..container("xi", 1015) },
     // Limited: has sent too much.
@@ -110,7 +110,7 @@ pub const PLACES: [Place; 36] = [
     // What it sends to the world gets the node's address.
     Place { restrictions: PORT_MASQUERADED, ..container("nu", 1023) },
     // The same, and programs were attached while it was in use.
-    Place { asks: PATH_LEARN, restrictions: PORT_MASQUERADED, ..container("omicron", 1024) },
+    Place { affinity: AFFINITY_LEARN, restrictions: PORT_MASQUERADED, ..container("omicron", 1024) },
     // The same, and somebody else shapes what it sends.
     Place { restrictions: PORT_MASQUERADED | PORT_SHARED, ..container("sigma", 1025) },
     // The same, and restricted.
@@ -195,7 +195,7 @@ pub fn ports() -> Vec<(PortKey, Port)> {
             let port = Port {
                 bridge: place.bridge,
                 slot: place.slot(),
-                asks: place.asks,
+                affinity: place.affinity,
                 flags: place.restrictions,
                 vid: place.vid,
                 mac: place.mac(),
@@ -244,7 +244,7 @@ pub fn subnets() -> Vec<(u32, SubnetKey, u32)> {
 
 pub fn stations() -> Vec<(StationKey, Station)> {
     places()
-        .filter(|place| place.restrictions & (PORT_STRANGER | PORT_WIRE) == 0)
+        .filter(|place| place.restrictions & (PORT_FOREIGN | PORT_WIRE) == 0)
         .map(|place| {
             let vid = if members::is_in_many(place) { VID_ANY } else { place.vid };
             let is_within = place.restrictions & PORT_WITHIN != 0;
@@ -260,7 +260,7 @@ pub fn stations() -> Vec<(StationKey, Station)> {
 
 pub fn addresses() -> Vec<(AddressKey, Owner)> {
     places()
-        .filter(|place| place.station != STATION_HOST && place.restrictions & PORT_STRANGER == 0)
+        .filter(|place| place.station != STATION_HOST && place.restrictions & PORT_FOREIGN == 0)
         .flat_map(|place| {
             place.addresses().map(|address| {
                 let key = AddressKey::new(place.bridge, place.vid, address.into());

@@ -171,7 +171,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "learning-forgets",
         file: "ebpf/src/stages/flow_affinity.rs",
-        find: "port.asks == PATH_LEARN",
+        find: "port.affinity == AFFINITY_LEARN",
         replace: "false",
         why: "connections older than the programs would change their path and break",
         judge: Judge::Host,

@@ -72,7 +72,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "middle-begins",
         file: "ebpf/src/nat/snat.rs",
-        find: " && segment.asks()",
+        find: " && segment.opens()",
         replace: "",
         why: "a connection that the kernel masquerades would be torn out of its hands",
         judge: Judge::Host,
@@ -130,8 +130,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "kernels-connection-begun",
         file: "ebpf/src/programs/from_mapped.rs",
-        find: "if plan.port.asks != PATH_FAST {",
-        replace: "if plan.port.asks == u32::MAX {",
+        find: "if plan.port.affinity != AFFINITY_FAST {",
+        replace: "if plan.port.affinity == u32::MAX {",
         why: "after an upgrade connections would get another port in their middle",
         judge: Judge::Host,
     },
@@ -180,8 +180,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "replies-begin",
         file: "ebpf/src/nat/segment.rs",
-        find: "if is_request { ASKS } else { 0 }",
-        replace: "if is_request { ASKS } else { ASKS }",
+        find: "if is_request { OPENS } else { 0 }",
+        replace: "if is_request { OPENS } else { OPENS }",
         why: "what a container answers would be taken for what it asks",
         judge: Judge::Host,
     },

@@ -78,8 +78,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "asking-forgotten",
         file: "ebpf/programs/src/kernel_tables.rs",
-        find: "(*port).asks = PATH_ASK",
-        replace: "(*port).asks = PATH_FAST",
+        find: "(*port).affinity = AFFINITY_LOOKUP",
+        replace: "(*port).affinity = AFFINITY_FAST",
         why: "replies of a Service would not be translated back",
         judge: Judge::Loaded,
     },

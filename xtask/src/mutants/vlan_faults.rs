@@ -110,7 +110,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "driver-takes-the-kernels-flows",
         file: "ebpf/src/programs/from_nic.rs",
-        find: "None => receiver.asks == PATH_FAST,",
+        find: "None => receiver.affinity == AFFINITY_FAST,",
         replace: "None => true,",
         why: "a flow of the kernel's would change its path",
         judge: Judge::Host,

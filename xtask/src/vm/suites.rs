@@ -82,6 +82,7 @@ const SUITES: [Kind; 6] = [
             ("dhcp::", USER_SPACE),
             ("killed::", USER_SPACE),
             ("masses::", USER_SPACE),
+            ("unrecorded::", USER_SPACE),
             ("unwritable::", USER_SPACE),
             ("bandwidth::", RATES),
             ("evasion::", RATES),

@@ -7,7 +7,7 @@ use super::found::Found;
 use crate::capacity::Demand;
 use crate::registry::{Attachment, Bridge, Domain, External, PeerEnd, Settings, Trunk};
 use crate::resources::Node;
-use crate::resources::port::admission;
+use crate::resources::port::validation;
 
 impl Node {
     /// Registers a record's attachment and bridge, if both links still have their index and name.
@@ -15,7 +15,7 @@ impl Node {
     /// # Errors
     /// Why it is dropped.
     pub(super) fn place(&mut self, port: &BridgePort, found: &mut Found) -> Result<(), String> {
-        let mac = admission::port(port).map_err(|refusal| refusal.to_string())?;
+        let mac = validation::port(port).map_err(|refusal| refusal.to_string())?;
         let find = |interface: &Interface| {
             let link = found.link(interface).cloned();
             link.ok_or_else(|| format!("the link {} is gone", interface.name))

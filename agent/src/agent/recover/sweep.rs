@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use shunt_dataplane::abi::{PORT_STRANGER, PortKey};
+use shunt_dataplane::abi::{PORT_FOREIGN, PortKey};
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::encode;
@@ -75,7 +75,7 @@ impl Node {
     /// An entry without an attachment shows where clsact filters may be left.
     fn sweep_ports(&mut self, entries: &Entries, links: &Links) -> Result<(), KernelError> {
         // Foreign ports have no programs and are checked later.
-        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
+        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_FOREIGN == 0);
         let unknown: Vec<_> =
             ours.map(|(ifindex, _)| *ifindex).filter(|ifindex| !self.stays(*ifindex, links)).collect();
         for ifindex in unknown {

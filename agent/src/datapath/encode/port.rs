@@ -5,12 +5,11 @@ use std::net::IpAddr;
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
 use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
-    AddressKey, NO_SLOT, PATH_FAST, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_GUARDED,
-    PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
-    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_STRANGER, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE,
-    PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_HOST,
-    STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station,
-    StationKey,
+    AFFINITY_FAST, AddressKey, NO_SLOT, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN,
+    PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
+    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP,
+    Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED,
+    STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -40,8 +39,8 @@ pub const fn port_key(ifindex: u32) -> PortKey {
     PortKey { ifindex }
 }
 
-/// An attachment's entry in `PORTS`; `asks` says how its packets choose their path.
-pub fn port(attachment: &Attachment, asks: u32) -> Port {
+/// An attachment's entry in `PORTS`; `affinity` says how its packets choose their path.
+pub fn port(attachment: &Attachment, affinity: u32) -> Port {
     let port = &attachment.port;
     let Restrictions { isolated, mac_check, ip_check, trusted, ingress, storm, .. } = &port.restrictions;
     let settings = &attachment.settings;
@@ -62,7 +61,7 @@ pub fn port(attachment: &Attachment, asks: u32) -> Port {
         | flag(Subnets::of_sent(&port.bandwidth).is_some(), PORT_SUBNETS);
     let (vid, membership) = if is_out_of_service(attachment) { (0, 0) } else { untagged(port) };
     let flags = flags | membership;
-    Port { bridge: port.bridge.index, slot: attachment.slot, asks, flags, vid, mac: attachment.mac }
+    Port { bridge: port.bridge.index, slot: attachment.slot, affinity, flags, vid, mac: attachment.mac }
 }
 
 /// Whether a port in VLANs is in none of them, as it does not forward: the kernel's bridge does not see its frames.
@@ -124,7 +123,7 @@ pub fn station(attachment: &Attachment) -> Station {
     }
 }
 
-/// An interface's entry as the agent has written it, but for [`Port::asks`].
+/// An interface's entry as the agent has written it, but for [`Port::affinity`].
 pub const fn as_written(port: Port) -> Port {
     Port { flags: port.flags & !PORT_AWAY, ..port }
 }
@@ -160,7 +159,7 @@ pub fn tagged_vlans(attachment: &Attachment) -> Option<TaggedVlans> {
 /// A bridge's entry in `PORTS`.
 pub fn bridge_port(bridge: &Bridge) -> Port {
     let mac = bridge.link.mac.map(Mac::new).unwrap_or_default();
-    Port { bridge: bridge.link.index, slot: bridge.slot, asks: PATH_FAST, flags: 0, vid: 0, mac }
+    Port { bridge: bridge.link.index, slot: bridge.slot, affinity: AFFINITY_FAST, flags: 0, vid: 0, mac }
 }
 
 /// The key of the node on a bridge; none without a MAC address.
@@ -176,7 +175,14 @@ pub fn bridge_station(bridge: &Bridge) -> Station {
 /// An uplink's entry in `PORTS`. Untagged frames belong to no VLAN and take the kernel's bridge.
 pub fn uplink_port(uplink: &Uplink) -> Port {
     let flags = PORT_WIRE | flag(uplink.blocked, PORT_BLOCKED) | flag(uplink.mapped, PORT_MAPPED);
-    Port { bridge: uplink.bridge.index, slot: uplink.slot, asks: PATH_FAST, flags, vid: 0, mac: uplink.mac }
+    Port {
+        bridge: uplink.bridge.index,
+        slot: uplink.slot,
+        affinity: AFFINITY_FAST,
+        flags,
+        vid: 0,
+        mac: uplink.mac,
+    }
 }
 
 /// An uplink carries every VLAN, with its tag.
@@ -188,12 +194,12 @@ pub fn every_vlan() -> TaggedVlans {
 /// containers.
 pub fn gateway_node(gateway: &VlanGateway) -> Port {
     let (bridge, mac) = (gateway.link.index, gateway.port.mac);
-    Port { bridge, slot: NO_SLOT, asks: PATH_FAST, flags: 0, vid: 0, mac }
+    Port { bridge, slot: NO_SLOT, affinity: AFFINITY_FAST, flags: 0, vid: 0, mac }
 }
 
 /// A foreign port's entry in `PORTS`, and whether it leads out of the node.
 pub fn foreign_port(bridge: u32, leads_out: bool) -> Port {
-    Port { bridge, flags: PORT_STRANGER | flag(leads_out, PORT_WIRE), ..Port::default() }
+    Port { bridge, flags: PORT_FOREIGN | flag(leads_out, PORT_WIRE), ..Port::default() }
 }
 
 #[cfg(test)]

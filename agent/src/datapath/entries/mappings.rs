@@ -41,8 +41,8 @@ impl Datapath {
     /// The kernel's.
     pub fn write_mapped(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
         let ifindex = attachment.port.host.index;
-        let asks = self.port(ifindex)?.map(|entry| entry.asks).unwrap_or_default();
-        let entry = encode::port(attachment, asks);
+        let affinity = self.port(ifindex)?.map(|entry| entry.affinity).unwrap_or_default();
+        let entry = encode::port(attachment, affinity);
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use aya::maps::MapError;
 use shunt_dataplane::abi::{
-    AddressKey, NO_OWNER, Owner, PATH_ASK, PATH_FAST, PATH_LEARN, PORT_AWAY, PORT_CHECKED, Port, PortKey,
-    STATION_MOVED, Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, NO_OWNER, Owner, PORT_AWAY, PORT_CHECKED,
+    Port, PortKey, STATION_MOVED, Station, StationKey,
 };
 
 use crate::datapath::maps::{insert, lookup, remove};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::{Attachment, Bridge};
 
-/// How a port's packets choose their path ([`Port::asks`]).
+/// How a port's packets choose their path ([`Port::affinity`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowAffinity {
     /// No flow takes the kernel's path.
-    Fast = PATH_FAST as isize,
+    Fast = AFFINITY_FAST as isize,
     /// Some flows do; the programs look them up.
-    Ask = PATH_ASK as isize,
+    Lookup = AFFINITY_LOOKUP as isize,
     /// Unknown flows take the kernel's path while the agent reads conntrack.
-    Learn = PATH_LEARN as isize,
+    Learn = AFFINITY_LEARN as isize,
 }
 
 impl Datapath {
@@ -44,9 +44,13 @@ impl Datapath {
     ///
     /// # Errors
     /// The kernel's; some entries may have been written.
-    pub fn write_port(&mut self, attachment: &Attachment, asks: FlowAffinity) -> Result<(), DatapathError> {
+    pub fn write_port(
+        &mut self,
+        attachment: &Attachment,
+        affinity: FlowAffinity,
+    ) -> Result<(), DatapathError> {
         self.write_policer(attachment)?;
-        let mut entry = encode::port(attachment, asks as u32);
+        let mut entry = encode::port(attachment, affinity as u32);
         let known = self.port(attachment.port.host.index)?;
         entry.flags |= known.map_or(0, |known| known.flags & PORT_AWAY);
         insert(&mut self.maps.ports, encode::port_key(attachment.port.host.index), entry)
@@ -101,32 +105,32 @@ impl Datapath {
         insert(&mut self.maps.stations, key, station).map_err(in_map("FDB"))
     }
 
-    /// Changes only a port's `asks`. The programs change it, too, from [`FlowAffinity::Fast`] to [`FlowAffinity::Ask`]: the
-    /// written value never asks less.
+    /// Changes only a port's `affinity`. The programs change it, too, from [`FlowAffinity::Fast`] to [`FlowAffinity::Lookup`]: the
+    /// written value never looks up less.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn write_asks(&mut self, ifindex: u32, asks: FlowAffinity) -> Result<(), DatapathError> {
+    pub fn write_affinity(&mut self, ifindex: u32, affinity: FlowAffinity) -> Result<(), DatapathError> {
         let Some(entry) = self.port(ifindex)? else { return Ok(()) };
-        if entry.asks == asks as u32 {
+        if entry.affinity == affinity as u32 {
             return Ok(());
         }
-        let entry = Port { asks: asks as u32, ..entry };
+        let entry = Port { affinity: affinity as u32, ..entry };
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
     }
 
-    /// Rewrites a port's entry while traffic flows. The programs may change `asks` concurrently: the written
-    /// value never asks less.
+    /// Rewrites a port's entry while traffic flows. The programs may change `affinity` concurrently: the written
+    /// value never looks up less.
     ///
     /// # Errors
     /// The kernel's.
     pub fn rewrite_port(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
         let known = self.port(attachment.port.host.index)?;
-        let is = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.asks);
+        let is = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.affinity);
         match known {
             Some(entry) if is(&entry) => self.write_station(attachment),
-            Some(Port { asks: PATH_LEARN, .. }) => self.write_port(attachment, FlowAffinity::Learn),
-            _ => self.write_port(attachment, FlowAffinity::Ask),
+            Some(Port { affinity: AFFINITY_LEARN, .. }) => self.write_port(attachment, FlowAffinity::Learn),
+            _ => self.write_port(attachment, FlowAffinity::Lookup),
         }
     }
 

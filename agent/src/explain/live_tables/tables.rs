@@ -28,8 +28,8 @@ impl Tables for LiveTables<'_> {
     fn port(&self, key: &PortKey) -> Option<Port> {
         let asked = if key.ifindex == self.here { Asked::Here } else { Asked::Port };
         let found = |port: &Port| {
-            let Port { flags, asks, vid, .. } = *port;
-            format!("{}, flags {flags:#x}, asks {asks}, vid {vid}", self.name(port.bridge))
+            let Port { flags, affinity, vid, .. } = *port;
+            format!("{}, flags {flags:#x}, affinity {affinity}, vid {vid}", self.name(port.bridge))
         };
         self.look((asked, "PORTS"), &self.maps.ports, (key, self.name(key.ifindex)), found)
     }

@@ -1,9 +1,9 @@
-//! Ports of the agent's bridges that belong to others (`PORT_STRANGER`).
+//! Ports of the agent's bridges that belong to others (`PORT_FOREIGN`).
 //!
 //! Restricted ports accept frames of a foreign port only if it leads out of the node. Fails closed: frames of an interface that is not
 //! registered are dropped until its event arrives.
 
-use shunt_dataplane::abi::PORT_STRANGER;
+use shunt_dataplane::abi::PORT_FOREIGN;
 use shunt_netlink::link::Link;
 
 use crate::kernel::KernelError;
@@ -23,7 +23,7 @@ impl Node {
     /// the entries of an earlier agent.
     pub(crate) fn find_foreign_ports(&mut self, earlier: &Entries) -> Result<(), KernelError> {
         let kinds = self.kernel.links()?;
-        let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER != 0).map(|(at, _)| *at);
+        let known = earlier.iter().filter(|(_, entry)| entry.flags & PORT_FOREIGN != 0).map(|(at, _)| *at);
         let gone: Vec<_> = known
             .chain(self.foreign_ports.keys().copied())
             .filter(|index| {

@@ -8,7 +8,7 @@ use shunt_netlink::link::Link;
 use super::state::Orphan;
 use crate::kernel::KernelError;
 use crate::resources::change::Change;
-use crate::resources::port::admission;
+use crate::resources::port::validation;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
@@ -91,7 +91,7 @@ impl Node {
     }
 
     fn establish_anew(&mut self, port: BridgePort, bridge: &Link) -> Result<(), Refusal> {
-        let mac = admission::port(&port)?;
+        let mac = validation::port(&port)?;
         let Interface { index, name } = &port.host;
         let host = self.kernel.link(*index)?.filter(|link| link.name == *name);
         let host = host.ok_or_else(|| Refusal::NoLink(port.host.clone()))?;

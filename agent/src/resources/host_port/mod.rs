@@ -1,6 +1,5 @@
 //! Host ports: where packets enter, the node's own sockets, and what may hold one.
 
-mod admission;
 mod applied;
 mod ingress;
 mod nat_ingress;
@@ -8,6 +7,7 @@ mod reverse_paths;
 mod sockets;
 mod stale_sockets;
 mod state;
+mod validation;
 
 pub(crate) use self::ingress::Ingress;
 pub(crate) use self::nat_ingress::NAT_INGRESS;

@@ -43,7 +43,7 @@ impl fmt::Display for Amiss {
 }
 
 /// Drops a lease directory that is not an absolute path; the request is not refused for it.
-pub(crate) fn admit_leases(port: &mut BridgePort) {
+pub(crate) fn drop_relative_lease_dir(port: &mut BridgePort) {
     if let Some(path) = port.lease_dir.take_if(|path| !is_usable(path)) {
         tracing::warn!(key = %port.key, path = %path.display(), "leases are not checked: the path is not absolute");
     }

@@ -5,5 +5,5 @@ mod files;
 mod state;
 
 pub(crate) use self::applied::Lease;
-pub(crate) use self::files::{Amiss, admit_leases, free};
+pub(crate) use self::files::{Amiss, drop_relative_lease_dir, free};
 pub(crate) use self::state::Leases;

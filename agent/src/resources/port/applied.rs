@@ -75,7 +75,7 @@ impl Node {
     /// attached again: the kernel may have begun flows.
     fn complete_port(&mut self, attachment: &Attachment, entry: Option<&Port>) -> Result<(), KernelError> {
         let mut intact =
-            entry.is_some_and(|entry| encode::as_written(*entry) == encode::port(attachment, entry.asks));
+            entry.is_some_and(|entry| encode::as_written(*entry) == encode::port(attachment, entry.affinity));
         let mut missing = Vec::new();
         for hook in programs::of_port(attachment) {
             if !self.datapath.adopt(&hook)? {

@@ -7,7 +7,7 @@ use shunt_netlink::link::Link;
 use crate::capacity::Demand;
 use crate::kernel::limit_egress_beside;
 use crate::registry::{Attachment, PeerEnd};
-use crate::resources::lease::admit_leases;
+use crate::resources::lease::drop_relative_lease_dir;
 use crate::resources::node::Entries;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
@@ -21,7 +21,7 @@ impl Node {
         Ok(self.kernel.link(port.host.index)?.is_none_or(|link| link.name != port.host.name))
     }
 
-    /// Admits a new port, as far as others have left room, writes it down, and makes it and all that it needs. With `set_up` also sets
+    /// Validates a new port, as far as others have left room, writes it down, and makes it and all that it needs. With `set_up` also sets
     /// its host end up. Requests and repairs come here alike.
     ///
     /// # Errors
@@ -37,10 +37,10 @@ impl Node {
         self.refuse_what_is_occupied(&port, mac)?;
         self.refuse_taken_ports(&port)?;
         self.admit_bandwidth(&port)?;
-        self.admit_uplink(&mut port)?;
+        self.validate_uplink(&mut port)?;
         self.refuse_unnamed_trunk(&port, &bridge)?;
-        self.admit_gateway(&mut port)?;
-        admit_leases(&mut port);
+        self.validate_gateway(&mut port)?;
+        drop_relative_lease_dir(&mut port);
         self.store.write(&port)?;
         let was_guarded = self.unattached.contains_key(&host.index);
         let built = limit_egress_beside(&port, || {

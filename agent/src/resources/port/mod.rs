@@ -1,9 +1,8 @@
-//! Ports of containers: which are admitted, programs and entries of a host end, limits, flows of the kernel.
+//! Ports of containers: which are valid, programs and entries of a host end, limits, flows of the kernel.
 //!
-//! `admission`, `taken` and `occupied` decide and change nothing.
+//! `validation`, `taken` and `occupied` decide and change nothing.
 
 mod addressed;
-pub(crate) mod admission;
 mod applied;
 mod build;
 mod difference;
@@ -17,6 +16,7 @@ mod settings;
 mod taken;
 mod translation;
 mod unattached;
+pub(crate) mod validation;
 
 pub(crate) use self::difference::difference;
 pub(crate) use self::removed::Unfinished;

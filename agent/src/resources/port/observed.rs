@@ -96,7 +96,7 @@ impl Node {
         }
         let entry =
             lookup(&self.datapath.maps.ports, &encode::port_key(host.index)).map_err(in_map("PORTS"))?;
-        if entry.map(|entry| Port { asks: 0, ..encode::as_written(entry) })
+        if entry.map(|entry| Port { affinity: 0, ..encode::as_written(entry) })
             != Some(encode::port(attachment, 0))
         {
             findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));

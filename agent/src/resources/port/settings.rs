@@ -76,6 +76,6 @@ impl Node {
             "settings of the bridge's port changed"
         );
         // The programs may write the same word concurrently: the value must not ask less than theirs.
-        Ok(self.datapath.write_port(&attachment, FlowAffinity::Ask)?)
+        Ok(self.datapath.write_port(&attachment, FlowAffinity::Lookup)?)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use shunt_agent_api::{AttachmentKey, Interface};
-use shunt_dataplane::abi::{PORT_STRANGER, PORT_WIRE};
+use shunt_dataplane::abi::{PORT_FOREIGN, PORT_WIRE};
 
 use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
 use crate::datapath::{DatapathError, programs};
@@ -51,7 +51,7 @@ impl Node {
         let pinned =
             pinned.filter(|pin| Program::OF_CONTAINERS.contains(&pin.program)).map(|pin| pin.ifindex);
         let entered = entries.iter().filter(|(ifindex, entry)| {
-            entry.flags & (PORT_STRANGER | PORT_WIRE) == 0 && entry.bridge != **ifindex
+            entry.flags & (PORT_FOREIGN | PORT_WIRE) == 0 && entry.bridge != **ifindex
         });
         let candidates: BTreeSet<u32> = pinned.chain(entered.map(|(ifindex, _)| *ifindex)).collect();
         let mut found = Vec::new();

@@ -8,8 +8,8 @@ use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::admission::unusable;
 use super::observed::fault_name;
+use super::validation::unusable;
 use crate::datapath::programs;
 use crate::registry::Uplink;
 use crate::resources::node::{Links, PreviousSlots};

@@ -2,8 +2,8 @@
 
 use shunt_agent_api::BridgePort;
 
-use super::admission::names;
 use super::observed::fault_name;
+use super::validation::names;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
@@ -50,7 +50,7 @@ impl Resource for MissingUplink {
             return Ok(());
         }
         let mut port = self.port.clone();
-        node.admit_uplink(&mut port)?;
+        node.validate_uplink(&mut port)?;
         node.build_uplink(&port)
     }
 

@@ -1,6 +1,5 @@
 //! Uplinks of bridges: interfaces of the node that are trunk ports of a bridge.
 
-mod admission;
 mod applied;
 mod missing;
 mod observed;
@@ -8,6 +7,7 @@ mod relocation;
 mod removed;
 mod spanning_tree;
 mod unnamed;
+mod validation;
 mod xdp;
 
 pub(crate) use self::missing::MissingUplink;

@@ -40,7 +40,7 @@ impl Node {
             findings.push(Finding::Master { host: name.clone(), bridge: uplink.bridge.name.clone() });
         }
         let entry = self.datapath.port(index)?;
-        if entry.map(|entry| Port { asks: 0, ..entry }) != Some(encode::uplink_port(uplink)) {
+        if entry.map(|entry| Port { affinity: 0, ..entry }) != Some(encode::uplink_port(uplink)) {
             findings.push(Finding::entry("PORTS", name, entry.as_ref()));
         }
         let tagged =

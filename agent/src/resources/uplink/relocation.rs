@@ -8,7 +8,7 @@ use shunt_agent_api::{BridgePort, RelocationReport};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::admission::{names, unusable};
+use super::validation::{names, unusable};
 use crate::registry::Uplink;
 use crate::resources::{Node, Refusal};
 use crate::state::{Phase, Relocation};

@@ -2,8 +2,8 @@
 
 use shunt_agent_api::BridgePort;
 
-use super::admission::names;
 use super::observed::fault_name;
+use super::validation::names;
 use crate::datapath::programs;
 use crate::registry::Uplink;
 use crate::resources::node::Entries;

@@ -6,7 +6,7 @@
 use shunt_agent_api::{BridgePort, Vlans};
 use shunt_netlink::link::Link;
 
-use super::admission::{names, unusable};
+use super::validation::{names, unusable};
 use crate::kernel::KernelError;
 use crate::resources::bridge::leads_out;
 use crate::resources::{Node, Refusal};

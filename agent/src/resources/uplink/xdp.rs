@@ -1,6 +1,6 @@
 //! Decides whether an uplink's driver runs XDP.
 
-use super::admission::unusable;
+use super::validation::unusable;
 use crate::capacity::XdpMode;
 use crate::registry::Uplink;
 use crate::resources::{Node, Refusal};

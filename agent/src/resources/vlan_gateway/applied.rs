@@ -7,7 +7,7 @@ use ipnet::{IpNet, Ipv6Net};
 use shunt_agent_api::BridgePort;
 use shunt_dataplane::wire::address::Mac;
 
-use super::admission::{in_the_way, random_mac};
+use super::validation::{in_the_way, random_mac};
 use crate::datapath::maps::insert;
 use crate::datapath::{FlowAffinity, encode, in_map, programs};
 use crate::failpoints::{self, Failpoint};

@@ -3,10 +3,10 @@
 //! A gateway is a veth pair; its bridge end is a port of the VLAN like any container's, so that no VLAN device or VLAN filtering of the
 //! kernel is needed. It is identified by the names of its two ends.
 
-mod admission;
 mod applied;
 mod desired;
 mod observed;
 mod removed;
+mod validation;
 
 pub(crate) use self::desired::DesiredGateway;

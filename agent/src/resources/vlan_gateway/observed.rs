@@ -74,8 +74,8 @@ impl Node {
         }
         let mut findings = Vec::new();
         let entry = self.datapath.port(node.index)?;
-        if entry.map(|entry| Port { asks: 0, ..entry })
-            != Some(Port { asks: 0, ..encode::gateway_node(gateway) })
+        if entry.map(|entry| Port { affinity: 0, ..entry })
+            != Some(Port { affinity: 0, ..encode::gateway_node(gateway) })
         {
             findings.push(Finding::entry("PORTS", name, entry.as_ref()));
         }

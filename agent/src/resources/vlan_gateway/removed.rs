@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, Interface};
-use shunt_dataplane::abi::PORT_STRANGER;
+use shunt_dataplane::abi::PORT_FOREIGN;
 
 use super::observed::fault_name;
 use crate::datapath::maps::remove;
@@ -76,7 +76,7 @@ impl Node {
     /// Removes an earlier agent's gateways that no attachment needs: those with an entry in `PORTS`, and
     /// those of the attachments in `lost`.
     pub(crate) fn sweep_gateways(&mut self, entries: &Entries, links: &Links, lost: &[BridgePort]) {
-        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_STRANGER == 0);
+        let ours = entries.iter().filter(|(_, entry)| entry.flags & PORT_FOREIGN == 0);
         let left = ours.filter_map(|(index, entry)| {
             let name = vlan_gateway::port_name(entry.bridge, entry.vid);
             links.get(index).filter(|link| !self.is_known(link.index) && link.name == name).cloned()

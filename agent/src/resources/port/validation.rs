@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_port_is_admitted() {
+    fn an_ordinary_port_is_valid() {
         assert_eq!(port(&good()).unwrap(), Mac::new([2, 0, 0, 0, 0, 1]));
     }
 

@@ -17,7 +17,7 @@ impl Node {
     ///
     /// # Errors
     /// [`Refusal::Gateway`] where the name is somebody else's, or an address is in the way; [`Refusal::NotBuilt`].
-    pub(crate) fn admit_gateway(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
+    pub(crate) fn validate_gateway(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
         let mut gateways = self.registry.gateways.keys();
         if is_selective(port)
             && gateways.any(|(bridge, vid)| *bridge == port.bridge.index && vlan_gateway::is_in(port, *vid))

@@ -14,7 +14,7 @@ impl Node {
     ///
     /// # Errors
     /// [`Refusal::Uplink`].
-    pub(crate) fn admit_uplink(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
+    pub(crate) fn validate_uplink(&mut self, port: &mut BridgePort) -> Result<(), Refusal> {
         let Some(wanted) = &port.service.uplink else { return Ok(()) };
         let link = self.uplink_named(&wanted.name)?;
         let known = self.registry.uplinks.get(&link.index);
@@ -24,7 +24,7 @@ impl Node {
                 return Err(unusable(&link.name, format!("is the uplink of {}", known.bridge.name)));
             }
             None => {
-                self.validate_uplink(&link, port)?;
+                self.validate_link(&link, port)?;
                 link.master == Some(port.bridge.index)
             }
         };
@@ -36,7 +36,7 @@ impl Node {
         self.kernel.link_named(name)?.ok_or_else(|| unusable(name, "is not there"))
     }
 
-    fn validate_uplink(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
+    fn validate_link(&mut self, link: &Link, port: &BridgePort) -> Result<(), Refusal> {
         let refuse = |why: String| Err(unusable(&link.name, why));
         if link.index == port.bridge.index || link.kind.as_deref() == Some("bridge") {
             return refuse("is a bridge itself".to_owned());
