@@ -8,6 +8,7 @@ mod explain;
 mod flows;
 mod query;
 mod run;
+mod status;
 mod table;
 mod uninstall;
 mod upgrade;
@@ -37,7 +38,7 @@ enum Verb {
     /// Run the agent for the network namespace that it is started in.
     Run(run::Run),
     /// Is the agent well, and which programs are attached?
-    Status(Query),
+    Status(status::Status),
     /// Attachments with what their containers sent and were sent.
     Ports(Query),
     /// Which station is behind which port?
@@ -82,7 +83,7 @@ impl Cli {
     pub(crate) fn run(self) -> ExitCode {
         match self.verb {
             Verb::Run(run) => run.run(),
-            Verb::Status(query) => query.ask(Request::Status),
+            Verb::Status(status) => status.ask(),
             Verb::Ports(query) => query.ask(Request::Ports),
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Capacity(capacity) => capacity.ask(),

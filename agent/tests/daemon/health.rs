@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::kernel;
 use crate::rig::{BRIDGE, Rig, eventually};
+use crate::start::verb;
 
 /// Exit code and words of `shunt-agent check`.
 fn check(rig: &Rig) -> (i32, String) {
@@ -68,6 +69,15 @@ fn an_agent_that_could_write_nothing_down_is_not_healthy() {
     assert!(!status.healthy && status.reasons[0].contains("cannot write"), "{:?}", status.reasons);
     assert_eq!(status.obstacles, status.reasons, "no ADD would work");
     assert_eq!(check(&rig).0, 3);
+    assert_eq!(verb(&rig, &["status", "--live"]), (0, "live\n".to_owned()));
+    let (code, said) = verb(&rig, &["status", "--ready"]);
+    assert!(code == 1 && said.contains("cannot write"), "{code} {said}");
     fs::remove_file(filler).unwrap();
     assert!(rig.status().healthy);
+    assert_eq!(verb(&rig, &["status", "--ready"]), (0, "ready\n".to_owned()));
+    rig.kill();
+    for question in ["--live", "--ready"] {
+        let (code, said) = verb(&rig, &["status", question]);
+        assert!(code == 1 && said.contains("cannot be reached"), "{question}: {code} {said}");
+    }
 }

@@ -1,0 +1,50 @@
+//! `shunt-agent status`: all of it, or one of the questions that a supervisor asks.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Args;
+use shunt_agent_api::{AgentStatus, Client, Reply, Request, socket_path};
+
+use super::query::complain;
+use super::{Query, UNREACHABLE};
+
+/// Options of `status`.
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    query: Query,
+    /// Does the agent answer? One line; 0 or 1.
+    #[arg(long)]
+    live: bool,
+    /// Would an ADD that asks for nothing special succeed? A line for each reason why not; 0 or 1.
+    #[arg(long, conflicts_with = "live")]
+    ready: bool,
+}
+
+impl Status {
+    pub(super) fn ask(self) -> ExitCode {
+        match self {
+            Self { query, live: true, .. } => query.judge("live", |_| Vec::new()),
+            Self { query, ready: true, .. } => query.judge("ready", |status| status.obstacles),
+            Self { query, .. } => query.ask(Request::Status),
+        }
+    }
+}
+
+impl Query {
+    fn judge(self, what: &str, wrong: fn(AgentStatus) -> Vec<String>) -> ExitCode {
+        let socket = socket_path(self.socket.as_deref());
+        let status = match Client::connect(&socket).and_then(|mut client| client.ask(Request::Status)) {
+            Ok(Reply::Status(status)) => status,
+            Ok(_) => return UNREACHABLE.into(),
+            Err(error) => return complain(&error),
+        };
+        let wrong = wrong(status);
+        let is_so = wrong.is_empty();
+        let lines = if is_so { format!("{what}\n") } else { wrong.join("\n") + "\n" };
+        // The exit code says it to a reader that has heard enough.
+        let _closed = io::stdout().write_all(lines.as_bytes());
+        if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() }
+    }
+}
