@@ -98,7 +98,11 @@ impl Rig {
         let log = File::options().create(true).append(true).open(self.lab.root().join("log")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
         command.arg("run").arg("--socket").arg(self.socket()).arg("--state-dir").arg(self.state());
-        command.arg("--bpffs").arg(self.lab.bpf_directory("agent")).args(["--attach", attach]);
+        command.arg("--bpffs").arg(self.lab.bpf_directory("agent")).args([
+            "--attach",
+            attach,
+            "--late-programs",
+        ]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command
     }

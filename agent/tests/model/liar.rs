@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shunt_agent::Agent;
-use shunt_agent::config::{Config, Options};
+use shunt_agent::config::Config;
 use shunt_agent::failpoints::{self, Fault, Plan};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping, Protocol, Rate, Reply, Request,
@@ -18,6 +18,7 @@ use shunt_netlink::LinkEvent;
 
 use crate::datagram::{UDP, framed, packet, udp};
 use crate::wire::{BROADCAST, Mac, Wire, says};
+use crate::world::config;
 
 const BRIDGE: &str = "br0";
 const LIAR: Mac = [2, 0, 0, 0, 0, 2];
@@ -81,11 +82,6 @@ fn stand(lab: &Lab, node: &Namespace) -> Stand {
         let [from, to]: [IpAddr; 2] = ["10.88.0.99", to].map(|ip| ip.parse().unwrap());
         framed(destination, LIAR, &packet(UDP, from, to, 64, udp([7000, 7001], LIE.as_bytes())))
     };
-    let options = Options {
-        state_dir: Some(lab.root().join("state")),
-        bpffs: Some(lab.bpf_directory("agent")),
-        ..Options::default()
-    };
     let interface = |name: &str, index| Interface { name: name.to_owned(), index };
     Stand {
         port: BridgePort {
@@ -105,7 +101,7 @@ fn stand(lab: &Lab, node: &Namespace) -> Stand {
             lease_dir: None,
             vlan: None,
         },
-        config: Config::from(options),
+        config: config(lab),
         liar,
         neighbour,
         node: socket,

@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use shunt_agent::Agent;
-use shunt_agent::config::{Config, Options};
+use shunt_agent::config::Config;
 use shunt_agent::failpoints::{self, Failpoint, Fault, Plan};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, BridgeUplink, Interface, Reply, Request, Restrictions, Service,
@@ -12,6 +12,7 @@ use shunt_lab::{Conversation, Echo, Lab, Namespace, Protocol, run};
 use crate::MOST;
 use crate::asked::Asked as _;
 use crate::estate::{echoes, estate, mac, settle};
+use crate::world::config;
 
 /// What most nodes have.
 const LITTLE: [&str; 5] = [
@@ -42,14 +43,9 @@ impl Scene {
         for text in ["link add br0 address 02:00:00:00:0b:00 type bridge", "link set br0 up"] {
             node.command("ip", &text.split(' ').collect::<Vec<_>>()).unwrap();
         }
-        let options = Options {
-            state_dir: Some(lab.root().join("state")),
-            bpffs: Some(lab.bpf_directory("agent")),
-            ..Options::default()
-        };
         let echoes = echoes(&node, &outside);
         let (before, mac) = (estate(&node, "up0"), mac(&node, "br0"));
-        Self { config: Config::from(options), node, outside, echoes, before, mac, _lab: lab }
+        Self { config: config(&lab), node, outside, echoes, before, mac, _lab: lab }
     }
 
     /// From the node and to it.

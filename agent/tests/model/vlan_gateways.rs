@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use shunt_agent::Agent;
-use shunt_agent::config::{Config, Options};
+use shunt_agent::config::Config;
 use shunt_agent::failpoints::{self, Fault, Plan};
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, Reply, Request, Restrictions, Service, VlanGateway,
@@ -15,6 +15,7 @@ use shunt_lab::{Lab, run};
 
 use crate::MOST;
 use crate::asked::Asked as _;
+use crate::world::config;
 
 /// Which of an agent's deaths are tried: starting another one takes its time.
 const EVERY: usize = 4;
@@ -85,12 +86,7 @@ fn within(work: impl FnOnce(&Config) + Send) {
     for text in ["link add br0 address 02:00:00:00:0b:00 type bridge", "link set br0 up"] {
         node.command("ip", &text.split(' ').collect::<Vec<_>>()).unwrap();
     }
-    let config = Config::from(Options {
-        state_dir: Some(lab.root().join("state")),
-        bpffs: Some(lab.bpf_directory("agent")),
-        ..Options::default()
-    });
-    node.enter(|| work(&config)).unwrap();
+    node.enter(|| work(&config(&lab))).unwrap();
 }
 
 #[test]

@@ -50,17 +50,22 @@ pub(crate) struct World {
     pub(crate) deaths: u32,
 }
 
+/// An agent with its directories in the lab. What no step needs is not verified at each of its starts.
+pub(crate) fn config(lab: &Lab) -> Config {
+    let options = Options {
+        state_dir: Some(lab.root().join("state")),
+        bpffs: Some(lab.bpf_directory("agent")),
+        ..Options::default()
+    };
+    Config { late_programs: true, ..options.into() }
+}
+
 impl World {
     /// On a thread inside the node's namespace.
     pub(crate) fn new(lab: &Lab) -> Self {
         ip(&["link", "add", BRIDGE, "type", "bridge"]);
         ip(&["link", "set", BRIDGE, "up"]);
-        let options = Options {
-            state_dir: Some(lab.root().join("state")),
-            bpffs: Some(lab.bpf_directory("agent")),
-            ..Options::default()
-        };
-        let config = Config::from(options);
+        let config = config(lab);
         let agent = Some(Agent::open(&config).unwrap());
         let model = (0..KEYS).map(|key| (key, Known::Absent)).collect();
         Self { agent, config, model, unsettled: BTreeSet::new(), steps: 0, faults: 0, deaths: 0 }

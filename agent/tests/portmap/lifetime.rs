@@ -102,7 +102,7 @@ fn a_new_agent_takes_away_what_leads_to_containers_that_are_gone() {
 
 #[test]
 fn programs_that_come_late_come_with_the_first_host_port_and_are_taken_over_with_their_pins() {
-    let mut stage = Stage::with(Lab::new().unwrap(), &["--late-programs"]);
+    let mut stage = Stage::with(Lab::new().unwrap(), &[]);
     let pinned = |stage: &Stage| {
         let directory = stage.node.agent().bpffs().join(format!("v{ABI_VERSION}/programs"));
         let entries = std::fs::read_dir(directory).unwrap();

@@ -10,7 +10,6 @@ use serde_json::Value;
 use shunt_agent_api::{AgentStatus, DropReport, PortReport};
 
 use crate::daemon::{self, Daemon};
-use crate::patience::is_emulated;
 use crate::{Lab, Namespace, patience};
 
 /// How long a start or a stop may take on a busy machine. A start is a quarter of a second of computing (an unoptimized
@@ -27,6 +26,7 @@ pub struct Agent {
     state: PathBuf,
     bpffs: PathBuf,
     log: PathBuf,
+    loads_early: bool,
     running: Option<Daemon>,
 }
 
@@ -40,6 +40,7 @@ impl Agent {
             state: home.join("state"),
             bpffs: lab.bpf_directory(name),
             log: home.join("agent.log"),
+            loads_early: lab.is_measuring(),
             running: None,
         }
     }
@@ -91,8 +92,7 @@ impl Agent {
         if !self.arguments.iter().any(|argument| argument == "--max-flows") {
             command.args(["--max-flows", "65536"]);
         }
-        // What a verifier costs there, most tests have no use for.
-        if is_emulated() {
+        if !self.loads_early {
             command.arg("--late-programs");
         }
         command.args(&self.arguments);

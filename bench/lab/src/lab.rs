@@ -16,6 +16,7 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 pub struct Lab {
     root: PathBuf,
     bpf: Option<BpfFs>,
+    is_measuring: bool,
 }
 
 impl Lab {
@@ -28,9 +29,24 @@ impl Lab {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let root = Path::new(RUN).join(format!("{PREFIX}{}-{serial}", std::process::id()));
         std::fs::create_dir(&root).with_context(|| format!("create {} (are you root?)", root.display()))?;
-        let mut lab = Self { root, bpf: None };
+        let mut lab = Self { root, bpf: None, is_measuring: false };
         lab.bpf = Some(BpfFs::mount(&lab.root.join("bpf"))?);
         Ok(lab)
+    }
+
+    /// One whose agents load every program as they start, as on a node. Others load those of host ports with the first of these: few
+    /// tests have any.
+    ///
+    /// # Errors
+    /// As [`Lab::new`].
+    pub fn for_measurements() -> Result<Self> {
+        let mut lab = Self::new()?;
+        lab.is_measuring = true;
+        Ok(lab)
+    }
+
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.is_measuring
     }
 
     /// The directory.
