@@ -57,7 +57,13 @@ pub struct MemoryTables {
 const BOOT_TIME: u64 = 1_000_000_000_000_000;
 
 impl MemoryTables {
+    /// The world's maps. They are filled once on each thread, and copied: a test has thousands.
     pub fn of_world() -> Self {
+        thread_local!(static WORLD: MemoryTables = MemoryTables::filled());
+        WORLD.with(Self::clone)
+    }
+
+    fn filled() -> Self {
         Self {
             ports: RefCell::new(world::ports().into_iter().collect()),
             stations: RefCell::new(world::stations().into_iter().collect()),
