@@ -120,3 +120,42 @@ fn the_loopback_before_shunt_gives_it_no_address() {
     stage.remove(&network, &two);
     assert!(!stage.node.inventory().unwrap().has("lease pods/127"));
 }
+
+#[test]
+fn host_ports_with_conditions_that_only_rules_can_hold_are_left_to_the_kept_plugin() {
+    let Some(stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install();
+    let conditioned = |words: &[&str]| {
+        let mut plugin = portmap(&stage, HOST_PORT, PORT);
+        plugin["conditionsV4"] = json!(words);
+        drop_in.network(&stage).then(plugin)
+    };
+    let cases: [(&str, &[&str], bool); 4] = [
+        ("from", &["-s", "198.51.100.0/24"], true),
+        ("not-from", &["!", "-s", "198.51.100.2"], false),
+        ("not-to", &["!", "-d", "198.51.100.1"], false),
+        ("to-subnet", &["-d", "198.51.100.0/24"], true),
+    ];
+    for (id, words, is_let_in) in cases {
+        let network = conditioned(words);
+        let server = stage.start(&network, id);
+        if is_let_in {
+            stage.assert_served(&stage.outside, &server, host_port(HOST_PORT));
+        } else {
+            let _echo = crate::stage::listen(&server);
+            assert!(!is_reached(&stage), "{words:?}");
+        }
+        assert_eq!(stage.node.agent().status().unwrap().attachments, 1, "the bridge's port is shunt's");
+        stage.remove(&network, &server);
+        assert_eq!(container_rules(&stage), Vec::<String>::new(), "{words:?}");
+        assert!(!is_reached(&stage), "{words:?}");
+    }
+    drop_in.lose("portmap");
+    let container = Container::create(&stage.lab, "nobody").unwrap();
+    let error = conditioned(cases[0].1).add(stage.node.namespace(), &container).unwrap_err();
+    let refusal = error.downcast::<Refusal>().unwrap();
+    assert_eq!(refusal.code, 7, "{refusal}");
+    for word in ["conditionsV4", "-s 198.51.100.0/24", "portmap.orig"] {
+        assert!(refusal.message.contains(word), "{word} in {refusal}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Plugins that are only ever behind another one: `portmap` and `bandwidth`.
 //!
 //! What the agent has not attached, because a plugin made it whose ports the programs do not serve (`ptp`), is left to the plugin that had
-//! the name before, if it was kept. A DEL asks both.
+//! the name before, if it was kept. So are host ports with conditions that only rules can hold. A DEL asks both.
 
 mod limit;
 mod map;
@@ -23,14 +23,13 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
         Verb::Gc if config.personality == Personality::Bandwidth => gc::attachments(config).map(|()| None),
         Verb::Del | Verb::Gc => Ok(None),
         Verb::Add => {
-            refuse(config)?;
             let missing = ConfigError::NoPrevResult("this plugin must be called behind another one");
             let previous = config.prev_result()?.ok_or(missing)?;
-            let added = match config.personality {
+            let added = refuse(config).and_then(|()| match config.personality {
                 Personality::Bandwidth => limit::add(config, call, &previous),
                 Personality::Portmap => map::add(config, call, &previous),
                 _ => Ok(()),
-            };
+            });
             match added {
                 Ok(()) => Ok(Some(previous.print(config.version)?)),
                 Err(error) => left_to_the_kept(config, call, error),
@@ -53,9 +52,14 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
     }
 }
 
-/// Has the kept plugin do the verb where the agent does not serve the interface; else the error stands, with its cure.
+/// Has the kept plugin do the verb where the agent does not serve the interface, or the programs do not know a condition; else the error
+/// stands, with its cure.
 fn left_to_the_kept(config: &Config, call: &Call, error: Error) -> Result<Option<String>, Error> {
     match error {
+        Error::Config(ConfigError::Condition { .. }) => match Kept::find(config, call) {
+            Some(kept) => kept.run(call.verb, config).map(Some),
+            None => Err(error),
+        },
         Error::Agent(source @ ClientError::Refused(_)) if is_not_attached(&source) => {
             match Kept::find(config, call) {
                 Some(kept) => kept.run(call.verb, config).map(Some),

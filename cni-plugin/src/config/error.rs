@@ -34,6 +34,14 @@ pub enum ConfigError {
         /// What is wrong.
         why: String,
     },
+    /// Conditions that the programs hold no host port to. The kept plugin's rules do.
+    #[error("`{key}`: {why}")]
+    Condition {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        why: String,
+    },
     /// `type` names no plugin of this binary.
     #[error("`type`: `{0}` is no plugin that shunt can stand in for")]
     NoPersonality(String),

@@ -54,7 +54,7 @@ pub(super) fn check(portmap: &Portmap) -> Result<(), ConfigError> {
 /// The host ports that `conditionsV4` and `conditionsV6` leave, each at the address that they name.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for conditions that no host port can be held to: without them it would lead further than was meant.
+/// [`ConfigError::Condition`] for conditions that no host port can be held to: without them it would lead further than was meant.
 pub(super) fn narrow(portmap: &Portmap, ports: Vec<HostPort>) -> Result<Vec<HostPort>, ConfigError> {
     if ports.is_empty() {
         return Ok(ports);
@@ -76,11 +76,11 @@ pub(super) fn narrow(portmap: &Portmap, ports: Vec<HostPort>) -> Result<Vec<Host
 fn condition(key: &'static str, words: &[String], any: IpAddr) -> Result<IpAddr, ConfigError> {
     let refuse = |what: &[String]| {
         let why = format!(
-            "`{}` cannot be held to: a host port is at one address of the node (`-d ADDRESS`, `hostIP`) or at all, and who may come is a \
-             NetworkPolicy's to say",
+            "`{}` cannot be held to: a host port is at one address of the node (`-d ADDRESS`, `hostIP`) or at all. Put the plugin whose \
+             rules can into CNI_PATH as portmap.orig, or leave it to a NetworkPolicy who may come",
             what.join(" ")
         );
-        Err(ConfigError::Invalid { key, why })
+        Err(ConfigError::Condition { key, why })
     };
     let mut only = any;
     for words in words.chunks(2) {
