@@ -22,6 +22,8 @@ mod bridged_host_ports;
 mod bypassed;
 #[path = "netns/collected.rs"]
 mod collected;
+#[path = "netns/container_end.rs"]
+mod container_end;
 #[path = "netns/datagram.rs"]
 mod datagram;
 #[path = "netns/delete.rs"]

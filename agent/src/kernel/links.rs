@@ -1,11 +1,13 @@
 //! Links of the namespace.
 
+use std::os::fd::BorrowedFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use shunt_netlink::link::{
     Link, Selector, delete_link, link, link_elsewhere, links, ports, set_link_down, set_link_up,
 };
+use shunt_netlink::namespace_id::{NamespaceId, namespace_id};
 use shunt_netlink::{Connection, NetlinkError, unless};
 
 use super::{Kernel, KernelError};
@@ -91,6 +93,23 @@ impl Kernel {
         let said = said.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut ends = said.iter().chain(&peer).filter_map(|said| said.first::<Link>());
         Ok(ends.all(|end| end.running && end.carrier))
+    }
+
+    /// The other end of a veth whose ends are in two namespaces; none where it cannot be seen.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn other_end(&mut self, host: &Link) -> Result<Option<Link>, KernelError> {
+        let (Some(index), Some(namespace)) = (host.peer, host.peer_namespace) else { return Ok(None) };
+        Ok(self.route.get(link_elsewhere(index, namespace))?)
+    }
+
+    /// The number by which the node's namespace knows another; none if it does not.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn namespace_number(&mut self, namespace: BorrowedFd<'_>) -> Result<Option<i32>, KernelError> {
+        Ok(self.route.get(namespace_id(namespace))?.and_then(|NamespaceId(number)| number))
     }
 
     /// Every link.

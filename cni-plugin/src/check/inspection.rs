@@ -116,6 +116,9 @@ impl Inspection<'_> {
             return Ok(faults);
         };
         faults.extend(self.interface(&bridge.name, false).and_then(|expected| other_mac(expected, &bridge)));
+        if self.bridge.promisc_mode && !bridge.promiscuous {
+            faults.push(Fault::NotPromiscuous { bridge: bridge.name.clone(), index: bridge.index });
+        }
         let settings = port_flags(self.bridge.hairpin_mode, &restrictions(self.bridge));
         if host.master != Some(bridge.index) {
             faults.push(Fault::NotAPort {

@@ -1,7 +1,7 @@
 //! Putting an attachment right, fault by fault.
 
 use shunt_netlink::address::{add_address, add_gateway};
-use shunt_netlink::link::{Selector, set_link_up};
+use shunt_netlink::link::{Selector, set_link_up, set_promiscuous};
 
 use crate::error::{Error, Fault};
 use crate::node::{BridgeSide, Node, Sandbox, add_route};
@@ -30,6 +30,7 @@ pub(super) fn repair(
                 let side = BridgeSide { index, bridge: master, flags: settings, station, is_fixed };
                 outside.extend(side.add_and_set_up(node)?);
             }
+            Fault::NotPromiscuous { index, .. } => outside.push(set_promiscuous(index)),
             Fault::NoGateway { index, address, .. } => outside.push(add_gateway(index, address)),
             fault => left.push(fault),
         }

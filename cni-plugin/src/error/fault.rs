@@ -26,6 +26,8 @@ pub(crate) enum Fault {
     HostDown { link: String, index: u32 },
     /// The bridge is not there, or is none.
     NoBridge(String),
+    /// The bridge was set not to be promiscuous any more.
+    NotPromiscuous { bridge: String, index: u32 },
     /// The host's end is no port of the bridge.
     NotAPort { link: String, index: u32, bridge: String, master: u32, settings: PortFlags },
     /// The bridge does not restrict the host's end as it should.
@@ -54,6 +56,7 @@ impl fmt::Display for Fault {
             }
             Self::HostDown { link, .. } => write!(f, "`{link}` is down"),
             Self::NoBridge(name) => write!(f, "bridge `{name}` is missing, or is no bridge"),
+            Self::NotPromiscuous { bridge, .. } => write!(f, "bridge `{bridge}` is not promiscuous"),
             Self::NotAPort { link, bridge, .. } => write!(f, "`{link}` is not a port of bridge `{bridge}`"),
             Self::OtherSettings { link, .. } => {
                 write!(f, "the bridge port `{link}` is not isolated or locked as configured")

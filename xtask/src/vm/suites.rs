@@ -78,6 +78,7 @@ const SUITES: [Kind; 6] = [
             ("bypassed::", USER_SPACE),
             ("figures::", USER_SPACE),
             ("collected::", USER_SPACE),
+            ("container_end::", USER_SPACE),
             ("delete::", USER_SPACE),
             ("dhcp::", USER_SPACE),
             ("killed::", USER_SPACE),

@@ -58,6 +58,7 @@ impl Node {
                 findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
             }
         }
+        findings.extend(self.audit_container_ends()?);
         let warnings = self.external_filter_warnings();
         Ok(AuditReport { consistent: findings.is_empty(), findings, warnings })
     }

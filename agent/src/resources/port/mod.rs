@@ -5,6 +5,7 @@
 mod addressed;
 mod applied;
 mod build;
+mod container_end;
 mod difference;
 mod kernel_flows;
 mod observed;
