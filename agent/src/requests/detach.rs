@@ -47,7 +47,7 @@ impl Node {
     }
 
     /// Removes the record of a container that goes, whatever is wrong with it.
-    fn discard_record(&mut self, key: &AttachmentKey) {
+    pub(crate) fn discard_record(&mut self, key: &AttachmentKey) {
         self.store.discard(key);
         let path = self.store.path(key);
         self.unreadable.retain(|file| file.path != path);

@@ -206,6 +206,7 @@ impl Node {
         }
         let now = self.kernel.link(index)?;
         if now.is_none() && self.unattached.contains_key(&index) {
+            self.discard_record_of_unattached(index);
             self.forget_unattached(index);
         }
         if now.is_none() && self.foreign_ports.contains_key(&index) {

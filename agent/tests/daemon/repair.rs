@@ -178,7 +178,7 @@ fn pins_of_maps_and_programs_come_back_and_the_next_agent_finds_them() {
     damage(&mut rig, &port, "maps", |rig| fs::remove_dir_all(rig.pin("maps")).unwrap());
     eventually("every pin is there", || {
         rig.files(rig.pin("maps")).len() == MAPS.len()
-            && rig.files(rig.pin("programs")).len() == Program::OF_NODES.len() + Program::OF_HOST_PORTS.len()
+            && rig.files(rig.pin("programs")).len() == Program::OF_NODES.len()
     });
     let sent = rig.ports()[0].from.packets;
     assert!(sent > 0);

@@ -141,6 +141,14 @@ impl Node {
         port.bridge.into_iter().for_each(|bridge| self.leave_bridge(bridge));
     }
 
+    /// Removes the record of a port whose link has ended, whatever is wrong with it: its container has no other place.
+    pub(crate) fn discard_record_of_unattached(&mut self, host: u32) {
+        let owner = self.unattached.get(&host).and_then(|port| port.owner.clone());
+        if let Some(key) = owner.filter(|key| self.registry.get(key).is_none()) {
+            self.discard_record(&key);
+        }
+    }
+
     /// Removes what only ports needed that have been taken over or are gone.
     pub(crate) fn sweep_leftovers(&mut self) {
         if self.leftovers
