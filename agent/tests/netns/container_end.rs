@@ -1,14 +1,17 @@
 //! What somebody does to a container's interface: the agent's `check` sees it as CNI's CHECK does.
 
 use serde_json::json;
+use shunt_agent_api::{AuditReport, Client, Reply, Request};
 
 use crate::stage::Stage;
 
 /// What `check` and CHECK find.
 fn found(stage: &Stage) -> (Vec<String>, Option<String>) {
-    let audit = stage.node.agent().ask("check").unwrap();
-    let findings: Vec<String> = serde_json::from_value(audit["findings"].clone()).unwrap();
-    assert_eq!(audit["consistent"], json!(findings.is_empty()), "{audit}");
+    let asked = Client::connect(stage.node.agent().socket()).unwrap().ask(Request::Audit);
+    let Ok(Reply::Audited(AuditReport { findings, consistent, .. })) = asked else {
+        panic!("no audit: {asked:?}")
+    };
+    assert_eq!(consistent, findings.is_empty(), "{findings:?}");
     let sandbox = &stage.sandboxes[0];
     let checked =
         stage.network.check(stage.node.namespace(), sandbox.container(), &sandbox.attachment().result);
