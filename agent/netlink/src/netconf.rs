@@ -34,14 +34,14 @@ pub fn forwarding(family: AddressFamily) -> Request<Forwards> {
     settings(family, ALL)
 }
 
-/// A reverse path filter (`rp_filter`): 0 for none, 1 strict, 2 loose; none of an answer that does not say.
+/// A reverse path filter (`rp_filter`): 0 for none, 1 strict, any other loose; none of an answer that does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReversePathFilter(pub u32);
+pub struct ReversePathFilter(pub i32);
 
 impl Reply for ReversePathFilter {
     fn read(payload: &[u8]) -> Option<Self> {
         let filter = find(payload.get(HEADER..)?, NETCONFA_RP_FILTER)?;
-        Some(Self(u32::from_ne_bytes(*filter.first_chunk()?)))
+        Some(Self(i32::from_ne_bytes(*filter.first_chunk()?)))
     }
 }
 

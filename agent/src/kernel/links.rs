@@ -95,13 +95,10 @@ impl Kernel {
         Ok(ends.all(|end| end.running && end.carrier))
     }
 
-    /// The other end of a veth whose ends are in two namespaces; none where it cannot be seen.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn other_end(&mut self, host: &Link) -> Result<Option<Link>, KernelError> {
-        let (Some(index), Some(namespace)) = (host.peer, host.peer_namespace) else { return Ok(None) };
-        Ok(self.route.get(link_elsewhere(index, namespace))?)
+    /// The other end of a veth whose ends are in two namespaces; none where it cannot be seen, as in a namespace that ends.
+    pub fn other_end(&mut self, host: &Link) -> Option<Link> {
+        let namespace = host.peer_namespace.filter(|number| *number >= 0)?;
+        self.route.get(link_elsewhere(host.peer?, namespace)).ok().flatten()
     }
 
     /// The number by which the node's namespace knows another; none if it does not.

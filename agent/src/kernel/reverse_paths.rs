@@ -9,24 +9,23 @@ use shunt_netlink::route::{MultipathInterfaces, multipath_routes};
 use super::{Kernel, KernelError};
 
 impl Kernel {
-    /// The reverse path filter that is in force at each of these interfaces that has one (`IN_DEV_RPFILTER`).
+    /// The reverse path filter that is in force at each of these interfaces (`IN_DEV_RPFILTER`: the larger of its own and that of all). One
+    /// that cannot be asked for is left out: it is gone, or is no interface of IPv4.
     ///
     /// # Errors
     /// Netlink's.
     pub fn reverse_path_filters(
         &mut self,
         interfaces: impl IntoIterator<Item = u32>,
-    ) -> Result<BTreeMap<u32, u32>, KernelError> {
+    ) -> Result<BTreeMap<u32, i32>, KernelError> {
         let ReversePathFilter(everywhere) =
             self.route.get(reverse_path_filter(None))?.unwrap_or(ReversePathFilter(0));
         let mut filters = BTreeMap::new();
         for interface in interfaces {
-            let Some(ReversePathFilter(here)) = self.route.get(reverse_path_filter(Some(interface)))? else {
-                continue;
-            };
-            filters.insert(interface, here.max(everywhere));
+            if let Ok(Some(ReversePathFilter(here))) = self.route.get(reverse_path_filter(Some(interface))) {
+                filters.insert(interface, here.max(everywhere));
+            }
         }
-        filters.retain(|_, filter| *filter != 0);
         Ok(filters)
     }
 

@@ -130,7 +130,8 @@ fn host_ports_with_conditions_that_only_rules_can_hold_are_left_to_the_kept_plug
         plugin["conditionsV4"] = json!(words);
         drop_in.network(&stage).then(plugin)
     };
-    let cases: [(&str, &[&str], bool); 4] = [
+    let cases: [(&str, &[&str], bool); 5] = [
+        ("not-from-another", &["!", "-s", "198.51.100.3"], true),
         ("from", &["-s", "198.51.100.0/24"], true),
         ("not-from", &["!", "-s", "198.51.100.2"], false),
         ("not-to", &["!", "-d", "198.51.100.1"], false),
@@ -146,13 +147,14 @@ fn host_ports_with_conditions_that_only_rules_can_hold_are_left_to_the_kept_plug
             assert!(!is_reached(&stage), "{words:?}");
         }
         assert_eq!(stage.node.agent().status().unwrap().attachments, 1, "the bridge's port is shunt's");
+        assert!(!container_rules(&stage).is_empty(), "{words:?}");
         stage.remove(&network, &server);
         assert_eq!(container_rules(&stage), Vec::<String>::new(), "{words:?}");
         assert!(!is_reached(&stage), "{words:?}");
     }
     drop_in.lose("portmap");
     let container = Container::create(&stage.lab, "nobody").unwrap();
-    let error = conditioned(cases[0].1).add(stage.node.namespace(), &container).unwrap_err();
+    let error = conditioned(cases[1].1).add(stage.node.namespace(), &container).unwrap_err();
     let refusal = error.downcast::<Refusal>().unwrap();
     assert_eq!(refusal.code, 7, "{refusal}");
     for word in ["conditionsV4", "-s 198.51.100.0/24", "portmap.orig"] {

@@ -40,7 +40,9 @@ fn add(node: &Namespace, network: &Network, container: &Container) -> Attachment
 /// What the node and its agent have that they had not before. The programs of restricted ports were loaded for the first
 /// of these, and stay for the next.
 fn left(stage: &Stage) -> Vec<String> {
-    let ours = stage.left().into_iter().filter(|line| !line.starts_with("pin v1/restricted/"));
+    // What is loaded when it is first needed.
+    let stays = ["pin v1/restricted/", "pin v1/programs/from_mapped", "pin v1/programs/from_wire"];
+    let ours = stage.left().into_iter().filter(|line| !stays.iter().any(|pin| line.starts_with(pin)));
     let agents = ["ports", "fdb", "mappings"].map(|verb| (verb, stage.node.agent().ask(verb).unwrap()));
     let agents = agents.into_iter().filter(|(_, said)| *said != json!([]));
     ours.chain(agents.map(|(verb, said)| format!("{verb} {said}"))).collect()

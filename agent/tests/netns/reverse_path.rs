@@ -99,9 +99,21 @@ fn a_host_port_is_opened_from_where_the_kernel_would_take_a_datagram() {
         }
         [heard(&sockets[0]), heard(&sockets[1])]
     };
-    for (everywhere, here, refused) in [(0, 0, 0), (0, 1, 13), (1, 0, 13), (0, 2, 7), (2, 1, 7), (0, 0, 0)] {
+    let everyone = |filter: u8| [filter; 3];
+    // What the programs are held to changes each time: else an agent that hears nothing would pass.
+    for (everywhere, here, refused) in [
+        (0, everyone(0), 0),
+        (0, everyone(1), 13),
+        (0, everyone(0), 0),
+        (1, everyone(0), 13),
+        (0, everyone(2), 7),
+        (0, [1, 0, 0], 4),
+        (2, everyone(1), 7),
+        (0, [0, 1, 2], 9),
+        (0, everyone(0), 0),
+    ] {
         set(node, "all", everywhere);
-        WANS.into_iter().for_each(|wan| set(node, wan, here));
+        WANS.into_iter().zip(here).for_each(|(wan, filter)| set(node, wan, filter));
         let begun = Instant::now();
         loop {
             let [by_node, by_container] = ask();
@@ -111,7 +123,7 @@ fn a_host_port_is_opened_from_where_the_kernel_would_take_a_datagram() {
             }
             assert!(
                 begun.elapsed() < patience(PATIENCE),
-                "all {everywhere}, each {here}: the kernel takes {by_node:?}, the programs {by_container:?}"
+                "all {everywhere}, each {here:?}: the kernel takes {by_node:?}, the programs {by_container:?}"
             );
             std::thread::sleep(Duration::from_millis(100));
         }

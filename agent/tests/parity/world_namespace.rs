@@ -73,9 +73,8 @@ fn make_filtered() {
         let (index, mac) = (ifindex.to_string(), format_mac(world::mac(ifindex)));
         ip(&["link", "add", name, "index", &index, "address", &mac, "up", "type", "bridge"]);
         ip(&["route", "add", &format!("{behind}/24"), "dev", name]);
-        let forwarding = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
-        std::fs::write(&forwarding, "1").unwrap_or_else(|error| panic!("{forwarding}: {error}"));
     }
+    std::fs::write("/proc/sys/net/ipv4/conf/lo/forwarding", "1").expect("a setting");
     ip(&[
         "route",
         "add",

@@ -95,7 +95,7 @@ pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
 pub(crate) static OUTLETS: HashMap<PortKey, Outlet> =
     HashMap::with_max_entries(MAX_OUTLETS, BPF_F_NO_PREALLOC);
 
-/// The interfaces at which the kernel filters sources. The agent keeps it as the kernel says; `reverse_path` reads it.
+/// How the kernel filters sources at interfaces. The agent keeps it as the kernel says; `reverse_path` reads it.
 #[map]
 pub(crate) static REVERSE_PATHS: HashMap<PortKey, ReversePath> =
     HashMap::with_max_entries(MAX_REVERSE_PATHS, BPF_F_NO_PREALLOC);

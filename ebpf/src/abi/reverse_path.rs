@@ -2,9 +2,11 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-/// `REVERSE_PATHS`: interfaces with a filter. Written by the agent.
+/// `REVERSE_PATHS`: interfaces with a filter, and those that share a multipath route with one. Written by the agent.
 pub const MAX_REVERSE_PATHS: u32 = 4_096;
 
+/// [`ReversePath::filter`]: every source is taken (`rp_filter` 0).
+pub const REVERSE_PATH_NONE: u32 = 0;
 /// [`ReversePath::filter`]: the best route to the source leads out of the interface that the packet came in by (`rp_filter` 1).
 pub const REVERSE_PATH_STRICT: u32 = 1;
 /// [`ReversePath::filter`]: there is a route to the source (`rp_filter` 2).

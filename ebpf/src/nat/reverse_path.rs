@@ -3,9 +3,12 @@
 
 use crate::Tables;
 use crate::abi::translation::TupleKey;
-use crate::abi::{PortKey, REVERSE_PATH_LOOSE};
+use crate::abi::{PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE};
 use crate::tables::RouteQuery;
 use crate::verdict::{PassReason, Stop};
+
+/// The kernel looks up the way back as if the packet were its own (`LOOPBACK_IFINDEX`, include/net/flow.h).
+const LOOPBACK: u32 = 1;
 
 /// Bytes of the packet that the route is looked up for: such a one fits every link.
 const SMALLEST: u16 = 20;
@@ -18,8 +21,12 @@ pub fn check<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), Sto
         return Ok(());
     }
     let Some(filtered) = tables.reverse_path(&PortKey { ifindex: here }) else { return Ok(()) };
+    if filtered.filter == REVERSE_PATH_NONE {
+        return Ok(());
+    }
     let mismatch = Stop::Pass(PassReason::ReversePath);
-    let query = RouteQuery { from: here, source: key.destination, destination: key.source, bytes: SMALLEST };
+    let query =
+        RouteQuery { from: LOOPBACK, source: key.destination, destination: key.source, bytes: SMALLEST };
     let back = tables.route(&query).ok_or(mismatch)?;
     if back.ifindex == here || filtered.filter == REVERSE_PATH_LOOSE {
         return Ok(());

@@ -6,7 +6,8 @@ use shunt_dataplane::abi::translation::{
     Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, TupleKey,
 };
 use shunt_dataplane::abi::{
-    AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_STRICT, ReversePath,
+    AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
+    ReversePath,
 };
 use shunt_dataplane::tables::{Route, RouteQuery};
 use shunt_dataplane::wire::address::{Address, Mac};
@@ -32,6 +33,8 @@ pub const FILTERED: [(&str, u32); 4] = [("strict", 3501), ("loose", 3502), ("hop
 pub const BEHIND: [&str; 4] = ["198.18.1.0", "198.18.2.0", "198.18.3.0", "198.18.4.0"];
 /// The network to which the two hops lead, each by the gateway behind it.
 pub const MULTIPATH: &str = "198.18.5.0";
+/// What the node's own packets come from.
+const LOOPBACK: u32 = 1;
 /// What the link takes.
 const MTU: u16 = 1500;
 
@@ -138,7 +141,12 @@ pub fn outlets() -> Vec<(PortKey, Outlet)> {
 /// The filters.
 pub fn reverse_paths() -> Vec<(PortKey, ReversePath)> {
     let filter = |(name, ifindex): (&str, u32)| {
-        let filter = if name == "loose" { REVERSE_PATH_LOOSE } else { REVERSE_PATH_STRICT };
+        let filter = match name {
+            "loose" => REVERSE_PATH_LOOSE,
+            // It is known for the other hop's sake.
+            "hop1" => REVERSE_PATH_NONE,
+            _ => REVERSE_PATH_STRICT,
+        };
         let group = if name.starts_with("hop") { 7 } else { 0 };
         (PortKey { ifindex }, ReversePath { filter, group })
     };
@@ -158,7 +166,7 @@ pub fn route(query: &RouteQuery) -> Option<Route> {
     let is_nodes = NODE.iter().any(|(own, _)| address(own) == query.destination);
     // Only of the subnet that is an interface's own the kernel knows who is everybody there.
     let is_everybody = query.destination == address("192.0.2.255");
-    let is_filtered = FILTERED.iter().any(|(_, ifindex)| *ifindex == query.from);
+    let is_own = query.from == LOOPBACK;
     let behind = BEHIND.iter().position(|known| are_in_one_subnet(address(known), query.destination));
     let mut next_hop = query.destination;
     let ifindex = match behind {
@@ -174,7 +182,7 @@ pub fn route(query: &RouteQuery) -> Option<Route> {
         _ if is_in(ASIDE) => OTHER_BRIDGE,
         _ => return None,
     };
-    ((query.from == BRIDGE || is_filtered) && query.bytes <= MTU).then_some(Route { ifindex, next_hop })
+    ((query.from == BRIDGE || is_own) && query.bytes <= MTU).then_some(Route { ifindex, next_hop })
 }
 
 /// In 24 bits of IPv4, and 64 of IPv6.

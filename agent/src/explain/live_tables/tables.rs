@@ -12,8 +12,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, REVERSE_PATH_STRICT,
-    ReversePath, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, REVERSE_PATH_NONE,
+    REVERSE_PATH_STRICT, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Shown};
 use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
@@ -231,7 +231,11 @@ impl Tables for LiveTables<'_> {
 
     fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
         let found = |path: &ReversePath| {
-            let how = if path.filter == REVERSE_PATH_STRICT { "strict" } else { "loose" };
+            let how = match path.filter {
+                REVERSE_PATH_NONE => "none",
+                REVERSE_PATH_STRICT => "strict",
+                _ => "loose",
+            };
             how.to_owned()
         };
         let name = self.name(key.ifindex);

@@ -47,7 +47,6 @@ impl Resource for Ingress {
         tracing::info!(hook = %self.0, "NAT ingress attached");
         node.nat_ingress.missing.remove(&self.0.ifindex);
         node.nat_ingress.hooks.insert(self.0.ifindex, self.0.clone());
-        node.update_reverse_paths();
         node.update_masquerade_interfaces();
         Ok(())
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use shunt_dataplane::abi::{REVERSE_PATH_LOOSE, REVERSE_PATH_STRICT, ReversePath};
+use shunt_dataplane::abi::{REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT, ReversePath};
 
 use crate::failpoints;
 use crate::kernel::KernelError;
@@ -14,7 +14,10 @@ use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
 /// The least time between two looks at the multipath routes: there may be many routes.
-const PERIOD: Duration = Duration::from_secs(5);
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// The value of `rp_filter` for the strict one.
+const STRICT: i32 = 1;
 
 /// The entries of all such interfaces.
 pub(crate) struct ReversePaths;
@@ -64,27 +67,53 @@ impl Node {
     }
 
     fn find_reverse_paths(&mut self) -> Result<BTreeMap<u32, ReversePath>, KernelError> {
-        let filters = self.kernel.reverse_path_filters(self.nat_ingress.hooks.keys().copied())?;
-        let strict = filters.values().filter(|filter| **filter == REVERSE_PATH_STRICT).count();
-        // A hop that was not chosen is a mismatch only where another one is filtered, too.
-        let is_due =
-            self.nat_ingress.routes_read.is_none_or(|read| failpoints::now().duration_since(read) > PERIOD);
-        if strict < 2 {
+        let mut filters = self.kernel.reverse_path_filters(self.nat_ingress.hooks.keys().copied())?;
+        filters.retain(|ifindex, filter| *filter != 0 && self.is_judged_itself(*ifindex));
+        let is_strict = |(ifindex, filter): (&u32, &i32)| *filter == STRICT && !self.is_bridge(*ifindex);
+        let has_strict = filters.iter().any(is_strict);
+        self.read_multipath(has_strict)?;
+        // The kernel takes what comes by any hop: the strict one's program has to know the others.
+        for group in &self.nat_ingress.multipath {
+            if group.iter().any(|ifindex| filters.get(ifindex) == Some(&STRICT)) {
+                group.iter().for_each(|ifindex| _ = filters.entry(*ifindex).or_insert(0));
+            }
+        }
+        let path = |(ifindex, filter)| {
+            let filter = match filter {
+                0 => REVERSE_PATH_NONE,
+                // Without an address of its own an interface takes nothing by a route that leads elsewhere (`fib_validate_source`).
+                STRICT => REVERSE_PATH_STRICT,
+                _ if !self.has_v4_address(ifindex) => REVERSE_PATH_STRICT,
+                _ => REVERSE_PATH_LOOSE,
+            };
+            let mut groups = (1..).zip(&self.nat_ingress.multipath);
+            let group = groups.find(|(_, group)| group.contains(&ifindex)).map_or(0, |(number, _)| number);
+            (ifindex, ReversePath { filter, group })
+        };
+        Ok(filters.into_iter().map(path).collect())
+    }
+
+    /// Reads the multipath routes, at times, where any interface is strict.
+    fn read_multipath(&mut self, has_strict: bool) -> Result<(), KernelError> {
+        let now = failpoints::now();
+        let is_due = self.nat_ingress.routes_read.is_none_or(|read| now.duration_since(read) > PERIOD);
+        if !has_strict {
             self.nat_ingress.multipath.clear();
             self.nat_ingress.routes_read = None;
         } else if is_due {
-            self.nat_ingress.routes_read = Some(failpoints::now());
+            self.nat_ingress.routes_read = Some(now);
             self.nat_ingress.multipath = groups(self.kernel.multipath_interfaces()?);
         }
-        let path = |(ifindex, filter)| {
-            // Without an address of its own an interface takes nothing by a route that leads elsewhere (`fib_validate_source`).
-            let is_loose = filter == REVERSE_PATH_LOOSE && self.has_v4_address(ifindex);
-            let filter = if is_loose { REVERSE_PATH_LOOSE } else { REVERSE_PATH_STRICT };
-            let groups = (1..).zip(&self.nat_ingress.multipath);
-            let group = groups.filter(|(_, group)| group.contains(&ifindex)).map(|(number, _)| number).next();
-            (ifindex, ReversePath { filter, group: group.unwrap_or(0) })
-        };
-        Ok(filters.into_iter().map(path).collect())
+        Ok(())
+    }
+
+    fn is_bridge(&self, ifindex: u32) -> bool {
+        self.registry.bridge(ifindex).is_some() || self.registry.gateway_by_end(ifindex).is_some()
+    }
+
+    /// Whether the kernel judges what comes by an interface as that interface's: a port's is its master's.
+    fn is_judged_itself(&mut self, ifindex: u32) -> bool {
+        self.kernel.link(ifindex).ok().flatten().is_some_and(|link| link.master.is_none())
     }
 
     fn has_v4_address(&self, ifindex: u32) -> bool {

@@ -103,7 +103,7 @@ impl Node {
             lent,
         };
         self.registry.insert(attachment.clone());
-        let was_guarded = self.take_unattached(host.index);
+        let was_guarded = self.hand_over_unattached(host.index, port.bridge.index);
         self.foreign_ports.remove(&host.index);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         if port.vlan.is_none() {

@@ -34,24 +34,25 @@ impl Node {
         let Some(host) = host.filter(|_| port.vlan.is_none()) else { return Ok(Vec::new()) };
         let name = &port.key.ifname;
         if let Some(netns) = &port.netns
-            && self.has_left(&host, Path::new(netns))?
+            && self.has_left(&host, Path::new(netns))
         {
             return Ok(vec![format!("{name} is not in {netns} any more")]);
         }
-        let Some(end) = self.kernel.other_end(&host)? else { return Ok(Vec::new()) };
+        let Some(end) = self.kernel.other_end(&host) else { return Ok(Vec::new()) };
         let renamed = (end.name != *name).then(|| format!("{name} is called {} now", end.name));
         let down = (port.peer_up && !end.up).then(|| format!("{name} is down"));
         Ok(renamed.into_iter().chain(down).collect())
     }
 
     /// Whether the other end of `host` is in another namespace than this one, which is there.
-    fn has_left(&mut self, host: &Link, netns: &Path) -> Result<bool, KernelError> {
-        if netns.starts_with(BY_PROCESS) {
-            return Ok(false);
+    fn has_left(&mut self, host: &Link, netns: &Path) -> bool {
+        // A namespace that ends has no number any more.
+        if netns.starts_with(BY_PROCESS) || host.peer_namespace.is_some_and(|number| number < 0) {
+            return false;
         }
         // Without its file, or where the file is no namespace's to this agent, nothing can be said.
-        let Ok(file) = shunt_regular_file::open(netns) else { return Ok(false) };
+        let Ok(file) = shunt_regular_file::open(netns) else { return false };
         let number = self.kernel.namespace_number(file.as_fd()).unwrap_or_default();
-        Ok(number.is_some_and(|number| host.peer_namespace != Some(number)))
+        number.is_some_and(|number| host.peer_namespace != Some(number))
     }
 }

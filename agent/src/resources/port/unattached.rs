@@ -30,8 +30,8 @@ pub(crate) struct Unattached {
     bridge: Option<u32>,
     /// Whose it is, as its alias says.
     owner: Option<AttachmentKey>,
-    /// Its counters' slot.
-    slot: Option<u32>,
+    /// The slots of its counters and of its bridge's.
+    slots: Vec<u32>,
     /// Whether it is a VLAN's gateway, which has no record of its own.
     is_gateway: bool,
 }
@@ -68,10 +68,10 @@ impl Node {
         }
         for (link, is_gateway) in found {
             let bridge = entries.get(&link.index).map(|entry| entry.bridge);
-            let slot = slots.remove(&link.index);
-            bridge.and_then(|bridge| slots.remove(&bridge));
+            let claimed = [Some(link.index), bridge].into_iter().flatten();
+            let claimed = claimed.filter_map(|ifindex| slots.remove(&ifindex)).collect();
             let owner = link.alias.as_deref().and_then(owner);
-            let port = Unattached { name: link.name.clone(), bridge, owner, slot, is_gateway };
+            let port = Unattached { name: link.name.clone(), bridge, owner, slots: claimed, is_gateway };
             self.unattached.insert(link.index, port);
         }
         Ok(())
@@ -84,7 +84,7 @@ impl Node {
         let Interface { name, index } = attachment.port.host.clone();
         let (owner, is_gateway) = (Some(key.clone()), false);
         let bridge = Some(attachment.port.bridge.index);
-        self.unattached.insert(index, Unattached { name, bridge, owner, slot: None, is_gateway });
+        self.unattached.insert(index, Unattached { name, bridge, owner, slots: Vec::new(), is_gateway });
     }
 
     /// Whether a bridge has ports that are no attachment's and stay as they are.
@@ -92,16 +92,25 @@ impl Node {
         self.unattached.values().any(|port| port.bridge == Some(bridge))
     }
 
-    /// Hands a port over to its attachment. Returns whether it has programs already.
-    pub(crate) fn take_unattached(&mut self, host: u32) -> bool {
-        let Some(port) = self.unattached.remove(&host) else { return false };
-        port.slot.into_iter().for_each(|slot| self.registry.slots.give_back(slot));
+    /// Hands a port over to its attachment, on the bridge `now`, and leaves the bridge that it was on before. Returns whether it has
+    /// programs already.
+    pub(crate) fn hand_over_unattached(&mut self, host: u32, now: u32) -> bool {
+        let Some(port) = self.take_unattached(host) else { return false };
+        port.bridge.filter(|before| *before != now).into_iter().for_each(|before| self.leave_bridge(before));
+        true
+    }
+
+    fn take_unattached(&mut self, host: u32) -> Option<Unattached> {
+        let port = self.unattached.remove(&host)?;
+        let mut slots = port.slots.clone();
         // The gateways of VLANs go with the last port.
         if self.unattached.values().all(|port| port.is_gateway) {
-            self.unattached.clear();
+            slots
+                .extend(std::mem::take(&mut self.unattached).into_values().flat_map(|gateway| gateway.slots));
         }
+        slots.into_iter().for_each(|slot| self.registry.slots.give_back(slot));
         self.leftovers = true;
-        true
+        Some(port)
     }
 
     /// Takes the programs off a port that was taken over and is to have fewer. The new ones are in force.
@@ -133,8 +142,7 @@ impl Node {
 
     /// Forgets a port whose link is gone or was let go, and removes what is left of it.
     pub(crate) fn forget_unattached(&mut self, host: u32) {
-        let Some(port) = self.unattached.get(&host).cloned() else { return };
-        self.take_unattached(host);
+        let Some(port) = self.take_unattached(host) else { return };
         if let Err(error) = self.sweep_now() {
             tracing::warn!(link = port.name, %error, "cannot remove what is left of a port");
         }
