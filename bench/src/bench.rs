@@ -161,7 +161,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         let why = "the reference plugins here write no nftables rules; they do since 1.6".to_owned();
         results.left_out.push(NotMeasured { name: "bridge-nftables".to_owned(), why });
     }
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let mut bench = Bench { screen, interrupt, options, lab: &lab, contestants: Vec::new() };
     for part in options.parts() {
         let measured = bench.measure(part, &mut results);

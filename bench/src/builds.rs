@@ -61,7 +61,7 @@ fn once(
     series: usize,
     rounds: usize,
 ) -> Result<Vec<(usize, Taken)>> {
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let order = order(builds.len(), series);
     let mut sides = Vec::new();
     for build in &order {

@@ -18,7 +18,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt) -> Result<()> {
     screen.line("")?;
     let motto = Paint::Dim.on("the low-resistance path beside the kernel bridge");
     screen.line(&format!("  {}  {motto}", Paint::Bold.on("shunt")))?;
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let root = lab.root().to_path_buf();
     let mut programs = Vec::new();
     let shown = show(screen, interrupt, &lab, &mut programs);

@@ -105,7 +105,7 @@ struct Stage {
 
 impl Stage {
     fn set(arm: Arm, mbit: u64, direction: Direction) -> Result<Self> {
-        let lab = Lab::for_measurements()?;
+        let lab = Lab::with_all_programs()?;
         let way = match direction {
             Direction::Ingress => "ingress",
             Direction::Egress => "egress",

@@ -19,7 +19,7 @@ use crate::stage::{NODE, Stage, address, give, mapping};
 const FIRST: u16 = 10_000;
 
 fn stage(max_flows: &str) -> Stage {
-    let mut stage = Stage::with(Lab::new().unwrap(), &["--max-flows", max_flows]);
+    let mut stage = Stage::with(Lab::with_all_programs().unwrap(), &["--max-flows", max_flows]);
     stage.add("one", &[mapping(8080, 7000, "tcp"), mapping(8053, 7000, "udp"), mapping(8081, 7001, "tcp")]);
     stage
 }

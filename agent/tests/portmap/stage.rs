@@ -31,7 +31,7 @@ pub(crate) fn mapping(host_port: u16, container_port: u16, protocol: &str) -> Va
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::with(Lab::new().unwrap(), &[])
+        Self::with(Lab::with_all_programs().unwrap(), &[])
     }
 
     /// The same with more arguments for the agent.

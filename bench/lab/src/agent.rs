@@ -40,7 +40,7 @@ impl Agent {
             state: home.join("state"),
             bpffs: lab.bpf_directory(name),
             log: home.join("agent.log"),
-            loads_early: lab.is_measuring(),
+            loads_early: lab.loads_all(),
             running: None,
         }
     }

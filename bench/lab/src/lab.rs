@@ -16,7 +16,7 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 pub struct Lab {
     root: PathBuf,
     bpf: Option<BpfFs>,
-    is_measuring: bool,
+    loads_all: bool,
 }
 
 impl Lab {
@@ -29,7 +29,7 @@ impl Lab {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let root = Path::new(RUN).join(format!("{PREFIX}{}-{serial}", std::process::id()));
         std::fs::create_dir(&root).with_context(|| format!("create {} (are you root?)", root.display()))?;
-        let mut lab = Self { root, bpf: None, is_measuring: false };
+        let mut lab = Self { root, bpf: None, loads_all: false };
         lab.bpf = Some(BpfFs::mount(&lab.root.join("bpf"))?);
         Ok(lab)
     }
@@ -39,14 +39,14 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::new`].
-    pub fn for_measurements() -> Result<Self> {
+    pub fn with_all_programs() -> Result<Self> {
         let mut lab = Self::new()?;
-        lab.is_measuring = true;
+        lab.loads_all = true;
         Ok(lab)
     }
 
-    pub(crate) fn is_measuring(&self) -> bool {
-        self.is_measuring
+    pub(crate) fn loads_all(&self) -> bool {
+        self.loads_all
     }
 
     /// The directory.

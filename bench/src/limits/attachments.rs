@@ -52,7 +52,7 @@ fn networks(node: &Node) -> [Network; 2] {
 
 /// ADDs with a limit each way, and without, in turns.
 pub(super) fn compare(interrupt: &Interrupt) -> Result<Added> {
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let node = Node::start(&lab, "node")?;
     let networks = networks(&node);
     let containers = [Container::create(&lab, "limited")?, Container::create(&lab, "plain")?];
@@ -80,7 +80,7 @@ pub(super) fn compare(interrupt: &Interrupt) -> Result<Added> {
 
 /// So many limited containers on one node.
 pub(super) fn crowd(interrupt: &Interrupt, attachments: usize) -> Result<Crowd> {
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let node = Node::start(&lab, "node")?;
     let [network, _] = networks(&node);
     let mut sandboxes = Vec::new();

@@ -28,7 +28,7 @@ pub(super) struct Neighbour {
 
 /// Datagrams between two containers without limits, on a node that has a limited one too, and on one that has not.
 pub(super) fn compare(interrupt: &Interrupt) -> Result<Neighbour> {
-    let lab = Lab::for_measurements()?;
+    let lab = Lab::with_all_programs()?;
     let mut sandboxes: Vec<Sandbox> = Vec::new();
     let mut nodes = Vec::new();
     for (name, is_limited) in [("beside", true), ("alone", false)] {
