@@ -80,6 +80,13 @@ pub struct BridgePort {
     pub vlan: Option<VlanInterface>,
 }
 
+impl BridgePort {
+    /// Whether it has restrictions; then its programs fail closed, with a bridge or without.
+    pub fn is_restricted(&self) -> bool {
+        self.restrictions != Restrictions::default()
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

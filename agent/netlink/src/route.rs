@@ -77,9 +77,18 @@ pub fn ip(address: &RouteAddress) -> Option<IpAddr> {
 
 /// Asks for the routes of every table, of a family or of both.
 pub fn routes(family: AddressFamily) -> Request<RouteMessage> {
+    list("list the routes", family)
+}
+
+/// The same of the multipath routes.
+pub fn multipath_routes(family: AddressFamily) -> Request<MultipathInterfaces> {
+    list("list the multipath routes", family)
+}
+
+fn list<T>(what: &'static str, family: AddressFamily) -> Request<T> {
     let mut message = RouteMessage::default();
     message.header.address_family = family;
-    Request::dump("list the routes", RouteNetlinkMessage::GetRoute(message))
+    Request::dump(what, RouteNetlinkMessage::GetRoute(message))
 }
 
 /// The interfaces by which the next hops of a multipath route are reached. Other routes are skipped while they are read.
@@ -92,13 +101,6 @@ impl Reply for MultipathInterfaces {
         let hops = next_hops(&header, find(payload.get(HEADER..)?, RTA_MULTIPATH)?);
         Some(Self(hops.into_iter().map(|hop| hop.interface_index).collect()))
     }
-}
-
-/// Asks for the multipath routes of every table, of a family.
-pub fn multipath_routes(family: AddressFamily) -> Request<MultipathInterfaces> {
-    let mut message = RouteMessage::default();
-    message.header.address_family = family;
-    Request::dump("list the multipath routes", RouteNetlinkMessage::GetRoute(message))
 }
 
 /// A unicast route to be made.

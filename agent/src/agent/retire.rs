@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use shunt_agent_api::Bandwidth;
 
 use super::Agent;
-use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::attach::hook::{Hook, Program};
 use crate::datapath::attach::tcx;
 use crate::nft::{Rules, replace};
 use crate::resources::Node;
@@ -50,14 +50,9 @@ impl Node {
             Ok(links) => links,
             Err(error) => return vec![error.to_string()],
         };
-        let hooks = links.into_iter().flat_map(|link| {
-            Program::ALL.map(|program| Hook {
-                program,
-                set: ProgramSet::default(),
-                ifindex: link.index,
-                ifname: link.name.clone(),
-            })
-        });
+        let hooks = links
+            .into_iter()
+            .flat_map(|link| Program::ALL.map(|program| Hook::open(program, link.index, link.name.clone())));
         let mut there: Vec<_> = hooks.filter(tcx::is_there).collect();
         let begun = Instant::now();
         while !there.is_empty() && begun.elapsed() < PARTING {

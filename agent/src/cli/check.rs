@@ -3,23 +3,21 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use shunt_agent_api::{AuditReport, Client, Reply, Request, socket_path};
+use shunt_agent_api::{AuditReport, Reply, Request};
 
-use super::query::complain;
 use super::{INCONSISTENT, Query};
 
 impl Query {
     /// Prints what is not as it should be: 0 nothing, 1 not answered, 3 something.
     pub(super) fn check(self) -> ExitCode {
-        let socket = socket_path(self.socket.as_deref());
-        match Client::connect(&socket).and_then(|mut client| client.ask(Request::Audit)) {
+        match self.reply_to(Request::Audit) {
             Ok(Reply::Audited(report)) => {
                 // The exit code says it to a reader that has heard enough.
                 let _closed = self.print_audit(&report);
                 if report.consistent { ExitCode::SUCCESS } else { INCONSISTENT.into() }
             }
             Ok(_) => super::UNREACHABLE.into(),
-            Err(error) => complain(&error),
+            Err(code) => code,
         }
     }
 

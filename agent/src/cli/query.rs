@@ -24,20 +24,24 @@ impl Query {
 
     /// The same, of an answer of which `choose` leaves what is wanted.
     pub(super) fn ask_for(self, request: Request, choose: impl FnOnce(&mut Reply)) -> ExitCode {
-        let socket = socket_path(self.socket.as_deref());
-        let asked = Client::connect(&socket).and_then(|mut client| client.ask(request));
-        let printed = match asked {
-            Ok(mut reply) => {
-                choose(&mut reply);
-                self.print(&reply)
-            }
-            Err(error) => return complain(&error),
+        let mut reply = match self.reply_to(request) {
+            Ok(reply) => reply,
+            Err(code) => return code,
         };
+        choose(&mut reply);
+        let printed = self.print(&reply);
         // A reader that has heard enough (`| head`) is no failure.
         match printed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => UNREACHABLE.into(),
             _ => ExitCode::SUCCESS,
         }
+    }
+
+    /// What the agent answers; else the exit code, once it is said why there is no answer.
+    pub(super) fn reply_to(&self, request: Request) -> Result<Reply, ExitCode> {
+        let socket = socket_path(self.socket.as_deref());
+        let asked = Client::connect(&socket).and_then(|mut client| client.ask(request));
+        asked.map_err(|error| complain(&error))
     }
 
     fn print(&self, reply: &Reply) -> io::Result<()> {

@@ -4,9 +4,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent_api::{AgentStatus, Client, Reply, Request, socket_path};
+use shunt_agent_api::{AgentStatus, Reply, Request};
 
-use super::query::complain;
 use super::{Query, UNREACHABLE};
 
 /// Options of `status`.
@@ -34,11 +33,10 @@ impl Status {
 
 impl Query {
     fn judge(self, what: &str, wrong: fn(AgentStatus) -> Vec<String>) -> ExitCode {
-        let socket = socket_path(self.socket.as_deref());
-        let status = match Client::connect(&socket).and_then(|mut client| client.ask(Request::Status)) {
+        let status = match self.reply_to(Request::Status) {
             Ok(Reply::Status(status)) => status,
             Ok(_) => return UNREACHABLE.into(),
-            Err(error) => return complain(&error),
+            Err(code) => return code,
         };
         let wrong = wrong(status);
         let is_so = wrong.is_empty();

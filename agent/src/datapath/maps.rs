@@ -1,5 +1,7 @@
 //! The typed maps.
 
+use std::collections::BTreeMap;
+
 use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{
     Array, DevMapHash, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues,
@@ -191,6 +193,14 @@ pub fn lookup<K: Pod, V: Pod>(map: &HashMap<MapData, K, V>, key: &K) -> Result<O
         Err(MapError::KeyNotFound) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Reads every entry of a map of interfaces.
+///
+/// # Errors
+/// The kernel's.
+pub fn by_ifindex<V: Pod>(map: &HashMap<MapData, PortKey, V>) -> Result<BTreeMap<u32, V>, MapError> {
+    map.iter().map(|entry| entry.map(|(key, value)| (key.ifindex, value))).collect()
 }
 
 /// Writes an entry, over one that is there.

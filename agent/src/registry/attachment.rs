@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::{BridgePort, PortMapping, Restrictions};
+use shunt_agent_api::{BridgePort, PortMapping};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
@@ -45,7 +45,7 @@ pub struct Attachment {
 impl Attachment {
     /// Whether it has restrictions; then its programs fail closed.
     pub fn is_restricted(&self) -> bool {
-        self.port.restrictions != Restrictions::default()
+        self.port.is_restricted()
     }
 
     /// Whether its programs have guards behind them. Ports in VLANs never use the kernel's bridge.

@@ -1,5 +1,6 @@
 //! Differences between the desired and the actual state of an attachment or a bridge.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -89,6 +90,18 @@ impl Finding {
     /// An entry that was looked up and is not what it should be.
     pub(crate) fn entry<T>(map: &'static str, of: impl fmt::Display, found: Option<&T>) -> Self {
         Self::Entry { map, of: of.to_string(), altered: found.is_some() }
+    }
+
+    /// The entries of a map by ifindex that are not those that are wanted.
+    pub(crate) fn entries<V: PartialEq>(
+        map: &'static str,
+        known: &BTreeMap<u32, V>,
+        wanted: &BTreeMap<u32, V>,
+    ) -> Vec<Self> {
+        let differ = wanted.iter().filter(|(ifindex, value)| known.get(ifindex) != Some(value));
+        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
+        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
+        differ.map(|ifindex| Self::entry(map, ifindex, known.get(ifindex))).collect()
     }
 }
 

@@ -192,7 +192,7 @@ impl Node {
         {
             attachment.external = others;
             let attachment = attachment.clone();
-            // The programs may write the same word concurrently: the value must not ask less than theirs.
+            // The programs may write the same word concurrently: the value must not look up less than theirs.
             self.datapath.write_port(&attachment, FlowAffinity::Lookup)?;
             tracing::info!(key = %attachment.port.key, ?others, "external filters of the host end changed");
         }

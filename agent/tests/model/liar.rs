@@ -63,11 +63,11 @@ fn stand(lab: &Lab, node: &Namespace) -> Stand {
     let [(liars, liar), (ears, neighbour)] = ends;
     // They live as long as their links, which no test needs to delete.
     std::mem::forget((liars, ears));
+    for path in ["all", "liar"] {
+        node.sysctl(&format!("net/ipv4/conf/{path}/rp_filter"), "0").unwrap();
+    }
     let (indexes, socket) = node
         .enter(|| {
-            for path in ["all", "liar"] {
-                fs::write(format!("/proc/sys/net/ipv4/conf/{path}/rp_filter"), "0").unwrap();
-            }
             let indexes = [BRIDGE, "liar"].map(|name| nix::net::if_::if_nametoindex(name).unwrap());
             let socket = UdpSocket::bind("10.99.0.1:7001").unwrap();
             socket.set_nonblocking(true).unwrap();

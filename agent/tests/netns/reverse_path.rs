@@ -49,7 +49,7 @@ fn stage() -> (Stage, Namespace) {
 }
 
 fn set(namespace: &Namespace, interface: &str, filter: u8) {
-    namespace.command("sysctl", &["-qw", &format!("net.ipv4.conf.{interface}.rp_filter={filter}")]).unwrap();
+    namespace.sysctl(&format!("net/ipv4/conf/{interface}/rp_filter"), &filter.to_string()).unwrap();
 }
 
 fn bind(namespace: &Namespace, port: u16) -> UdpSocket {

@@ -26,7 +26,7 @@ pub struct Agent {
     state: PathBuf,
     bpffs: PathBuf,
     log: PathBuf,
-    loads_early: bool,
+    loads_all: bool,
     running: Option<Daemon>,
 }
 
@@ -40,7 +40,7 @@ impl Agent {
             state: home.join("state"),
             bpffs: lab.bpf_directory(name),
             log: home.join("agent.log"),
-            loads_early: lab.loads_all(),
+            loads_all: lab.loads_all(),
             running: None,
         }
     }
@@ -92,7 +92,7 @@ impl Agent {
         if !self.arguments.iter().any(|argument| argument == "--max-flows") {
             command.args(["--max-flows", "65536"]);
         }
-        if !self.loads_early {
+        if !self.loads_all {
             command.arg("--late-programs");
         }
         command.args(&self.arguments);

@@ -55,19 +55,12 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
 /// Has the kept plugin do the verb where the agent does not serve the interface, or the programs do not know a condition; else the error
 /// stands, with its cure.
 fn left_to_the_kept(config: &Config, call: &Call, error: Error) -> Result<Option<String>, Error> {
-    match error {
-        Error::Config(ConfigError::Condition { .. }) => match Kept::find(config, call) {
-            Some(kept) => kept.run(call.verb, config).map(Some),
-            None => Err(error),
-        },
-        Error::Agent(source @ ClientError::Refused(_)) if is_not_attached(&source) => {
-            match Kept::find(config, call) {
-                Some(kept) => kept.run(call.verb, config).map(Some),
-                None => Err(Error::NotServed { source, cure: cure(config) }),
-            }
-        }
-        error => Err(error),
-    }
+    let unserved = match error {
+        Error::Config(ConfigError::Condition { .. }) => error,
+        Error::Agent(source) if is_not_attached(&source) => Error::NotServed { source, cure: cure(config) },
+        error => return Err(error),
+    };
+    Kept::find(config, call).map_or(Err(unserved), |kept| kept.run(call.verb, config).map(Some))
 }
 
 fn is_not_attached(error: &ClientError) -> bool {

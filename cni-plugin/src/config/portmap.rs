@@ -77,7 +77,7 @@ fn condition(key: &'static str, words: &[String], any: IpAddr) -> Result<IpAddr,
     let refuse = |what: &[String]| {
         let why = format!(
             "`{}` cannot be held to: a host port is at one address of the node (`-d ADDRESS`, `hostIP`) or at all. Put the plugin whose \
-             rules can into CNI_PATH as portmap.orig (the network's `type` and .orig), or leave it to a NetworkPolicy who may come",
+             rules can into CNI_PATH under this one's name with .orig (portmap.orig), or leave it to a NetworkPolicy who may come",
             what.join(" ")
         );
         Err(ConfigError::Condition { key, why })

@@ -81,12 +81,7 @@ impl Node {
         for ifindex in unknown {
             if let Some(link) = links.get(&ifindex) {
                 for program in Program::ALL {
-                    self.datapath.detach(&Hook {
-                        program,
-                        set: ProgramSet::default(),
-                        ifindex,
-                        ifname: link.name.clone(),
-                    })?;
+                    self.datapath.detach(&Hook::open(program, ifindex, link.name.clone()))?;
                 }
             }
             maps::remove(&mut self.datapath.maps.ports, &PortKey { ifindex }).map_err(in_map("PORTS"))?;

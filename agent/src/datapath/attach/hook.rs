@@ -173,6 +173,14 @@ pub struct Hook {
     pub ifname: String,
 }
 
+impl Hook {
+    /// One whose set is the open one, or does not matter: whoever looks for a program or takes it away does not ask for which ports it was
+    /// loaded.
+    pub const fn open(program: Program, ifindex: u32, ifname: String) -> Self {
+        Self { program, set: ProgramSet::Open, ifindex, ifname }
+    }
+}
+
 impl fmt::Display for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on {} ({})", self.program.name(), self.ifname, self.ifindex)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::ProgramMode;
 
-use self::hook::{Hook, Program, ProgramSet};
+use self::hook::{Hook, Program};
 use super::pins::PinnedHook;
 use super::{Datapath, DatapathError, probe};
 use crate::config::AttachMode;
@@ -185,8 +185,7 @@ impl Datapath {
         ifname: &str,
     ) -> Result<bool, DatapathError> {
         for program in programs {
-            let (set, ifname) = (ProgramSet::default(), ifname.to_owned());
-            let hook = Hook { program: *program, set, ifindex, ifname };
+            let hook = Hook::open(*program, ifindex, ifname.to_owned());
             if tcx::is_there(&hook) {
                 return Ok(true);
             }

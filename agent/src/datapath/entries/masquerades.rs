@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shunt_dataplane::abi::translation::{Masquerade, Outlet};
 use shunt_dataplane::abi::{AddressKey, PortKey};
 
-use crate::datapath::maps::{insert, lookup, remove, retain};
+use crate::datapath::maps::{by_ifindex, insert, lookup, remove, retain};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::Attachment;
 
@@ -65,8 +65,7 @@ impl Datapath {
     /// # Errors
     /// The kernel's.
     pub fn outlets(&self) -> Result<BTreeMap<u32, Outlet>, DatapathError> {
-        let entries = self.maps.outlets.iter().map(|entry| entry.map(|(key, outlet)| (key.ifindex, outlet)));
-        entries.collect::<Result<_, _>>().map_err(in_map("OUTLETS"))
+        by_ifindex(&self.maps.outlets).map_err(in_map("OUTLETS"))
     }
 
     /// Adds a masquerading interface.

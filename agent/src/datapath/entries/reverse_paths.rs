@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shunt_dataplane::abi::{PortKey, ReversePath};
 
-use crate::datapath::maps::{insert, remove};
+use crate::datapath::maps::{by_ifindex, insert, remove};
 use crate::datapath::{Datapath, DatapathError, in_map};
 
 impl Datapath {
@@ -13,9 +13,7 @@ impl Datapath {
     /// # Errors
     /// The kernel's.
     pub fn reverse_paths(&self) -> Result<BTreeMap<u32, ReversePath>, DatapathError> {
-        let entries = self.maps.reverse_paths.iter();
-        let entries = entries.map(|entry| entry.map(|(key, path)| (key.ifindex, path)));
-        entries.collect::<Result<_, _>>().map_err(in_map("REVERSE_PATHS"))
+        by_ifindex(&self.maps.reverse_paths).map_err(in_map("REVERSE_PATHS"))
     }
 
     /// Has the programs filter the sources of what comes in by an interface.

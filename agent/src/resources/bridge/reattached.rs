@@ -60,7 +60,7 @@ impl Node {
         let place = format!("{} on {}", port.host.name, bridge.name);
         let served = self.establish_anew(port, &bridge).and_then(|()| self.serve_anew(orphan, &key));
         if let Err(error) = served {
-            if orphan.is_restricted() {
+            if orphan.port.is_restricted() {
                 self.leave_guarded(&key);
             }
             self.take_out(&key, "undone");

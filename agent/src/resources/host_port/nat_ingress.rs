@@ -13,7 +13,7 @@ use shunt_netlink::address::Address;
 use shunt_netlink::link::Link;
 
 use super::Ingress;
-use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::attach::hook::{Hook, Program};
 use crate::datapath::{DatapathError, maps};
 use crate::kernel::KernelError;
 use crate::registry::Uplink;
@@ -161,7 +161,7 @@ impl Node {
                 continue;
             }
             let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
-            if let Err(error) = self.datapath.detach(&nat_ingress_hook(program, ifindex, ifname)) {
+            if let Err(error) = self.datapath.detach(&Hook::open(program, ifindex, ifname)) {
                 tracing::warn!(ifindex, %error, "cannot detach the program of an earlier agent");
             }
         }
@@ -169,6 +169,11 @@ impl Node {
 
     pub(crate) fn is_mapped(&self) -> bool {
         self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
+    }
+
+    /// Whether an interface is a bridge or a VLAN's gateway, which lead to containers, and not out of the node.
+    pub(crate) fn leads_to_containers(&self, ifindex: u32) -> bool {
+        self.registry.bridge(ifindex).is_some() || self.registry.gateway_by_end(ifindex).is_some()
     }
 
     /// The interfaces that need the programs.
@@ -208,11 +213,7 @@ impl Node {
             .chain(bridges)
             .filter_map(by_kind)
             .chain(gateways)
-            .map(|(program, index, name)| (index, nat_ingress_hook(program, index, name)))
+            .map(|(program, index, name)| (index, Hook::open(program, index, name)))
             .collect()
     }
-}
-
-fn nat_ingress_hook(program: Program, ifindex: u32, ifname: String) -> Hook {
-    Hook { program, set: ProgramSet::Open, ifindex, ifname }
 }

@@ -28,11 +28,11 @@ impl Resource for ReversePaths {
     }
 
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
-        let (known, wanted) = (node.datapath.reverse_paths()?, &node.nat_ingress.reverse_paths);
-        let differ = wanted.iter().filter(|(ifindex, path)| known.get(ifindex) != Some(path));
-        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
-        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
-        Ok(differ.map(|ifindex| Finding::entry("REVERSE_PATHS", ifindex, known.get(ifindex))).collect())
+        Ok(Finding::entries(
+            "REVERSE_PATHS",
+            &node.datapath.reverse_paths()?,
+            &node.nat_ingress.reverse_paths,
+        ))
     }
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
@@ -69,7 +69,8 @@ impl Node {
     fn find_reverse_paths(&mut self) -> Result<BTreeMap<u32, ReversePath>, KernelError> {
         let mut filters = self.kernel.reverse_path_filters(self.nat_ingress.hooks.keys().copied())?;
         filters.retain(|ifindex, filter| *filter != 0 && self.is_judged_itself(*ifindex));
-        let is_strict = |(ifindex, filter): (&u32, &i32)| *filter == STRICT && !self.is_bridge(*ifindex);
+        let is_strict =
+            |(ifindex, filter): (&u32, &i32)| *filter == STRICT && !self.leads_to_containers(*ifindex);
         let has_strict = filters.iter().any(is_strict);
         self.read_multipath(has_strict)?;
         // The kernel takes what comes by any hop: the strict one's program has to know the others.
@@ -105,10 +106,6 @@ impl Node {
             self.nat_ingress.multipath = groups(self.kernel.multipath_interfaces()?);
         }
         Ok(())
-    }
-
-    fn is_bridge(&self, ifindex: u32) -> bool {
-        self.registry.bridge(ifindex).is_some() || self.registry.gateway_by_end(ifindex).is_some()
     }
 
     /// Whether the kernel judges what comes by an interface as that interface's: a port's is its master's.

@@ -12,11 +12,7 @@ impl Resource for Outlets {
     }
 
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
-        let (known, wanted) = (node.datapath.outlets()?, &node.masquerade.outlets);
-        let differ = wanted.iter().filter(|(ifindex, outlet)| known.get(ifindex) != Some(outlet));
-        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
-        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
-        Ok(differ.map(|ifindex| Finding::entry("OUTLETS", ifindex, known.get(ifindex))).collect())
+        Ok(Finding::entries("OUTLETS", &node.datapath.outlets()?, &node.masquerade.outlets))
     }
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {

@@ -108,11 +108,8 @@ impl Node {
     fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
         let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
         let sources = self.kernel.sources()?;
-        // Bridges and gateways lead to containers, not out of the node.
         let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
-            hook.program == Program::FromWire
-                && self.registry.bridge(**ifindex).is_none()
-                && self.registry.gateway_by_end(**ifindex).is_none()
+            hook.program == Program::FromWire && !self.leads_to_containers(**ifindex)
         });
         let outlet = |ifindex: u32| {
             let only = |is_family: fn(&IpAddr) -> bool| {

@@ -1,7 +1,7 @@
 //! Finds the flows that already take the kernel's path when programs are attached to ports in use.
 //!
 //! A flow keeps one path for life. First the ports treat every unknown flow as the kernel's ([`FlowAffinity::Learn`]); then conntrack's flows are
-//! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`FlowAffinity::Lookup`]). The ports keep asking: a flow may have been recorded
+//! written to `KERNEL_FLOWS`, and only those stay with the kernel ([`FlowAffinity::Lookup`]). The ports keep looking up: a flow may have been recorded
 //! between the dump of conntrack and the switch.
 
 use std::collections::{HashMap, HashSet};

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use shunt_agent_api::{AttachmentKey, Interface};
 use shunt_dataplane::abi::{PORT_FOREIGN, PORT_WIRE};
 
-use crate::datapath::attach::hook::{Hook, Program, ProgramSet};
+use crate::datapath::attach::hook::{Hook, Program};
 use crate::datapath::{DatapathError, programs};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, vlan_gateway};
@@ -122,8 +122,7 @@ impl Node {
         let wanted: Vec<_> = programs::of_port(attachment).iter().map(|hook| hook.program).collect();
         let unwanted = Program::OF_CONTAINERS.into_iter().rev().filter(|program| !wanted.contains(program));
         for program in unwanted {
-            let (ifname, set) = (host.name.clone(), ProgramSet::default());
-            self.datapath.detach(&Hook { program, set, ifindex: host.index, ifname })?;
+            self.datapath.detach(&Hook::open(program, host.index, host.name.clone()))?;
         }
         Ok(())
     }
@@ -132,8 +131,7 @@ impl Node {
     pub(crate) fn let_go(&mut self, host: u32) {
         let Some(port) = self.unattached.get(&host).cloned() else { return };
         for program in Program::OF_CONTAINERS.into_iter().rev() {
-            let (ifname, set) = (port.name.clone(), ProgramSet::default());
-            if let Err(error) = self.datapath.detach(&Hook { program, set, ifindex: host, ifname }) {
+            if let Err(error) = self.datapath.detach(&Hook::open(program, host, port.name.clone())) {
                 tracing::warn!(link = port.name, %error, "cannot detach a program");
             }
         }
@@ -184,8 +182,7 @@ impl Node {
     /// The pins of a port's programs, for whoever deletes its link.
     pub(crate) fn pins_of_unattached(&mut self, host: u32) -> Vec<PathBuf> {
         let Some(port) = self.unattached.get(&host) else { return Vec::new() };
-        let (ifname, set) = (port.name.clone(), ProgramSet::default());
-        let hook = |program| Hook { program, set, ifindex: host, ifname: ifname.clone() };
+        let hook = |program| Hook::open(program, host, port.name.clone());
         Program::OF_CONTAINERS.into_iter().map(|program| self.datapath.abandon(&hook(program))).collect()
     }
 

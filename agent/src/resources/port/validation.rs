@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Interface, Restrictions, StormControl, Vlans, find_overlap,
-};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, StormControl, Vlans, find_overlap};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::prefix;
 
@@ -86,10 +84,7 @@ fn what_is_built(port: &BridgePort) -> Result<(), Refusal> {
         (port.restrictions.vlans.is_some() && !port.mappings.is_empty(), "host ports of a port in VLANs"),
         (port.vlan.is_some() && !port.mappings.is_empty(), "host ports of a VLAN interface"),
         (port.vlan.is_some() && !port.masquerade.is_empty(), "masquerading of a VLAN interface"),
-        (
-            port.vlan.is_some() && port.restrictions != Restrictions::default(),
-            "restrictions of a VLAN interface",
-        ),
+        (port.vlan.is_some() && port.is_restricted(), "restrictions of a VLAN interface"),
     ] {
         if asked {
             return Err(Refusal::NotBuilt(what));
