@@ -12,6 +12,7 @@ pub mod config;
 pub mod datapath;
 pub mod explain;
 pub mod failpoints;
+pub mod install;
 pub mod kernel;
 pub mod kubernetes;
 pub mod limits;

@@ -6,6 +6,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// The allocator of a C library that is linked in (musl) gives memory back to the kernel at every free.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     match cli::Cli::try_parse() {
         Ok(cli) => cli.run(),

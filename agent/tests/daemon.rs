@@ -31,6 +31,8 @@ mod beside;
 mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
+#[path = "daemon/crowded.rs"]
+mod crowded;
 #[path = "daemon/damages.rs"]
 mod damages;
 #[path = "daemon/events.rs"]

@@ -12,6 +12,8 @@
 
 #[path = "model/asked.rs"]
 mod asked;
+#[path = "model/containers.rs"]
+mod containers;
 #[allow(dead_code, reason = "the suite in namespaces has more of it")]
 #[path = "netns/datagram.rs"]
 mod datagram;

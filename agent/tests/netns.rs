@@ -78,12 +78,16 @@ mod relocated;
 mod restrictions;
 #[path = "netns/reverse_path.rs"]
 mod reverse_path;
+#[path = "netns/routers.rs"]
+mod routers;
 #[path = "netns/settings.rs"]
 mod settings;
 #[path = "netns/small_links.rs"]
 mod small_links;
 #[path = "netns/soak.rs"]
 mod soak;
+#[path = "netns/source_addresses.rs"]
+mod source_addresses;
 #[path = "netns/spanning_tree.rs"]
 mod spanning_tree;
 #[path = "netns/spoofed.rs"]
@@ -97,6 +101,7 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/uncut.rs"]
 mod uncut;
 #[path = "netns/unrecorded.rs"]

@@ -6,6 +6,8 @@
 mod association;
 #[path = "portmap/bad_input.rs"]
 mod bad_input;
+#[path = "portmap/beside_reference.rs"]
+mod beside_reference;
 #[path = "portmap/chained.rs"]
 mod chained;
 #[path = "netns/datagram.rs"]
@@ -14,6 +16,10 @@ mod datagram;
 mod errors;
 #[path = "portmap/explained.rs"]
 mod explained;
+#[path = "portmap/follows.rs"]
+mod follows;
+#[path = "portmap/forged.rs"]
+mod forged;
 #[path = "portmap/fragments.rs"]
 mod fragments;
 #[path = "portmap/from_node.rs"]
@@ -28,8 +34,12 @@ mod inside;
 mod lifetime;
 #[path = "portmap/many.rs"]
 mod many;
+#[path = "portmap/next_owner.rs"]
+mod next_owner;
 #[path = "portmap/outside.rs"]
 mod outside;
+#[path = "portmap/ranges.rs"]
+mod ranges;
 #[path = "portmap/reference.rs"]
 mod reference;
 #[path = "portmap/reports.rs"]
@@ -58,6 +68,8 @@ mod uncut;
 mod unmapped;
 #[path = "portmap/updated.rs"]
 mod updated;
+#[path = "portmap/way_out.rs"]
+mod way_out;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

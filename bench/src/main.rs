@@ -15,6 +15,7 @@ mod host_port;
 mod limits;
 mod memory;
 mod outside;
+mod parallel;
 mod paths;
 mod ratio;
 mod report;
@@ -48,6 +49,8 @@ enum Verb {
     Bench(bench::Options),
     /// Measure how well limits are kept, beside the reference plugins
     Limits(limits::Options),
+    /// Measure many ADDs at once, beside attachments that are there
+    Parallel(parallel::Options),
     /// Measure ADD and DEL of several builds by turns: what a change made of them
     Builds(builds::Options),
 }
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::run(&mut screen, &interrupt),
         Verb::Bench(options) => bench::run(&mut screen, &interrupt, &options),
         Verb::Limits(options) => limits::run(&mut screen, &interrupt, &options),
+        Verb::Parallel(options) => parallel::run(&mut screen, &interrupt, &options),
         Verb::Builds(options) => builds::run(&mut screen, &interrupt, &options),
     };
     match outcome {

@@ -4,12 +4,14 @@ use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
 use crate::abi::translation::Direction;
-use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey};
+use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{
     AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, ReversePath,
     STATION_HOST, STATION_MOVED, Station, StationKey,
 };
+use crate::nat::connection::Fate;
+use crate::wire::Step;
 use crate::wire::address::Address;
 
 /// Which of a port's counters ([`crate::abi::PortCounters`]).
@@ -64,8 +66,17 @@ pub struct RouteQuery {
     pub source: Address,
     /// The destination.
     pub destination: Address,
-    /// Bytes that have to fit, IP header included; 0 for GSO packets.
+    /// Bytes that have to fit, IP header included; 0 for those that the kernel itself does not judge.
     pub bytes: u16,
+}
+
+/// Why a packet is given no route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrouted {
+    /// There is none that leads out of the node.
+    NoRoute,
+    /// It does not fit the route's MTU, which this is, in bytes.
+    TooBig(u16),
 }
 
 /// A route.
@@ -75,6 +86,17 @@ pub struct Route {
     pub ifindex: u32,
     /// The neighbour.
     pub next_hop: Address,
+}
+
+/// A packet of a translated connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// Its bytes, Ethernet header included.
+    pub bytes: u32,
+    /// What it says, if it is TCP's.
+    pub step: Option<Step>,
+    /// When it came, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub now: u64,
 }
 
 /// The maps, as the stages see them. Values are copies: a decision rests on one state of each entry.
@@ -201,16 +223,16 @@ pub trait Tables {
     /// Whether an address is the node's (`LOCALS`).
     fn is_local(&self, address: &Address) -> bool;
 
-    /// Shows both directions of a translated connection to `judge`, which returns its result and, if `mine` is to be updated, the new
-    /// state: then a packet of `bytes` bytes is counted there. `other` gets the connection's destination port. None where an
-    /// entry is missing, or the two are not one connection's.
-    fn follow<R>(
+    /// Shows both directions of a translated connection to `judge`. If it goes on, `mine` is [advanced](Translation::advance) by
+    /// `packet`; none is one that is about the connection, and not of it.
+    /// `other` gets the connection's destination port. None where an entry is missing, or the two are not one connection's.
+    fn follow(
         &self,
         mine: &TupleKey,
         other: &mut TupleKey,
-        bytes: u32,
-        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
-    ) -> Option<R>;
+        packet: Option<&Followed>,
+        judge: impl FnOnce(Direction, Direction) -> Fate,
+    ) -> Option<Fate>;
 
     /// The translation of a tuple, and the holder of its masqueraded connection ([`Translation::holder`]).
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)>;
@@ -218,8 +240,11 @@ pub trait Tables {
     /// A container's masqueraded address (`MASQUERADES`).
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade>;
 
-    /// An interface by which masqueraded connections leave (`OUTLETS`).
-    fn outlet(&self, key: &PortKey) -> Option<Outlet>;
+    /// An interface, and an address of its own, by which masqueraded connections leave (`OUTLETS`).
+    fn outlet(&self, key: &AddressKey) -> Option<Outlet>;
+
+    /// The address that they get there (`SOURCES`).
+    fn source(&self, key: &SourceKey) -> Option<Address>;
 
     /// How the kernel filters sources at an interface (`REVERSE_PATHS`); none where it does not.
     fn reverse_path(&self, key: &PortKey) -> Option<ReversePath>;
@@ -242,8 +267,11 @@ pub trait Tables {
     /// The translation of a datagram's first fragment.
     fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation>;
 
-    /// The kernel's route for a packet; none where it has none, or the packet does not fit.
-    fn route(&self, query: &RouteQuery) -> Option<Route>;
+    /// The kernel's route for a packet.
+    ///
+    /// # Errors
+    /// Why it has none.
+    fn route(&self, query: &RouteQuery) -> Result<Route, Unrouted>;
 
     /// A port's rate, by its counter slot (`POLICERS`).
     fn policer(&self, slot: u32) -> Option<Policer>;

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use proptest::prelude::*;
-use shunt_dataplane::abi::translation::TupleKey;
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
-use shunt_dataplane::wire::Protocol;
 use shunt_dataplane::wire::address::{Address, L4Port};
+use shunt_dataplane::wire::{Protocol, Step};
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;
@@ -23,42 +23,115 @@ enum Side {
 }
 use Side::{Answerer, Opener};
 
-/// What both directions have shown after these segments.
-fn after(segments: &[(Side, u8)]) -> (Shown, Shown) {
-    segments.iter().fold((Shown::NOTHING, Shown::NOTHING), |(opener, answerer), (side, flags)| match side {
-        Opener => (opener.segment(*flags), answerer),
-        Answerer => (opener, answerer.segment(*flags)),
-    })
+/// A segment: who sends it, its flags, its sequence number (behind it, of a FIN), and its acknowledgment number.
+type Sent = (Side, u8, u32, u32);
+
+/// Both directions after these segments, one a second.
+fn after(segments: &[Sent]) -> (Translation, Translation) {
+    let mut sides = (Translation::default(), Translation::default());
+    for (n, (side, flags, number, acknowledges)) in segments.iter().copied().enumerate() {
+        let (step, now) = (Some(Step { flags, number, acknowledges }), (n as u64 + 1) * SECOND);
+        match side {
+            Opener => sides.0.advance(&sides.1, step, now),
+            Answerer => sides.1.advance(&sides.0, step, now),
+        }
+    }
+    sides
 }
 
-fn phase_after(segments: &[(Side, u8)]) -> Phase {
+fn phase_after(segments: &[Sent]) -> Phase {
     let (opener, answerer) = after(segments);
-    phase(opener, answerer)
+    phase(Shown(opener.shown), Shown(answerer.shown))
 }
 
-const HANDSHAKE: [(Side, u8); 3] = [(Opener, SYN), (Answerer, SYN | ACK), (Opener, ACK)];
+/// The opener begins at 1000, the answerer just before the numbers begin again.
+const HANDSHAKE: [Sent; 3] =
+    [(Opener, SYN, 0, 0), (Answerer, SYN | ACK, 0, 1_001), (Opener, ACK, 0, u32::MAX)];
+
+/// What each of them sends to end it: 100 bytes and a FIN of the opener, 10 and a FIN of the answerer.
+const FAREWELL: [Sent; 4] = [
+    (Opener, FIN | ACK, 1_102, u32::MAX),
+    (Answerer, ACK, 0, 1_102),
+    (Answerer, FIN | ACK, 10, 1_102),
+    (Opener, ACK, 0, 10),
+];
 
 #[test]
 fn a_connection_goes_through_its_phases() {
-    let whole = [&HANDSHAKE[..], &[(Opener, FIN | ACK), (Answerer, ACK), (Answerer, FIN | ACK)]].concat();
-    let expected =
-        [Phase::Opening, Phase::Opening, Phase::Established, Phase::Closing, Phase::Closing, Phase::Closed];
+    let whole = [&HANDSHAKE[..], &FAREWELL].concat();
+    let expected = [
+        Phase::Opening,
+        Phase::Opening,
+        Phase::Established,
+        Phase::Established,
+        Phase::Closing,
+        Phase::Closing,
+        Phase::Closed,
+    ];
     for (n, phase) in expected.into_iter().enumerate() {
         assert_eq!(phase_after(&whole[..=n]), phase, "after {:?}", whole[n]);
     }
 }
 
 #[test]
-fn a_refused_connection_is_reset() {
-    assert_eq!(phase_after(&[(Opener, SYN), (Answerer, RST | ACK)]), Phase::Reset);
+fn both_may_finish_at_once() {
+    let both = [(Opener, FIN | ACK, 1_002, u32::MAX), (Answerer, FIN | ACK, 0, 1_001)];
+    let agreed = [(Opener, ACK, 0, 0), (Answerer, ACK, 0, 1_002)];
+    assert_eq!(phase_after(&[&HANDSHAKE[..], &both].concat()), Phase::Established);
+    assert_eq!(phase_after(&[&HANDSHAKE[..], &both, &agreed].concat()), Phase::Closed);
 }
 
 #[test]
-fn a_reset_is_believed_until_its_sender_sends_on() {
-    let forged = [&HANDSHAKE[..], &[(Answerer, RST)]].concat();
-    assert_eq!(phase_after(&forged), Phase::Reset);
-    assert_eq!(phase_after(&[&forged[..], &[(Opener, ACK)]].concat()), Phase::Reset, "the other side's word");
-    assert_eq!(phase_after(&[&forged[..], &[(Answerer, ACK)]].concat()), Phase::Established);
+fn a_forged_fin_changes_nothing_and_the_true_one_still_counts() {
+    for forger in [Opener, Answerer] {
+        // Far ahead; and just what has been acknowledged already.
+        let heard = if forger == Opener { 1_001 } else { u32::MAX };
+        let forged = [(forger, FIN | ACK, 1 << 30, 88), (forger, FIN | ACK, heard, 88)];
+        let goes_on = [(Answerer, ACK, 0, 1_051), (Opener, ACK, 0, 5)];
+        let talks = [&HANDSHAKE[..], &forged, &goes_on].concat();
+        assert_eq!(phase_after(&talks), Phase::Established);
+        let ends = [&talks[..], &FAREWELL].concat();
+        assert_eq!(phase_after(&ends), Phase::Closed);
+        assert_eq!(phase_after(&[&ends[..], &forged].concat()), Phase::Closed, "it is over for good");
+    }
+}
+
+#[test]
+fn a_refused_connection_is_reset() {
+    assert_eq!(phase_after(&[(Opener, SYN, 0, 0), (Answerer, RST | ACK, 0, 1_001)]), Phase::Reset);
+}
+
+#[test]
+fn a_reset_that_fits_is_believed_until_its_sender_sends_on() {
+    let reset = [&HANDSHAKE[..], &[(Answerer, RST, u32::MAX, 0)]].concat();
+    assert_eq!(phase_after(&reset), Phase::Reset);
+    let word = [(Opener, ACK, 0, u32::MAX)];
+    assert_eq!(phase_after(&[&reset[..], &word].concat()), Phase::Reset, "the other side's word");
+    let sends_on = [(Answerer, ACK, 0, 1_001)];
+    assert_eq!(phase_after(&[&reset[..], &sends_on].concat()), Phase::Established);
+}
+
+#[test]
+fn a_reset_may_be_ahead_of_what_is_acknowledged_but_not_behind_it() {
+    for (number, expected) in [
+        (u32::MAX, Phase::Reset),
+        (100_000, Phase::Reset),
+        ((16 << 20) - 2, Phase::Reset),
+        ((16 << 20) - 1, Phase::Established),
+        (u32::MAX - 1, Phase::Established),
+        (1 << 30, Phase::Established),
+        (1 << 31, Phase::Established),
+    ] {
+        let reset = [&HANDSHAKE[..], &[(Answerer, RST, number, 0)]].concat();
+        assert_eq!(phase_after(&reset), expected, "{number}");
+    }
+}
+
+#[test]
+fn a_reset_that_does_not_fit_keeps_no_connection_alive() {
+    let (_, before) = after(&HANDSHAKE);
+    let (_, forged) = after(&[&HANDSHAKE[..], &[(Answerer, RST, 1 << 30, 0)]].concat());
+    assert_eq!(forged, before);
 }
 
 #[test]
@@ -84,18 +157,20 @@ fn only_a_bare_syn_asks_for_a_connection() {
 
 #[test]
 fn a_closed_tuple_is_used_again_at_once_by_a_syn_only() {
-    let closed = Direction { shown: Shown::NOTHING.segment(FIN | ACK), touched: 5 * SECOND };
+    let shown = Shown(Shown::SENT.0 | Shown::FINISHED.0 | Shown::AGREED.0);
+    let closed = Direction { shown, touched: 5 * SECOND };
     let now = 6 * SECOND;
     assert_eq!(fate(Protocol::TCP, closed, closed, true, now), Fate::Renews);
     assert_eq!(fate(Protocol::TCP, closed, closed, false, now), Fate::Continues);
 }
 
-fn any_segments() -> impl Strategy<Value = Vec<(Side, u8)>> {
-    prop::collection::vec((prop_oneof![Just(Opener), Just(Answerer)], 0u8..64), 0..24)
+fn any_segments() -> impl Strategy<Value = Vec<Sent>> {
+    let side = prop_oneof![Just(Opener), Just(Answerer)];
+    prop::collection::vec((side, 0u8..64, any::<u32>(), any::<u32>()), 0..24)
 }
 
 fn any_direction() -> impl Strategy<Value = Direction> {
-    (0u32..8, 0..400 * 60 * SECOND).prop_map(|(shown, touched)| Direction { shown: Shown(shown), touched })
+    (0u32..16, 0..400 * 60 * SECOND).prop_map(|(shown, touched)| Direction { shown: Shown(shown), touched })
 }
 
 fn any_protocol() -> impl Strategy<Value = Protocol> {
@@ -110,24 +185,30 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
 
     #[test]
-    fn how_the_two_directions_interleave_changes_nothing(segments in any_segments()) {
-        let of = |wanted: Side| segments.iter().copied().filter(move |(side, _)| *side == wanted);
-        let sorted: Vec<_> = of(Opener).chain(of(Answerer)).collect();
-        prop_assert_eq!(after(&segments), after(&sorted));
-    }
-
-    #[test]
     fn an_established_connection_stays_so_without_fin_and_rst(segments in any_segments()) {
-        let harmless = segments.into_iter().map(|(side, flags)| (side, flags & !(FIN | RST)));
+        let harmless = segments.into_iter().map(|(side, flags, number, acknowledges)| {
+            (side, flags & !(FIN | RST), number, acknowledges)
+        });
         let all: Vec<_> = HANDSHAKE.into_iter().chain(harmless).collect();
         prop_assert_eq!(phase_after(&all), Phase::Established);
     }
 
     #[test]
-    fn nobody_establishes_a_connection_alone(segments in any_segments(), opener in any::<bool>()) {
+    fn nobody_establishes_or_finishes_a_connection_alone(segments in any_segments(), opener in any::<bool>()) {
         let side = if opener { Opener } else { Answerer };
-        let alone: Vec<_> = segments.into_iter().map(|(_, flags)| (side, flags)).collect();
-        prop_assert!(matches!(phase_after(&alone), Phase::Opening | Phase::Closing | Phase::Reset));
+        let alone: Vec<_> =
+            segments.into_iter().map(|(_, flags, number, acknowledges)| (side, flags, number, acknowledges)).collect();
+        prop_assert!(matches!(phase_after(&alone), Phase::Opening | Phase::Reset));
+    }
+
+    #[test]
+    fn nobody_finishes_for_the_other_side(segments in any_segments()) {
+        // The opener never does; the answerer tries whatever it likes.
+        let segments = segments.into_iter().map(|(side, flags, number, acknowledges)| {
+            (side, flags & !if side == Opener { FIN | RST } else { RST }, number, acknowledges)
+        });
+        let all: Vec<_> = HANDSHAKE.into_iter().chain(segments).collect();
+        prop_assert!(matches!(phase_after(&all), Phase::Established | Phase::Closing));
     }
 
     #[test]

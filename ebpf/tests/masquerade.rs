@@ -5,16 +5,18 @@
 mod golden;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{outside, world};
-use shunt_dataplane::abi::PortKey;
-use shunt_dataplane::abi::translation::{Outlet, TRANSLATION_OPENER};
-use shunt_dataplane::nat::segment;
+use shunt_dataplane::abi::translation::TRANSLATION_OPENER;
+use shunt_dataplane::nat::{segment, snat};
 use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
-use shunt_dataplane::{PassReason, Verdict, wire};
+use shunt_dataplane::tables::Route;
+use shunt_dataplane::wire::address::Address;
+use shunt_dataplane::{DropReason, PassReason, Verdict, wire};
 
 /// Where the source port is behind an IPv4 header without options.
 const SOURCE_PORT: std::ops::Range<usize> = 34..36;
@@ -89,8 +91,40 @@ fn where_every_port_is_the_nodes_the_kernel_masquerades() {
 #[test]
 fn an_outlet_without_an_address_of_the_family_is_none() {
     let (case, mut tables) = (case("masquerade_begins_tcp_v4"), MemoryTables::of_world());
-    let key = PortKey { ifindex: outside::UPLINK };
-    let v6 = tables.outlets[&key].v6;
-    tables.outlets.insert(key, Outlet { v6, low: 1, high: 2, ..Outlet::default() });
+    tables.sources.retain(|(.., source)| !source.is_v4());
     assert_eq!(begin(&case, 7000, &tables).0, Verdict::Pass(PassReason::NoOutlet));
+}
+
+#[test]
+fn an_address_is_chosen_by_the_next_hop_and_in_ipv6_by_the_destination() {
+    let [[v4, gateway_v4], [v6, gateway_v6]] = ends();
+    for (next_hop, destination, asked) in
+        [(gateway_v4, v4, gateway_v4), (gateway_v6, v4, v4), (gateway_v6, v6, v6), (v4, v4, v4)]
+    {
+        let key = snat::source_key(&Route { ifindex: 7, next_hop }, destination);
+        assert_eq!((key.ifindex, key.address), (7, asked));
+    }
+}
+
+/// As conntrack's: another address that is chosen by now is none of its business.
+#[test]
+fn a_connection_keeps_its_address_until_that_goes() {
+    for (family, [first, second]) in ["v4", "v6"].into_iter().zip(ends()) {
+        let (case, mut tables) =
+            (case(&format!("masquerade_continues_tcp_{family}")), MemoryTables::of_world());
+        tables.sources.iter_mut().for_each(|(.., source)| *source = second);
+        let run = |tables: &MemoryTables| {
+            let mut packet = BytesPacket::new(&case.packet.bytes);
+            Entry::FromMapped.travel(&mut packet, case.here, case.missing, tables)
+        };
+        assert!(matches!(run(&tables), Verdict::Deliver(_)));
+        tables.outlets.retain(|key, _| key.address != first);
+        assert_eq!(run(&tables), Verdict::Drop(DropReason::Rerouted));
+    }
+}
+
+/// The uplink's addresses, by family.
+fn ends() -> [[Address; 2]; 2] {
+    let address = |(text, _): (&str, u8)| text.parse::<IpAddr>().unwrap().into();
+    [[outside::NODE[0], outside::SECOND[0]], [outside::NODE[1], outside::SECOND[1]]].map(|of| of.map(address))
 }

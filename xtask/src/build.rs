@@ -1,13 +1,13 @@
 //! `cargo xtask build`: the kernel programs first, for the agent carries them inside it; then the binaries.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::setup::{self, Tools};
+use crate::setup::{self, Processor, StaticTarget, Tools};
 use crate::{process, workspace};
 
 const TARGET: &str = "bpfel-unknown-none";
@@ -16,8 +16,11 @@ const PROFILE: &str = "bpf";
 /// The plugin, which runs once for each change of a container.
 const PLUGIN: &str = "shunt";
 
-/// What runs for long, or rarely.
-const PROGRAMS: [&str; 2] = ["shunt-agent", "shunt-bench"];
+/// The node's agent, which runs for long.
+const AGENT: &str = "shunt-agent";
+
+/// What runs rarely, and on the machine that has built it.
+const BENCHMARK: &str = "shunt-bench";
 
 /// What to build.
 #[derive(Args)]
@@ -37,31 +40,67 @@ pub(crate) fn chosen(arguments: &Arguments) -> Result<()> {
 pub(crate) fn run() -> Result<()> {
     let tools = setup::for_build()?;
     programs(workspace::root(), &tools, process::run)?;
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--release"]);
-    for package in PROGRAMS {
-        cargo.args(["--package", package]);
-    }
-    process::run(&mut cargo)?;
+    process::run(workspace::cargo().args(["build", "--release", "--package", BENCHMARK]))?;
+    agent()?;
     plugin()
+}
+
+/// The programs that go to a node, for a processor: where they lie is said.
+pub(crate) fn shipped(processor: Processor) -> Result<PathBuf> {
+    programs(workspace::root(), &setup::for_build()?, process::run)?;
+    let target = setup::static_target(processor)?;
+    static_agent(&target)?;
+    static_plugin(&target)?;
+    Ok(workspace::target().join(target.triple).join("release"))
+}
+
+/// The agent is linked statically, with musl, where that and a C compiler for it can be had: one file for every distribution, and for an
+/// image with nothing else in it.
+fn agent() -> Result<()> {
+    let target =
+        Processor::of_host().context("nothing is shipped for this processor").and_then(setup::static_target);
+    match target {
+        Ok(target) => {
+            static_agent(&target)?;
+            place(&workspace::static_binary(target.triple, AGENT), &workspace::release_binary(AGENT))
+        }
+        Err(error) => {
+            println!("{AGENT} is linked with glibc, and runs where this or a newer one is: {error:#}");
+            process::run(workspace::cargo().args(["build", "--release", "--package", AGENT]))
+        }
+    }
+}
+
+fn static_agent(target: &StaticTarget) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--release", "--package", AGENT]);
+    process::run(reproducible(&mut cargo, target))
+}
+
+/// Builds for a static target. Of where the sources are nothing is left in the program: two checkouts give the same.
+fn reproducible<'a>(cargo: &'a mut Command, target: &StaticTarget) -> &'a mut Command {
+    let registry = workspace::registry();
+    let remapped = [(workspace::root(), "."), (&registry, "registry")];
+    let flags = remapped.map(|(from, to)| format!("'--remap-path-prefix={}={to}'", from.display()));
+    let triple = target.triple;
+    cargo.args(["--target", triple, "--config", &format!("target.{triple}.rustflags=[{}]", flags.join(","))]);
+    if let Some(compiler) = target.compiler {
+        cargo.args(["--config", &format!("target.{triple}.linker='{compiler}'")]);
+        cargo.env(format!("CC_{}", triple.replace('-', "_")), compiler);
+    }
+    cargo
 }
 
 /// The plugin is linked statically, with musl where it can be had. It runs for a few milliseconds, and glibc spends one of them
 /// before `main` asking the processor what it is, an instruction that every hypervisor intercepts: from exec to exit an empty
 /// program takes 1.2 ms with glibc, linked statically 1.0, and 0.18 with musl.
 fn plugin() -> Result<()> {
+    if let Some(triple) = setup::static_target_of_host() {
+        static_plugin(&StaticTarget { triple, compiler: None })?;
+        return place(&workspace::static_binary(triple, PLUGIN), &workspace::release_binary(PLUGIN));
+    }
     let mut cargo = workspace::cargo();
     cargo.args(["rustc", "--release", "--package", PLUGIN, "--bin", PLUGIN]);
-    if let Some(target) = setup::static_target() {
-        // Of a call's time a good part is the kernel's, which brings the program's pages as they are first used: the fewer the better.
-        // Nothing else is built for this target, so nobody waits for it.
-        for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
-            cargo.args(["--config", &format!("profile.release.{setting}")]);
-        }
-        process::run(cargo.args(["--target", &target]))?;
-        let built = workspace::target().join(target).join("release").join(PLUGIN);
-        return place(&built, &workspace::release_binary(PLUGIN));
-    }
     if has_static_libc() {
         println!("{PLUGIN} is linked with glibc: it starts later");
         cargo.args(["--", "-Ctarget-feature=+crt-static"]);
@@ -71,6 +110,17 @@ fn plugin() -> Result<()> {
         );
     }
     process::run(&mut cargo)
+}
+
+/// Of a call's time a good part is the kernel's, which brings the program's pages as they are first used: the fewer the better.
+/// Nothing else is built for this target with these settings, so nobody waits for it.
+fn static_plugin(target: &StaticTarget) -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["rustc", "--release", "--package", PLUGIN, "--bin", PLUGIN]);
+    for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
+        cargo.args(["--config", &format!("profile.release.{setting}")]);
+    }
+    process::run(reproducible(&mut cargo, target))
 }
 
 fn has_static_libc() -> bool {
@@ -108,6 +158,7 @@ fn cargo_for_bpf(root: &Path, tools: &Tools) -> Command {
         "-Clink-arg=--disable-expand-memcpy-in-order".to_owned(),
         // BTF carries source paths: those of the checkout, not of the machine.
         format!("--remap-path-prefix={}=.", root.display()),
+        format!("--remap-path-prefix={}=registry", workspace::registry().display()),
     ];
     let mut cargo = workspace::cargo();
     cargo

@@ -8,8 +8,10 @@ mod bench;
 mod build;
 mod ci;
 mod fuzz;
+mod image;
 mod install;
 mod lint;
+mod manifests;
 mod mutants;
 mod process;
 mod setup;
@@ -48,6 +50,10 @@ enum Verb {
     Bench(bench::Arguments),
     /// Copy the plugin and the agent to where a container runtime looks for them
     Install(install::Arguments),
+    /// Make the container image, without a container engine
+    Image(image::Arguments),
+    /// Render the manifests in deploy/kubernetes from the chart
+    Manifests,
     /// Take off this node what `install` and the agent have put there, under running containers
     Uninstall(uninstall::Arguments),
     /// Check formatting, clippy, licences and the house rules
@@ -83,6 +89,8 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Vm(arguments) => vm::run(&arguments),
         Verb::Bench(arguments) => bench::run("bench", &arguments),
         Verb::Install(arguments) => install::run(&arguments),
+        Verb::Manifests => manifests::run(),
+        Verb::Image(arguments) => image::run(&arguments),
         Verb::Uninstall(arguments) => uninstall::run(&arguments),
         Verb::Lint => lint::run(),
         Verb::Mutants(arguments) => mutants::run(&arguments),

@@ -4,6 +4,7 @@
 //! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
 
 mod answering_faults;
+mod connection_faults;
 mod delivery_faults;
 mod fault;
 mod guarding_faults;
@@ -29,13 +30,14 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 11] = [
+const FAULTS: [&[Fault]; 12] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     guarding_faults::FAULTS,
     answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
+    connection_faults::FAULTS,
     masquerading_faults::FAULTS,
     refusing_faults::FAULTS,
     vlan_faults::FAULTS,

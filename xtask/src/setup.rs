@@ -8,6 +8,7 @@ pub(crate) mod cache;
 mod compiler;
 mod debian_toolchain;
 mod deny;
+mod helm;
 mod linker;
 mod lookup;
 mod packages;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 
-pub(crate) use static_target::find_or_install as static_target;
+pub(crate) use static_target::{Processor, StaticTarget};
 pub(crate) use toolchain::Toolchain;
 
 /// What the kernel programs are built with.
@@ -35,11 +36,18 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let tools = for_build()?;
     for_tests()?;
     for_vm()?;
-    let linked = static_target().unwrap_or_else(|| "the host's C library".to_owned());
+    let target = Processor::of_host().context("no static target").and_then(static_target);
+    let linked = target.map_or("the host's C library", |target| target.triple);
+    let helm = for_chart();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
-    println!("plugin         {linked}");
+    println!("linked for     {linked}");
+    match helm {
+        Ok(path) => println!("helm           {} {}", helm::VERSION, path.display()),
+        // Nothing but the chart's tests needs it, and they say so.
+        Err(error) => println!("helm           {error:#}"),
+    }
     println!("packages       {}", packages::names().join(" "));
     match kernels {
         Ok(kernels) => println!("kernels        {}", kernels.join(" ")),
@@ -63,6 +71,16 @@ pub(crate) fn for_build() -> Result<Tools> {
     Ok(tools)
 }
 
+/// What a program without C is linked statically for on this machine, if that can be had.
+pub(crate) fn static_target_of_host() -> Option<&'static str> {
+    static_target::of_host()
+}
+
+/// What the programs that are shipped are built for.
+pub(crate) fn static_target(processor: Processor) -> Result<StaticTarget> {
+    static_target::find_or_install(processor)
+}
+
 /// What it takes to make containers and send traffic between them.
 pub(crate) fn for_traffic() -> Result<()> {
     packages::ensure()
@@ -73,6 +91,11 @@ pub(crate) fn for_tests() -> Result<()> {
     packages::ensure()?;
     packages::ensure_compilers()?;
     packages::ensure_runtimes()
+}
+
+/// What it takes to render the chart: the path of helm.
+pub(crate) fn for_chart() -> Result<PathBuf> {
+    helm::find_or_install()
 }
 
 /// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.

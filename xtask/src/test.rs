@@ -86,6 +86,11 @@ fn tests(arguments: &Arguments) -> Command {
         cargo.args(["--", filter]);
     }
     cargo.env("SHUNT_BIN_DIR", workspace::target().join("release"));
+    match setup::for_chart() {
+        Ok(helm) => drop(cargo.env("SHUNT_HELM", helm)),
+        // The tests that want it say that they do not run.
+        Err(error) => eprintln!("setup: {error:#}"),
+    }
     cargo
 }
 

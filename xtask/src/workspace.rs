@@ -18,6 +18,17 @@ pub(crate) fn release_binary(name: &str) -> PathBuf {
     target().join("release").join(name)
 }
 
+/// A release binary as it was built for a target whose C library is linked in.
+pub(crate) fn static_binary(target: &str, name: &str) -> PathBuf {
+    self::target().join(target).join("release").join(name)
+}
+
+/// Where cargo keeps the sources of what the workspace depends on.
+pub(crate) fn registry() -> PathBuf {
+    let home = || std::env::home_dir().unwrap_or_default().join(".cargo");
+    std::env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from).join("registry/src")
+}
+
 /// The cargo that runs us, started in the checkout's root.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

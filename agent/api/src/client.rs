@@ -16,6 +16,9 @@ use crate::deadline;
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
 
+/// Bytes that are read at a time.
+const PIECE: usize = 16 << 10;
+
 /// Where the agent listens unless it is told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/shunt/agent.sock";
 
@@ -111,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits for its reply; a refusal is an error.
+    /// Sends a request and waits for its reply, which may come in parts; a refusal is an error.
     ///
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
@@ -126,7 +129,7 @@ impl Client {
     /// As [`Client::ask`].
     pub fn ask_by(&mut self, request: Request, deadline: Instant) -> Result<Reply, ClientError> {
         self.put(request, Some(deadline))?;
-        self.take(Some(deadline))
+        self.take(|_| Some(deadline))
     }
 
     /// Sends a request without waiting for the reply.
@@ -142,7 +145,7 @@ impl Client {
     /// # Errors
     /// Every kind of [`ClientError`] but `Unreachable`.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
-        self.take(self.deadline())
+        self.take(Self::deadline)
     }
 
     /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
@@ -161,7 +164,8 @@ impl Client {
     }
 
     fn put(&mut self, request: Request, deadline: Option<Instant>) -> Result<(), ClientError> {
-        let envelope = Envelope { deadline: deadline.map(deadline::shared), ..Envelope::new(request) };
+        let envelope =
+            Envelope { deadline: deadline.map(deadline::shared), parts: true, ..Envelope::new(request) };
         let wire = frame::encode(&envelope)?;
         let mut rest = &wire[..];
         while !rest.is_empty() {
@@ -173,7 +177,7 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The agent may have said why before it closed the connection.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    return match self.take(deadline) {
+                    return match self.take(|_| deadline) {
                         Err(refused @ ClientError::Refused(_)) => Err(refused),
                         _ => Err(self.silent(error)),
                     };
@@ -184,15 +188,27 @@ impl Client {
         Ok(())
     }
 
-    fn take(&mut self, deadline: Option<Instant>) -> Result<Reply, ClientError> {
+    /// A reply, once all its parts are there. Before each of them it is asked how long to wait.
+    fn take(&mut self, deadline: impl Fn(&Self) -> Option<Instant>) -> Result<Reply, ClientError> {
+        let (mut reply, mut more) = self.take_part(deadline(self))?;
+        while more {
+            let part;
+            (part, more) = self.take_part(deadline(self))?;
+            reply.append(part);
+        }
+        Ok(reply)
+    }
+
+    /// A message, and whether it has more parts.
+    fn take_part(&mut self, deadline: Option<Instant>) -> Result<(Reply, bool), ClientError> {
         loop {
             if let Some(body) = frame::split(&mut self.buffer, frame::MAX_MESSAGE)? {
-                return match Envelope::open(&body)?.body {
-                    Reply::Error(error) => Err(error.into()),
-                    reply => Ok(reply),
+                return match Envelope::open(&body)? {
+                    Envelope { body: Reply::Error(error), .. } => Err(error.into()),
+                    Envelope { body: reply, more, .. } => Ok((reply, more)),
                 };
             }
-            let mut piece = [0; 1024];
+            let mut piece = [0; PIECE];
             let read = left(deadline)
                 .and_then(|left| self.stream.set_read_timeout(left))
                 .and_then(|()| self.stream.read(&mut piece));

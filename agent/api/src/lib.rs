@@ -16,6 +16,7 @@ mod explain;
 pub mod frame;
 mod mapping;
 mod message;
+mod parts;
 mod report;
 mod restriction;
 mod service;
@@ -32,6 +33,7 @@ pub use message::{
     AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, PREVIOUS_VERSION, Reply,
     Request, VERSION,
 };
+pub use parts::PART;
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
     FlowReport, GracePeriodReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport,

@@ -27,6 +27,12 @@ pub struct Envelope<T> {
     /// Of a request: until when its asker waits, in milliseconds of `CLOCK_MONOTONIC`. It is not begun later. None: whenever it is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<u64>,
+    /// Of a request: its asker takes the answer in parts, which have a bounded length ([`Reply::into_parts`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parts: bool,
+    /// Of a reply: this is a part, and the next message has more of the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     /// The request or reply.
     pub body: T,
 }
@@ -34,7 +40,7 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
-        Self { version: VERSION, deadline: None, body }
+        Self { version: VERSION, deadline: None, parts: false, more: false, body }
     }
 }
 
@@ -59,11 +65,12 @@ impl<T: DeserializeOwned> Envelope<T> {
         if let Ok(envelope @ Self { version: VERSION, .. }) = frame::decode(json) {
             return Ok(envelope);
         }
-        let Envelope::<serde_json::Value> { version, deadline, body } = frame::decode(json)?;
+        let Envelope::<serde_json::Value> { version, deadline, parts, more, body } = frame::decode(json)?;
         if version != VERSION {
             return Err(EnvelopeError::Version(version));
         }
-        Ok(Self { version, deadline, body: serde_json::from_value(body).map_err(FrameError::Json)? })
+        let body = serde_json::from_value(body).map_err(FrameError::Json)?;
+        Ok(Self { version, deadline, parts, more, body })
     }
 }
 
@@ -310,7 +317,7 @@ pub enum ErrorKind {
     NotBuilt,
     /// The kernel lacks what the request needs. Code 105.
     Unsupported,
-    /// The attachment asks for more bandwidth than is left. Code 101.
+    /// The attachment asks for more bandwidth, or more host ports, than are left. Code 101.
     Capacity,
     /// Another attachment has the host port. Code 102.
     PortTaken,

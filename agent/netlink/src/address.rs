@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+pub use netlink_packet_route::address::{AddressFlags, AddressScope};
+
 use ipnet::IpNet;
 use netlink_packet_core::Parseable as _;
-use netlink_packet_route::address::{
-    AddressAttribute, AddressFlags, AddressHeader, AddressMessage, AddressScope,
-};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::AddressMessageBuilder;
 
@@ -50,6 +50,11 @@ impl Address {
     /// Whether duplicate address detection found another station with it.
     pub fn is_duplicate(&self) -> bool {
         self.flags.contains(AddressFlags::Dadfailed)
+    }
+
+    /// Whether it is one of IPv6 that is soon replaced (RFC 8981). The flag of an IPv4 address that is a secondary one is the same.
+    pub fn is_temporary(&self) -> bool {
+        self.ip().is_ipv6() && self.flags.contains(AddressFlags::Secondary)
     }
 
     /// Whether others can send to it: no loopback address, and none that holds on one link only.

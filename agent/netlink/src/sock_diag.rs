@@ -18,6 +18,7 @@ use crate::request::{Reply, Request};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InetSocket {
     family: u8,
+    protocol: u8,
     /// Ports, addresses, interface and cookie, by which the kernel finds it again.
     id: SocketId,
 }
@@ -44,7 +45,7 @@ impl InetSocket {
 impl Reply for InetSocket {
     fn read(payload: &[u8]) -> Option<Self> {
         let InetResponseHeader { family, socket_id, .. } = InetResponseHeader::parse(payload).ok()?;
-        matches!(family, AF_INET | AF_INET6).then_some(Self { family, id: socket_id })
+        matches!(family, AF_INET | AF_INET6).then_some(Self { family, protocol: IPPROTO_UDP, id: socket_id })
     }
 }
 
@@ -76,6 +77,8 @@ impl SocketDiagnosis {
                 payload,
             ))?);
         }
+        // The answer does not say it.
+        found.iter_mut().for_each(|socket: &mut InetSocket| socket.protocol = protocol);
         Ok(found)
     }
 
@@ -91,13 +94,18 @@ impl SocketDiagnosis {
         self.sockets(IPPROTO_UDP, &StateFlags::ESTABLISHED)
     }
 
-    /// Disconnects a UDP socket and tells its owner so (`ECONNABORTED`). One that is closed meanwhile, or is another's by now, is left
+    /// Every TCP socket that is connected, or is about to be.
+    pub fn connected_tcp(&mut self) -> Result<Vec<InetSocket>, NetlinkError> {
+        self.sockets(IPPROTO_TCP, &(StateFlags::ESTABLISHED | StateFlags::SYN_SENT | StateFlags::CLOSE_WAIT))
+    }
+
+    /// Disconnects a socket and tells its owner so (`ECONNABORTED`). One that is closed meanwhile, or is another's by now, is left
     /// alone.
     ///
     /// # Errors
     /// `EOPNOTSUPP`: the kernel is built without `CONFIG_INET_DIAG_DESTROY`.
     pub fn abort(&mut self, socket: &InetSocket) -> Result<(), NetlinkError> {
-        let payload = asked(socket.family, IPPROTO_UDP, StateFlags::ESTABLISHED, socket.id.clone());
+        let payload = asked(socket.family, socket.protocol, StateFlags::ESTABLISHED, socket.id.clone());
         unless(self.0.run(Request::raw("abort a socket", SOCK_DESTROY, 0, payload)), NetlinkError::is_missing)
     }
 }

@@ -8,8 +8,10 @@ use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::reader::Reader;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
+use crate::requests::query::mappings::HostPort;
 use crate::resources::events::Events;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
@@ -38,6 +40,7 @@ pub enum CoreError {
 
 enum Job {
     Answer(Box<Request>, Option<u64>, oneshot::Sender<Reply>),
+    HostPorts(oneshot::Sender<Vec<HostPort>>),
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -49,6 +52,7 @@ enum Job {
 pub struct Core {
     jobs: mpsc::Sender<Job>,
     events: Events,
+    reader: Reader,
     worked: Arc<AtomicBool>,
 }
 
@@ -70,7 +74,7 @@ impl Core {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
             match Agent::succeed(&config, previous_state) {
                 Ok(agent) => {
-                    if opened.send(Ok(agent.events())).is_ok() {
+                    if opened.send(Ok((agent.events(), agent.tallies()))).is_ok() {
                         work(agent, queue, &works);
                     }
                 }
@@ -78,8 +82,8 @@ impl Core {
             }
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
-        let events = open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs, events, worked }, ended))
+        let (events, tallies) = open.await.map_err(|_| CoreError::Lost)??;
+        Ok((Self { jobs, events, reader: Reader::new(tallies), worked }, ended))
     }
 
     /// Whether the agent has done anything since this was asked last.
@@ -93,13 +97,34 @@ impl Core {
     }
 
     /// Asks the agent, which does not begin a request whose deadline ([`deadline`]) is over: its asker has gone on, and what it asked for
-    /// may be another's by now.
+    /// may be another's by now. What grows with the table of connections is read beside it ([`Reader`]).
     pub async fn ask_by(&self, request: Request, deadline: Option<u64>) -> Reply {
+        match request {
+            Request::Flows => return self.reader.all_flows().await,
+            Request::Mappings => return self.mappings().await,
+            _ => {}
+        }
         let (reply, answer) = oneshot::channel();
         if self.jobs.send(Job::Answer(Box::new(request), deadline, reply)).await.is_err() {
             return unavailable(STOPPING);
         }
         answer.await.unwrap_or_else(|_| unavailable(STOPPING))
+    }
+
+    async fn mappings(&self) -> Reply {
+        let (ports, known) = oneshot::channel();
+        if self.jobs.send(Job::HostPorts(ports)).await.is_err() {
+            return unavailable(STOPPING);
+        }
+        match known.await {
+            Ok(ports) => self.reader.mappings(ports).await,
+            Err(_) => unavailable(STOPPING),
+        }
+    }
+
+    /// For long lists of connections.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// Subscribes; none if there are too many subscribers.
@@ -132,6 +157,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
         match job {
             Job::Follow(events) => agent.follow(&events),
             Job::Tick => agent.tick(),
+            // The client may have gone.
+            Job::HostPorts(asker) => _ = asker.send(agent.host_ports()),
             #[cfg(feature = "kubernetes")]
             Job::Remark(remark) => agent.set_remark(remark),
             Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
@@ -146,6 +173,6 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
     }
 }
 
-fn unavailable(why: &str) -> Reply {
+pub(super) fn unavailable(why: &str) -> Reply {
     Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: why.to_owned() })
 }

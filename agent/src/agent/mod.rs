@@ -3,9 +3,12 @@
 //! One thread owns the agent and handles one thing at a time. The thread must stay in the network namespace in which the agent was opened.
 
 mod core;
+mod reader;
 mod recover;
 mod retire;
 mod schedule;
+
+use std::sync::Arc;
 
 use shunt_agent_api::{Reply, Request};
 use shunt_netlink::LinkEvent;
@@ -16,7 +19,9 @@ use crate::config::Config;
 use crate::datapath::DatapathError;
 use crate::kernel::KernelError;
 use crate::requests;
+use crate::requests::query::mappings::HostPort;
 use crate::resources::Node;
+use crate::resources::connection::Tallies;
 use crate::resources::events::Events;
 use crate::state::StoreError;
 
@@ -82,6 +87,16 @@ impl Agent {
     /// The event channel.
     pub(crate) fn events(&self) -> Events {
         self.node.events.clone()
+    }
+
+    /// For readers of the connections.
+    pub(crate) fn tallies(&self) -> Arc<Tallies> {
+        Arc::clone(&self.node.tallies)
+    }
+
+    /// The host ports, without their figures.
+    pub(crate) fn host_ports(&self) -> Vec<HostPort> {
+        self.node.host_ports()
     }
 
     /// The number of attachments.

@@ -8,28 +8,50 @@ use crate::resources::Node;
 const BUDGET: Duration = Duration::from_millis(10);
 
 impl Node {
-    /// Checks and repairs uplinks, bridges and attachments, as many as the budget allows.
+    /// One look at everything.
     pub(crate) fn tick(&mut self) {
-        self.store.retry();
-        self.finish_removals();
-        self.sweep_leftovers();
-        self.read_speeds();
-        self.tell_capacity();
+        self.finish_what_failed();
+        self.ask_the_kernel();
         self.reattach_orphans();
-        self.check_masquerading();
-        self.update_reverse_paths();
         for desired in [Self::desired_basis, Self::desired_links, Self::desired_bridges] {
             desired(self).iter().for_each(|resource| self.reconcile(&**resource));
         }
+        self.repair_ports();
+        let leases = self.desired_leases_in_turn();
+        leases.iter().for_each(|lease| self.reconcile(&**lease));
+        self.remove_what_has_ended();
+        self.learn_unsure();
+    }
+
+    /// What could not be written or removed before.
+    fn finish_what_failed(&mut self) {
+        self.store.retry();
+        self.finish_removals();
+        self.sweep_leftovers();
+    }
+
+    /// What is desired because of something on the node that nobody tells the agent of.
+    fn ask_the_kernel(&mut self) {
+        self.read_speeds();
+        self.tell_capacity();
+        self.check_masquerading();
+        self.follow_ways_in();
+        self.update_reverse_paths();
+    }
+
+    /// What ends by itself: moved addresses that nobody names any more, connections, stations beyond uplinks.
+    fn remove_what_has_ended(&mut self) {
         self.return_relocations();
         self.sweep_flows();
         self.sweep_learned();
+    }
+
+    /// Checks and repairs attachments: all programs, and of the rest as many as the budget allows.
+    fn repair_ports(&mut self) {
         for key in std::mem::take(&mut self.repairs.deferred) {
             self.repair_attachment(&key);
         }
         self.repair_programs();
-        let leases = self.desired_leases_in_turn();
-        leases.iter().for_each(|lease| self.reconcile(&**lease));
         let begun = Instant::now();
         for _ in 0..self.registry.len() {
             let Some(key) = self.registry.after(self.repairs.last.as_ref()).cloned() else { break };
@@ -39,6 +61,5 @@ impl Node {
                 break;
             }
         }
-        self.learn_unsure();
     }
 }

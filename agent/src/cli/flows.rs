@@ -1,12 +1,15 @@
 //! `shunt-agent flows`: the connections that are asked for, of all that there are.
 
-use std::net::IpAddr;
+use std::io::{self, BufWriter, Write as _};
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent_api::{FlowReport, Reply, Request};
+use shunt_agent_api::{FlowEnds, FlowReport, PART, Reply, Request};
 
-use super::Query;
+use super::query::{code_of, print_json};
+use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
+use super::{Query, UNREACHABLE};
 
 /// Options of `flows`; each leaves fewer of them.
 #[derive(Args, Debug)]
@@ -36,12 +39,59 @@ struct Wanted {
 impl Flows {
     pub(super) fn ask(self) -> ExitCode {
         let Self { query, wanted } = self;
-        query.ask_for(Request::Flows, |reply| {
-            if let Reply::Flows(flows) = reply {
-                flows.retain(|flow| wanted.has(flow));
-            }
-        })
+        let mut flows = match query.reply_to(Request::Flows) {
+            Ok(Reply::Flows(flows)) => flows,
+            Ok(_) => return UNREACHABLE.into(),
+            Err(code) => return code,
+        };
+        flows.retain(|flow| wanted.has(flow));
+        // Each part of the answer is sorted by itself.
+        flows.sort_by_key(|flow| (flow.dport, flow.src, flow.sport));
+        code_of(if query.json { print_json(&flows) } else { print(&flows) })
     }
+}
+
+/// A table, of which a part at a time is text.
+fn print(flows: &[FlowReport]) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if flows.is_empty() {
+        writeln!(out, "no translated connections")?;
+    }
+    let mut table = Table::new([
+        ("PROTOCOL", Left),
+        ("FROM", Left),
+        ("TO", Left),
+        ("BECOMES", Left),
+        ("STATE", Left),
+        ("PACKETS", Right),
+        ("BYTES", Right),
+        ("EXPIRES", Right),
+    ]);
+    for part in flows.chunks(PART) {
+        part.iter().for_each(|flow| table.row(cells(flow)));
+        write!(out, "{table}")?;
+        table.go_on();
+    }
+    out.flush()
+}
+
+fn cells(flow: &FlowReport) -> [String; 8] {
+    let FlowEnds { src, sport, dst, dport } = flow.translated;
+    let from_itself = (src, sport) == (flow.src, flow.sport);
+    let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
+    // What an echo goes to is no port.
+    let to =
+        |ip, port| if port == 0 { IpAddr::to_string(&ip) } else { SocketAddr::new(ip, port).to_string() };
+    [
+        flow.proto.to_string(),
+        SocketAddr::new(flow.src, flow.sport).to_string(),
+        to(flow.dst, flow.dport),
+        format!("{}{by}", to(dst, dport)),
+        flow.state.clone(),
+        grouped(flow.packets),
+        bytes(flow.bytes),
+        format!("{} s", flow.expires_seconds),
+    ]
 }
 
 impl Wanted {

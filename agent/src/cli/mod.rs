@@ -6,6 +6,10 @@ mod check;
 mod events;
 mod explain;
 mod flows;
+mod idle;
+mod install_plugin;
+mod mount_bpffs;
+mod on_host;
 mod query;
 mod run;
 mod status;
@@ -61,6 +65,12 @@ enum Verb {
     Adopt(adopt::Adopt),
     /// Take everything of shunt's off this node; containers go on by the kernel's bridge.
     Uninstall(uninstall::Uninstall),
+    /// Put the plugin where a container runtime looks for it.
+    InstallPlugin(install_plugin::InstallPlugin),
+    /// Make sure that a BPF file system is mounted where the agent pins maps and links.
+    MountBpffs(mount_bpffs::MountBpffs),
+    /// Do nothing until SIGTERM: what a pod runs whose work is done.
+    Idle,
     /// What happens from now on, one JSON object a line.
     Events(Query),
 }
@@ -95,6 +105,9 @@ impl Cli {
             Verb::Upgrade(upgrade) => upgrade.run(),
             Verb::Adopt(adopt) => adopt.run(),
             Verb::Uninstall(uninstall) => uninstall.run(),
+            Verb::InstallPlugin(install) => install.run(),
+            Verb::MountBpffs(mount) => mount.run(),
+            Verb::Idle => idle::run(),
             Verb::Events(query) => query.listen(),
         }
     }

@@ -1,6 +1,6 @@
 //! Verbs that ask a running agent and print its answer.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
@@ -8,8 +8,7 @@ use serde::Serialize;
 use shunt_agent::capacity::Quantity;
 use shunt_agent_api::{
     AgentStatus, BridgeUplinkReport, CapacityReport, Client, ClientError, DropReport, FdbEntry, FdbKind,
-    FlowEnds, FlowReport, GracePeriodReport, MappingReport, PortReport, Reply, Request, VlanGatewayReport,
-    socket_path,
+    GracePeriodReport, MappingReport, PortReport, Reply, Request, VlanGatewayReport, socket_path,
 };
 
 use super::explain::explanation_text;
@@ -19,21 +18,9 @@ use super::{Query, UNREACHABLE};
 impl Query {
     /// Asks, and prints the answer: 0 answered, 1 not.
     pub(super) fn ask(self, request: Request) -> ExitCode {
-        self.ask_for(request, |_| {})
-    }
-
-    /// The same, of an answer of which `choose` leaves what is wanted.
-    pub(super) fn ask_for(self, request: Request, choose: impl FnOnce(&mut Reply)) -> ExitCode {
-        let mut reply = match self.reply_to(request) {
-            Ok(reply) => reply,
-            Err(code) => return code,
-        };
-        choose(&mut reply);
-        let printed = self.print(&reply);
-        // A reader that has heard enough (`| head`) is no failure.
-        match printed {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => UNREACHABLE.into(),
-            _ => ExitCode::SUCCESS,
+        match self.reply_to(request) {
+            Ok(reply) => code_of(self.print(&reply)),
+            Err(code) => code,
         }
     }
 
@@ -49,7 +36,6 @@ impl Query {
             Reply::Status(status) => self.show(status, status_text),
             Reply::Ports(ports) => self.show(ports, |ports| ports_text(ports)),
             Reply::Fdb(entries) => self.show(entries, |entries| fdb_text(entries)),
-            Reply::Flows(flows) => self.show(flows, |flows| flows_text(flows)),
             Reply::Mappings(mappings) => self.show(mappings, |mappings| mappings_text(mappings)),
             Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
             Reply::Capacity(capacity) => self.show(capacity, capacity_text),
@@ -59,13 +45,22 @@ impl Query {
     }
 
     fn show<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
-            serde_json::to_writer_pretty(&mut out, answer)?;
-            writeln!(out)
-        } else {
-            out.write_all(text(answer).as_bytes())
-        }
+        if self.json { print_json(answer) } else { io::stdout().lock().write_all(text(answer).as_bytes()) }
+    }
+}
+
+pub(super) fn print_json<T: Serialize>(answer: &T) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, answer)?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// The exit code of what was printed. A reader that has heard enough (`| head`) is no failure.
+pub(super) fn code_of(printed: io::Result<()>) -> ExitCode {
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => UNREACHABLE.into(),
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -279,38 +274,6 @@ fn drops_text(drops: &[DropReport]) -> String {
         table.row([stage, reason, drop.port.clone(), grouped(drop.packets), bytes(drop.bytes)]);
     }
     or_nothing(drops, "nothing dropped", &table)
-}
-
-fn flows_text(flows: &[FlowReport]) -> String {
-    let mut table = Table::new([
-        ("PROTOCOL", Left),
-        ("FROM", Left),
-        ("TO", Left),
-        ("BECOMES", Left),
-        ("STATE", Left),
-        ("PACKETS", Right),
-        ("BYTES", Right),
-        ("EXPIRES", Right),
-    ]);
-    for flow in flows {
-        let FlowEnds { src, sport, dst, dport } = flow.translated;
-        let from_itself = (src, sport) == (flow.src, flow.sport);
-        let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
-        // What an echo goes to is no port.
-        let to =
-            |ip, port| if port == 0 { IpAddr::to_string(&ip) } else { SocketAddr::new(ip, port).to_string() };
-        table.row([
-            flow.proto.to_string(),
-            SocketAddr::new(flow.src, flow.sport).to_string(),
-            to(flow.dst, flow.dport),
-            format!("{}{by}", to(dst, dport)),
-            flow.state.clone(),
-            grouped(flow.packets),
-            bytes(flow.bytes),
-            format!("{} s", flow.expires_seconds),
-        ]);
-    }
-    or_nothing(flows, "no translated connections", &table)
 }
 
 fn mappings_text(mappings: &[MappingReport]) -> String {

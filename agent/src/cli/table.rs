@@ -16,21 +16,30 @@ pub(super) enum Align {
 pub(super) struct Table<const N: usize> {
     heads: [(&'static str, Align); N],
     rows: Vec<[String; N]>,
+    /// Of a table that goes on: how wide its columns are so far.
+    begun: Option<[usize; N]>,
 }
 
 impl<const N: usize> Table<N> {
     pub(super) fn new(heads: [(&'static str, Align); N]) -> Self {
-        Self { heads, rows: Vec::new() }
+        Self { heads, rows: Vec::new(), begun: None }
     }
 
     pub(super) fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);
     }
 
+    /// Takes out the rows. Those that come later are of the same table: without heads, in columns at least as wide.
+    pub(super) fn go_on(&mut self) {
+        self.begun = Some(self.widths());
+        self.rows.clear();
+    }
+
     fn widths(&self) -> [usize; N] {
         std::array::from_fn(|column| {
             let cells = self.rows.iter().map(|row| row[column].chars().count());
-            cells.chain([self.heads[column].0.len()]).max().unwrap_or_default()
+            let least = self.begun.map_or(self.heads[column].0.len(), |widths| widths[column]);
+            cells.chain([least]).max().unwrap_or_default()
         })
     }
 }
@@ -39,7 +48,8 @@ impl<const N: usize> fmt::Display for Table<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         let heads: [String; N] = self.heads.map(|(head, _)| head.to_owned());
-        for row in [&heads].into_iter().chain(&self.rows) {
+        let heads = self.begun.is_none().then_some(&heads);
+        for row in heads.into_iter().chain(&self.rows) {
             let mut line = String::new();
             for ((cell, width), (_, align)) in row.iter().zip(widths).zip(self.heads) {
                 match align {
@@ -99,6 +109,17 @@ mod tests {
             table.to_string(),
             "NAME           PACKETS\na-long-name  1 234 567\nb                    7\n"
         );
+    }
+
+    #[test]
+    fn a_table_that_goes_on_keeps_its_columns_and_has_one_head() {
+        let mut table = Table::new([("NAME", Align::Left), ("PACKETS", Align::Right)]);
+        table.row(["a-long-name".into(), grouped(7)]);
+        let mut text = table.to_string();
+        table.go_on();
+        table.row(["b".into(), grouped(12_345_678)]);
+        text.push_str(&table.to_string());
+        assert_eq!(text, "NAME         PACKETS\na-long-name        7\nb            12 345 678\n");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `shunt-agent uninstall`.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use shunt_agent::config::{Config, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall};
 
-use super::{INCONSISTENT, UNREACHABLE, USAGE};
+use super::{INCONSISTENT, UNREACHABLE, USAGE, on_host};
 
 /// Run it where the agent runs, in the node's network namespace, whether the agent runs or not.
 #[derive(Args, Debug)]
@@ -20,6 +21,9 @@ pub(crate) struct Uninstall {
     /// Only say what is in the way: 0 nothing, 3 something.
     #[arg(long)]
     check: bool,
+    /// Work among the host's files: in a privileged pod that sees the host's processes (`hostPID`).
+    #[arg(long)]
+    on_host: bool,
     /// Read options from a TOML file [default: /etc/shunt/agent.toml, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -45,6 +49,12 @@ pub(crate) struct Uninstall {
 
 impl Uninstall {
     pub(crate) fn run(self) -> ExitCode {
+        if self.on_host {
+            let arguments: Vec<_> = std::env::args_os().skip(1).filter(|word| word != "--on-host").collect();
+            let words: Vec<_> = arguments.iter().map(OsString::as_os_str).collect();
+            let error = on_host::start_again(&words);
+            return complain(&format!("the host's files cannot be reached: {error}"), UNREACHABLE);
+        }
         let file = match self.config.as_deref() {
             Some(path) => Options::read(path),
             None => Options::read_default(),

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use aya::maps::{MapError, MapInfo, MapType};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::{self, learning, vlan};
+use shunt_dataplane::wire::address::Address;
 
 use super::pins::Pins;
 
@@ -40,6 +41,8 @@ impl fmt::Display for Shape {
 
 /// A key of `SUBNETS`: `struct bpf_lpm_trie_key` (linux/bpf.h).
 type SubnetPrefix = (u32, abi::policer::SubnetKey);
+/// The same of `SOURCES`.
+type SourcePrefix = (u32, SourceKey);
 
 /// Bytes of `struct bpf_devmap_val` (linux/bpf.h): an ifindex, and a program.
 const DEVMAP_VALUE: u32 = 8;
@@ -48,7 +51,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 25] = [
+pub const MAPS: [(&str, Shape); 26] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
@@ -69,7 +72,8 @@ pub const MAPS: [(&str, Shape); 25] = [
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
     ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
     ("MASQUERADES", Shape::new::<abi::AddressKey, Masquerade>(MapType::Hash, abi::MAX_MASQUERADES)),
-    ("OUTLETS", Shape::new::<abi::PortKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
+    ("OUTLETS", Shape::new::<abi::AddressKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
+    ("SOURCES", Shape::new::<SourcePrefix, Address>(MapType::LpmTrie, abi::MAX_SOURCES)),
     ("REVERSE_PATHS", Shape::new::<abi::PortKey, abi::ReversePath>(MapType::Hash, abi::MAX_REVERSE_PATHS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aya::maps::lpm_trie::LpmTrie;
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{
     Array, DevMapHash, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues,
 };
@@ -11,13 +11,14 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters, PortKey,
     ReversePath, Station, StationKey,
 };
+use shunt_dataplane::wire::address::Address;
 
 use crate::failpoints::{self, Failpoint};
 
@@ -69,8 +70,10 @@ pub struct Maps {
     pub peers: HashMap<MapData, PeerKey, Peer>,
     /// The containers' addresses that are masqueraded.
     pub masquerades: HashMap<MapData, AddressKey, Masquerade>,
-    /// The interfaces by which masqueraded connections leave.
-    pub outlets: HashMap<MapData, PortKey, Outlet>,
+    /// The addresses by which masqueraded connections leave.
+    pub outlets: HashMap<MapData, AddressKey, Outlet>,
+    /// Which of them a connection gets.
+    pub sources: LpmTrie<MapData, SourceKey, Address>,
     /// Interfaces at which the kernel filters sources.
     pub reverse_paths: HashMap<MapData, PortKey, ReversePath>,
     /// Translated connections.
@@ -113,6 +116,7 @@ impl Maps {
             locals: take(ebpf, "LOCALS")?,
             masquerades: take(ebpf, "MASQUERADES")?,
             outlets: take(ebpf, "OUTLETS")?,
+            sources: take(ebpf, "SOURCES")?,
             reverse_paths: take(ebpf, "REVERSE_PATHS")?,
             peers: take(ebpf, "PEERS")?,
             flows: take(ebpf, "FLOWS")?,
@@ -219,6 +223,20 @@ pub fn insert<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: K, value: V
 pub fn remove<K: Pod, V: Pod>(map: &mut HashMap<MapData, K, V>, key: &K) -> Result<(), MapError> {
     failpoints::pass(Failpoint::Bpf)?;
     match map.remove(key) {
+        Err(error) if !is_absent(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a prefix; it may be gone already.
+///
+/// # Errors
+/// The kernel's.
+pub fn remove_prefix<K: Pod, V: Pod>(
+    map: &mut LpmTrie<MapData, K, V>,
+    (bits, prefix): (u32, K),
+) -> Result<(), MapError> {
+    match map.remove(&Key::new(bits, prefix)) {
         Err(error) if !is_absent(&error) => Err(error),
         _ => Ok(()),
     }

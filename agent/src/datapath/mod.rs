@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use shunt_agent_api::ProgramMode;
 use shunt_netlink::Connection;
 
-pub use self::entries::FlowAffinity;
+pub use self::entries::{FlowAffinity, OutletEntries, SourceEntries};
 pub use self::error::DatapathError;
 pub(crate) use self::error::in_map;
 
@@ -81,6 +81,7 @@ impl Datapath {
         let (programs, mut maps) = loader::load(&pins, *max_flows, *late_programs)?;
         maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
+        copy_flows(&older, &mut maps);
         Ok(Self {
             maps,
             programs: ProgramSets::new(programs, pins.clone()),
@@ -107,11 +108,13 @@ impl Datapath {
     /// # Errors
     /// The file system's.
     pub fn carry_links(&mut self) -> Result<(), DatapathError> {
+        copy_flows(&self.older, &mut self.maps);
         Ok(self.older.iter().try_for_each(|older| older.carry_links(&self.pins))?)
     }
 
     /// Removes the remaining pins of older agents. Failures are logged.
     pub fn remove_older(&mut self) {
+        copy_flows(&self.older, &mut self.maps);
         for older in std::mem::take(&mut self.older) {
             if let Err(error) = older.remove() {
                 tracing::warn!(%error, "cannot remove the pins of an older agent");
@@ -137,5 +140,14 @@ impl Datapath {
     /// Where a map is pinned.
     pub fn map_pin(&self, name: &str) -> PathBuf {
         self.pins.map(name)
+    }
+}
+
+/// Copies the connections of older agents, as far as these have an earlier layout. One that cannot be copied begins again, if it can.
+fn copy_flows(older: &[Older], maps: &mut Maps) {
+    for older in older {
+        if let Err(error) = older.copy_flows(&mut maps.flows) {
+            tracing::warn!(%error, abi = older.abi, "connections of an older agent cannot be copied");
+        }
     }
 }

@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_links_pin_names_its_program_and_interface() {
-        let pins = Pins { root: "/pins/v1".into() };
+        let pins = Pins { root: "/pins/v2".into() };
         let path = pins.link(Program::ToContainer, 17);
-        assert_eq!(path, Path::new("/pins/v1/links/to_container-17"));
+        assert_eq!(path, Path::new("/pins/v2/links/to_container-17"));
         assert_eq!(read_name(path.file_name().unwrap().to_str().unwrap()), Some((Program::ToContainer, 17)));
         assert_eq!(read_name("somebody_elses-17"), None);
         assert_eq!(read_name("to_container-x"), None);

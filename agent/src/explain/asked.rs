@@ -31,7 +31,7 @@ pub enum Asked {
     Policer,
     /// `MAPPINGS`, `MASQUERADES`, `LOCALS`, `REVERSE_PATHS`, `FLOWS` and `FRAGMENTS`.
     Translation,
-    /// `OUTLETS`.
+    /// `OUTLETS` and `SOURCES`.
     Outlet,
     /// The kernel's routes.
     Route,

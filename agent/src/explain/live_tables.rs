@@ -9,9 +9,8 @@ use std::net::IpAddr;
 
 use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, MapData};
-use shunt_dataplane::abi::FlowKey;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
-use shunt_dataplane::wire::address::Address;
+use shunt_dataplane::abi::{FlowKey, REVERSE_PATH_NONE, REVERSE_PATH_STRICT, ReversePath};
 use shunt_netlink::link::{Selector, link};
 use shunt_netlink::route::{NextHop, next_hop};
 use shunt_netlink::{Connection, NetlinkError};
@@ -116,14 +115,14 @@ impl LiveTables<'_> {
 }
 
 fn tuple(key: &TupleKey) -> String {
-    let (source, destination) = (ip(key.source), ip(key.destination));
+    let (source, destination) = (IpAddr::from(key.source), IpAddr::from(key.destination));
     let (from, to) = (key.source_port.number(), key.destination_port.number());
     format!("{}:{from} to {}:{to}/{}", source, destination, key.protocol)
 }
 
 fn flow_name(key: &FlowKey) -> String {
     let [low, high] = [key.low_port, key.high_port].map(|port| port.number());
-    format!("{} {}:{low} and {}:{high}", key.protocol, ip(key.low), ip(key.high))
+    format!("{} {}:{low} and {}:{high}", key.protocol, IpAddr::from(key.low), IpAddr::from(key.high))
 }
 
 /// A datagram's identification: two half words in network order.
@@ -131,6 +130,12 @@ fn datagram([high, low]: [u16; 2]) -> String {
     format!("{:04x}{:04x}", u16::from_be(high), u16::from_be(low))
 }
 
-fn ip(address: Address) -> IpAddr {
-    IpAddr::from(address.octets()).to_canonical()
+/// The kernel's filter of sources, as ip-sysctl(`rp_filter`) calls it.
+fn filter_name(path: &ReversePath) -> String {
+    let name = match path.filter {
+        REVERSE_PATH_NONE => "none",
+        REVERSE_PATH_STRICT => "strict",
+        _ => "loose",
+    };
+    name.to_owned()
 }

@@ -44,7 +44,9 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         | (Asked::Learned, Pipeline::ToUplink) => Stage::OriginCheck,
         (Asked::Port, Pipeline::FromHost) => Stage::Isolate,
         (Asked::Port, Pipeline::FromMember) => Stage::Retag,
-        (Asked::Port | Asked::Station | Asked::Learned, _) => Stage::Find,
+        (Asked::Port | Asked::Station | Asked::Learned, _)
+        | (Asked::Owner | Asked::Announced, Pipeline::FromUplink)
+        | (Asked::Owner, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Owner, _) => Stage::SourceGuard,
         (Asked::Resident, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Resident, _) => Stage::NeighborProxy,

@@ -32,14 +32,6 @@ impl Kernel {
         self.addresses_that(Address::is_reachable)
     }
 
-    /// The addresses that masqueraded packets may get.
-    ///
-    /// # Errors
-    /// Netlink's.
-    pub fn sources(&mut self) -> Result<Vec<Address>, KernelError> {
-        self.addresses_that(Address::is_source)
-    }
-
     fn addresses_that(&mut self, fit: fn(&Address) -> bool) -> Result<Vec<Address>, KernelError> {
         let mut found = self.route.list(addresses(0, AddressFamily::Unspec))?;
         found.retain(fit);

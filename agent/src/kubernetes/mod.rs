@@ -5,7 +5,7 @@
 //! node's slices when it starts. Whatever the server does (is down, forbids, answers nonsense), the agent waits longer
 //! and longer, says so in its status, and serves containers as ever: no ADD has any part in this.
 
-mod options;
+mod node_name;
 
 #[cfg(feature = "kubernetes")]
 mod backoff;
@@ -24,7 +24,7 @@ mod session;
 #[cfg(feature = "kubernetes")]
 mod slices;
 
-pub use options::{KubernetesOptions, Publish, node_name};
+pub use node_name::node_name;
 
 #[cfg(feature = "kubernetes")]
 pub use publisher::Publisher;

@@ -14,11 +14,12 @@ use super::backoff::Backoff;
 use super::books::Books;
 use super::error::PublishError;
 use super::node_capacity::NodeCapacity;
+use super::node_name;
 use super::session::{PATIENCE, hold};
 use super::slices::Slices;
-use super::{KubernetesOptions, Publish, node_name};
 use crate::agent::Core;
 use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::config::{KubernetesOptions, Publish};
 
 /// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
 const STEADY: Duration = Duration::from_secs(30);

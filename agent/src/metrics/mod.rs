@@ -1,5 +1,5 @@
 //! Metrics over HTTP for Prometheus: `GET /metrics` says what the agent knows at that moment, `GET /healthz` whether an ADD
-//! would work. Nothing is kept between scrapes, so that nothing can be stale.
+//! would work. Nothing is kept between scrapes but the tally of a large table of connections, for five seconds at most.
 
 mod exposition;
 

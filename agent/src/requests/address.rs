@@ -5,7 +5,8 @@ use shunt_agent_api::{Attached, BridgePort};
 use crate::registry::Attachment;
 use crate::resources::change::Change;
 use crate::resources::lease::drop_relative_lease_dir;
-use crate::resources::port::{difference, validation};
+use crate::resources::port::difference;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

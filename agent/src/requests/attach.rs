@@ -6,7 +6,8 @@ use shunt_netlink::link::Link;
 use crate::datapath::programs;
 use crate::registry::Trunk;
 use crate::resources::change::Change;
-use crate::resources::port::{difference, validation};
+use crate::resources::port::difference;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -5,7 +5,8 @@ use shunt_agent_api::{Bandwidth, BridgePort};
 use super::map::are_as_asked;
 use crate::registry::{Attachment, Trunk};
 use crate::resources::Finding;
-use crate::resources::port::{difference, validation};
+use crate::resources::port::difference;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

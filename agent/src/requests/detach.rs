@@ -9,6 +9,7 @@ use crate::datapath::programs;
 use crate::resources::Node;
 use crate::resources::change::Change;
 use crate::resources::delete_in_background;
+use crate::resources::host_port::abort_connections_to;
 
 impl Node {
     /// Removes an attachment; there may be none. The `link` is deleted in the background, unless another
@@ -18,7 +19,7 @@ impl Node {
         let goes_with_link =
             link.is_some() && self.registry.get(key).map(|known| &known.port.host) == link.as_ref();
         let mut pins = if goes_with_link { self.abandon_hooks(key) } else { Vec::new() };
-        let mut port = self.forget(key, "asked to");
+        let mut port = self.forget(key, "asked to").inspect(abort_connections_to);
         let unattached = link.as_ref().filter(|link| self.is_unattached(link)).map(|link| link.index);
         // What guards a port without a record goes with its link, and the rest when that is gone.
         if let Some(host) = unattached {
@@ -79,9 +80,11 @@ impl Node {
             .filter(|key| key.network == network && !stays(key))
             .cloned()
             .collect();
-        let removed = stale
-            .iter()
-            .filter_map(|key| self.forget(key, "collected").or_else(|| self.forget_orphan(key, true)));
+        let removed = stale.iter().filter_map(|key| {
+            self.forget(key, "collected")
+                .inspect(abort_connections_to)
+                .or_else(|| self.forget_orphan(key, true))
+        });
         let removed: Vec<_> = removed.collect();
         tracing::info!(network, removed = removed.len(), "garbage collected");
         Collected { removed }

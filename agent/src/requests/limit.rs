@@ -5,7 +5,7 @@ use shunt_agent_api::{AttachmentKey, Bandwidth};
 use crate::capacity::Demand;
 use crate::datapath::encode;
 use crate::resources::change::Change;
-use crate::resources::port::validation;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -5,7 +5,7 @@ use shunt_agent_api::{Attached, AttachmentKey, BridgePort, PortMapping};
 use crate::datapath::programs;
 use crate::registry::Attachment;
 use crate::resources::change::Change;
-use crate::resources::port::validation;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -19,7 +19,7 @@ impl Node {
         mappings: Vec<PortMapping>,
     ) -> Result<Attached, Refusal> {
         let change = Change::begin("map");
-        let wanted = format!("{mappings:?}");
+        let wanted = listed(&mappings);
         let mapped = self.map_unlogged(key, mappings);
         match &mapped {
             Ok(_) => change.made(key, wanted),
@@ -65,6 +65,17 @@ impl Node {
                 .push(format!("the program of host ports is not attached to {}", attachment.port.host.name));
         }
         if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }
+    }
+}
+
+/// A list for the log.
+fn listed(mappings: &[PortMapping]) -> String {
+    /// As many are named.
+    const MOST: usize = 8;
+    let named: Vec<_> = mappings.iter().take(MOST).map(ToString::to_string).collect();
+    match mappings.len().saturating_sub(MOST) {
+        0 => format!("[{}]", named.join(", ")),
+        more => format!("[{} and {more} more]", named.join(", ")),
     }
 }
 

@@ -9,7 +9,7 @@ mod check;
 mod detach;
 mod limit;
 mod map;
-mod query;
+pub(crate) mod query;
 mod restore;
 mod update;
 
@@ -34,8 +34,9 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::CheckMap { key, mappings } => node.check_map(&key, &mappings).map(|()| Reply::Checked),
         Request::Status => Ok(Reply::Status(node.status())),
         Request::Ports => node.ports().map(Reply::Ports),
-        Request::Flows => node.flows().map(Reply::Flows),
-        Request::Mappings => node.mapping_reports().map(Reply::Mappings),
+        // Core's readers answer these two beside the agent's thread.
+        Request::Flows => Ok(query::flows::all(&node.tallies.table)),
+        Request::Mappings => Ok(query::mappings::reports(&node.tallies, node.host_ports())),
         Request::Fdb => node.fdb().map(Reply::Fdb),
         Request::Drops => node.drops().map(Reply::Drops),
         Request::Capacity => Ok(Reply::Capacity(node.capacity())),

@@ -6,8 +6,9 @@ use shunt_agent_api::{Attached, AttachmentKey, BridgePort};
 use super::address::differs_in_addresses;
 use super::check::as_seen;
 use crate::registry::Attachment;
-use crate::resources::port::{difference, validation};
+use crate::resources::port::difference;
 use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -2,7 +2,8 @@
 
 use shunt_agent_api::{Attached, BridgePort};
 
-use crate::resources::port::{difference, validation};
+use crate::resources::port::difference;
+use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use shunt_netlink::bridge::PortFlags;
 
+use super::difference::Difference;
 use super::lease::Amiss;
 use crate::datapath::attach::hook::Hook;
 
@@ -92,16 +93,16 @@ impl Finding {
         Self::Entry { map, of: of.to_string(), altered: found.is_some() }
     }
 
-    /// The entries of a map by ifindex that are not those that are wanted.
-    pub(crate) fn entries<V: PartialEq>(
+    /// The entries of a map that are not those that are wanted; `named` names one by its key.
+    pub(crate) fn entries<K: Ord + Copy, V: PartialEq + Copy, N: fmt::Display>(
         map: &'static str,
-        known: &BTreeMap<u32, V>,
-        wanted: &BTreeMap<u32, V>,
+        known: &BTreeMap<K, V>,
+        wanted: &BTreeMap<K, V>,
+        named: impl Fn(&K) -> N,
     ) -> Vec<Self> {
-        let differ = wanted.iter().filter(|(ifindex, value)| known.get(ifindex) != Some(value));
-        let unwanted = known.keys().filter(|ifindex| !wanted.contains_key(ifindex));
-        let differ = differ.map(|(ifindex, _)| ifindex).chain(unwanted);
-        differ.map(|ifindex| Self::entry(map, ifindex, known.get(ifindex))).collect()
+        let Difference { written, erased } = Difference::between(known, wanted);
+        let differ = written.into_iter().map(|(key, _)| key).chain(erased);
+        differ.map(|key| Self::entry(map, named(&key), known.get(&key))).collect()
     }
 }
 

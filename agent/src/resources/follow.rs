@@ -11,6 +11,7 @@ use shunt_netlink::fdb::FdbEntry;
 use shunt_netlink::link::Link;
 
 use crate::datapath::FlowAffinity;
+use crate::resources::host_port::abort_connections_to;
 use crate::resources::node::Entries;
 use crate::resources::{Node, Refusal};
 
@@ -49,6 +50,7 @@ impl Node {
                 tracing::warn!(ifindex, %error, "cannot apply a link event");
             }
         }
+        self.follow_addresses();
         self.learn_unsure();
     }
 
@@ -107,6 +109,7 @@ impl Node {
         if self.may_be_nat_ingress(link) {
             self.update_nat_ingress();
         }
+        self.note_way_in(link);
         if let Some(attachment) = self.registry.by_host_mut(link.index) {
             if attachment.port.host.name != link.name {
                 return Ok(());
@@ -202,6 +205,7 @@ impl Node {
     /// The event may be old: what counts is whether the index still belongs to the attached link.
     pub(crate) fn gone(&mut self, index: u32) -> Result<(), Refusal> {
         if self.nat_ingress.hooks.contains_key(&index) {
+            self.forget_ways_in();
             self.update_nat_ingress();
         }
         let now = self.kernel.link(index)?;
@@ -216,7 +220,7 @@ impl Node {
         let port = self.registry.by_host(index).map(|attachment| &attachment.port);
         if let Some(port) = port.filter(|port| !is_still_there(&port.host.name)) {
             let key = port.key.clone();
-            self.forget(&key, "its link is gone");
+            _ = self.forget(&key, "its link is gone").inspect(abort_connections_to);
         }
         let mut own = None;
         if now.is_none() {
@@ -260,6 +264,7 @@ impl Node {
         }
         self.find_foreign_ports(&Entries::new())?;
         self.read_addresses()?;
+        self.forget_ways_in();
         self.update_nat_ingress();
         tracing::info!(links = links.len(), "link events were lost: compared every link");
         Ok(())

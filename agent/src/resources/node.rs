@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use shunt_agent_api::PoolReport;
 use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
 use super::bridge::Orphan;
-use super::connection::Sweeping;
+use super::connection::table::Table;
+use super::connection::{Sweeping, Tallies};
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
 use super::lease::Leases;
 use super::masquerade::Masquerade;
-use super::port::{UnattachedPorts, Unfinished};
+use super::port::Unfinished;
 use super::repairs::Repairs;
 use super::station::Learning;
+use super::unattached::UnattachedPorts;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::config::{Admission, Config};
@@ -84,6 +87,8 @@ pub(crate) struct Node {
     /// The programs on the node's own sockets.
     pub(crate) sockets: Sockets,
     pub(crate) sweeping: Sweeping,
+    /// For those who read the connections beside the agent's thread.
+    pub(crate) tallies: Arc<Tallies>,
     /// Learned stations.
     pub(crate) learning: Learning,
     pub(crate) events: Events,
@@ -109,9 +114,12 @@ impl Node {
     /// The kernel's; attached programs keep serving.
     pub(crate) fn open(config: &Config, store: Store) -> Result<Self, KernelError> {
         let grace_periods = GracePeriods::open(config.grace_periods);
+        let datapath = Datapath::open(config, grace_periods.clone())?;
+        let sweeping = Sweeping::default();
+        let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.counters));
         Ok(Self {
             store,
-            datapath: Datapath::open(config, grace_periods.clone())?,
+            datapath,
             kernel: Kernel::open(grace_periods)?,
             registry: Registry::default(),
             ledger: Ledger::new(&config.uplinks),
@@ -130,7 +138,8 @@ impl Node {
             nat_ingress: NatIngress::default(),
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
-            sweeping: Sweeping::default(),
+            sweeping,
+            tallies: Arc::new(tallies),
             learning: Learning::default(),
             events: Events::default(),
             told: Vec::new(),

@@ -79,6 +79,18 @@ pub enum Refusal {
         /// Whose.
         owner: AttachmentKey,
     },
+    /// There is no room for so many host ports.
+    #[error(
+        "{asked} entries of host ports are asked for (one of both families takes two), and {free} of {room} are free"
+    )]
+    TooManyPorts {
+        /// Entries that the request takes.
+        asked: usize,
+        /// Entries that others have left.
+        free: usize,
+        /// All entries.
+        room: usize,
+    },
     /// The bridge's uplink cannot be one.
     #[error("uplink {name} {why}")]
     Uplink {
@@ -145,7 +157,7 @@ impl Refusal {
             Self::NoLink(_) => ErrorKind::NoLink,
             Self::Altered { .. } => ErrorKind::Altered,
             Self::PortTaken { .. } => ErrorKind::PortTaken,
-            Self::Capacity { .. } => ErrorKind::Capacity,
+            Self::Capacity { .. } | Self::TooManyPorts { .. } => ErrorKind::Capacity,
             Self::Uplink { .. } => ErrorKind::Uplink,
             Self::Gateway { .. } => ErrorKind::Gateway,
             Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,

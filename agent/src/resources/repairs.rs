@@ -19,6 +19,10 @@ const FEW: u32 = 3;
 /// How long a bridge may lack an address: replacing one removes it first.
 const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 
+/// More host ports of one attachment are compared rarely.
+const MANY_PORTS: usize = 1_024;
+const RARELY: Duration = Duration::from_secs(60);
+
 /// An object, by what its faults mean and by its name.
 pub(crate) type Named = (Gravity, String);
 
@@ -50,11 +54,28 @@ pub(crate) struct Repairs {
     pub(crate) watched: Option<AttachmentKey>,
     /// The attachment that was checked last.
     pub(crate) last: Option<AttachmentKey>,
+    /// When the host ports of attachments with many were last compared, by host end.
+    compared: HashMap<u32, Instant>,
 }
 
 impl Repairs {
     pub(crate) fn new(repairs: bool) -> Self {
         Self { off: !repairs, ..Self::default() }
+    }
+
+    /// Whether an attachment's host ports and state file are to be compared now. Those of one with many, which take long, are at most
+    /// once a minute.
+    pub(crate) fn is_due(&mut self, attachment: &Attachment) -> bool {
+        if attachment.port.mappings.len() <= MANY_PORTS {
+            return true;
+        }
+        let now = failpoints::now();
+        let last = self.compared.get(&attachment.port.host.index);
+        let is_due = last.is_none_or(|last| now.duration_since(*last) >= RARELY);
+        if is_due {
+            self.compared.insert(attachment.port.host.index, now);
+        }
+        is_due
     }
 
     /// Records a host end's bridge port flags.
@@ -99,6 +120,7 @@ impl Repairs {
     pub(crate) fn forget(&mut self, attachment: &Attachment) {
         self.in_service.remove(&attachment.port.host.index);
         self.stationed.remove(&attachment.port.host.index);
+        self.compared.remove(&attachment.port.host.index);
         self.settle(&attachment.port.key);
     }
 

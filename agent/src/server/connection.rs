@@ -1,7 +1,7 @@
 //! One client: who it is, and what it asks, one request after the other.
 
 use shunt_agent_api::frame::{MAX_QUERY, MAX_REQUEST};
-use shunt_agent_api::{ErrorKind, Reply, Request, VERSION};
+use shunt_agent_api::{ErrorKind, PART, Reply, Request, VERSION};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -64,16 +64,17 @@ impl Client {
                 Ok(Some(body)) => body,
                 Ok(None) => return Ok(()),
                 Err(error @ WireError::TooLong(_)) => {
-                    self.say(&refusal(ErrorKind::Malformed, error.to_string())).await?;
+                    self.say(refusal(ErrorKind::Malformed, error.to_string()), false).await?;
                     return Err(error);
                 }
                 Err(error) => return Err(error),
             };
-            let reply = match self.reader.read(&body) {
+            let (reply, parts) = match self.reader.read(&body) {
                 Ok(None) => continue,
-                Err(error) => error.into(),
+                Err(error) => (error.into(), false),
                 Ok(Some(Asked { request, .. })) if self.user != 0 && !request.is_read_only() => {
-                    refusal(ErrorKind::Forbidden, format!("user {} may ask, and change nothing", self.user))
+                    let why = format!("user {} may ask, and change nothing", self.user);
+                    (refusal(ErrorKind::Forbidden, why), false)
                 }
                 Ok(Some(Asked { request: Request::Subscribe, .. })) => {
                     let Self { requests, replies, reader, .. } = self;
@@ -86,13 +87,38 @@ impl Client {
                     )
                     .await;
                 }
-                Ok(Some(Asked { request, deadline })) => core.ask_by(request, deadline).await,
+                Ok(Some(Asked { request: Request::Flows, parts: true, .. })) => {
+                    self.list_flows(core).await?;
+                    continue;
+                }
+                Ok(Some(Asked { request, deadline, parts })) => (core.ask_by(request, deadline).await, parts),
             };
-            self.say(&reply).await?;
+            self.say(reply, parts).await?;
         }
     }
 
-    async fn say(&mut self, reply: &Reply) -> Result<(), WireError> {
-        self.replies.send(self.reader.version, reply).await
+    async fn say(&mut self, reply: Reply, parts: bool) -> Result<(), WireError> {
+        let version = self.reader.version;
+        match parts {
+            true => self.replies.send_in_parts(version, reply).await,
+            false => self.replies.send(version, &reply).await,
+        }
+    }
+
+    /// Sends the connections as they are read: no more than a few pages are kept at a time.
+    async fn list_flows(&mut self, core: &Core) -> Result<(), WireError> {
+        let version = self.reader.version;
+        let encode = move |page: Reply, more| (wire::encoded(version, &page, more), more);
+        let mut pages = match core.reader().flows(PART, encode) {
+            Ok(pages) => pages,
+            Err(why) => return self.say(refusal(ErrorKind::Unavailable, why), true).await,
+        };
+        while let Some((page, more)) = pages.recv().await {
+            self.replies.send_encoded(page?).await?;
+            if !more {
+                return Ok(());
+            }
+        }
+        Err(WireError::Unfinished)
     }
 }

@@ -6,11 +6,13 @@ use shunt_agent_api::{Envelope, PREVIOUS_VERSION, Request, VERSION};
 use super::previous_version::Announced;
 use super::read_error::ReadError;
 
-/// A request, and until when its asker waits.
+/// A request, until when its asker waits, and how it takes the answer.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) request: Request,
     pub(super) deadline: Option<u64>,
+    /// Whether the answer may come in parts.
+    pub(super) parts: bool,
 }
 
 /// Reads one client's messages.
@@ -33,7 +35,7 @@ impl Reader {
     /// # Errors
     /// [`ReadError`].
     pub(super) fn read(&mut self, json: &[u8]) -> Result<Option<Asked>, ReadError> {
-        let Envelope::<Value> { version, deadline, body } = serde_json::from_slice(json)?;
+        let Envelope::<Value> { version, deadline, parts, more: _, body } = serde_json::from_slice(json)?;
         let request = match version {
             VERSION => {
                 self.version = version;
@@ -45,6 +47,6 @@ impl Reader {
             }
             other => return Err(ReadError::Version(other)),
         };
-        Ok(request.map(|request| Asked { request, deadline }))
+        Ok(request.map(|request| Asked { request, deadline, parts }))
     }
 }

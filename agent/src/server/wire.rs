@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
 use shunt_agent_api::frame::{self, FrameError, LENGTH_BYTES, MAX_MESSAGE};
-use shunt_agent_api::{AgentError, Envelope, ErrorKind, Reply};
+use shunt_agent_api::{AgentError, Envelope, ErrorKind, PART, Reply};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
@@ -27,6 +27,8 @@ pub(super) enum WireError {
     Slow(#[from] tokio::time::error::Elapsed),
     #[error("the request is longer than {0} bytes")]
     TooLong(usize),
+    #[error("the rest of an answer is missing")]
+    Unfinished,
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -85,14 +87,51 @@ impl Requests {
 }
 
 impl Replies {
-    /// Sends a reply in a version of the protocol.
+    /// Sends a reply in a version of the protocol. In place of one that is too long a refusal is sent.
     ///
     /// # Errors
-    /// [`WireError`]: the client does not take it in time, or the reply is too long.
+    /// [`WireError`]: the client does not take it in time.
     pub(super) async fn send(&mut self, version: u32, reply: &Reply) -> Result<(), WireError> {
-        let json = frame::json(&Envelope { version, deadline: None, body: reply })?;
+        let json = match encoded(version, reply, false) {
+            Err(error @ FrameError::TooLong { .. }) => {
+                encoded(version, &refusal(ErrorKind::NotBuilt, format!("the answer: {error}")), false)?
+            }
+            encoded => encoded?,
+        };
+        self.send_encoded(json).await
+    }
+
+    /// Sends a reply in parts, as far as it has any.
+    ///
+    /// # Errors
+    /// As [`Replies::send`].
+    pub(super) async fn send_in_parts(&mut self, version: u32, reply: Reply) -> Result<(), WireError> {
+        let mut parts = reply.into_parts(PART);
+        let last = parts.pop();
+        for part in parts {
+            self.send_encoded(encoded(version, &part, true)?).await?;
+        }
+        match last {
+            Some(last) => self.send(version, &last).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a message's JSON.
+    ///
+    /// # Errors
+    /// [`WireError`]: the client does not take it in time.
+    pub(super) async fn send_encoded(&mut self, json: Vec<u8>) -> Result<(), WireError> {
         Ok(timeout(TRANSFER, self.0.send(Bytes::from(json))).await??)
     }
+}
+
+/// A reply's JSON, and whether more of it is to come.
+///
+/// # Errors
+/// [`FrameError::TooLong`].
+pub(super) fn encoded(version: u32, reply: &Reply, more: bool) -> Result<Vec<u8>, FrameError> {
+    frame::json(&Envelope { version, deadline: None, parts: false, more, body: reply })
 }
 
 /// A refusal as a reply.

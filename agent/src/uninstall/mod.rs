@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use self::hand_over::Handed;
 use self::names::PluginNames;
+pub(crate) use self::names::{KEPT, PLUGIN, UNFINISHED, is_ours};
 pub use self::obstacle::Obstacle;
 use self::reference::ReferencePlugins;
 use crate::agent::{Agent, OpenError, PreviousState};

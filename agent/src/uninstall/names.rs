@@ -5,29 +5,44 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The plugin's own file.
-pub(super) const PLUGIN: &str = "shunt";
+pub(crate) const PLUGIN: &str = "shunt";
 
 /// What a replaced plugin is kept as.
-pub(super) const KEPT: &str = "orig";
+pub(crate) const KEPT: &str = "orig";
+
+/// The plugin's copy, until it is whole.
+const UNFINISHED_PLUGIN: &str = "shunt.new";
+
+/// What a name ends in until its file is whole.
+pub(crate) const UNFINISHED: &str = ".new";
 
 /// The links to the plugin, and the plugin.
 #[derive(Debug)]
 pub(super) struct PluginNames {
     directory: PathBuf,
     links: Vec<PathBuf>,
+    /// What an installation that was interrupted has left.
+    unfinished: Vec<PathBuf>,
 }
 
 impl PluginNames {
     /// Reads the directory; it may be absent.
     pub(super) fn at(directory: &Path) -> Self {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let links = entries.map(|entry| entry.path()).filter(|path| is_ours(path)).collect();
-        Self { directory: directory.to_path_buf(), links }
+        let paths = entries.map(|entry| entry.path());
+        let is_plugin = |path: &Path| path.file_name().is_some_and(|name| name == UNFINISHED_PLUGIN);
+        let ours = paths.filter(|path| is_ours(path) || is_plugin(path));
+        let (unfinished, links) =
+            ours.partition(|path| path.as_os_str().as_encoded_bytes().ends_with(UNFINISHED.as_bytes()));
+        Self { directory: directory.to_path_buf(), links, unfinished }
     }
 
     /// Puts every name back, and the plugin last. Says what was done.
     pub(super) fn put_back(&self, left: &mut Vec<String>) -> Vec<String> {
         let mut done = Vec::new();
+        for path in &self.unfinished {
+            note(fs::remove_file(path), path, format!("{} removed", path.display()), &mut done, left);
+        }
         for link in &self.links {
             let kept = link.with_extension(KEPT);
             // Renamed over the link: at no moment is the name nobody's.
@@ -55,7 +70,7 @@ fn note(put: io::Result<()>, path: &Path, what: String, done: &mut Vec<String>, 
 }
 
 /// Whether a file is a link to the plugin beside it.
-pub(super) fn is_ours(path: &Path) -> bool {
+pub(crate) fn is_ours(path: &Path) -> bool {
     let target = fs::read_link(path).ok();
     let beside = path.with_file_name(PLUGIN);
     target.is_some_and(|target| target == Path::new(PLUGIN) || target == beside) && path != beside
@@ -77,15 +92,16 @@ mod tests {
             ("host-local", "another"),
             ("mine", "other"),
             ("mine.orig", "older"),
+            ("shunt.new", "half"),
         ] {
             fs::write(path(name), text).unwrap();
         }
-        for name in ["bridge", "portmap", "shunt-ipam"] {
+        for name in ["bridge", "bridge.new", "portmap", "shunt-ipam"] {
             symlink("shunt", path(name)).unwrap();
         }
         let mut left = Vec::new();
         let done = PluginNames::at(dir.path()).put_back(&mut left);
-        assert!(left.is_empty() && done.len() == 4, "{done:?} {left:?}");
+        assert!(left.is_empty() && done.len() == 6, "{done:?} {left:?}");
         let mut names: Vec<_> = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,10 +1,15 @@
 //! What the kernel says, without the agent: maps by their pins, filters by `tc`.
 
+use std::collections::BTreeMap;
+
 use aya::Pod;
 use aya::maps::{HashMap, Map, MapData};
-use shunt_dataplane::abi::translation::Outlet;
+use nix::time::{ClockId, clock_gettime};
+use shunt_agent_api::BridgePort;
+use shunt_dataplane::abi::translation::{Outlet, TRANSLATION_OPENER, Translation, TupleKey};
 use shunt_dataplane::abi::{AddressKey, FlowKey, KernelFlow, Owner, Port, PortKey, Station, StationKey};
-use shunt_dataplane::wire::address::Mac;
+use shunt_dataplane::nat::connection::Shown;
+use shunt_dataplane::wire::address::{Address, Mac};
 
 use crate::rig::Rig;
 
@@ -52,11 +57,11 @@ pub(crate) fn remove_addresses(rig: &Rig) {
 
 /// The interfaces that masquerade.
 pub(crate) fn outlets(rig: &Rig) -> usize {
-    map::<PortKey, Outlet>(rig, "OUTLETS").keys().count()
+    map::<AddressKey, Outlet>(rig, "OUTLETS").keys().count()
 }
 
 pub(crate) fn remove_outlets(rig: &Rig) {
-    let mut outlets = map::<PortKey, Outlet>(rig, "OUTLETS");
+    let mut outlets = map::<AddressKey, Outlet>(rig, "OUTLETS");
     for key in outlets.keys().collect::<Result<Vec<_>, _>>().unwrap() {
         outlets.remove(&key).unwrap();
     }
@@ -68,6 +73,57 @@ pub(crate) fn stations(rig: &Rig) -> usize {
 
 pub(crate) fn kernel_flows(rig: &Rig) -> Vec<FlowKey> {
     map::<FlowKey, KernelFlow>(rig, "KERNEL_FLOWS").keys().map(Result::unwrap).collect()
+}
+
+/// Writes so many connections with a port's first host port, as the programs do: UDP, answered, and heard of just now.
+pub(crate) fn add_connections(rig: &Rig, port: &BridgePort, count: u32) {
+    let mapping = &port.mappings[0];
+    let now = std::time::Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME).unwrap()).as_nanos() as u64;
+    let mut flows = map::<TupleKey, Translation>(rig, "FLOWS");
+    for number in 0..count {
+        let [_, high, middle, low] = number.to_be_bytes();
+        let request = TupleKey {
+            source: Address::from(std::net::IpAddr::from([198, 18 + high, middle, low])),
+            source_port: 5000.into(),
+            destination: Address::from(std::net::IpAddr::from([10, 88, 0, 1])),
+            destination_port: mapping.host_port.into(),
+            protocol: 17,
+            ..TupleKey::default()
+        };
+        let becomes = TupleKey {
+            domain: port.bridge.index,
+            destination: port.ips[0].into(),
+            destination_port: mapping.container_port.into(),
+            ..request
+        };
+        let half = |becomes, flags| Translation {
+            becomes,
+            shown: Shown::SENT.0,
+            touched: now,
+            begun: now,
+            packets: 1,
+            bytes: 60,
+            holder: 0,
+            flags,
+            acknowledged: 0,
+            end: 0,
+        };
+        flows.insert(request, half(becomes, TRANSLATION_OPENER), 0).unwrap();
+        let answer = becomes.reversed(becomes.domain);
+        flows.insert(answer, half(request.reversed(0), 0), 0).unwrap();
+    }
+}
+
+/// Both entries of each connection.
+pub(crate) fn flows(rig: &Rig) -> BTreeMap<TupleKey, Translation> {
+    map::<TupleKey, Translation>(rig, "FLOWS").iter().map(Result::unwrap).collect()
+}
+
+/// How many connections have both of their entries: a table that is nearly full has forgotten some.
+pub(crate) fn connections(rig: &Rig) -> usize {
+    let entries = flows(rig);
+    let openers = entries.values().filter(|flow| flow.flags & TRANSLATION_OPENER != 0);
+    openers.filter(|flow| entries.contains_key(&flow.becomes.reversed(flow.becomes.domain))).count()
 }
 
 pub(crate) fn assert_maps_are_empty(rig: &Rig) {

@@ -8,7 +8,7 @@ use shunt_lab::uninterrupted;
 
 use crate::rig::{PATIENCE, Rig};
 
-const ADDRESS: &str = "127.0.0.1:9464";
+pub(crate) const ADDRESS: &str = "127.0.0.1:9464";
 
 fn connect(rig: &Rig) -> TcpStream {
     let address: SocketAddr = ADDRESS.parse().unwrap();
@@ -30,12 +30,12 @@ fn say(rig: &Rig, request: &str) -> String {
     }
 }
 
-fn get(rig: &Rig, path: &str) -> String {
+pub(crate) fn get(rig: &Rig, path: &str) -> String {
     say(rig, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"))
 }
 
 /// The value of the sample that begins so.
-fn sample(page: &str, begins: &str) -> f64 {
+pub(crate) fn sample(page: &str, begins: &str) -> f64 {
     let line = page.lines().find(|line| line.starts_with(begins));
     let line = line.unwrap_or_else(|| panic!("no {begins} in\n{page}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()

@@ -42,3 +42,16 @@ fn the_service_unit_grants_what_the_agent_keeps() {
     let kept: BTreeSet<_> = KEPT.iter().map(|(capability, _)| capability.to_string()).collect();
     assert_eq!(granted.split(' ').map(str::to_owned).collect::<BTreeSet<_>>(), kept);
 }
+
+#[test]
+fn the_daemon_set_grants_what_the_agent_keeps_and_drops_all_else() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/kubernetes/shunt.yaml");
+    let manifest = fs::read_to_string(path).unwrap();
+    let (_, agent) = manifest.split_once("- name: agent\n").unwrap();
+    assert!(agent.contains("drop: [ALL]") && agent.contains("privileged: false"), "{agent}");
+    let granted =
+        agent.lines().find_map(|line| line.trim().strip_prefix("add: [")?.strip_suffix(']')).unwrap();
+    let kept: BTreeSet<_> = KEPT.iter().map(|(capability, _)| capability.to_string()).collect();
+    let granted: BTreeSet<_> = granted.split(", ").map(|name| format!("CAP_{name}")).collect();
+    assert_eq!(granted, kept);
+}

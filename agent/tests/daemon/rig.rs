@@ -76,7 +76,7 @@ impl Rig {
 
     /// A path below the agent's pins.
     pub(crate) fn pin(&self, path: &str) -> PathBuf {
-        self.lab.bpf_directory("agent").join("v1").join(path)
+        self.lab.bpf_directory("agent").join("v2").join(path)
     }
 
     /// The log of every agent of this rig. Lines are written a moment after what they tell: it is read until none is added.

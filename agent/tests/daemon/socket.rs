@@ -14,21 +14,21 @@ use shunt_lab::uninterrupted;
 
 use crate::rig::Rig;
 
-fn connect(rig: &Rig) -> UnixStream {
+pub(crate) fn connect(rig: &Rig) -> UnixStream {
     let stream = UnixStream::connect(rig.socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream
 }
 
-fn framed(body: &[u8]) -> Vec<u8> {
+pub(crate) fn framed(body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes()[..], body].concat()
 }
 
-fn hear(stream: &mut UnixStream) -> Reply {
+pub(crate) fn hear(stream: &mut UnixStream) -> Reply {
     hear_envelope(stream).body
 }
 
-fn hear_envelope(stream: &mut UnixStream) -> Envelope<Reply> {
+pub(crate) fn hear_envelope(stream: &mut UnixStream) -> Envelope<Reply> {
     let mut length = [0; frame::LENGTH_BYTES];
     stream.read_exact(&mut length).unwrap();
     let mut body = vec![0; u32::from_be_bytes(length) as usize];
@@ -36,7 +36,7 @@ fn hear_envelope(stream: &mut UnixStream) -> Envelope<Reply> {
     frame::decode(&body).unwrap()
 }
 
-fn kind(reply: Reply) -> ErrorKind {
+pub(crate) fn kind(reply: Reply) -> ErrorKind {
     match reply {
         Reply::Error(AgentError { kind, .. }) => kind,
         other => panic!("{other:?}"),

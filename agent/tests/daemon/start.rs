@@ -52,7 +52,7 @@ fn a_pinned_map_of_another_shape_is_refused_by_name() {
     other.pin(rig.pin("maps/PORTS")).unwrap();
     assert_eq!(rig.run_to_end(rig.command("auto")), 1);
     let log = rig.log();
-    assert!(log.contains("v1/maps/PORTS is Hash of 8 × (4 → 8 bytes)"), "{log}");
+    assert!(log.contains("v2/maps/PORTS is Hash of 8 × (4 → 8 bytes)"), "{log}");
 }
 
 #[test]

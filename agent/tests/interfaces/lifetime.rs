@@ -35,7 +35,7 @@ fn a_program_that_is_taken_away_is_put_back() {
     let one = stage.start(&stage.here, &network, "one");
     let repairs = || stage.here.agent().status().unwrap().repairs;
     let before = repairs();
-    let links = stage.here.agent().bpffs().join("v1/links");
+    let links = stage.here.agent().bpffs().join("v2/links");
     let pins = std::fs::read_dir(links).unwrap().map(|entry| entry.unwrap().path());
     match pins.into_iter().find(|pin| pin.to_string_lossy().contains("from_trunk")) {
         Some(pin) => std::fs::remove_file(pin).unwrap(),

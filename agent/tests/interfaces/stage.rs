@@ -139,7 +139,7 @@ impl Stage {
         loop {
             let left = self.here.inventory().unwrap().since(&self.empty);
             // The bridge stays, and programs that are not every port's are loaded when they are first needed.
-            let stays = ["cni0", "pin v1/interfaces/", "pin v1/members/", "pin v1/restricted/"];
+            let stays = ["cni0", "pin v2/interfaces/", "pin v2/members/", "pin v2/restricted/"];
             let left: Vec<_> =
                 left.into_iter().filter(|line| !stays.iter().any(|name| line.contains(name))).collect();
             if left.is_empty() || begun.elapsed() > patience(PATIENCE) {

@@ -184,7 +184,7 @@ fn readdress(stand: &Stand, agent: &mut Agent) {
 }
 
 fn lose_a_program(stand: &Stand, _: &mut Agent) {
-    let pin = format!("v1/links/from_container-{}", stand.port.host.index);
+    let pin = format!("v2/links/from_container-{}", stand.port.host.index);
     fs::remove_file(stand.config.bpffs.join(pin)).unwrap();
 }
 

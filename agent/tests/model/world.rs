@@ -7,25 +7,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData};
-use nix::net::if_::InterfaceFlags;
 use shunt_agent::Agent;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::failpoints::{self, Fault};
-use shunt_agent_api::{
-    AgentError, AttachmentKey, Bandwidth, BridgePort, ErrorKind, Interface, PortMapping, Protocol, Rate,
-    Reply, Request, Restrictions, Service,
-};
+use shunt_agent_api::{AgentError, ErrorKind, Reply, Request};
 use shunt_dataplane::abi::{Port, PortKey};
-use shunt_lab::{Lab, run};
+use shunt_lab::{Lab, Namespace};
 use shunt_netlink::LinkEvent;
 
 use crate::asked::Asked as _;
+use crate::containers::{
+    BRIDGE, PATIENCE, delete, host, interface, ip, is_there, is_up, leaves_down, name, port, remove,
+};
 use crate::steps::{KEYS, RICH, Step, Verb};
-
-const BRIDGE: &str = "br0";
-
-/// How long the agent may take to delete a link, or its pins after it.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the model knows of a container: attached, or not. After a death in the middle of a change it may be either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +39,8 @@ pub(crate) struct World {
     /// Forgotten with a call refused, and no second has passed since: an agent that is killed now may leave a file to the next,
     /// which takes it for an intention, as long as its link is there.
     unsettled: BTreeSet<u8>,
+    /// Where the containers' ends are.
+    inside: Namespace,
     pub(crate) steps: u32,
     pub(crate) faults: u32,
     pub(crate) deaths: u32,
@@ -68,15 +64,16 @@ impl World {
         let config = config(lab);
         let agent = Some(Agent::open(&config).unwrap());
         let model = (0..KEYS).map(|key| (key, Known::Absent)).collect();
-        Self { agent, config, model, unsettled: BTreeSet::new(), steps: 0, faults: 0, deaths: 0 }
+        let inside = lab.namespace("inside").unwrap();
+        Self { agent, inside, config, model, unsettled: BTreeSet::new(), steps: 0, faults: 0, deaths: 0 }
     }
 
     /// Takes a step, and looks whether the agent and the model agree.
     pub(crate) fn take(&mut self, step: &Step) -> Verdict {
         // What the node does for itself is done before.
         let port = match step.verb {
-            Verb::Add(key) => Some(port(key)),
-            Verb::Check(key) if is_there(key) => Some(port(key)),
+            Verb::Add(key) => Some(port(key, &self.inside)),
+            Verb::Check(key) if is_there(key) => Some(port(key, &self.inside)),
             _ => None,
         };
         let agent = self.agent.as_mut().ok_or("there is no agent")?;
@@ -253,7 +250,7 @@ impl World {
     fn compare_left(&self, attached: &[u8]) -> Verdict {
         let entries = |path: PathBuf| fs::read_dir(path).map(Iterator::count).unwrap_or_default();
         let files = entries(self.config.state_dir.join("attachments"));
-        let pins = self.config.bpffs.join("v1");
+        let pins = self.config.bpffs.join("v2");
         let links = entries(pins.join("links"));
         let ports = MapData::from_pin(pins.join("maps/PORTS")).map_err(|error| error.to_string())?;
         let ports: HashMap<_, PortKey, Port> =
@@ -268,109 +265,9 @@ impl World {
         if found == expected {
             Ok(())
         } else {
-            Err(format!("files, links and ports are {found:?}, not {expected:?}"))
+            let names = fs::read_dir(pins.join("links")).into_iter().flatten().flatten();
+            let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+            Err(format!("files, links and ports are {found:?}, not {expected:?}: {names:?}"))
         }
-    }
-}
-
-fn ip(arguments: &[&str]) {
-    run("ip", arguments).unwrap();
-}
-
-fn name(key: u8) -> AttachmentKey {
-    AttachmentKey { network: "net".into(), container: format!("c{key}"), ifname: "eth0".into() }
-}
-
-fn host(key: u8) -> String {
-    format!("veth{key}")
-}
-
-/// Whether the agent is to set the host's end up; the others' are up when it hears of them.
-fn leaves_down(key: u8) -> bool {
-    key == 0 || key == RICH
-}
-
-fn peer(key: u8) -> String {
-    format!("peer{key}")
-}
-
-fn is_up(key: u8) -> bool {
-    let mut links = nix::ifaddrs::getifaddrs().unwrap().filter(|link| link.interface_name == host(key));
-    links.any(|link| link.flags.contains(InterfaceFlags::IFF_UP))
-}
-
-fn is_there(key: u8) -> bool {
-    nix::net::if_::if_nametoindex(host(key).as_str()).is_ok()
-}
-
-fn interface(name: &str) -> Interface {
-    Interface { name: name.to_owned(), index: nix::net::if_::if_nametoindex(name).unwrap() }
-}
-
-/// The agent deletes a link beside its own work; where it has died, or could not, the plugin does.
-fn delete(key: u8, died: bool) {
-    let begun = Instant::now();
-    while is_there(key) && !died && begun.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(1));
-    }
-    remove(key);
-}
-
-fn remove(key: u8) {
-    if is_there(key) {
-        // The agent may be at it, too.
-        drop(run("ip", &["link", "delete", &host(key)]));
-        assert!(!is_there(key));
-    }
-}
-
-/// The container's port, whose link is made if there is none.
-fn port(key: u8) -> BridgePort {
-    let (host, mac) = (host(key), format!("02:00:00:00:00:{key:02x}"));
-    if !is_there(key) {
-        ip(&["link", "add", &host, "type", "veth", "peer", "name", &peer(key), "address", &mac]);
-        ip(&["link", "set", &host, "master", BRIDGE, if leaves_down(key) { "down" } else { "up" }]);
-        ip(&["link", "set", &peer(key), "up"]);
-    }
-    let plain = BridgePort {
-        lease_dir: None,
-        vlan: None,
-        key: name(key),
-        bridge: interface(BRIDGE),
-        host: interface(&host),
-        mac,
-        ips: vec![format!("10.88.0.{}", key + 2).parse().unwrap()],
-        mtu: 1500,
-        netns: None,
-        peer_up: true,
-        masquerade: Vec::new(),
-        restrictions: Restrictions::default(),
-        mappings: Vec::new(),
-        bandwidth: Bandwidth::default(),
-        service: Service::default(),
-    };
-    if key == RICH { enriched(plain) } else { plain }
-}
-
-fn enriched(port: BridgePort) -> BridgePort {
-    let mapping = PortMapping {
-        protocol: Protocol::Tcp,
-        host_ip: None,
-        host_port: 8080,
-        container_port: 80,
-        masquerade: true,
-    };
-    let ingress = Some(Rate { rate: 100_000_000, burst: 5_000_000 });
-    BridgePort {
-        masquerade: vec!["10.88.0.0/16".into()],
-        restrictions: Restrictions {
-            isolated: true,
-            mac_check: true,
-            ip_check: true,
-            ..Restrictions::default()
-        },
-        mappings: vec![mapping],
-        bandwidth: Bandwidth { ingress, shaped: vec!["192.0.2.0/24".into()], ..Bandwidth::default() },
-        ..port
     }
 }

@@ -33,12 +33,12 @@ fn stage(keys: &[&str]) -> Stage {
 }
 
 /// The link-local address of a MAC address (RFC 4291, appendix A).
-fn link_local([a, b, c, d, e, f]: Mac) -> Ipv6Addr {
+pub(crate) fn link_local([a, b, c, d, e, f]: Mac) -> Ipv6Addr {
     Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
 }
 
 /// An ICMPv6 message of the type `kind` to all hosts, whose text is an option that nobody reads.
-fn message(speaker: &Wire, from: Ipv6Addr, kind: u8, fixed: &[u8], text: &str) -> Vec<u8> {
+pub(crate) fn message(speaker: &Wire, from: Ipv6Addr, kind: u8, fixed: &[u8], text: &str) -> Vec<u8> {
     let body = [&[kind, 0, 0, 0][..], fixed, &[253, 2], text.as_bytes(), &[0; 14]].concat();
     let body = body[..4 + fixed.len() + 16].to_vec();
     let all = IpAddr::from([0xff02, 0, 0, 0, 0, 0, 0, 1_u16]);

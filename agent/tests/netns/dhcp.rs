@@ -36,7 +36,7 @@ impl Leasing {
     /// What is there that was not before the first container, but for the programs of the uplink, which stays one.
     fn left(&self) -> Vec<String> {
         let left = self.stage.left().into_iter();
-        left.filter(|line| !line.starts_with("pin v1/uplinks/")).collect()
+        left.filter(|line| !line.starts_with("pin v2/uplinks/")).collect()
     }
 }
 

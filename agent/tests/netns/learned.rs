@@ -38,7 +38,7 @@ fn wait_for(what: &str, holds: impl Fn() -> bool) {
 }
 
 fn learned_map(stage: &Stage) -> HashMap<MapData, StationKey, Learned> {
-    let data = MapData::from_pin(stage.node.agent().bpffs().join("v1/maps/LEARNED")).unwrap();
+    let data = MapData::from_pin(stage.node.agent().bpffs().join("v2/maps/LEARNED")).unwrap();
     HashMap::try_from(Map::from_map_data(data).unwrap()).unwrap()
 }
 
@@ -122,11 +122,13 @@ fn a_station_that_moves_is_found_at_its_new_place() {
         open.send(&frame(nomad, open.mac(), &word));
         wire.until(|frame| says(frame, &word));
     }
-    // A container's place is nobody else's to take.
-    second.send(&frame(nomad, open.mac(), "I am open"));
-    second.send(&frame(open.mac(), second.mac(), "the last"));
-    open.until(|frame| says(frame, "the last"));
-    assert_eq!(entry(&stage, open.mac()).expect("a container")["kind"], "static");
+    // A checked container's place is nobody else's to take.
+    add_in(&mut stage, "checked", "macspoofchk", json!(true));
+    let checked = tap(&stage.sandboxes[2]);
+    second.send(&frame(nomad, checked.mac(), "I am checked"));
+    second.send(&frame(checked.mac(), second.mac(), "the last"));
+    checked.until(|frame| says(frame, "the last"));
+    assert_eq!(entry(&stage, checked.mac()).expect("a container")["kind"], "static");
 }
 
 #[test]

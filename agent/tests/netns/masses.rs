@@ -41,7 +41,7 @@ fn add(node: &Namespace, network: &Network, container: &Container) -> Attachment
 /// of these, and stay for the next.
 fn left(stage: &Stage) -> Vec<String> {
     // What is loaded when it is first needed.
-    let stays = ["pin v1/restricted/", "pin v1/programs/from_mapped", "pin v1/programs/from_wire"];
+    let stays = ["pin v2/restricted/", "pin v2/programs/from_mapped", "pin v2/programs/from_wire"];
     let ours = stage.left().into_iter().filter(|line| !stays.iter().any(|pin| line.starts_with(pin)));
     let agents = ["ports", "fdb", "mappings"].map(|verb| (verb, stage.node.agent().ask(verb).unwrap()));
     let agents = agents.into_iter().filter(|(_, said)| *said != json!([]));

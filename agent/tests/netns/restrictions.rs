@@ -45,7 +45,7 @@ pub(crate) fn assert_talk_to_gateway(stage: &Stage, sandbox: &Sandbox) {
 }
 
 pub(crate) fn ports_map(stage: &Stage) -> HashMap<MapData, PortKey, Port> {
-    let data = MapData::from_pin(stage.node.agent().bpffs().join("v1/maps/PORTS")).unwrap();
+    let data = MapData::from_pin(stage.node.agent().bpffs().join("v2/maps/PORTS")).unwrap();
     HashMap::try_from(Map::from_map_data(data).unwrap()).unwrap()
 }
 

@@ -197,7 +197,7 @@ fn programs_that_are_replaced_under_traffic_cost_no_packet_and_no_connection() {
     let mut stage = Stage::set();
     let before = ids(&stage);
     kill_under_traffic(&mut stage, 3, |pins| {
-        for pin in fs::read_dir(pins.join("v1/programs")).unwrap() {
+        for pin in fs::read_dir(pins.join("v2/programs")).unwrap() {
             fs::remove_file(pin.unwrap().path()).unwrap();
         }
     });
@@ -211,11 +211,11 @@ fn an_upgrade_to_another_abi_under_traffic_costs_no_packet_and_no_connection() {
     let before = ids(&stage);
     kill_under_traffic(&mut stage, 3, |pins| {
         // What an agent of an older version would have left.
-        fs::rename(pins.join("v1"), pins.join("v0")).unwrap();
+        fs::rename(pins.join("v2"), pins.join("v0")).unwrap();
     });
     assert!(ids(&stage).is_disjoint(&before), "every program is another one");
     let pins = stage.node.agent().bpffs();
-    assert!(!pins.join("v0").exists() && pins.join("v1").exists());
+    assert!(!pins.join("v0").exists() && pins.join("v2").exists());
 }
 
 /// Two builds in earnest, there and, if the other's ABI is the same, back.

@@ -26,7 +26,7 @@ fn stage(key: &str) -> Stage {
 
 /// How many prefixes the programs know.
 fn prefixes(stage: &Stage) -> usize {
-    let pin = stage.node.agent().bpffs().join("v1/maps/SUBNETS");
+    let pin = stage.node.agent().bpffs().join("v2/maps/SUBNETS");
     let dump = run("bpftool", &["-j", "map", "dump", "pinned", pin.to_str().unwrap()]).unwrap();
     serde_json::from_str::<Vec<Value>>(&dump).unwrap().len()
 }

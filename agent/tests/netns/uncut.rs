@@ -1,4 +1,4 @@
-//! Sockets that look for what their path takes: whatever is larger is an error.
+//! Sockets whose large datagrams are errors, or may be cut.
 
 use std::net::UdpSocket;
 
@@ -15,9 +15,18 @@ setsockopt_impl!(CutV6, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, i32, SetStruct<
 
 /// What is too large is an error, and never cut.
 pub(crate) fn never_cut(socket: &UdpSocket) {
+    treat(socket, libc::IP_PMTUDISC_DO, libc::IPV6_PMTUDISC_DO);
+}
+
+/// Whoever finds it too large may cut it.
+pub(crate) fn may_be_cut(socket: &UdpSocket) {
+    treat(socket, libc::IP_PMTUDISC_DONT, libc::IPV6_PMTUDISC_DONT);
+}
+
+fn treat(socket: &UdpSocket, v4: i32, v6: i32) {
     if socket.local_addr().unwrap().is_ipv4() {
-        setsockopt(socket, CutV4, &libc::IP_PMTUDISC_DO).unwrap();
+        setsockopt(socket, CutV4, &v4).unwrap();
     } else {
-        setsockopt(socket, CutV6, &libc::IPV6_PMTUDISC_DO).unwrap();
+        setsockopt(socket, CutV6, &v6).unwrap();
     }
 }

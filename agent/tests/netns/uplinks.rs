@@ -70,9 +70,10 @@ fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
     add_in(&mut stage, "ten", "vlan", json!(10));
     add_in(&mut stage, "trunk", "vlanTrunk", json!([{ "id": 10 }, { "id": 20 }]));
     add_in(&mut stage, "alone", "ingressPolicy", json!("isolated"));
+    add_in(&mut stage, "checked", "macspoofchk", json!(true));
     let wire = Wire::tap(&outside, "eth0");
-    let [open, ten, trunk, alone] = &stage.sandboxes[..] else { unreachable!("four were added") };
-    let (open, ten, trunk, alone) = (tap(open), tap(ten), tap(trunk), tap(alone));
+    let [open, ten, trunk, alone, checked] = &stage.sandboxes[..] else { unreachable!("five were added") };
+    let (open, ten, trunk, alone, checked) = (tap(open), tap(ten), tap(trunk), tap(alone), tap(checked));
 
     // In: who hears it, and with which tag.
     let ways: [(Option<u16>, &Wire, Option<u16>); 5] = [
@@ -95,12 +96,12 @@ fn the_wire_reaches_containers_and_each_vlan_its_own_members() {
             assert_comes(from, &wire, (with, comes), destination, &format!("out {number} {kind}"));
         }
     }
-    // What nobody may hear: another VLAN's, a tag of one in none, and a container's name from the wire.
+    // What nobody may hear: another VLAN's, a tag of one in none, and a checked container's name from the wire.
     wire.send(&tagged(20, frame(ten.mac(), wire.mac(), "a leak")));
     wire.send(&tagged(40, frame(trunk.mac(), wire.mac(), "a leak")));
     wire.send(&tagged(10, frame(open.mac(), wire.mac(), "not for open")));
     wire.send(&tagged(20, frame(BROADCAST, wire.mac(), "not for ten")));
-    wire.send(&frame(BROADCAST, open.mac(), "a leak"));
+    wire.send(&frame(BROADCAST, checked.mac(), "a leak"));
     open.send(&tagged(10, frame(BROADCAST, open.mac(), "a leak")));
     wire.send(&frame(BROADCAST, wire.mac(), "the last"));
     wire.send(&tagged(10, frame(BROADCAST, wire.mac(), "the last")));
@@ -142,7 +143,9 @@ fn a_conversation_with_the_wire_comes_in_by_the_fast_path_and_is_explained_so() 
 fn what_passes_an_uplink_is_counted_by_direction_and_path_and_by_the_next_agent_too() {
     let (mut stage, outside) = stage();
     stage.add("open");
+    add_in(&mut stage, "checked", "macspoofchk", json!(true));
     let (open, wire) = (tap(&stage.sandboxes[0]), Wire::tap(&outside, "eth0"));
+    let checked = tap(&stage.sandboxes[1]);
     let uplink = |stage: &Stage| {
         let [uplink] = &stage.node.agent().status().unwrap().bridge_uplinks[..] else {
             panic!("there is one uplink");
@@ -154,7 +157,7 @@ fn what_passes_an_uplink_is_counted_by_direction_and_path_and_by_the_next_agent_
     for number in 0..10 {
         wire.send(&frame(open.mac(), wire.mac(), &format!("in {number} ends")));
         wire.send(&frame(BROADCAST, wire.mac(), "to everybody"));
-        wire.send(&frame(open.mac(), open.mac(), "an impostor"));
+        wire.send(&frame(open.mac(), checked.mac(), "an impostor"));
     }
     open.until(|frame| says(frame, "in 9 ends"));
     for number in 0..10 {
@@ -217,7 +220,7 @@ fn an_uplink_is_given_back_by_its_last_container_and_kept_by_a_new_agent() {
     sandboxes.remove(0).delete(&stage.node, &network).unwrap();
     assert_eq!(master(&stage, "up0"), None);
     // Programs stay loaded for the next ones.
-    let loaded = |line: &String| line.contains("v1/members/") || line.contains("v1/uplinks/");
+    let loaded = |line: &String| line.contains("v2/members/") || line.contains("v2/uplinks/");
     let left: Vec<_> = stage.left().into_iter().filter(|line| !loaded(line)).collect();
     assert_eq!(left, Vec::<String>::new());
 }

@@ -78,7 +78,7 @@ pub(crate) fn ip(stage: &Stage, arguments: &[&str]) -> String {
 
 /// Nothing is left but the bridge, and the programs of VLANs, which stay loaded.
 pub(crate) fn assert_nothing_left(stage: &Stage) {
-    let left: Vec<_> = stage.left().into_iter().filter(|line| !line.contains("v1/members/")).collect();
+    let left: Vec<_> = stage.left().into_iter().filter(|line| !line.contains("v2/members/")).collect();
     assert_eq!(left, Vec::<String>::new());
 }
 

@@ -271,9 +271,9 @@ fn a_new_agent_takes_vlans_over_and_the_last_to_leave_takes_everything_along() {
         sandbox.delete(&stage.node, &stage.network).unwrap();
     }
     // The programs stay loaded for the next port in VLANs.
-    let left: Vec<_> = stage.left().into_iter().filter(|line| !line.contains("v1/members/")).collect();
+    let left: Vec<_> = stage.left().into_iter().filter(|line| !line.contains("v2/members/")).collect();
     assert_eq!(left, Vec::<String>::new());
-    let pins = stage.node.agent().bpffs().join("v1/maps");
+    let pins = stage.node.agent().bpffs().join("v2/maps");
     for map in ["MEMBERS", "TAGGED"] {
         let path = pins.join(map);
         let dump =

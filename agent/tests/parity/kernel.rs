@@ -22,13 +22,14 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
     PortKey, ReversePath, Station, StationKey,
 };
+use shunt_dataplane::wire::address::Address;
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::{members, outside, uplinks, world};
@@ -152,7 +153,7 @@ impl Kernel {
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
         self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
-        self.replace::<PortKey, Outlet>("OUTLETS", outside::outlets());
+        self.replace::<AddressKey, Outlet>("OUTLETS", outside::outlets());
         self.replace::<PortKey, ReversePath>("REVERSE_PATHS", outside::reverse_paths());
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
         self.replace::<FragmentKey, FragmentTranslation>("FRAGMENTS", outside::fragments(now));
@@ -174,6 +175,10 @@ impl Kernel {
         }
         let mut marks: Array<_, Marks> = self.map("MARKS").try_into().expect("MARKS");
         marks.set(0, MARKS, 0).expect("the one entry");
+        let mut sources: LpmTrie<_, SourceKey, Address> = self.map("SOURCES").try_into().expect("SOURCES");
+        for (bits, key, source) in outside::sources() {
+            sources.insert(&Key::new(bits, key), source, 0).expect("a source");
+        }
         let mut subnets: LpmTrie<_, SubnetKey, u32> = self.map("SUBNETS").try_into().expect("SUBNETS");
         for (bits, subnet, limited) in world::subnets() {
             subnets.insert(&Key::new(bits, subnet), limited, 0).expect("a subnet");

@@ -206,7 +206,7 @@ fn the_programs_on_sockets_are_there_as_long_as_a_host_port_is_and_outlive_the_a
     talks.iter_mut().for_each(|talk| talk.chat(5, 100).unwrap());
     stage.open(stage.node.namespace(), Protocol::Tcp, "::1", 8080).chat(5, 100).unwrap();
     // Somebody takes one away: the agent puts it back.
-    let pin = stage.node.agent().bpffs().join("v1/sockets/connect4");
+    let pin = stage.node.agent().bpffs().join("v2/sockets/connect4");
     std::fs::remove_file(&pin).unwrap();
     stage.wait_until("the pin is there again", |_| pin.exists());
     stage.open(stage.node.namespace(), Protocol::Tcp, "127.0.0.1", 8080).chat(5, 100).unwrap();

@@ -30,8 +30,8 @@ umount -R -l /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 rm -rf /etc/cni /etc/containers/containers.conf
 mkdir -p /etc/cni/net.d /etc/containers /etc/containerd /opt/cni
-ln -s "$PLUGINS" /opt/cni/bin
-ln -s "$AGENT" /run/shunt/agent.sock
+[ -z "$PLUGINS" ] || ln -s "$PLUGINS" /opt/cni/bin
+[ -z "$AGENT" ] || ln -s "$AGENT" /run/shunt/agent.sock
 ip link set lo up
 touch "$lab/host-is-up"
 while :; do sleep 1; done
@@ -47,15 +47,25 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Makes one around `node`'s network namespace.
+    /// Makes one around `node`'s network namespace, with the node's plugins and agent in their places.
     pub(crate) fn start(lab: &Lab, node: &Node) -> Self {
+        let plugins = ("PLUGINS", node.plugins().to_owned());
+        Self::around(lab, node.namespace(), &[plugins, ("AGENT", node.agent().socket().to_owned())])
+    }
+
+    /// Makes one on which nothing of shunt's is.
+    pub(crate) fn bare(lab: &Lab, network: &Namespace) -> Self {
+        Self::around(lab, network, &[])
+    }
+
+    fn around(lab: &Lab, network: &Namespace, links: &[(&str, PathBuf)]) -> Self {
         let groups = lab.directory("cgroup").unwrap();
         run("mount", &["-t", "cgroup2", "cgroup2", groups.to_str().unwrap()]).unwrap();
         sweep(&groups);
         let group = groups.join(lab.root().file_name().unwrap());
         std::fs::create_dir(&group).unwrap();
-        let child = spawn_first(lab.root(), node, &group);
-        let mut host = Self { child, first: String::new(), network: node.namespace().path().into(), group };
+        let child = spawn_first(lab.root(), network, links, &group);
+        let mut host = Self { child, first: String::new(), network: network.path().into(), group };
         host.wait_until_up(&lab.root().join("host-is-up"));
         host
     }
@@ -116,13 +126,13 @@ impl Drop for Host {
     }
 }
 
-fn spawn_first(lab: &Path, node: &Node, group: &Path) -> Child {
+fn spawn_first(lab: &Path, network: &Namespace, links: &[(&str, PathBuf)], group: &Path) -> Child {
     let namespaces = ["--mount", "--pid", "--fork", "--cgroup", "--kill-child", "--mount-proc"];
     let mut command = Command::new("sh");
     command.args(["-c", "echo 0 > \"$0/cgroup.procs\" && exec unshare \"$@\""]).arg(group);
     command.args(namespaces).args(["sh", "-c", INIT, "init"]).arg(lab.join("host-is-up"));
-    command.current_dir(lab).env("PLUGINS", node.plugins()).env("AGENT", node.agent().socket());
-    spawn_in(node.namespace(), command)
+    command.current_dir(lab).envs(links.iter().map(|(name, path)| (name, path)));
+    spawn_in(network, command)
 }
 
 fn spawn_in(namespace: &Namespace, mut command: Command) -> Child {

@@ -73,6 +73,7 @@ impl Site {
     /// its port in `hairpinMode` would send back.
     pub(crate) fn assert_fast(&self, id: &str) {
         let port = self.port(id);
+        // Asked after the port: a group frame may have come meanwhile.
         let drops = self.node.agent().drops().unwrap();
         let of_port = drops.iter().filter(|drop| drop.port == port.host_ifname);
         let (hairpin, others): (Vec<_>, Vec<_>) = of_port.partition(|drop| drop.reason == "hairpin");
@@ -80,7 +81,7 @@ impl Site {
         let returned: u64 = hairpin.iter().map(|drop| drop.packets).sum();
         for (way, dropped) in [(&port.from, 0), (&port.to, returned)] {
             assert!(
-                way.fast >= 30 && way.fast > 10 * way.kernel && way.dropped == dropped,
+                way.fast >= 30 && way.fast > 10 * way.kernel && way.dropped <= dropped,
                 "{port:?} {drops:?}"
             );
             assert!(way.bytes > 8_000_000, "{port:?}");

@@ -9,8 +9,8 @@ use shunt_netlink::address::{add_gateway, addresses, delete_address};
 use shunt_netlink::link::{
     Link, Selector, add_numbered_bridge, set_alias, set_link_up, set_mac, set_promiscuous,
 };
-use shunt_netlink::netconf::{Forwards, forwarding};
 
+use super::forwarding::{accept_ra, forward};
 use crate::agent::Agent;
 use crate::error::{AttachError, Error};
 use crate::mac::Mac;
@@ -182,10 +182,6 @@ fn moved_to(bridge: &str, agent: &mut Agent) -> Result<Vec<IpNet>, Error> {
     Ok(here.flat_map(|moved| &moved.addresses).filter_map(|text| text.parse().ok()).collect())
 }
 
-fn accept_ra(link: &str) -> String {
-    format!("net/ipv6/conf/{link}/accept_ra")
-}
-
 /// A node that has its addresses from routers goes on hearing them by the bridge.
 fn copy_accept_ra(node: &mut Node, bridge: &Link, uplink: &str) -> Result<(), Error> {
     let hears = node.link(Selector::Name(uplink))?.is_some_and(|uplink| uplink.accepts_routers);
@@ -202,26 +198,4 @@ fn in_the_way(present: IpNet, wanted: IpNet) -> bool {
         (IpAddr::V6(a), IpAddr::V6(b)) => wanted.contains(&IpAddr::V6(a)) || present.contains(&IpAddr::V6(b)),
         _ => false,
     }
-}
-
-/// Lets the node forward the families that it is the gateway of.
-fn forward(node: &mut Node, gateways: &[IpNet]) -> Result<(), Error> {
-    for (family, setting) in families(gateways) {
-        // Writing makes the kernel go through every interface. One that does not answer is written to.
-        if !matches!(node.netlink.get(forwarding(family)), Ok(Some(Forwards(true)))) {
-            sysctl::write(setting, "1")?;
-        }
-    }
-    Ok(())
-}
-
-/// The families of the gateways, each with the setting that has the node forward it.
-fn families(gateways: &[IpNet]) -> Vec<(AddressFamily, &'static str)> {
-    let families = [
-        (AddressFamily::Inet, "net/ipv4/ip_forward"),
-        (AddressFamily::Inet6, "net/ipv6/conf/all/forwarding"),
-    ];
-    let wanted =
-        |family| gateways.iter().any(|gateway| gateway.addr().is_ipv6() == (family == AddressFamily::Inet6));
-    families.into_iter().filter(|(family, _)| wanted(*family)).collect()
 }

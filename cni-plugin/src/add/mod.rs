@@ -4,6 +4,7 @@ mod bridge;
 mod bridged;
 mod container;
 mod context;
+mod forwarding;
 mod procedure;
 mod update;
 mod veth;

@@ -3,6 +3,7 @@
 mod atomic;
 mod counters;
 mod flows;
+mod marks;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
@@ -13,21 +14,20 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, PORT_AWAY,
-    Port, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortKey, ReversePath, Station,
+    StationKey,
 };
-use shunt_dataplane::nat::connection::Direction;
-use shunt_dataplane::tables::Heard;
-use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use crate::maps::{
     ADDRESSES, FDB, FLOWS, FRAGMENTS, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS,
-    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SUBNETS, TAGGED, UPLINKS,
+    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -75,18 +75,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool) {
-        let mark = |flags: *mut u32, bit: u32| {
-            // SAFETY: the pointer is to an aligned word of a live map value, in which the programs write this bit alone.
-            unsafe { *flags = if is_moved { *flags | bit } else { *flags & !bit } };
-        };
-        if let Some(station) = FDB.get_ptr_mut(key) {
-            // SAFETY: a live map value.
-            mark(unsafe { &raw mut (*station).flags }, STATION_MOVED);
-        }
-        if let Some(port) = PORTS.get_ptr_mut(port) {
-            // SAFETY: a live map value.
-            mark(unsafe { &raw mut (*port).flags }, PORT_AWAY);
-        }
+        marks::moved(key, port, is_moved);
     }
 
     #[inline(always)]
@@ -203,15 +192,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn require_flow_lookup(&self, key: &PortKey) {
-        if let Some(port) = PORTS.get_ptr_mut(key) {
-            // SAFETY: the pointer is to a live map value; `affinity` is one aligned word and only ever leaves
-            // `AFFINITY_FAST` here, so two writers cannot disagree.
-            unsafe {
-                if (*port).affinity == AFFINITY_FAST {
-                    (*port).affinity = AFFINITY_LOOKUP;
-                }
-            }
-        }
+        marks::require_flow_lookup(key);
     }
 
     #[inline(always)]
@@ -265,14 +246,14 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn follow<R>(
+    fn follow(
         &self,
         mine: &TupleKey,
         other: &mut TupleKey,
-        bytes: u32,
-        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
-    ) -> Option<R> {
-        flows::follow(mine, other, bytes, judge)
+        packet: Option<&Followed>,
+        judge: impl FnOnce(Direction, Direction) -> Fate,
+    ) -> Option<Fate> {
+        flows::follow(mine, other, packet, judge)
     }
 
     #[inline(always)]
@@ -288,9 +269,14 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+    fn outlet(&self, key: &AddressKey) -> Option<Outlet> {
         // SAFETY: as in `port`.
         unsafe { OUTLETS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn source(&self, key: &SourceKey) -> Option<Address> {
+        SOURCES.get(Key::new(SOURCE_BITS, *key)).copied()
     }
 
     #[inline(always)]
@@ -331,7 +317,7 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn route(&self, query: &RouteQuery) -> Option<Route> {
+    fn route(&self, query: &RouteQuery) -> Result<Route, Unrouted> {
         route::route(self.skb, query)
     }
 

@@ -8,16 +8,17 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGM
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use shunt_dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
     MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
-    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_STATIONS, Marks, Owner, Port,
-    PortCounters, PortKey, ReversePath, Station, StationKey,
+    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, Owner,
+    Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
+use shunt_dataplane::wire::address::Address;
 
 /// The interfaces that programs run on. The agent writes it at attach and clears it when the link goes; every program
 /// reads it, and writes `affinity` only.
@@ -78,7 +79,8 @@ pub(crate) static INCOMING_FLOWS: LruHashMap<FlowKey, KernelFlow> =
 /// The node's ports that lead to containers. The agent writes it at attach and clears it when the attachment goes;
 /// `dnat` reads it.
 #[map]
-pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> = HashMap::with_max_entries(MAX_MAPPINGS, 0);
+pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> =
+    HashMap::with_max_entries(MAX_MAPPINGS, BPF_F_NO_PREALLOC);
 
 /// The node's own addresses. The agent keeps it as the kernel says; `dnat` reads it.
 #[map]
@@ -90,10 +92,15 @@ pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(M
 pub(crate) static MASQUERADES: HashMap<AddressKey, Masquerade> =
     HashMap::with_max_entries(MAX_MASQUERADES, BPF_F_NO_PREALLOC);
 
-/// The interfaces by which masqueraded connections leave. The agent keeps it as the kernel says; `masquerade` reads it.
+/// The addresses by which masqueraded connections leave. The agent keeps it as the kernel says; `masquerade` reads it.
 #[map]
-pub(crate) static OUTLETS: HashMap<PortKey, Outlet> =
+pub(crate) static OUTLETS: HashMap<AddressKey, Outlet> =
     HashMap::with_max_entries(MAX_OUTLETS, BPF_F_NO_PREALLOC);
+
+/// Which of them a connection gets, by where it goes. The agent keeps it as the kernel says; `snat` reads it.
+#[map]
+pub(crate) static SOURCES: LpmTrie<SourceKey, Address> =
+    LpmTrie::with_max_entries(MAX_SOURCES, BPF_F_NO_PREALLOC);
 
 /// How the kernel filters sources at interfaces. The agent keeps it as the kernel says; `reverse_path` reads it.
 #[map]

@@ -1,11 +1,11 @@
 //! The kernel's routes and neighbours.
 
 use aya_ebpf::bindings::{
-    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, bpf_fib_lookup as FibLookup,
-    bpf_redir_neigh as NextHop,
+    BPF_FIB_LKUP_RET_FRAG_NEEDED, BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS,
+    bpf_fib_lookup as FibLookup, bpf_redir_neigh as NextHop,
 };
 use aya_ebpf::helpers::generated::{bpf_fib_lookup, bpf_redirect_neigh};
-use shunt_dataplane::tables::{Route, RouteQuery};
+use shunt_dataplane::tables::{Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 /// Address families of `linux/socket.h`.
@@ -14,7 +14,7 @@ const AF_INET6: u8 = 10;
 
 /// Looks up the FIB as if the packet came in by `query.from`. An unresolved neighbour is no error: the sender resolves it.
 #[inline(always)]
-pub(crate) fn route(skb: *mut aya_ebpf::bindings::__sk_buff, query: &RouteQuery) -> Option<Route> {
+pub(crate) fn route(skb: *mut aya_ebpf::bindings::__sk_buff, query: &RouteQuery) -> Result<Route, Unrouted> {
     // SAFETY: it consists of integers and unions of integers, for which zeros are values.
     let mut fib: FibLookup = unsafe { core::mem::zeroed() };
     fib.ifindex = query.from;
@@ -30,8 +30,12 @@ pub(crate) fn route(skb: *mut aya_ebpf::bindings::__sk_buff, query: &RouteQuery)
     }
     // SAFETY: the context is the program's own, and the size is that of what the pointer is to.
     let found = unsafe { bpf_fib_lookup(skb.cast(), &raw mut fib, size_of::<FibLookup>() as i32, 0) };
+    if found == i64::from(BPF_FIB_LKUP_RET_FRAG_NEEDED) {
+        // SAFETY: an integer, which the kernel has written.
+        return Err(Unrouted::TooBig(unsafe { fib.__bindgen_anon_1.mtu_result }));
+    }
     if found != i64::from(BPF_FIB_LKUP_RET_SUCCESS) && found != i64::from(BPF_FIB_LKUP_RET_NO_NEIGH) {
-        return None;
+        return Err(Unrouted::NoRoute);
     }
     // SAFETY: every member of the union is integers, and the kernel has written the family that it says.
     let next_hop = unsafe {
@@ -41,7 +45,7 @@ pub(crate) fn route(skb: *mut aya_ebpf::bindings::__sk_buff, query: &RouteQuery)
             Address::from_v6_words(fib.__bindgen_anon_4.ipv6_dst)
         }
     };
-    Some(Route { ifindex: fib.ifindex, next_hop })
+    Ok(Route { ifindex: fib.ifindex, next_hop })
 }
 
 /// Sends the packet out of `ifindex` to the neighbour with this address.

@@ -5,7 +5,9 @@
 
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
-use shunt_dataplane::programs::{Next, from_container, from_host, from_mapped, from_member, from_wire};
+use shunt_dataplane::programs::{
+    Next, from_container, from_host, from_mapped, from_member, from_wire, moved,
+};
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::Packet as _;
 use shunt_dataplane::{Verdict, nat};
@@ -24,6 +26,7 @@ const BEGIN: i32 = i32::MIN + 1;
 const RETURN: i32 = i32::MIN + 2;
 const ICMP_ERROR: i32 = i32::MIN + 3;
 const FRAG_NEEDED: i32 = i32::MIN + 4;
+const MOVED: i32 = i32::MIN + 6;
 
 /// What a part returns.
 trait End {
@@ -48,6 +51,7 @@ impl End for Next {
             // `from_mapped` is another program, behind this one.
             Self::Reply => action::take_silently(packet, self.verdict()),
             Self::Begin => BEGIN,
+            Self::Moved => MOVED,
             Self::Return => RETURN,
             Self::IcmpError => ICMP_ERROR,
             Self::FragNeeded => FRAG_NEEDED,
@@ -109,10 +113,13 @@ subprograms! {
     answer_host = from_host::answer;
 
     dnat = from_wire::dnat, plans DNAT_PLANS;
+    moved_dnat = moved::follow, does DNAT_PLANS;
+    begin_moved_dnat = moved::begin, does DNAT_PLANS;
     begin_dnat = from_wire::begin, does DNAT_PLANS;
     fragment_inwards = from_wire::later_fragment;
     plan_error_inwards = from_wire::plan_icmp_error, plans ICMP_PLANS;
     error_inwards = from_wire::rewrite_icmp_error, does ICMP_PLANS;
+    moved_error_inwards = moved::icmp_error, does ICMP_PLANS;
     returns = from_wire::returns;
     frag_needed = nat::frag_needed::send;
 
@@ -122,6 +129,7 @@ subprograms! {
     error_outwards = from_mapped::rewrite_icmp_error, does ICMP_PLANS;
     plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
     begin = from_mapped::begin, does BEGIN_PLANS;
+    refuse = from_mapped::refuse;
 }
 
 /// `from_container` of a restricted port: as [`from_container::run`].
@@ -147,6 +155,10 @@ pub(crate) fn announced(skb: *mut __sk_buff) -> i32 {
 pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
     SctpNote::clear(skb);
     let action = match dnat::<KIND>(skb) {
+        MOVED => match moved_dnat::<KIND>(skb) {
+            BEGIN => begin_moved_dnat::<KIND>(skb),
+            action => action,
+        },
         BEGIN => begin_dnat::<KIND>(skb),
         action => action,
     };
@@ -154,6 +166,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         ICMP_ERROR => match fragment_inwards::<KIND>(skb) {
             ICMP_ERROR => match plan_error_inwards::<KIND>(skb) {
                 ICMP_ERROR => error_inwards::<KIND>(skb),
+                MOVED => moved_error_inwards::<KIND>(skb),
                 action => action,
             },
             action => action,
@@ -184,6 +197,7 @@ pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
         },
         action => with_sctp_checksum(skb, action),
     };
+    let action = if action == FRAG_NEEDED { refuse::<FRAMED>(skb) } else { action };
     if action != TC_ACT_UNSPEC {
         // As `guard::unmark_unless_passed`.
         Skb::new(TcContext::new(skb)).take_checked();

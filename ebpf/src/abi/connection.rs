@@ -1,6 +1,11 @@
 //! The state of one direction of a translated connection, as `FLOWS` has it.
 
-use crate::wire::{TCP_ACK, TCP_FIN, TCP_RST};
+use super::translation::Translation;
+use crate::wire::{Step, TCP_ACK, TCP_FIN, TCP_RST};
+
+/// Sequence numbers from the last acknowledged one on within which a RST fits: half of what a Linux receiver may have room for
+/// unless somebody has changed that (`tcp_rmem`, Documentation/networking/ip-sysctl.rst).
+const WINDOW: u32 = 16 << 20;
 
 /// What the packets of one direction have shown so far ([`super::translation::Translation::shown`]).
 #[repr(transparent)]
@@ -10,41 +15,27 @@ pub struct Shown(pub u32);
 impl Shown {
     /// Nothing yet.
     pub const NOTHING: Self = Self(0);
-    pub(crate) const SENT: u32 = 1;
-    pub(crate) const FINISHED: u32 = 2;
-    pub(crate) const RESET: u32 = 4;
+    /// It has sent a datagram, or a TCP segment with ACK.
+    pub const SENT: Self = Self(1);
+    /// It has sent a FIN.
+    pub const FINISHED: Self = Self(2);
+    /// It has sent a RST that fits, and nothing since.
+    pub const RESET: Self = Self(4);
+    /// It has acknowledged the other side's FIN.
+    pub const AGREED: Self = Self(8);
+    /// What it has acknowledged last is known. It is not for a connection from an earlier layout before its next segment.
+    pub const KNOWN: Self = Self(16);
 
-    /// After one more TCP segment with these flags. A SYN alone shows nothing: the other side may not have received it.
+    /// After a connection's first packet: a SYN shows nothing, as the other side may not have received it.
     #[inline(always)]
-    #[must_use]
-    pub const fn segment(self, flags: u8) -> Self {
-        if flags & TCP_RST != 0 {
-            return Self(self.0 | Self::RESET);
-        }
-        let sent = if flags & TCP_ACK != 0 { Self::SENT } else { 0 };
-        let finished = if flags & TCP_FIN != 0 { Self::FINISHED } else { 0 };
-        Self((self.0 & !Self::RESET) | sent | finished)
+    pub const fn opener(is_tcp: bool) -> Self {
+        if is_tcp { Self::NOTHING } else { Self::SENT }
     }
 
-    /// After one more packet, with TCP's flags where it has them.
+    /// Whether all of it has been shown.
     #[inline(always)]
-    #[must_use]
-    pub const fn after(self, flags: Option<u8>) -> Self {
-        match flags {
-            Some(flags) => self.segment(flags),
-            None => self.datagram(),
-        }
-    }
-
-    /// After one more packet of a protocol without connections.
-    #[inline(always)]
-    #[must_use]
-    pub const fn datagram(self) -> Self {
-        Self(self.0 | Self::SENT)
-    }
-
-    pub(crate) const fn has(self, bit: u32) -> bool {
-        self.0 & bit != 0
+    pub const fn has(self, shown: Self) -> bool {
+        self.0 & shown.0 == shown.0
     }
 }
 
@@ -57,11 +48,68 @@ pub struct Direction {
     pub touched: u64,
 }
 
-impl Direction {
-    /// After one more packet at `now`.
+impl Translation {
+    /// What decides whether the connection goes on.
     #[inline(always)]
-    #[must_use]
-    pub const fn after(self, flags: Option<u8>, now: u64) -> Self {
-        Self { shown: self.shown.after(flags), touched: now }
+    pub const fn direction(&self) -> Direction {
+        Direction { shown: Shown(self.shown), touched: self.touched }
+    }
+
+    /// Updates this direction by one more packet at `now`, with what a TCP segment says; `other` is the other direction.
+    #[inline(always)]
+    pub fn advance(&mut self, other: &Self, step: Option<Step>, now: u64) {
+        let Some(step) = step else {
+            self.shown |= Shown::SENT.0;
+            self.touched = now;
+            return;
+        };
+        let ends = step.flags & (TCP_FIN | TCP_RST) != 0 || Shown(other.shown).has(Shown::FINISHED);
+        if ends && !self.end_by(other, step.flags, step.number, step.acknowledges) {
+            return;
+        }
+        self.touched = now;
+        if step.flags & TCP_RST != 0 {
+            return;
+        }
+        let sent = if step.flags & TCP_ACK != 0 { Shown::SENT.0 | Shown::KNOWN.0 } else { 0 };
+        self.shown = self.shown & !Shown::RESET.0 | sent;
+        if sent != 0 {
+            self.acknowledged = step.acknowledges;
+        }
+    }
+
+    /// The same for what ends a connection. Whether the segment is to be believed: a RST that does not fit changes nothing. A FIN is noted, and
+    /// counts when the other side has acknowledged it: whoever forges one would have to guess a number that will be acknowledged exactly.
+    #[inline(always)]
+    fn end_by(&mut self, other: &Self, flags: u8, number: u32, acknowledges: u32) -> bool {
+        let others = Shown(other.shown);
+        if flags & TCP_RST != 0 {
+            let fits = other.is_fitting_reset(number);
+            if fits {
+                self.shown |= Shown::RESET.0;
+            }
+            return fits;
+        }
+        if flags & TCP_ACK != 0 && others.has(Shown::FINISHED) && acknowledges == other.end {
+            self.shown |= Shown::AGREED.0;
+        }
+        if flags & TCP_FIN != 0 && !others.has(Shown::AGREED) && other.is_yet_to_hear(number) {
+            self.shown |= Shown::FINISHED.0;
+            self.end = number;
+        }
+        true
+    }
+
+    /// Whether this side has not acknowledged a sequence number yet.
+    #[inline(always)]
+    const fn is_yet_to_hear(&self, number: u32) -> bool {
+        !Shown(self.shown).has(Shown::KNOWN) || (number.wrapping_sub(self.acknowledged) as i32) > 0
+    }
+
+    /// Whether a RST to this side, with this sequence number, is one that the side may believe (RFC 9293 section 3.5.2). Before it has
+    /// acknowledged anything any is: it refuses a connection.
+    #[inline(always)]
+    const fn is_fitting_reset(&self, number: u32) -> bool {
+        !Shown(self.shown).has(Shown::KNOWN) || number.wrapping_sub(self.acknowledged) < WINDOW
     }
 }

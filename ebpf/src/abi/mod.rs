@@ -32,8 +32,8 @@ pub use port::*;
 pub use reverse_path::*;
 pub use station::*;
 
-/// Names the pin directory (`<bpffs>/v1`).
-pub const ABI_VERSION: u32 = 1;
+/// Names the pin directory (`<bpffs>/v2`).
+pub const ABI_VERSION: u32 = 2;
 
 /// `PORTS`: host veth ends by ifindex. Written by the agent; the programs write `affinity` only. Gone with the link.
 pub const MAX_PORTS: u32 = 16_384;
@@ -56,8 +56,9 @@ pub const MAX_INCOMING_FLOWS: u32 = 65_536;
 /// `COUNTERS`: one slot a port, plus [`NO_SLOT`].
 pub const MAX_SLOTS: u32 = MAX_PORTS + 1;
 
-/// `MAPPINGS`: the node's ports that lead to containers. Written by the agent.
-pub const MAX_MAPPINGS: u32 = 16_384;
+/// `MAPPINGS`: the node's ports that lead to containers. Written by the agent. Room for every port of TCP and UDP, of both families; made
+/// as they come.
+pub const MAX_MAPPINGS: u32 = 262_144;
 
 /// `LOCALS`: the node's own addresses. Written by the agent.
 pub const MAX_LOCALS: u32 = 4_096;
@@ -65,8 +66,10 @@ pub const MAX_LOCALS: u32 = 4_096;
 /// `MASQUERADES`: the containers' addresses that are masqueraded. Written by the agent.
 pub const MAX_MASQUERADES: u32 = 65_536;
 
-/// `OUTLETS`: the interfaces by which masqueraded connections leave. Written by the agent.
-pub const MAX_OUTLETS: u32 = 256;
+/// `OUTLETS`: the addresses by which masqueraded connections leave. Written by the agent.
+pub const MAX_OUTLETS: u32 = 4_096;
+/// `SOURCES`: which of them. Written by the agent.
+pub const MAX_SOURCES: u32 = 4 * MAX_OUTLETS;
 
 /// `PEERS`: sockets of the node that were redirected to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;

@@ -4,13 +4,15 @@ use super::fragment::{FragmentKey, FragmentTranslation};
 use super::learning::{Learned, Learning};
 use super::policer::{Policer, SubnetKey};
 use super::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, Translation, TupleKey,
+    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
     AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
     PortKey, ReversePath, Station, StationKey,
 };
+
+use crate::wire::address::Address;
 
 macro_rules! pod {
     ($($name:ty),* $(,)?) => { $(
@@ -54,4 +56,6 @@ pod!(
     FragmentTranslation,
     Masquerade,
     Outlet,
+    SourceKey,
+    Address,
 );

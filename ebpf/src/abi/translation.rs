@@ -1,7 +1,7 @@
-//! The maps of address translation: `LOCALS`, `MAPPINGS`, `PEERS`, `FLOWS`, `MASQUERADES` and `OUTLETS`.
+//! The maps of address translation: `LOCALS`, `MAPPINGS`, `PEERS`, `FLOWS`, `MASQUERADES`, `OUTLETS` and `SOURCES`.
 //! `docs/dataplane/nat.md` says what they are for, `docs/architecture.md` who writes them.
 
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 pub use super::connection::{Direction, Shown};
 
@@ -105,7 +105,9 @@ pub struct Peer {
 
 /// Key of `FLOWS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,
+)]
 pub struct TupleKey {
     /// The L2 domain that it comes from, as two bridges may have the same addresses; 0 for outside.
     pub domain: u32,
@@ -154,7 +156,7 @@ impl TupleKey {
 /// Value of `FLOWS`: the translation of this direction, and its state. The other direction's key is [`Translation::becomes`] reversed, so
 /// either finds the other.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
 pub struct Translation {
     /// The tuple after translation; `domain` is where the packet goes.
     pub becomes: TupleKey,
@@ -174,6 +176,10 @@ pub struct Translation {
     pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
+    /// The acknowledgment number of its last TCP segment, in the host's order. Written as `shown` is.
+    pub acknowledged: u32,
+    /// The sequence number behind its FIN, in the host's order; means nothing before [`Shown::FINISHED`]. Written as `shown` is.
+    pub end: u32,
 }
 
 /// [`Translation::flags`]: the opener's direction.
@@ -198,14 +204,11 @@ impl Masquerade {
     }
 }
 
-/// Value of `OUTLETS`: an interface by which masqueraded connections leave.
+/// Value of `OUTLETS`: an address of the node by which masqueraded connections leave. Its key is an [`super::AddressKey`] with the
+/// interface's ifindex as its bridge, and no VLAN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct Outlet {
-    /// The IPv4 address that they get; all zeros where there is none, or several.
-    pub v4: Address,
-    /// The same of IPv6.
-    pub v6: Address,
     /// The first port of `ip_local_port_range`, which the node's own sockets get.
     pub low: u16,
     /// The last of them.
@@ -214,17 +217,26 @@ pub struct Outlet {
     pub seed: u32,
 }
 
-impl Outlet {
-    /// The address of the same family as `like`.
-    #[inline(always)]
-    pub const fn address(&self, like: Address) -> Address {
-        if like.is_v4() { self.v4 } else { self.v6 }
-    }
+/// Data of a key of `SOURCES`, a trie in which the longest prefix counts: what leaves by an interface, by where it goes. The value is the
+/// address that the kernel's MASQUERADE would choose. Written by the agent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Immutable, IntoBytes)]
+pub struct SourceKey {
+    /// The interface's ifindex.
+    pub ifindex: u32,
+    /// The next hop (IPv4, as `inet_select_addr` has it) or the destination (IPv6, RFC 6724).
+    pub address: Address,
 }
+
+/// Bits of the interface alone.
+pub const INTERFACE_BITS: u32 = 32;
+/// Bits of the interface and a whole address.
+pub const SOURCE_BITS: u32 = INTERFACE_BITS + 128;
 
 const _: () = {
     assert!(size_of::<Masquerade>() == 20);
-    assert!(size_of::<Outlet>() == 40);
+    assert!(size_of::<Outlet>() == 8);
+    assert!(size_of::<SourceKey>() == 20);
     assert!(size_of::<LocalKey>() == 16);
     assert!(size_of::<Local>() == 4);
     assert!(size_of::<MappingKey>() == 20);
@@ -232,5 +244,5 @@ const _: () = {
     assert!(size_of::<PeerKey>() == 32);
     assert!(size_of::<Peer>() == 20);
     assert!(size_of::<TupleKey>() == 44);
-    assert!(size_of::<Translation>() == 88);
+    assert!(size_of::<Translation>() == 96);
 };

@@ -1,8 +1,9 @@
 //! The state of a translated connection: how long it lives, and when its tuple may begin another one.
 //!
 //! Each direction has an entry of its own that only its packets write: what they have [`Shown`], and when the last one came.
-//! The connection's [`Phase`] is computed from both, so two CPUs never write one word in turn. Sequence numbers are not checked,
-//! so a reset counts only until its sender sends again (RFC 7857 section 2.2).
+//! The connection's [`Phase`] is computed from both, so two CPUs never write one word in turn. Of sequence numbers only those are
+//! looked at that end a connection: a FIN counts when the other side has acknowledged it, a reset where it fits and until its
+//! sender sends again (RFC 7857 section 2.2).
 
 pub use crate::abi::translation::{Direction, Shown};
 use crate::wire::{Protocol, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN};
@@ -16,9 +17,9 @@ pub enum Phase {
     Opening,
     /// Both sides have sent.
     Established,
-    /// One side has finished.
+    /// One side has finished, and the other has acknowledged that.
     Closing,
-    /// Both sides have finished.
+    /// Both sides have finished, and acknowledged that.
     Closed,
     /// A side has reset it.
     Reset,
@@ -41,12 +42,17 @@ pub const fn phase(opener: Shown, answerer: Shown) -> Phase {
     if opener.has(Shown::RESET) || answerer.has(Shown::RESET) {
         return Phase::Reset;
     }
-    match (opener.has(Shown::FINISHED), answerer.has(Shown::FINISHED)) {
+    match (has_finished(opener, answerer), has_finished(answerer, opener)) {
         (true, true) => Phase::Closed,
         (true, false) | (false, true) => Phase::Closing,
         (false, false) if opener.has(Shown::SENT) && answerer.has(Shown::SENT) => Phase::Established,
         (false, false) => Phase::Opening,
     }
+}
+
+#[inline(always)]
+const fn has_finished(side: Shown, other: Shown) -> bool {
+    side.has(Shown::FINISHED) && other.has(Shown::AGREED)
 }
 
 /// How long a connection without packets lives, in nanoseconds. TCP: RFC 5382 REQ-5 (established two hours and

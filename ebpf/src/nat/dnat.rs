@@ -11,7 +11,7 @@ use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
 use crate::nat::segment::Segment;
 use crate::stages::isolate::is_bridge;
-use crate::tables::Inserted;
+use crate::tables::{Followed, Inserted};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::address::{Address, L4Port};
 use crate::wire::{Packet, Protocol};
@@ -80,9 +80,9 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
     let asks = segment.opens();
     let protocol = Protocol(segment.key.protocol);
     let mut answer = becomes.reversed(becomes.domain);
-    let known = tables.follow(&segment.key, &mut answer, bytes, |mine, others| {
-        let fate = fate(protocol, mine, others, asks, now);
-        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
+    let packet = Followed { bytes, step: segment.step(), now };
+    let known = tables.follow(&segment.key, &mut answer, Some(&packet), |mine, others| {
+        fate(protocol, mine, others, asks, now)
     });
     let continues = known == Some(Fate::Continues);
     if continues {
@@ -134,7 +134,7 @@ pub fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     value.becomes = *becomes;
-    value.shown = Shown::NOTHING.after(segment.flags()).0;
+    value.shown = Shown::opener(segment.is_tcp()).0;
     value.flags = TRANSLATION_OPENER;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
@@ -156,6 +156,8 @@ fn answers(segment: &Segment, now: u64) -> Translation {
         bytes: 0,
         holder: 0,
         flags: 0,
+        acknowledged: 0,
+        end: 0,
     }
 }
 

@@ -25,7 +25,7 @@ pub fn becomes<T: Tables>(error: &IcmpError, tables: &T) -> Option<(TupleKey, u3
     let (becomes, holder) = tables.becomes(&error.key)?;
     let mut other = becomes.reversed(becomes.domain);
     let fate = tables
-        .follow(&error.key, &mut other, 0, |mine, others| (fate(protocol, others, mine, false, now), None))?;
+        .follow(&error.key, &mut other, None, |mine, others| fate(protocol, others, mine, false, now))?;
     (fate == Fate::Continues).then_some((becomes, holder))
 }
 

@@ -4,6 +4,7 @@ use crate::Tables;
 use crate::abi::translation::TupleKey;
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
+use crate::tables::Followed;
 use crate::wire::Protocol;
 
 /// The translated tuple of a packet from the container behind `here`, and whether its connection is masqueraded; updates the
@@ -25,9 +26,9 @@ pub fn becomes<T: Tables>(
     }
     let asks = holder != 0 && may_begin;
     let mut other = becomes.reversed(becomes.domain);
-    let fate = tables.follow(&segment.key, &mut other, bytes, |mine, others| {
-        let fate = fate(protocol, others, mine, asks, now);
-        (fate, (fate == Fate::Continues).then(|| mine.after(segment.flags(), now)))
+    let packet = Followed { bytes, step: segment.step(), now };
+    let fate = tables.follow(&segment.key, &mut other, Some(&packet), |mine, others| {
+        fate(protocol, others, mine, asks, now)
     });
     match fate {
         Some(Fate::Continues) => Some((becomes, holder != 0)),

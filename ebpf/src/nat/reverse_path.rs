@@ -27,7 +27,7 @@ pub fn check<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), Sto
     let mismatch = Stop::Pass(PassReason::ReversePath);
     let query =
         RouteQuery { from: LOOPBACK, source: key.destination, destination: key.source, bytes: SMALLEST };
-    let back = tables.route(&query).ok_or(mismatch)?;
+    let back = tables.route(&query).map_err(|_| mismatch)?;
     if back.ifindex == here || filtered.filter == REVERSE_PATH_LOOSE {
         return Ok(());
     }

@@ -6,8 +6,8 @@ use crate::nat::connection::opens;
 use crate::wire::packet::Packet;
 use crate::wire::sctp::SCTP_CHECKSUM;
 use crate::wire::{
-    Echo, EtherType, Fragment, Frame, HEADERS_BYTES, ICMP_CHECKSUM, Ip, Network, Protocol, TCP_CHECKSUM,
-    Transport, UDP_CHECKSUM, Unreadable, V6_PAYLOAD, echo, network, transport,
+    Echo, EtherType, Fragment, Frame, HEADERS_BYTES, ICMP_CHECKSUM, Ip, Network, Protocol, Step,
+    TCP_CHECKSUM, Transport, UDP_CHECKSUM, Unreadable, V6_PAYLOAD, echo, network, tcp, transport,
 };
 
 /// Packets without flags count as a SYN where they may begin a connection.
@@ -20,24 +20,30 @@ pub struct Segment {
     pub ip: Ip,
     /// Its tuple.
     pub key: TupleKey,
-    /// TCP's flags, see [`Segment::flags`]; of all else [`OPENS`] or none. Verifier: no `Option`, of which the compiler may store
-    /// uninitialized bytes.
-    shown: u8,
+    /// See [`Segment::step`]; of all else than TCP the flags are [`OPENS`] or none. Verifier: no `Option`, of which the compiler may
+    /// store uninitialized bytes.
+    step: Step,
     /// Offset of the transport checksum; all of it can be read directly.
     pub checksum: u32,
 }
 
 impl Segment {
-    /// TCP's flags, or [`None`] for a protocol without connections.
+    /// Whether it is TCP's.
     #[inline(always)]
-    pub fn flags(&self) -> Option<u8> {
-        (self.ip.protocol == Protocol::TCP).then_some(self.shown)
+    pub fn is_tcp(&self) -> bool {
+        self.ip.protocol == Protocol::TCP
+    }
+
+    /// What it says of its connection, or [`None`] for a protocol without connections.
+    #[inline(always)]
+    pub fn step(&self) -> Option<Step> {
+        self.is_tcp().then_some(self.step)
     }
 
     /// Whether it may begin a connection: a TCP SYN, a datagram, an echo request.
     #[inline(always)]
     pub fn opens(&self) -> bool {
-        opens(self.shown)
+        opens(self.step.flags)
     }
 
     /// Its flow's key on the bridge that it came from, as [`crate::stages::read_flow`] has it for such a packet.
@@ -75,22 +81,26 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         Network::Ip(ip) if ip.fragment == Fragment::Whole || can_begin(&ip) => ip,
         _ => return Ok(None),
     };
-    let (source_port, destination_port, shown, checksum) = match transport(packet, &ip)? {
-        Transport::Tcp { source, destination, flags } => {
-            (source, destination, flags, ip.payload + TCP_CHECKSUM)
+    let (source_port, destination_port, step, checksum) = if ip.protocol == Protocol::TCP {
+        let ([source, destination], step) = tcp(packet, frame.payload, &ip).ok_or(Unreadable::Truncated)?;
+        (source, destination, step, ip.payload + TCP_CHECKSUM)
+    } else {
+        match transport(packet, &ip)? {
+            Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
+                (source, destination, without_connection(true), ip.payload + UDP_CHECKSUM)
+            }
+            Transport::Datagram { source, destination } => {
+                let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
+                (source, destination, without_connection(true), ip.payload + SCTP_CHECKSUM)
+            }
+            Transport::Icmp(_) => {
+                let Some(Echo { source, destination, is_request }) = echo(packet, &ip)? else {
+                    return Ok(None);
+                };
+                (source, destination, without_connection(is_request), ip.payload + ICMP_CHECKSUM)
+            }
+            _ => return Ok(None),
         }
-        Transport::Datagram { source, destination } if ip.protocol == Protocol::UDP => {
-            (source, destination, OPENS, ip.payload + UDP_CHECKSUM)
-        }
-        Transport::Datagram { source, destination } => {
-            let _: u16 = packet.load(ip.payload + SCTP_CHECKSUM + 2).ok_or(Unreadable::Truncated)?;
-            (source, destination, OPENS, ip.payload + SCTP_CHECKSUM)
-        }
-        Transport::Icmp(_) => {
-            let Some(Echo { source, destination, is_request }) = echo(packet, &ip)? else { return Ok(None) };
-            (source, destination, if is_request { OPENS } else { 0 }, ip.payload + ICMP_CHECKSUM)
-        }
-        _ => return Ok(None),
     };
     let _: u16 = packet.load(checksum).ok_or(Unreadable::Truncated)?;
     let key = TupleKey {
@@ -102,7 +112,13 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, domain: u32) -> Result<Option<S
         protocol: ip.protocol.0,
         pad: [0; 3],
     };
-    Ok(Some(Segment { ip, key, shown, checksum }))
+    Ok(Some(Segment { ip, key, step, checksum }))
+}
+
+/// Of a packet without flags, which may begin a connection or not.
+#[inline(always)]
+const fn without_connection(may_begin: bool) -> Step {
+    Step { flags: if may_begin { OPENS } else { 0 }, number: 0, acknowledges: 0 }
 }
 
 /// Whether a first fragment identifies the later ones.

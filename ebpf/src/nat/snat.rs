@@ -3,15 +3,15 @@
 //! Nothing is edited here. The two entries are made as a host port's are, the returning direction's first.
 
 use crate::Tables;
-use crate::abi::translation::{MappingKey, Outlet, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::abi::translation::{MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
 use crate::nat::dnat::OUTSIDE;
 use crate::nat::segment::Segment;
-use crate::tables::Inserted;
+use crate::tables::{Inserted, Route};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
-use crate::wire::address::L4Port;
+use crate::wire::address::{Address, L4Port};
 
 /// How many ports are tried for one connection.
 const ATTEMPTS: u32 = 8;
@@ -44,6 +44,14 @@ pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), St
     Ok(())
 }
 
+/// By what the kernel chooses the address of a connection to `destination`: of IPv4 by the next hop (`inet_select_addr`,
+/// net/ipv4/devinet.c), of IPv6 by the destination (`ipv6_dev_get_saddr`, net/ipv6/addrconf.c).
+#[inline(always)]
+pub fn source_key(route: &Route, destination: Address) -> SourceKey {
+    let by_hop = destination.is_v4() && route.next_hop.is_v4();
+    SourceKey { ifindex: route.ifindex, address: if by_hop { route.next_hop } else { destination } }
+}
+
 /// Begins the connection of `segment`, a packet of `bytes` bytes from the container behind `here`. Writes the translated tuple to
 /// `becomes`.
 ///
@@ -52,16 +60,20 @@ pub fn leaves<T: Tables>(key: &TupleKey, here: u32, tables: &T) -> Result<(), St
 #[inline(always)]
 pub fn begin<T: Tables>(
     segment: &Segment,
-    outlet: &Outlet,
+    route: &Route,
     (here, bytes): (u32, u32),
     tables: &T,
     becomes: &mut TupleKey,
 ) -> Result<(), Stop> {
+    let key = source_key(route, segment.key.destination);
+    let no_outlet = Stop::Pass(PassReason::NoOutlet);
     becomes.domain = OUTSIDE;
-    becomes.source = outlet.address(segment.key.source);
-    if becomes.source.is_unspecified() {
-        return Err(Stop::Pass(PassReason::NoOutlet));
+    becomes.source = tables.source(&key).ok_or(no_outlet)?;
+    // Where there is none of IPv4, all of IPv6 holds the mapped addresses.
+    if becomes.source.is_v4() != segment.key.source.is_v4() {
+        return Err(no_outlet);
     }
+    let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
     let mut value = Translation {
         becomes: segment.key.reversed(segment.key.domain),
@@ -72,20 +84,22 @@ pub fn begin<T: Tables>(
         bytes: 0,
         holder: here,
         flags: 0,
+        acknowledged: 0,
+        end: 0,
     };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        if is_free(becomes, outlet, tables) && take(becomes, &value, tables) {
+        if is_free(becomes, &outlet, tables) && take(becomes, &value, tables) {
             is_there = true;
             break;
         }
-        becomes.source_port = other_port(&segment.key, outlet, attempt);
+        becomes.source_port = other_port(&segment.key, &outlet, attempt);
     }
     if !is_there {
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     value.becomes = *becomes;
-    value.shown = Shown::NOTHING.after(segment.flags()).0;
+    value.shown = Shown::opener(segment.is_tcp()).0;
     value.flags = TRANSLATION_OPENER;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {

@@ -3,11 +3,12 @@
 //! All of the stack's hooks lie before it, so delivery to the port skips the bridge's look-up only. One exception: what
 //! br_netfilter has translated inside the bridge for an unresolved container comes out here between DNAT and masquerading, and the
 //! bridge device takes it back in (`br_nf_pre_routing_finish_bridge`, net/bridge/br_netfilter_hooks.c). Such a frame has a
-//! container's source address and is passed; so is a frame that may belong to such a flow and cannot be read.
+//! container's source address, or came in by a port that is nobody's of ours, and is passed; so is a frame that may belong to such a flow
+//! and cannot be read.
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{Port, STATION_ASIDE, STATION_SAME_BRIDGE};
+use crate::abi::{Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::Sender;
 use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
@@ -54,11 +55,20 @@ fn stages<P: Packet, T: Tables>(
         deliver::not_aside(&station)?;
         isolate::routed(packet.origin(), here, &station, tables)?;
     }
-    match track_kernel_flow::track(packet, &frame, port, station.ifindex, tables) {
+    let bridged = is_bridged(packet.origin(), here, tables);
+    match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, bridged), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
         Sender::Other => Ok(deliver::from_host(packet, &station)?),
     }
+}
+
+/// Whether a frame came in by a port of the bridge `here`, and never left the bridge: what the bridge has handed to the node's stack comes
+/// from the bridge device.
+#[inline(always)]
+fn is_bridged<T: Tables>(origin: u32, here: u32, tables: &T) -> bool {
+    let is_port = |port: Port| port.bridge == here;
+    origin != 0 && origin != here && tables.port(&PortKey { ifindex: origin }).is_some_and(is_port)
 }
 
 /// The second part: the neighbour proxy, for [`Next::Answer`].

@@ -8,7 +8,9 @@ use crate::stages::classify::{self, Vlan};
 use crate::stages::flood::{self, Destination};
 use crate::stages::neighbor_proxy::{self, Within};
 use crate::stages::port::Missing;
-use crate::stages::{count, deliver, find, isolate, mac_filter, parse, police, port, retag, source_guard};
+use crate::stages::{
+    announce, count, deliver, find, isolate, mac_filter, parse, police, port, retag, source_guard,
+};
 use crate::verdict::{DropReason, Stop, Verdict};
 use crate::wire::Packet;
 
@@ -49,6 +51,11 @@ fn stages<P: Packet, T: Tables>(
     }
     police::flood(&frame, port, tables)?;
     let key = StationKey { bridge: port.bridge, vid: vlan.vid, mac: frame.destination };
+    let is_news = announce::hear_member(packet, &frame, port, vlan.vid, here, tables);
+    if is_news {
+        // Others have to hear it.
+        return Ok(Destination::Vlan(vlan));
+    }
     if frame.destination.is_group() {
         let within = Within { vid: vlan.vid, stations: VID_ANY };
         let is_answered = neighbor_proxy::answer(packet, &frame, port, within, here, tables);

@@ -49,7 +49,7 @@ fn stages<F: Readable, T: Tables>(
     let (station, vlan) = match addressee(packet, frame, here, port, tables)? {
         Addressee::InVlan(station, vlan) => (station, Some(vlan)),
         Addressee::Bridged(station) => (station, None),
-        Addressee::Vlan(_) => return Err(GIVES_UP),
+        Addressee::Vlan(_) | Addressee::Moved(..) => return Err(GIVES_UP),
     };
     // Most are for containers.
     if station.flags & STATION_WIRE == 0 {

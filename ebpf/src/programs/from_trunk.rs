@@ -24,7 +24,7 @@ fn stages<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Result
         // Other listeners on the node get the frame as it came.
         if tables.member(&MemberKey { bridge: here, position: 0 }).is_some() && packet.pop_tag() {
             flood::to_vlan_interfaces(packet, here, tci & VID, here, tables);
-            packet.push_tag(tci);
+            retag::tag(packet, tci)?;
         }
         return Err(Stop::Pass(PassReason::NoInterface));
     }

@@ -5,12 +5,14 @@
 
 use super::from_member::retag_for;
 use crate::Tables;
-use crate::abi::vlan::VID_ANY;
-use crate::abi::{PORT_BLOCKED, PORT_MAPPED, Port, PortKey, Station, StationKey};
+use crate::abi::{
+    PORT_ALONE, PORT_BLOCKED, PORT_CHECKED, PORT_ISOLATED, PORT_MAPPED, Port, PortKey, STATION_HOST,
+    STATION_MOVED, Station, StationKey,
+};
 use crate::stages::classify::{self, VID, Vlan};
 use crate::stages::flood::{self, Destination};
 use crate::stages::port::Missing;
-use crate::stages::{count, deliver, find, flow_affinity, learn, parse, port};
+use crate::stages::{announce, count, deliver, find, flow_affinity, learn, parse, port};
 use crate::verdict::{DropReason, PassReason, Stop, Verdict};
 use crate::wire;
 use crate::wire::packet::Tag;
@@ -24,11 +26,19 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
         Ok(port) => port,
         Err(stop) => return count::unknown(stop, here, bytes, tables).into(),
     };
+    let mut vid = 0;
     let verdict = match stages(packet, here, &port, tables) {
         Ok(Destination::One(delivery)) => Verdict::Deliver(delivery),
-        Ok(Destination::Vlan(vlan)) => Verdict::Flooded(flood::to_members(packet, vlan, &port, here, tables)),
+        Ok(Destination::Vlan(vlan)) => {
+            vid = vlan.vid;
+            Verdict::Flooded(flood::to_members(packet, vlan, &port, here, tables))
+        }
         Err(stop) => stop.into(),
     };
+    // Verifier: last, or all that follows has a state for each answer.
+    if matches!(verdict, Verdict::Flooded(_) | Verdict::Pass(PassReason::Group | PassReason::Away)) {
+        announce::hear_beyond(packet, &port, vid, here, tables);
+    }
     count::sent(&verdict, &port, here, bytes, tables);
     // Where it came in is a fact that the bridge forgets, and no sender can choose.
     if port.flags & PORT_MAPPED != 0 && matches!(verdict, Verdict::Pass(PassReason::ToHost)) {
@@ -46,6 +56,13 @@ fn stages<P: Packet, T: Tables>(
 ) -> Result<Destination, Stop> {
     let frame = parse::frame(packet)?;
     match addressee(packet, &frame, here, port, tables)? {
+        Addressee::Moved(hint, vlan) => {
+            tables.hear_station(&hint, here);
+            let vid = vlan.map_or(0, |vlan| vlan.vid);
+            learn::heard(&StationKey { vid, ..hint }, vid, here, tables);
+            // Others have to hear it: the kernel's bridge, too.
+            vlan.map(Destination::Vlan).ok_or(Stop::Pass(PassReason::Away))
+        }
         Addressee::Vlan(vlan) => Ok(Destination::Vlan(vlan)),
         Addressee::InVlan(station, vlan) => {
             retag_for(packet, vlan, &station, tables)?;
@@ -70,6 +87,9 @@ pub(super) enum Addressee {
     Bridged(Station),
     /// Every member of its VLAN.
     Vlan(Vlan),
+    /// Whoever has to hear that the sender, the station of an open port so far by this entry of `FDB`, is beyond the uplink; in its
+    /// VLAN if it has one.
+    Moved(StationKey, Option<Vlan>),
 }
 
 /// The addressee of a frame that came in by the uplink `here`. Learns the sender.
@@ -93,7 +113,11 @@ pub(super) fn addressee<P: Readable, T: Tables>(
     }
     match tag {
         None => {
-            learn_sender(&StationKey { bridge: port.bridge, vid: 0, mac: frame.source }, 0, here, tables)?;
+            let sender = StationKey { bridge: port.bridge, vid: 0, mac: frame.source };
+            if gives_way(tables.station(&sender), tables)? {
+                return Ok(Addressee::Moved(sender, None));
+            }
+            learn::heard(&sender, 0, here, tables);
             find::station(frame, port, here, tables).map(Addressee::Bridged)
         }
         // The receiver takes a priority tag off.
@@ -131,10 +155,11 @@ fn in_vlan<P: Readable, T: Tables>(
         return Err(Stop::Drop(DropReason::ReservedGroup));
     }
     let sender = StationKey { bridge: port.bridge, vid: vlan.vid, mac: frame.source };
-    if tables.station(&StationKey { vid: VID_ANY, ..sender }).is_some() {
-        return Err(Stop::Drop(DropReason::Impostor));
+    let hint = announce::hint_in_vlan(&sender, tables);
+    if gives_way(tables.station(&hint), tables)? {
+        return Ok(Addressee::Moved(hint, Some(vlan)));
     }
-    learn_sender(&sender, vlan.vid, here, tables)?;
+    learn::heard(&sender, vlan.vid, here, tables);
     let key = StationKey { mac: frame.destination, ..sender };
     if frame.destination.is_group() {
         return Ok(Addressee::Vlan(vlan));
@@ -148,15 +173,20 @@ fn in_vlan<P: Readable, T: Tables>(
     Ok(Addressee::InVlan(station, vlan))
 }
 
-/// Learns that the sender is beyond the uplink `here`.
+/// Whether the sender of a frame that came by an uplink was at an open port so far, which this says of it.
 ///
 /// # Errors
-/// Drops a frame with a container's source address: a container is on this node, whatever an uplink brings.
+/// Drops a frame with the source address of the node, or of a container whose port is checked: it is on this node, whatever an uplink
+/// brings. Also of an isolated one: sent back by somebody outside, its frames would reach those that it may not reach.
 #[inline(always)]
-fn learn_sender<T: Tables>(sender: &StationKey, vid: u16, here: u32, tables: &T) -> Result<(), Stop> {
-    if tables.station(sender).is_some() {
-        return Err(Stop::Drop(DropReason::Impostor));
+fn gives_way<T: Tables>(station: Option<Station>, tables: &T) -> Result<bool, Stop> {
+    match station {
+        Some(station) if station.flags & STATION_MOVED == 0 => {
+            let is_free = |port: Port| port.flags & (PORT_CHECKED | PORT_ISOLATED | PORT_ALONE) == 0;
+            let port = tables.port(&PortKey { ifindex: station.ifindex });
+            let gives_way = station.flags & STATION_HOST == 0 && port.is_some_and(is_free);
+            if gives_way { Ok(true) } else { Err(Stop::Drop(DropReason::Impostor)) }
+        }
+        _ => Ok(false),
     }
-    learn::heard(sender, vid, here, tables);
-    Ok(())
 }

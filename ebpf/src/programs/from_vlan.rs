@@ -7,7 +7,7 @@
 use crate::Tables;
 use crate::abi::{NO_SLOT, PORT_WITHIN, Port, StationKey};
 use crate::stages::port::Missing;
-use crate::stages::{count, deliver, flood, parse, police, port};
+use crate::stages::{count, deliver, flood, parse, police, port, retag};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
 use crate::wire;
 use crate::wire::Packet;
@@ -63,8 +63,6 @@ fn stages<P: Packet, T: Tables>(
 /// Pushes the VLAN's tag, for the trunk.
 #[inline(always)]
 fn to_trunk<P: Packet>(packet: &mut P, port: &Port, way: Way) -> Result<Delivery, Stop> {
-    if !packet.push_tag(port.vid) {
-        return Err(Stop::Drop(DropReason::NotTagged));
-    }
+    retag::tag(packet, port.vid)?;
     Ok(Delivery { ifindex: port.bridge, slot: NO_SLOT, way })
 }

@@ -1,9 +1,10 @@
 //! `from_wire`: tc ingress of an uplink, or of a bridge device, by which containers reach the node. Takes what comes to a host
 //! port, or returns to a masqueraded connection, into its container. `from_tunnel` is the same for uplinks without a link layer.
 //!
-//! Its parts: [`dnat`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
+//! Its parts: [`dnat`]; where the container has moved those of [`super::moved`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
 //! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`]; for what is too large [`frag_needed`].
 
+use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next};
 use crate::abi::translation::TupleKey;
 use crate::abi::{AddressKey, PortKey, Station};
@@ -14,13 +15,19 @@ use crate::nat::{clone_to_host, embedded, fragments, icmp_error, masquerade, seg
 use crate::stages::{count, deliver, find, isolate};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::wire::address::Macs;
-use crate::wire::{EtherType, Frame, LaterFragment, Packet, Protocol};
+use crate::wire::{EtherType, Frame, Ip, LaterFragment, Packet, Protocol};
 use crate::{Tables, nat, wire};
 
 /// The whole program.
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     let (mut plan, mut beginning) = (IcmpErrorPlan::default(), DnatPlan::default());
     let mut next = dnat(packet, here, tables, || Some(&mut beginning));
+    if next == Next::Moved {
+        next = moved::follow(packet, here, tables, &beginning);
+        if next == Next::Begin {
+            next = moved::begin(packet, here, tables, &beginning);
+        }
+    }
     if next == Next::Begin {
         next = begin(packet, here, tables, &beginning);
     }
@@ -29,6 +36,9 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
     }
     if next == Next::IcmpError {
         next = plan_icmp_error(packet, here, tables, || Some(&mut plan));
+        if next == Next::Moved {
+            next = moved::icmp_error(packet, here, tables, &plan).into();
+        }
     }
     if next == Next::IcmpError {
         next = rewrite_icmp_error(packet, here, tables, &plan).into();
@@ -43,8 +53,8 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
     next.verdict()
 }
 
-/// Packets to a host port: the destination becomes the container. Leaves what may begin a connection to [`begin`], with all that was
-/// looked up for it in `plan`.
+/// Packets to a host port: the destination becomes the container. Leaves what may begin a connection to [`begin`], and what is for a
+/// container that has moved to [`moved::follow`], with all that was looked up for it in `plan`.
 #[inline(always)]
 pub fn dnat<'a, P: Packet, T: Tables>(
     packet: &mut P,
@@ -77,19 +87,21 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
     segment.key.domain = nat::dnat::domain(packet, here, tables);
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
-    let (station, macs) = find::mapped(&mapping, tables)?;
+    let (mut station, macs) = find::mapped(&mapping, tables)?;
     isolate::translated(segment.key.domain, mapping.bridge, &station, tables)?;
     deliver::survives(&segment.ip)?;
-    if nat::dnat::follow(&segment, &mut becomes, packet.length(), tables) {
+    find::heed_moves(&mapping, becomes.destination, &mut station, tables);
+    let has_moved = has_moved(&station);
+    if !has_moved && nat::dnat::follow(&segment, &mut becomes, packet.length(), tables) {
         return translate(packet, frame.payload, &segment, &becomes, (&station, macs), tables);
     }
-    let plan = if segment.opens() { plan() } else { None };
+    let plan = if has_moved || segment.opens() { plan() } else { None };
     let plan = plan.ok_or(Stop::Pass(PassReason::Stray))?;
     plan.header = frame.payload;
     plan.segment = segment;
     plan.becomes = becomes;
     (plan.station, plan.macs) = (station, macs);
-    Err(Next::Begin)
+    Err(if has_moved { Next::Moved } else { Next::Begin })
 }
 
 /// A connection's first packet: makes its entries.
@@ -123,7 +135,7 @@ fn translate<P: Packet, T: Tables>(
     (station, macs): (&Station, Macs),
     tables: &T,
 ) -> Result<Delivery, Next> {
-    deliver::fits(packet, station).map_err(|_| too_large(packet, station))?;
+    fits(packet, (header, &segment.ip), station)?;
     fragments::remember(packet, segment.key.source.is_v4(), segment, becomes, tables)?;
     deliver::address(packet, macs)?;
     rewrite(packet, header, segment, becomes);
@@ -167,7 +179,8 @@ fn later_fragment_stages<P: Packet, T: Tables>(
     Ok(deliver::into_container(packet, &station))
 }
 
-/// ICMP errors about packets that left by a port of the node: decides. [`Next::IcmpError`] where the plan is to be done.
+/// ICMP errors about packets that left by a port of the node: decides. [`Next::IcmpError`] where the plan is to be done, [`Next::Moved`]
+/// where that is for a container that has moved.
 #[inline(always)]
 pub fn plan_icmp_error<'a, P: Packet, T: Tables>(
     packet: &mut P,
@@ -177,6 +190,7 @@ pub fn plan_icmp_error<'a, P: Packet, T: Tables>(
 ) -> Next {
     let Some(plan) = plan() else { return Stop::Pass(PassReason::Unmapped).into() };
     match plan_icmp_error_stages(packet, here, tables, plan) {
+        Ok(()) if has_moved(&plan.station) => Next::Moved,
         Ok(()) => Next::IcmpError,
         Err(stop) => {
             let next = stop.into();
@@ -213,6 +227,7 @@ fn plan_icmp_error_stages<P: Packet, T: Tables>(
         }
         (plan.station, plan.macs) = find::mapped(&mapping, tables)?;
         isolate::translated(error.key.domain, mapping.bridge, &plan.station, tables)?;
+        find::heed_moves(&mapping, becomes.destination, &mut plan.station, tables);
     } else {
         (plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;
         deliver::forwards(&plan.station)?;
@@ -220,6 +235,9 @@ fn plan_icmp_error_stages<P: Packet, T: Tables>(
     deliver::survives(&error.ip)?;
     deliver::fits(packet, &plan.station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
     plan.source = icmp_error::sender(error, &plan.becomes);
+    if has_moved(&plan.station) {
+        plan.route = deliver::route_fitting((plan.source, becomes.destination), becomes.domain, tables)?;
+    }
     Ok(())
 }
 
@@ -273,7 +291,7 @@ fn returns_stages<P: Packet, T: Tables>(
     deliver::forwards(&station)?;
     masquerade::follow(&segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
-    deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;
+    fits(packet, (frame.payload, &segment.ip), &station)?;
     fragments::remember(packet, frame.ether_type == EtherType::IPV4, &segment, &becomes, tables)?;
     clone_to_host::clone(packet, segment.ip.protocol, here);
     deliver::address(packet, macs)?;
@@ -281,11 +299,20 @@ fn returns_stages<P: Packet, T: Tables>(
     Ok(deliver::into_container(packet, &station))
 }
 
-/// The end of a packet that does not fit its container's link; [`nat::frag_needed::send`] has to know by how much.
+/// Lets a packet on if it fits its container's link.
+///
+/// # Errors
+/// [`Next::FragNeeded`]; [`nat::frag_needed::send`] has to know by how much.
 #[inline(always)]
-fn too_large<P: Packet>(packet: &mut P, station: &Station) -> Next {
-    packet.leave_note(station.mtu);
-    Next::FragNeeded
+pub(super) fn fits<P: Packet>(
+    packet: &mut P,
+    (header, ip): (u32, &Ip),
+    station: &Station,
+) -> Result<(), Next> {
+    deliver::forwarded_fits(packet, (header, ip), station).map_err(|_| {
+        packet.leave_note(station.mtu);
+        Next::FragNeeded
+    })
 }
 
 /// Counts a packet whose way ends, also by its size, at its receiver: `here` has no counters.

@@ -14,6 +14,7 @@ pub mod from_vlan;
 pub mod from_wire;
 pub mod guard_from;
 pub mod guard_to;
+pub mod moved;
 mod next;
 pub mod order;
 mod plan;

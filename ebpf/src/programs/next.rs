@@ -16,6 +16,8 @@ pub enum Next {
     Reply,
     /// Of no connection: the part that begins one.
     Begin,
+    /// To a host port whose container has another MAC address by now, or another port: the part that has the kernel find it.
+    Moved,
     /// To a port of the node that a masqueraded connection has: the part that undoes the masquerading.
     Return,
     /// No transport header to translate: the parts for later fragments and for ICMP errors.
@@ -33,7 +35,7 @@ impl Next {
             Self::Hear => Verdict::Pass(PassReason::ForeignSource),
             Self::Answer => Verdict::Pass(PassReason::Group),
             Self::Reply | Self::Begin | Self::IcmpError => Verdict::Pass(PassReason::ToHost),
-            Self::Return => Verdict::Pass(PassReason::Stray),
+            Self::Return | Self::Moved => Verdict::Pass(PassReason::Stray),
             Self::FragNeeded => Verdict::Drop(DropReason::TooBig),
         }
     }

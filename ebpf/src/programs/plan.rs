@@ -21,7 +21,7 @@ pub struct IcmpErrorPlan {
     pub station: Station,
     /// Inwards: the Ethernet addresses.
     pub macs: Macs,
-    /// Outwards: the route.
+    /// Outwards, and to a container that has moved: the route.
     pub route: Route,
     /// Outwards: the sender's counter slot.
     pub slot: u32,

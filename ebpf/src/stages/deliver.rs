@@ -4,12 +4,12 @@ use crate::Tables;
 use crate::abi::{
     NO_SLOT, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_PEER_UP, STATION_QUEUED, Station,
 };
-use crate::tables::{Route, RouteQuery};
+use crate::tables::{Route, RouteQuery, Unrouted};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
 use crate::wire::address::Address;
 use crate::wire::address::Macs;
 use crate::wire::packet::Packet;
-use crate::wire::{Frame, Ip};
+use crate::wire::{Frame, Ip, Protocol};
 
 const ETHERNET_BYTES: u32 = 14;
 const TAG_BYTES: u32 = 4;
@@ -100,7 +100,7 @@ pub fn from_host<P: Packet>(packet: &mut P, station: &Station) -> Result<Deliver
 /// Passes a packet that has no route, does not fit, or has no hop left.
 #[inline(always)]
 pub fn routed<P: Packet, T: Tables>(
-    packet: &P,
+    packet: &mut P,
     frame: &Frame,
     ip: &Ip,
     ends: (Address, Address),
@@ -108,7 +108,7 @@ pub fn routed<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Stop> {
     survives(ip)?;
-    route(packet, frame.payload, ends, bridge, tables).map(by)
+    route(packet, (frame.payload, ip), ends, bridge, tables).map(by)
 }
 
 /// The delivery to a route's next hop.
@@ -117,21 +117,67 @@ pub const fn by(route: Route) -> Delivery {
     Delivery { ifindex: route.ifindex, slot: NO_SLOT, way: Way::Neighbor(route.next_hop) }
 }
 
-/// The kernel's route from `bridge`, between two addresses, for the packet whose IP header is at `header`.
+/// The kernel's route from `bridge`, between two addresses, for the packet whose IP header `ip` is at `header`.
 ///
 /// # Errors
-/// Passes a packet that has none, or does not fit.
+/// Passes a packet that has none, or does not fit; then its note is the route's MTU.
 #[inline(always)]
 pub fn route<P: Packet, T: Tables>(
-    packet: &P,
-    header: u32,
+    packet: &mut P,
+    (header, ip): (u32, &Ip),
     (source, destination): (Address, Address),
     bridge: u32,
     tables: &T,
 ) -> Result<Route, Stop> {
-    let bytes = if packet.segment_size() == 0 { (packet.length() - header) as u16 } else { 0 };
+    let bytes = largest_segment(packet, header, ip) as u16;
     let query = RouteQuery { from: bridge, source, destination, bytes };
-    tables.route(&query).ok_or(Stop::Pass(PassReason::NoRoute))
+    match tables.route(&query) {
+        Ok(route) => Ok(route),
+        Err(Unrouted::NoRoute) => Err(Stop::Pass(PassReason::NoRoute)),
+        Err(Unrouted::TooBig(mtu)) => {
+            packet.leave_note(u32::from(mtu));
+            Err(Stop::Pass(PassReason::TooBig))
+        }
+    }
+}
+
+/// Bytes of the largest packet that is made of this one, from its IP header at `header` on: of a GSO packet its headers and one segment
+/// (`skb_gso_network_seglen`). 0, which is not judged: SCTP's, whose chunks have no common size, those of more
+/// than 65,535 bytes, of which some have a header that no segment gets (`ipv6_hopopt_jumbo_remove`), and those whose header cannot be read.
+#[inline(always)]
+fn largest_segment<P: Packet>(packet: &P, header: u32, ip: &Ip) -> u32 {
+    const TCP_WORDS: u32 = 12;
+    const UDP_BYTES: u32 = 8;
+    const MOST_BYTES: u32 = 65_535;
+    let (payload, bytes) = (packet.segment_size(), packet.length() - header);
+    if bytes > MOST_BYTES {
+        return 0;
+    }
+    if payload == 0 {
+        return bytes;
+    }
+    let transport = match ip.protocol {
+        Protocol::TCP => {
+            packet.load(ip.payload + TCP_WORDS).map(|[words, _]: [u8; 2]| u32::from(words >> 4) * 4)
+        }
+        Protocol::UDP => Some(UDP_BYTES),
+        _ => None,
+    };
+    transport.map_or(0, |transport| ip.payload - header + transport + payload)
+}
+
+/// The route of a packet that is known to fit, as [`route`].
+///
+/// # Errors
+/// Passes a packet that has no route.
+#[inline(always)]
+pub fn route_fitting<T: Tables>(
+    (source, destination): (Address, Address),
+    from: u32,
+    tables: &T,
+) -> Result<Route, Stop> {
+    let query = RouteQuery { from, source, destination, bytes: 0 };
+    tables.route(&query).map_err(|_| Stop::Pass(PassReason::NoRoute))
 }
 
 /// Lets a packet on if it has a hop left.
@@ -171,6 +217,23 @@ pub fn fits_tagged<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop>
 #[inline(always)]
 pub fn fits<P: Packet>(packet: &P, station: &Station) -> Result<(), Stop> {
     if packet.segment_size() == 0 && !is_within(packet.length(), station) {
+        return Err(Stop::Pass(PassReason::TooBig));
+    }
+    Ok(())
+}
+
+/// The same for a packet that the node forwards, whose IP header `ip` is at `header`: a router judges each segment of a GSO packet
+/// (`ip_exceeds_mtu`, net/ipv4/ip_forward.c).
+///
+/// # Errors
+/// Passes a packet that does not fit.
+#[inline(always)]
+pub fn forwarded_fits<P: Packet>(
+    packet: &P,
+    (header, ip): (u32, &Ip),
+    station: &Station,
+) -> Result<(), Stop> {
+    if largest_segment(packet, header, ip) > station.mtu {
         return Err(Stop::Pass(PassReason::TooBig));
     }
     Ok(())

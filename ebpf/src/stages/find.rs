@@ -4,10 +4,10 @@ use crate::Tables;
 use crate::abi::translation::{Mapping, TupleKey};
 use crate::abi::vlan::VID_ANY;
 use crate::abi::{AddressKey, Port, PortKey, STATION_HOST, STATION_MOVED, Station, StationKey};
-use crate::stages::learn;
+use crate::stages::{learn, retag};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
-use crate::wire::address::Macs;
+use crate::wire::address::{Address, Macs};
 
 /// The container of a host port, and the Ethernet addresses of a frame for it: routed traffic comes from the bridge.
 ///
@@ -19,6 +19,15 @@ pub fn mapped<T: Tables>(mapping: &Mapping, tables: &T) -> Result<(Station, Macs
     let station = tables.station(&key).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     let bridge = tables.port(&PortKey { ifindex: mapping.bridge }).ok_or(Stop::Pass(PassReason::NoPort))?;
     Ok((station, Macs { destination: mapping.mac, source: bridge.mac }))
+}
+
+/// Marks the station of a host port's container as moved where another MAC address, or another port, has the container's `address` by now.
+#[inline(always)]
+pub fn heed_moves<T: Tables>(mapping: &Mapping, address: Address, station: &mut Station, tables: &T) {
+    let owner = tables.owner(&AddressKey::new(mapping.bridge, mapping.vid, address));
+    if owner.is_some_and(|owner| owner.ifindex != station.ifindex) {
+        station.flags |= STATION_MOVED;
+    }
 }
 
 /// The container of a masqueraded connection, and the Ethernet addresses of a frame for it.
@@ -36,18 +45,25 @@ pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<
     Ok((station, Macs { destination: port.mac, source: bridge.mac }))
 }
 
-/// The station with an address in a VLAN: the one whose only VLAN it is, then one that was heard there beyond an uplink, then one that
-/// has a place in each of its VLANs.
+/// The station with an address in a VLAN: the one whose only VLAN it is, then one that has a place in each of its VLANs, of which this is
+/// one, then one that was heard there beyond an uplink.
 #[inline(always)]
-pub fn in_vlan<T: Tables>(mut key: StationKey, tables: &T) -> Option<Station> {
-    if let Some(station) = tables.station(&key) {
-        return in_place(station);
-    }
-    if let Some(station) = learn::beyond(&key, tables) {
+pub fn in_vlan<T: Tables>(key: StationKey, tables: &T) -> Option<Station> {
+    if let Some(station) = tables.station(&key).and_then(in_place) {
         return Some(station);
     }
-    key.vid = VID_ANY;
-    tables.station(&key).and_then(in_place)
+    let of_several = tables.station(&StationKey { vid: VID_ANY, ..key }).and_then(in_place);
+    match of_several {
+        Some(station) if is_in_vlan(key.vid, &station, tables) => of_several,
+        _ => learn::beyond(&key, tables).or(of_several),
+    }
+}
+
+/// Whether a station's port is in a VLAN.
+#[inline(always)]
+pub fn is_in_vlan<T: Tables>(vid: u16, station: &Station, tables: &T) -> bool {
+    let port = tables.port(&PortKey { ifindex: station.ifindex });
+    port.is_some_and(|port| retag::form_at(vid, &port, station.ifindex, tables).is_some())
 }
 
 /// The station, unless it has moved.

@@ -34,7 +34,7 @@ pub fn to_members<P: Packet, T: Tables>(
     // At tc ingress the tag is beside the frame; what is in it, as in a test run, is put there.
     if let Some(tag) = vlan.came
         && packet.tag().is_none()
-        && !(packet.pop_tag() && packet.push_tag(tag.tci()))
+        && !(packet.pop_tag() && retag::tag(packet, tag.tci()).is_ok())
     {
         return 0;
     }

@@ -49,10 +49,19 @@ pub fn retag<P: Packet>(
     if now.is_some() && !packet.pop_tag() {
         return Err(Stop::Drop(DropReason::NotTagged));
     }
-    if form == Form::Tagged && !packet.push_tag(vlan.tci()) {
-        return Err(Stop::Drop(DropReason::NotTagged));
+    if form == Form::Tagged {
+        tag(packet, vlan.tci())?;
     }
     Ok(wanted)
+}
+
+/// Pushes a tag. No other stage does.
+///
+/// # Errors
+/// Drops a frame to which the kernel gives none.
+#[inline(always)]
+pub fn tag<P: Packet>(packet: &mut P, tci: u16) -> Result<(), Stop> {
+    if packet.push_tag(tci) { Ok(()) } else { Err(Stop::Drop(DropReason::NotTagged)) }
 }
 
 /// Pops the tag of a frame for `station`.

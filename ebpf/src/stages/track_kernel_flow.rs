@@ -34,7 +34,26 @@ pub fn track<P: Packet, T: Tables>(
     receiver: u32,
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver), tables, |key, source| note_incoming(key, source, tables))
+    track_and(packet, frame, (port, receiver), tables, |key, source| {
+        note_incoming(key, source, tables);
+        Sender::Other
+    })
+}
+
+/// The same of a frame that the bridge device sends, `bridged` if it came in by a port of that bridge and never left it: then who sent it
+/// is a container, too, although nobody's of ours, unless the programs have given it an address of the node.
+#[inline(always)]
+pub fn track_host<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    (receiver, bridged): (u32, bool),
+    tables: &T,
+) -> Sender {
+    track_and(packet, frame, (port, receiver), tables, |key, source| {
+        note_incoming(key, source, tables);
+        if bridged && !tables.is_local(&source) { Sender::Container } else { Sender::Other }
+    })
 }
 
 /// Records the flow of a frame that leaves by the uplink `here`, if a container sent it.
@@ -46,17 +65,17 @@ pub fn track_leaving<P: Packet, T: Tables>(
     here: u32,
     tables: &T,
 ) {
-    track_and(packet, frame, (port, here), tables, |_, _| ());
+    track_and(packet, frame, (port, here), tables, |_, _| Sender::Other);
 }
 
-/// `of_other` gets the flow and the source address of what no container sent.
+/// `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
 #[inline(always)]
 fn track_and<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     (port, receiver): (&Port, u32),
     tables: &T,
-    of_other: impl FnOnce(&FlowKey, Address),
+    of_other: impl FnOnce(&FlowKey, Address) -> Sender,
 ) -> Sender {
     if frame.destination.is_group() {
         return Sender::Other;
@@ -67,8 +86,7 @@ fn track_and<P: Packet, T: Tables>(
         FlowOf::None => return Sender::Other,
     };
     let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, source)) else {
-        of_other(&key, source);
-        return Sender::Other;
+        return of_other(&key, source);
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
         return Sender::Container;

@@ -7,7 +7,9 @@ pub use super::mac::{Mac, Macs};
 /// An IPv6 address, or an IPv4 one mapped into it (`::ffff:a.b.c.d`, RFC 4291 section 2.5.5.2). Kept in words, as
 /// [`Mac`] is.
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,
+)]
 pub struct Address([u32; 4]);
 
 impl Address {
@@ -15,6 +17,14 @@ impl Address {
     #[inline(always)]
     pub const fn from_v6([a, b, c, d, e, f, g, h]: [u16; 8]) -> Self {
         Self([join(a, b), join(c, d), join(e, f), join(g, h)])
+    }
+
+    /// The address with these half words that an IPv6 packet has. None for a mapped one: it means an IPv4 address here, and nobody's in an
+    /// IPv6 packet (draft-itojun-v6ops-v4mapped-harmful; `ip6_rcv_core` refuses it as a source).
+    #[inline(always)]
+    pub const fn in_v6_packet(halves: [u16; 8]) -> Option<Self> {
+        let address = Self::from_v6(halves);
+        if address.is_v4() { None } else { Some(address) }
     }
 
     /// The IPv4 address with these half words, each in network order, mapped.
@@ -221,6 +231,12 @@ impl From<core::net::IpAddr> for Address {
             core::net::IpAddr::V6(v6) => v6,
         };
         Self::from_v6(v6.segments().map(u16::to_be))
+    }
+}
+
+impl From<Address> for core::net::IpAddr {
+    fn from(address: Address) -> Self {
+        Self::from(address.octets()).to_canonical()
     }
 }
 

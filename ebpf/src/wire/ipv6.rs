@@ -44,17 +44,19 @@ struct Extension {
 /// Reads the header at `offset` and walks to what follows its extension headers.
 ///
 /// # Errors
-/// [`Unreadable::Truncated`] when any of them ends too soon, [`Unreadable::Malformed`] for another version or more
-/// than [`MAX_EXTENSIONS`] extension headers.
+/// [`Unreadable::Truncated`] when any of them ends too soon, [`Unreadable::Malformed`] for another version, a
+/// mapped IPv4 address, or more than [`MAX_EXTENSIONS`] extension headers.
 #[inline(always)]
 pub fn ipv6<P: Packet>(packet: &P, offset: u32) -> Result<Ip, Unreadable> {
     let header: Header = packet.load(offset).ok_or(Unreadable::Truncated)?;
     if u16::from_be(header.version_class) >> 12 != 6 {
         return Err(Unreadable::Malformed);
     }
+    let source = Address::in_v6_packet(header.source).ok_or(Unreadable::Malformed)?;
+    let destination = Address::in_v6_packet(header.destination).ok_or(Unreadable::Malformed)?;
     let mut ip = Ip {
-        source: Address::from_v6(header.source),
-        destination: Address::from_v6(header.destination),
+        source,
+        destination,
         protocol: Protocol(header.next),
         hop_limit: header.hop_limit,
         fragment: Fragment::Whole,

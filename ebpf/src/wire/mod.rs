@@ -21,6 +21,7 @@ mod network;
 pub mod packet;
 pub mod sctp;
 pub mod tag;
+mod tcp;
 mod transport;
 
 pub use arp::{Arp, ArpOperation, arp};
@@ -34,6 +35,7 @@ pub use ipv6::{MAX_EXTENSIONS, ipv6};
 pub use nd::{NeighborDiscovery, advertised, announced, neighbor_discovery};
 pub use network::{Network, destination, network};
 pub use packet::{Packet, Readable};
+pub use tcp::{Step, tcp};
 pub use transport::{
     Icmp, TCP_ACK, TCP_CHECKSUM, TCP_FIN, TCP_RST, TCP_SYN, Transport, UDP_CHECKSUM, transport,
 };

@@ -41,7 +41,8 @@ pub enum NeighborDiscovery {
 /// Reads the message behind `ip`; none when it is another kind of packet.
 ///
 /// # Errors
-/// [`Unreadable::Truncated`] when it ends too soon, [`Unreadable::Malformed`] when a router has touched it.
+/// [`Unreadable::Truncated`] when it ends too soon, [`Unreadable::Malformed`] when a router has touched it, or for a
+/// mapped IPv4 address.
 #[inline(always)]
 pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<NeighborDiscovery>, Unreadable> {
     if ip.protocol != Protocol::ICMPV6 || ip.fragment == Fragment::Later {
@@ -55,7 +56,7 @@ pub fn neighbor_discovery<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<Neigh
         return Err(Unreadable::Malformed);
     }
     let body: Body = packet.load(ip.payload).ok_or(Unreadable::Truncated)?;
-    let target = Address::from_v6(body.target);
+    let target = Address::in_v6_packet(body.target).ok_or(Unreadable::Malformed)?;
     Ok(Some(match kind {
         SOLICITATION => NeighborDiscovery::Solicitation { target },
         _ => NeighborDiscovery::Advertisement { target },
@@ -80,7 +81,7 @@ pub fn announced<P: Packet>(packet: &P) -> Option<Address> {
         SOLICITATION => HEADER + 8,
         _ => return None,
     };
-    let address = Address::from_v6(packet.load(at)?);
+    let address = Address::in_v6_packet(packet.load(at)?)?;
     (!address.is_unspecified()).then_some(address)
 }
 
@@ -90,5 +91,5 @@ pub fn advertised<P: Packet>(packet: &P) -> Option<Address> {
     let [next, _]: [u8; 2] = packet.load(HEADER + 6)?;
     let body: Body = packet.load(MESSAGE)?;
     let is_advertisement = Protocol(next) == Protocol::ICMPV6 && body.kind == ADVERTISEMENT;
-    is_advertisement.then_some(Address::from_v6(body.target))
+    if is_advertisement { Address::in_v6_packet(body.target) } else { None }
 }

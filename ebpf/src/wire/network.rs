@@ -44,14 +44,17 @@ pub fn network<P: Packet>(packet: &P, frame: &Frame) -> Result<Network, Unreadab
 /// The payload's destination address, by its first header alone; unspecified where it is not IP.
 ///
 /// # Errors
-/// [`Unreadable::Truncated`].
+/// [`Unreadable::Truncated`], and [`Unreadable::Malformed`] for a mapped IPv4 address in an IPv6 header.
 #[inline(always)]
 pub fn destination<P: Packet>(packet: &P, frame: &Frame) -> Result<Address, Unreadable> {
     // Verifier: read again, or what is learned of it here is a state of all that follows.
     let ether_type: u16 = packet.load(frame.payload - TYPE_BYTES).ok_or(Unreadable::Truncated)?;
     let address = match EtherType(u16::from_be(ether_type)) {
         EtherType::IPV4 => packet.load(frame.payload + V4_DESTINATION).map(Address::from_v4),
-        EtherType::IPV6 => packet.load(frame.payload + V6_DESTINATION).map(Address::from_v6),
+        EtherType::IPV6 => {
+            let address = packet.load(frame.payload + V6_DESTINATION).ok_or(Unreadable::Truncated)?;
+            Some(Address::in_v6_packet(address).ok_or(Unreadable::Malformed)?)
+        }
         _ => Some(Address::default()),
     };
     address.ok_or(Unreadable::Truncated)

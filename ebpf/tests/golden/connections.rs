@@ -27,21 +27,22 @@ const GIVEN: u16 = 40_005;
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
 
-/// Both entries of each connection from the client to tau.
+/// Both entries of each connection from the client to tau, and to alpha by 8061.
 pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
-    let established = Shown::NOTHING.segment(0x10);
-    let reset = established.segment(4);
+    let established = Shown::SENT;
+    let reset = Shown(Shown::SENT.0 | Shown::RESET.0);
     for (family, [node, client]) in [0, 1].map(|family| (family, [NODE[family].0, CLIENT[family]])) {
         for (protocol, outer, inner, client_port, shown) in [
             (TCP, 8080, 80, OLD, established),
-            (UDP, 8053, 53, OLD, Shown::NOTHING.datagram()),
-            (SCTP, 8132, 90, OLD, Shown::NOTHING.datagram()),
+            (UDP, 8053, 53, OLD, Shown::SENT),
+            (SCTP, 8132, 90, OLD, Shown::SENT),
             (TCP, 8080, 80, ENDED, reset),
             (TCP, 8080, 80, HALF, established),
             (TCP, 8080, 80, MIXED, established),
             (TCP, 8079, 80, TAKEN, established),
             (TCP, 8080, 80, GIVEN, established),
+            (TCP, 8061, 61, OLD, established),
         ] {
             let request = TupleKey {
                 domain: 0,
@@ -56,7 +57,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 domain: BRIDGE,
                 source_port: (client_port + u16::from(client_port == GIVEN)).into(),
                 destination_port: L4Port::from(inner),
-                destination: place("tau").addresses()[family].into(),
+                destination: place(if outer == 8061 { "alpha" } else { "tau" }).addresses()[family].into(),
                 ..request
             };
             let half = |becomes, flags| Translation {
@@ -68,6 +69,8 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 bytes: 0,
                 holder: 0,
                 flags,
+                acknowledged: 0,
+                end: 0,
             };
             if client_port != HALF {
                 flows.push((request, half(becomes, TRANSLATION_OPENER)));
@@ -84,11 +87,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
 /// all of them by each of the protocols.
 fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
-    let ways = [
-        (TCP, 8080, 80, Shown::NOTHING.segment(0x10)),
-        (UDP, 8053, 53, Shown::NOTHING.datagram()),
-        (SCTP, 8132, 90, Shown::NOTHING.datagram()),
-    ];
+    let ways = [(TCP, 8080, 80, Shown::SENT), (UDP, 8053, 53, Shown::SENT), (SCTP, 8132, 90, Shown::SENT)];
     let clients = [("alpha", 42_000, 42_001), ("beta", 41_000, 41_000)];
     for ((name, port, given), (protocol, outer, inner, shown)) in
         clients.into_iter().flat_map(|client| ways.map(|way| (client, way)))
@@ -119,6 +118,8 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
                 bytes: 0,
                 holder: 0,
                 flags,
+                acknowledged: 0,
+                end: 0,
             };
             flows.push((request, half(becomes, TRANSLATION_OPENER)));
             flows.push((becomes.reversed(BRIDGE), half(request.reversed(BRIDGE), 0)));
@@ -157,20 +158,20 @@ pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
 /// Another container's from 6000, by 5000. Echoes with the client of the first kind, the fourth and the last, without the 443.
 fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
-    let established = Shown::NOTHING.segment(0x10);
+    let established = Shown::SENT;
     let formerly = ["192.0.2.77", "2001:db8::77"];
     for family in [0, 1] {
         let nu = place("nu");
         for (protocol, port, from, given, shown, holder) in [
             (TCP, 443, OLD, 20_000, established, nu.ifindex),
-            (UDP, 53, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
-            (TCP, 443, ENDED, 20_001, established.segment(4), nu.ifindex),
+            (UDP, 53, OLD, 20_000, Shown::SENT, nu.ifindex),
+            (TCP, 443, ENDED, 20_001, Shown(Shown::SENT.0 | Shown::RESET.0), nu.ifindex),
             (TCP, 443, HALF, 20_002, established, 1999),
             (TCP, 443, MIXED, 20_003, established, nu.ifindex),
             (TCP, 443, 6000, 5000, established, place("omicron").ifindex),
-            (ICMP[family], 0, OLD, 20_000, Shown::NOTHING.datagram(), nu.ifindex),
-            (ICMP[family], 0, HALF, 20_002, Shown::NOTHING.datagram(), 1999),
-            (ICMP[family], 0, 6000, 5000, Shown::NOTHING.datagram(), place("omicron").ifindex),
+            (ICMP[family], 0, OLD, 20_000, Shown::SENT, nu.ifindex),
+            (ICMP[family], 0, HALF, 20_002, Shown::SENT, 1999),
+            (ICMP[family], 0, 6000, 5000, Shown::SENT, place("omicron").ifindex),
         ] {
             let source = if from == 6000 { place("omicron") } else { nu };
             let request = TupleKey {
@@ -194,6 +195,8 @@ fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
                 bytes: 0,
                 holder,
                 flags,
+                acknowledged: 0,
+                end: 0,
             };
             flows.push((request, half(becomes, TRANSLATION_OPENER)));
             flows.push((becomes.reversed(0), half(request.reversed(BRIDGE), 0)));

@@ -1,4 +1,4 @@
-//! The maps in memory, as the world fills them.
+//! The maps in memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,19 +8,19 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+    INTERFACE_BITS, Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation,
+    TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PORT_AWAY, Port,
     PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
-use shunt_dataplane::nat::connection::{Direction, Shown};
-use shunt_dataplane::tables::Heard;
-use shunt_dataplane::tables::{Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
-use super::{members, outside, uplinks, world};
+use super::outside;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryTables {
@@ -45,72 +45,13 @@ pub struct MemoryTables {
     pub mappings: BTreeMap<MappingKey, Mapping>,
     pub locals: BTreeMap<LocalKey, Local>,
     pub masquerades: BTreeMap<AddressKey, Masquerade>,
-    pub outlets: BTreeMap<PortKey, Outlet>,
+    pub outlets: BTreeMap<AddressKey, Outlet>,
+    pub sources: Vec<(u32, SourceKey, Address)>,
     pub reverse_paths: BTreeMap<PortKey, ReversePath>,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
     pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
     pub boot_time: u64,
-}
-
-/// What the clock of translated connections says unless it is told otherwise.
-const BOOT_TIME: u64 = 1_000_000_000_000_000;
-
-impl MemoryTables {
-    /// The world's maps. They are filled once on each thread, and copied: a test has thousands.
-    pub fn of_world() -> Self {
-        thread_local!(static WORLD: MemoryTables = MemoryTables::filled());
-        WORLD.with(Self::clone)
-    }
-
-    fn filled() -> Self {
-        Self {
-            ports: RefCell::new(world::ports().into_iter().collect()),
-            stations: RefCell::new(world::stations().into_iter().collect()),
-            nics: uplinks::NICS.into_iter().collect(),
-            addresses: RefCell::new(world::addresses().into_iter().collect()),
-            link_locals: RefCell::new(world::link_locals(BOOT_TIME).into_iter().collect()),
-            members: members::members().into_iter().collect(),
-            tagged: members::tagged().into_iter().collect(),
-            kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
-            incoming_flows: RefCell::new(world::incoming_flows().into_iter().collect()),
-            now: Cell::new(world::NOW),
-            mappings: outside::mappings().into_iter().collect(),
-            locals: outside::locals().into_iter().collect(),
-            masquerades: outside::masquerades().into_iter().collect(),
-            outlets: outside::outlets().into_iter().collect(),
-            reverse_paths: outside::reverse_paths().into_iter().collect(),
-            flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
-            fragments: RefCell::new(outside::fragments(BOOT_TIME).into_iter().collect()),
-            boot_time: BOOT_TIME,
-            policers: RefCell::new(world::policers().into_iter().collect()),
-            subnets: world::subnets(),
-            learned: RefCell::new(uplinks::learned(BOOT_TIME).into_iter().collect()),
-            uplinks: RefCell::new(uplinks::learning().into_iter().collect()),
-            ..Self::default()
-        }
-    }
-
-    /// Packets counted in all lanes of all slots.
-    pub fn counted(&self) -> u64 {
-        self.counters
-            .borrow()
-            .values()
-            .map(|c| lanes(c).iter().map(|(_, count)| count.packets).sum::<u64>())
-            .sum()
-    }
-}
-
-/// A port's counters with their names in golden files.
-pub fn lanes(counters: &PortCounters) -> [(&'static str, Count); 6] {
-    [
-        ("from_fast", counters.from_fast),
-        ("from_kernel", counters.from_kernel),
-        ("from_dropped", counters.from_dropped),
-        ("to_fast", counters.to_fast),
-        ("to_kernel", counters.to_kernel),
-        ("to_dropped", counters.to_dropped),
-    ]
 }
 
 impl Tables for MemoryTables {
@@ -233,13 +174,9 @@ impl Tables for MemoryTables {
     }
 
     fn is_limited(&self, key: &SubnetKey) -> bool {
-        let is_in = |bits: u32, prefix: &SubnetKey| {
-            let shift = (SLOT_BITS + 128 - bits).min(127);
-            let [one, other] =
-                [prefix, key].map(|key| u128::from_be_bytes(zerocopy::transmute!(key.address)));
-            prefix.slot == key.slot && (bits == SLOT_BITS || one >> shift == other >> shift)
-        };
-        let subnets = self.subnets.iter().filter(|(bits, prefix, _)| is_in(*bits, prefix));
+        let subnets = self.subnets.iter().filter(|(bits, prefix, _)| {
+            prefix.slot == key.slot && is_in(*bits - SLOT_BITS, prefix.address, key.address)
+        });
         subnets.max_by_key(|(bits, ..)| *bits).is_none_or(|(.., limited)| *limited != 0)
     }
 
@@ -267,13 +204,13 @@ impl Tables for MemoryTables {
         self.locals.contains_key(&LocalKey { address: *address })
     }
 
-    fn follow<R>(
+    fn follow(
         &self,
         mine: &TupleKey,
         other: &mut TupleKey,
-        bytes: u32,
-        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
-    ) -> Option<R> {
+        packet: Option<&Followed>,
+        judge: impl FnOnce(Direction, Direction) -> Fate,
+    ) -> Option<Fate> {
         let mut flows = self.flows.borrow_mut();
         let own = *flows.get(mine)?;
         other.destination_port = own.becomes.source_port;
@@ -281,14 +218,13 @@ impl Tables for MemoryTables {
         if own.begun != others.begun {
             return None;
         }
-        let direction = |flow: Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
-        let (result, after) = judge(direction(own), direction(others));
-        if let (Some(Direction { shown, touched }), Some(flow)) = (after, flows.get_mut(mine)) {
-            (flow.shown, flow.touched) = (shown.0, touched);
+        let fate = judge(own.direction(), others.direction());
+        if let (Fate::Continues, Some(packet), Some(flow)) = (fate, packet, flows.get_mut(mine)) {
+            flow.advance(&others, packet.step, packet.now);
             flow.packets += 1;
-            flow.bytes += u64::from(bytes);
+            flow.bytes += u64::from(packet.bytes);
         }
-        Some(result)
+        Some(fate)
     }
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
@@ -299,8 +235,15 @@ impl Tables for MemoryTables {
         self.masquerades.get(key).copied()
     }
 
-    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
+    fn outlet(&self, key: &AddressKey) -> Option<Outlet> {
         self.outlets.get(key).copied()
+    }
+
+    fn source(&self, key: &SourceKey) -> Option<Address> {
+        let matching = self.sources.iter().filter(|(bits, prefix, _)| {
+            prefix.ifindex == key.ifindex && is_in(*bits - INTERFACE_BITS, prefix.address, key.address)
+        });
+        matching.max_by_key(|(bits, ..)| *bits).map(|(.., source)| *source)
     }
 
     fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
@@ -351,7 +294,7 @@ impl Tables for MemoryTables {
         self.fragments.borrow().get(key).copied()
     }
 
-    fn route(&self, query: &RouteQuery) -> Option<Route> {
+    fn route(&self, query: &RouteQuery) -> Result<Route, Unrouted> {
         outside::route(query)
     }
 
@@ -376,4 +319,10 @@ impl Tables for MemoryTables {
         count.packets += 1;
         count.bytes += u64::from(bytes);
     }
+}
+
+/// Whether both have the same leading bits.
+fn is_in(bits: u32, prefix: Address, address: Address) -> bool {
+    let [one, other] = [prefix, address].map(|address| u128::from_be_bytes(zerocopy::transmute!(address)));
+    (one ^ other).leading_zeros() >= bits
 }

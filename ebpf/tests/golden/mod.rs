@@ -9,6 +9,7 @@ pub mod bytes_packet;
 pub mod case;
 pub mod connections;
 pub mod entry;
+pub mod filled_tables;
 pub mod interfaces;
 pub mod members;
 pub mod memory_tables;

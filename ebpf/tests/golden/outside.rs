@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{
-    Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, TupleKey,
+    INTERFACE_BITS, Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, SourceKey,
+    TupleKey,
 };
 use shunt_dataplane::abi::{
     AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
     ReversePath,
 };
-use shunt_dataplane::tables::{Route, RouteQuery};
+use shunt_dataplane::tables::{Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::{Address, Mac};
 
 pub use super::connections::{flows, fragments};
@@ -21,6 +22,8 @@ pub const UPLINK: u32 = 3500;
 pub const UPLINK_MAC: [u8; 6] = [2, 0, 0, 0, 0x0d, 0xac];
 /// The node's addresses on it, with their prefixes' lengths.
 pub const NODE: [(&str, u8); 2] = [("192.0.2.1", 24), ("2001:db8::1", 64)];
+/// Further addresses of it, with the lengths of the prefixes in which they are nearer.
+pub const SECOND: [(&str, u8); 2] = [("192.0.2.65", 26), ("2001:db8::4:1", 112)];
 /// Somebody on the same link.
 pub const CLIENT: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 /// Somebody further away, to whom there is a route for containers only.
@@ -58,7 +61,8 @@ pub(super) fn address(text: &str) -> Address {
 
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address there and takes small packets only; UDP 8091 and TCP 8092 to it by both of its addresses; 8099 to
-/// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there.
+/// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there; 8061 to
+/// alpha's address, which tau had before.
 /// SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -93,6 +97,7 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 9899), SCTP, "tau", 9899, true),
         mapping(("", 8091), UDP, "zeta", 91, true),
         mapping(("", 8092), TCP, "zeta", 92, true),
+        mapping(("", 8061), TCP, "alpha", 61, true),
     ]
     .into_iter()
     .flatten()
@@ -100,6 +105,8 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     for (key, value) in &mut mappings {
         match key.port.number() {
             8060 => value.flags = MAPPING_MASQUERADED,
+            // It has another MAC address by now: its port's station is tau's.
+            8061 => value.mac = place("tau").mac(),
             8099 => value.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]),
             _ => {}
         }
@@ -132,10 +139,26 @@ fn masked_whole(mask: Address) -> Address {
     Address::from_v6_words([u32::MAX, u32::MAX, u32::MAX, last])
 }
 
-/// What leaves by the uplink gets its addresses; 32768 to 60999 are for the node's own.
-pub fn outlets() -> Vec<(PortKey, Outlet)> {
-    let [v4, v6] = NODE.map(|(text, _)| address(text));
-    vec![(PortKey { ifindex: UPLINK }, Outlet { v4, v6, low: 32_768, high: 60_999, seed: 0x5eed })]
+/// What leaves by the uplink gets an address of its; 32768 to 60999 are for the node's own.
+pub fn outlets() -> Vec<(AddressKey, Outlet)> {
+    let outlet = Outlet { low: 32_768, high: 60_999, seed: 0x5eed };
+    let own = NODE.map(|(text, _)| text).into_iter().chain(SECOND.map(|(text, _)| text));
+    own.map(|text| (AddressKey::new(UPLINK, 0, address(text)), outlet)).collect()
+}
+
+/// Which of them: bits of the prefix, prefix, and the address.
+pub fn sources() -> Vec<(u32, SourceKey, Address)> {
+    let source = |bits: u8, (own, _): (&str, u8)| {
+        let own = address(own);
+        let mapped = if own.is_v4() { 96 } else { 0 };
+        (INTERFACE_BITS + mapped + u32::from(bits), SourceKey { ifindex: UPLINK, address: own }, own)
+    };
+    let of_rest = |own| {
+        let (bits, mut key, source) = source(0, own);
+        key.address = source.unspecified();
+        (bits, key, source)
+    };
+    NODE.map(of_rest).into_iter().chain(SECOND.map(|own| source(own.1, own))).collect()
 }
 
 /// The filters.
@@ -159,7 +182,7 @@ pub fn has_socket(tuple: &TupleKey) -> bool {
 }
 
 /// The kernel's routes: to the subnets of a client and of two others, to alpha, and behind the interfaces with a filter.
-pub fn route(query: &RouteQuery) -> Option<Route> {
+pub fn route(query: &RouteQuery) -> Result<Route, Unrouted> {
     let is_in =
         |known: [&str; 2]| known.iter().any(|known| are_in_one_subnet(address(known), query.destination));
     let is_alphas = place("alpha").addresses().map(Address::from).contains(&query.destination);
@@ -176,13 +199,16 @@ pub fn route(query: &RouteQuery) -> Option<Route> {
             next_hop = address("198.18.3.1");
             3503
         }
-        _ if is_nodes || is_everybody => return None,
+        _ if is_nodes || is_everybody => return Err(Unrouted::NoRoute),
         _ if is_alphas => BRIDGE,
         _ if is_in(CLIENT) || is_in(BEYOND) && is_containers(query.source) => UPLINK,
         _ if is_in(ASIDE) => OTHER_BRIDGE,
-        _ => return None,
+        _ => return Err(Unrouted::NoRoute),
     };
-    ((query.from == BRIDGE || is_own) && query.bytes <= MTU).then_some(Route { ifindex, next_hop })
+    if query.from != BRIDGE && !is_own {
+        return Err(Unrouted::NoRoute);
+    }
+    if query.bytes > MTU { Err(Unrouted::TooBig(MTU)) } else { Ok(Route { ifindex, next_hop }) }
 }
 
 /// In 24 bits of IPv4, and 64 of IPv6.

@@ -3,8 +3,9 @@
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_LOOKUP, PORT_ALONE, PORT_BLOCKED, PORT_MAPPED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey,
-    STATION_ALONE, STATION_HOST, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED,
+    PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST, STATION_MOVED, STATION_PEER_UP,
+    STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Mac;
 
@@ -12,7 +13,7 @@ use super::world::{self, Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-pub const PLACES: [Place; 8] = [
+pub const PLACES: [Place; 11] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
@@ -29,6 +30,12 @@ pub const PLACES: [Place; 8] = [
     Place { restrictions: PORT_WIRE, ..port("rear", 6006, 0) },
     // One that a spanning tree keeps from forwarding.
     Place { restrictions: PORT_WIRE | PORT_BLOCKED, ..port("hatch", 6007, 0) },
+    // May not pretend to be another, and nobody takes its place.
+    Place { restrictions: PORT_MAC_CHECK, ..port("vault", 6008, 0) },
+    // Its station was heard elsewhere since.
+    Place { station: STATION_PEER_UP | STATION_MOVED, restrictions: PORT_AWAY, ..port("loan", 6009, 0) },
+    // Reaches no other isolated port, whoever sends its frames back.
+    Place { restrictions: PORT_ISOLATED, ..port("cell", 6010, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {

@@ -54,7 +54,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "translated-from-a-blocked-port",
-        file: "ebpf/src/programs/from_mapped.rs",
+        file: "ebpf/src/programs/from_mapped/mod.rs",
         find: "port.flags & PORT_BLOCKED != 0",
         replace: "false",
         why: "a container whose port an operator has disabled would answer by host ports",

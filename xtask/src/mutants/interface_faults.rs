@@ -46,7 +46,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "trunk-group-untagged",
         file: "ebpf/src/programs/from_trunk.rs",
-        find: "packet.push_tag(tci);",
+        find: "retag::tag(packet, tci)?;",
         replace: "",
         why: "the node would take a VLAN's broadcasts for its own",
         judge: Judge::Host,

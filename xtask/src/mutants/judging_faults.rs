@@ -3,6 +3,15 @@
 use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
+    // parse
+    Fault {
+        name: "mapped-addresses-read",
+        file: "ebpf/src/wire/address.rs",
+        find: "if address.is_v4() { None }",
+        replace: "if address.is_v4() && address.is_unspecified() { None }",
+        why: "IPv4 addresses in IPv6 packets would pass for IPv4 packets",
+        judge: Judge::Host,
+    },
     // police
     Fault {
         name: "police-absent",
@@ -204,7 +213,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "routed-unnoticed",
         file: "ebpf/src/programs/from_host.rs",
-        find: "match track_kernel_flow::track(packet, &frame, port, station.ifindex, tables) {",
+        find: "match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, bridged), tables) {",
         replace: "match Sender::Other {",
         why: "a Service's flow through the node's stack would be answered on the fast path",
         judge: Judge::Host,
@@ -231,6 +240,39 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "    tables.require_flow_lookup(&PortKey { ifindex: receiver });\n",
         replace: "",
         why: "the flow would be remembered, and nobody would look",
+        judge: Judge::Host,
+    },
+    // find, track kernel flow
+    Fault {
+        name: "moves-ignored",
+        file: "ebpf/src/stages/find.rs",
+        find: "if owner.is_some_and(|owner| owner.ifindex != station.ifindex) {",
+        replace: "if false && owner.is_some() {",
+        why: "a host port would lead to the MAC address that its container had",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "bridged-between-dnat-and-masquerade",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: "if bridged && !tables.is_local(&source) {",
+        replace: "if false && bridged {",
+        why: "the answer of another plugin's host port would reach its client untranslated",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "own-answers-left-to-the-bridge",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: "if bridged && !tables.is_local(&source) {",
+        replace: "if bridged {",
+        why: "a neighbour's answer by a host port would meet rules that never saw the connection begin",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "strays-begin",
+        file: "ebpf/src/programs/from_wire.rs",
+        find: "if has_moved || segment.opens() { plan() } else { None }",
+        replace: "plan()",
+        why: "any segment to a host port would make two entries, and a flood of them push out live connections",
         judge: Judge::Host,
     },
 ];

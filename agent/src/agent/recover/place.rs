@@ -7,7 +7,7 @@ use super::found::Found;
 use crate::capacity::Demand;
 use crate::registry::{Attachment, Bridge, Domain, External, PeerEnd, Settings, Trunk};
 use crate::resources::Node;
-use crate::resources::port::validation;
+use crate::resources::validation;
 
 impl Node {
     /// Registers a record's attachment and bridge, if both links still have their index and name.

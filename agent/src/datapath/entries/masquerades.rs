@@ -1,11 +1,11 @@
-//! Entries of masqueraded attachments, and of the interfaces that masquerade: `MASQUERADES` and `OUTLETS`.
+//! Entries of masqueraded attachments: `MASQUERADES`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use shunt_dataplane::abi::translation::{Masquerade, Outlet};
-use shunt_dataplane::abi::{AddressKey, PortKey};
+use shunt_dataplane::abi::AddressKey;
+use shunt_dataplane::abi::translation::Masquerade;
 
-use crate::datapath::maps::{by_ifindex, insert, lookup, remove, retain};
+use crate::datapath::maps::{insert, lookup, remove, retain};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::Attachment;
 
@@ -58,29 +58,5 @@ impl Datapath {
         is_known: impl Fn(&AddressKey) -> bool,
     ) -> Result<(), DatapathError> {
         retain(&mut self.maps.masquerades, is_known).map_err(in_map("MASQUERADES"))
-    }
-
-    /// The masquerading interfaces (`OUTLETS`).
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn outlets(&self) -> Result<BTreeMap<u32, Outlet>, DatapathError> {
-        by_ifindex(&self.maps.outlets).map_err(in_map("OUTLETS"))
-    }
-
-    /// Adds a masquerading interface.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn write_outlet(&mut self, ifindex: u32, outlet: Outlet) -> Result<(), DatapathError> {
-        insert(&mut self.maps.outlets, PortKey { ifindex }, outlet).map_err(in_map("OUTLETS"))
-    }
-
-    /// Removes a masquerading interface, which ends its connections.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn erase_outlet(&mut self, ifindex: u32) -> Result<(), DatapathError> {
-        remove(&mut self.maps.outlets, &PortKey { ifindex }).map_err(in_map("OUTLETS"))
     }
 }

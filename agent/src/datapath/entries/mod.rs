@@ -6,10 +6,12 @@ mod mappings;
 mod masquerades;
 mod members;
 mod nics;
+mod outlets;
 mod policers;
 mod ports;
 mod reverse_paths;
 mod subnets;
 mod uplinks;
 
+pub use self::outlets::{OutletEntries, SourceEntries};
 pub use self::ports::FlowAffinity;

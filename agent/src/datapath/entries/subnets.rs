@@ -6,7 +6,7 @@ use aya::maps::lpm_trie::Key;
 use shunt_dataplane::abi::policer::SubnetKey;
 
 use crate::datapath::encode::SubnetEntries;
-use crate::datapath::maps::is_absent;
+use crate::datapath::maps::{is_absent, remove_prefix};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::Attachment;
 
@@ -65,10 +65,7 @@ impl Datapath {
         Ok(())
     }
 
-    fn erase_subnet(&mut self, (bits, subnet): (u32, SubnetKey)) -> Result<(), DatapathError> {
-        match self.maps.subnets.remove(&Key::new(bits, subnet)) {
-            Err(error) if !is_absent(&error) => Err(in_map("SUBNETS")(error)),
-            _ => Ok(()),
-        }
+    fn erase_subnet(&mut self, key: (u32, SubnetKey)) -> Result<(), DatapathError> {
+        remove_prefix(&mut self.maps.subnets, key).map_err(in_map("SUBNETS"))
     }
 }

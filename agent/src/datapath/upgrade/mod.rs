@@ -1,4 +1,5 @@
 //! From one map ABI to the next.
 
+mod grown;
 pub mod preview;
 pub mod versions;

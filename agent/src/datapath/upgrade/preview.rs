@@ -67,6 +67,7 @@ impl UpgradeReport {
         self.kept = MAPS.iter().map(|(name, _)| *name).filter(|name| ours.map(name).exists()).collect();
         for older in &older {
             self.older.push(older.abi);
+            self.kept.extend(older.has_earlier_flows().then_some("FLOWS"));
             match older.carried() {
                 Ok(carried) => self.kept.extend(carried),
                 Err(error) => self.reasons.push(error.to_string()),

@@ -7,8 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use aya::maps::{HashMap, MapData, MapError};
 use shunt_dataplane::abi::ABI_VERSION;
+use shunt_dataplane::abi::translation::{Translation, TupleKey};
 
+use super::grown;
 use crate::datapath::layout::{self, LayoutError};
 use crate::datapath::pins::Pins;
 
@@ -93,6 +96,23 @@ impl Older {
             if !ours.map(name).exists() {
                 fs::rename(self.pins.map(name), ours.map(name)).map_err(self.failed())?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether its connections can be copied, which [`Self::carried`] does not say.
+    pub fn has_earlier_flows(&self) -> bool {
+        grown::is_earlier(&self.pins.map("FLOWS"))
+    }
+
+    /// Copies its connections where they are of an earlier layout, as far as `flows` lacks them.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn copy_flows(&self, flows: &mut HashMap<MapData, TupleKey, Translation>) -> Result<(), MapError> {
+        if self.has_earlier_flows() {
+            let copied = grown::copy(&self.pins.map("FLOWS"), flows)?;
+            tracing::info!(copied, abi = self.abi, "entries of connections of an earlier layout");
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The look-ups, each with a text of what was found. Updates are reported and not made.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use aya::maps::lpm_trie::Key;
 use shunt_dataplane::Tables;
@@ -8,20 +8,20 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    LocalKey, Mapping, MappingKey, Masquerade, Outlet, Translation, TupleKey,
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, REVERSE_PATH_NONE,
-    REVERSE_PATH_STRICT, ReversePath, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath,
+    Station, StationKey,
 };
-use shunt_dataplane::nat::connection::{Direction, Shown};
-use shunt_dataplane::tables::{Heard, Inserted, Lane, Route, RouteQuery};
+use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
-use super::{LiveTables, datagram, flow_name, ip, tuple};
+use super::{LiveTables, datagram, filter_name, flow_name, tuple};
 use crate::mac;
 
 impl Tables for LiveTables<'_> {
@@ -54,7 +54,10 @@ impl Tables for LiveTables<'_> {
         } else {
             self.name(owner.ifindex)
         };
-        self.note(Asked::Announced, format!("ADDRESSES[{}] would be written: {now} has it", ip(key.address)));
+        self.note(
+            Asked::Announced,
+            format!("ADDRESSES[{}] would be written: {now} has it", IpAddr::from(key.address)),
+        );
     }
 
     fn learned(&self, key: &StationKey) -> Option<Learned> {
@@ -95,7 +98,7 @@ impl Tables for LiveTables<'_> {
     }
 
     fn owner(&self, key: &AddressKey) -> Option<Owner> {
-        let called = format!("{}, {}", self.name(key.bridge), ip(key.address));
+        let called = format!("{}, {}", self.name(key.bridge), IpAddr::from(key.address));
         let found = |owner: &Owner| format!("behind {}", self.name(owner.ifindex));
         self.look((Asked::Owner, "ADDRESSES"), &self.maps.addresses, (key, called), found)
     }
@@ -114,21 +117,21 @@ impl Tables for LiveTables<'_> {
             || "nobody that is known".to_owned(),
             |(port, station)| format!("{}, behind {}", mac::format(port.mac), self.name(station.ifindex)),
         );
-        self.note(Asked::Resident, format!("who has {}: {said}", ip(key.address)));
+        self.note(Asked::Resident, format!("who has {}: {said}", IpAddr::from(key.address)));
         found
     }
 
     fn link_local(&self, key: &PortKey) -> Option<LinkLocal> {
         let found = |chosen: &LinkLocal| {
             let seconds = self.times.boot.saturating_sub(chosen.since) / 1_000_000_000;
-            format!("{}, chosen {seconds} s ago", ip(chosen.address))
+            format!("{}, chosen {seconds} s ago", IpAddr::from(chosen.address))
         };
         let asked = (Asked::Owner, "LINK_LOCALS");
         self.look(asked, &self.maps.link_locals, (key, self.name(key.ifindex)), found)
     }
 
     fn choose_link_local(&self, key: &PortKey, value: &LinkLocal) -> bool {
-        let (name, address) = (self.name(key.ifindex), ip(value.address));
+        let (name, address) = (self.name(key.ifindex), IpAddr::from(value.address));
         self.note(Asked::Owner, format!("LINK_LOCALS[{name}] would be written: {address}"));
         true
     }
@@ -185,9 +188,14 @@ impl Tables for LiveTables<'_> {
     }
 
     fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
-        let called = format!("{}:{}/{}", ip(key.address), key.port.number(), key.protocol);
+        let called = format!("{}:{}/{}", IpAddr::from(key.address), key.port.number(), key.protocol);
         let found = |mapping: &Mapping| {
-            format!("{} or {}, port {}", ip(mapping.v4), ip(mapping.v6), mapping.port.number())
+            format!(
+                "{} or {}, port {}",
+                IpAddr::from(mapping.v4),
+                IpAddr::from(mapping.v6),
+                mapping.port.number()
+            )
         };
         self.look((Asked::Translation, "MAPPINGS"), &self.maps.mappings, (key, called), found)
     }
@@ -195,22 +203,23 @@ impl Tables for LiveTables<'_> {
     fn is_local(&self, address: &Address) -> bool {
         let key = LocalKey { address: *address };
         let asked = (Asked::Translation, "LOCALS");
-        self.look(asked, &self.maps.locals, (&key, ip(*address).to_string()), |_| "the node's".to_owned())
-            .is_some()
+        self.look(asked, &self.maps.locals, (&key, IpAddr::from(*address).to_string()), |_| {
+            "the node's".to_owned()
+        })
+        .is_some()
     }
 
-    fn follow<R>(
+    fn follow(
         &self,
         mine: &TupleKey,
         other: &mut TupleKey,
-        _bytes: u32,
-        judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
-    ) -> Option<R> {
+        _packet: Option<&Followed>,
+        judge: impl FnOnce(Direction, Direction) -> Fate,
+    ) -> Option<Fate> {
         let mine = self.flow(mine)?;
         other.destination_port = mine.becomes.source_port;
         let other = self.flow(other)?;
-        let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
-        (mine.begun == other.begun).then(|| judge(direction(&mine), direction(&other)).0)
+        (mine.begun == other.begun).then(|| judge(mine.direction(), other.direction()))
     }
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
@@ -218,28 +227,31 @@ impl Tables for LiveTables<'_> {
     }
 
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
-        let address = ip(key.address).to_string();
+        let address = IpAddr::from(key.address).to_string();
         let found = |_: &Masquerade| "masqueraded".to_owned();
         self.look((Asked::Translation, "MASQUERADES"), &self.maps.masquerades, (key, address), found)
     }
 
-    fn outlet(&self, key: &PortKey) -> Option<Outlet> {
-        let found = |outlet: &Outlet| format!("{} and {}", ip(outlet.v4), ip(outlet.v6));
-        let name = self.name(key.ifindex);
+    fn outlet(&self, key: &AddressKey) -> Option<Outlet> {
+        let found = |outlet: &Outlet| format!("ports without {} to {}", outlet.low, outlet.high);
+        let name = format!("{}, {}", self.name(key.bridge), IpAddr::from(key.address));
         self.look((Asked::Outlet, "OUTLETS"), &self.maps.outlets, (key, name), found)
     }
 
-    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
-        let found = |path: &ReversePath| {
-            let how = match path.filter {
-                REVERSE_PATH_NONE => "none",
-                REVERSE_PATH_STRICT => "strict",
-                _ => "loose",
-            };
-            how.to_owned()
-        };
+    fn source(&self, key: &SourceKey) -> Option<Address> {
+        let source = self.maps.sources.get(&Key::new(SOURCE_BITS, *key), 0).ok();
+        let what = source.map_or("no address".to_owned(), |source| IpAddr::from(source).to_string());
         let name = self.name(key.ifindex);
-        self.look((Asked::Translation, "REVERSE_PATHS"), &self.maps.reverse_paths, (key, name), found)
+        self.note(
+            Asked::Outlet,
+            format!("what leaves by {name} to {} gets {what}", IpAddr::from(key.address)),
+        );
+        source
+    }
+
+    fn reverse_path(&self, key: &PortKey) -> Option<ReversePath> {
+        let name = self.name(key.ifindex);
+        self.look((Asked::Translation, "REVERSE_PATHS"), &self.maps.reverse_paths, (key, name), filter_name)
     }
 
     /// Connected sockets are not looked for: the ports that they have are none that would be tried.
@@ -251,7 +263,7 @@ impl Tables for LiveTables<'_> {
         let takes = |socket: &SocketAddr| {
             let ip = socket.ip().to_canonical();
             socket.port() == tuple.source_port.number()
-                && (ip.is_unspecified() || ip == self::ip(tuple.source))
+                && (ip.is_unspecified() || ip == IpAddr::from(tuple.source))
         };
         sockets.iter().any(takes)
     }
@@ -277,26 +289,30 @@ impl Tables for LiveTables<'_> {
     }
 
     fn fragment(&self, key: &FragmentKey) -> Option<FragmentTranslation> {
-        let (from, to) = (ip(key.source), ip(key.destination));
+        let (from, to) = (IpAddr::from(key.source), IpAddr::from(key.destination));
         let called = format!("datagram {} from {from} to {to}", datagram(key.identification));
-        let found =
-            |first: &FragmentTranslation| format!("{} to {}", ip(first.source), ip(first.destination));
+        let found = |first: &FragmentTranslation| {
+            format!("{} to {}", IpAddr::from(first.source), IpAddr::from(first.destination))
+        };
         self.look((Asked::Translation, "FRAGMENTS"), &self.maps.fragments, (key, called), found)
     }
 
     /// The way of the node's own packets: the programs ask as if the packet came from its bridge, so a policy for
     /// what comes from there is not seen here. What is masqueraded is asked for as they ask.
-    fn route(&self, query: &RouteQuery) -> Option<Route> {
-        let (from, to) = (ip(query.source), ip(query.destination));
+    fn route(&self, query: &RouteQuery) -> Result<Route, Unrouted> {
+        let (from, to) = (IpAddr::from(query.source), IpAddr::from(query.destination));
         let is_nodes = self.ask("LOCALS", &self.maps.locals, &LocalKey { address: query.source }).is_some();
-        let (hop, mtu) = self.hop(from, to, (!is_nodes).then_some(query.from)).unwrap_or_else(|error| {
+        let hop = self.hop(from, to, (!is_nodes).then_some(query.from)).unwrap_or_else(|error| {
             self.failed.set(Some(error.into()));
             None
-        })?;
+        });
+        let (hop, mtu) = hop.ok_or(Unrouted::NoRoute)?;
         let said = format!("by {} to {}, mtu {mtu}", self.name(hop.index), hop.gateway.unwrap_or(to));
         self.note(Asked::Route, format!("route from {from} to {to}: {said}"));
-        (u32::from(query.bytes) <= mtu)
-            .then_some(Route { ifindex: hop.index, next_hop: hop.gateway.unwrap_or(to).into() })
+        if u32::from(query.bytes) > mtu {
+            return Err(Unrouted::TooBig(u16::try_from(mtu).unwrap_or(u16::MAX)));
+        }
+        Ok(Route { ifindex: hop.index, next_hop: hop.gateway.unwrap_or(to).into() })
     }
 
     fn policer(&self, slot: u32) -> Option<Policer> {
@@ -311,7 +327,7 @@ impl Tables for LiveTables<'_> {
         let limited =
             self.maps.subnets.get(&Key::new(SUBNET_BITS, *key), 0).map_or(true, |limited| limited != 0);
         let what = if limited { "limited" } else { "not limited" };
-        self.note(Asked::Policer, format!("what goes to {} is {what}", ip(key.address)));
+        self.note(Asked::Policer, format!("what goes to {} is {what}", IpAddr::from(key.address)));
         limited
     }
 

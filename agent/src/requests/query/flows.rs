@@ -1,101 +1,86 @@
-//! Reports of translated connections and of host ports.
+//! Reports of translated connections. A full table is more than one message takes: they come in pages.
 
-use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, MappingReport};
+use shunt_agent_api::frame::MAX_MESSAGE;
+use shunt_agent_api::{AgentError, ErrorKind, FlowEnds, FlowProtocol, FlowReport, Reply};
 use shunt_dataplane::abi::translation::TupleKey;
 use shunt_dataplane::nat::connection::Phase;
 use shunt_dataplane::wire::Protocol;
-use shunt_dataplane::wire::address::Address;
 
-use crate::datapath::{encode, in_map};
+use crate::datapath::in_map;
+use crate::resources::Refusal;
 use crate::resources::clock::boot_time;
-use crate::resources::connection::pairs::{self, Connection, Flows};
-use crate::resources::connection::volumes::{self, Place, Volumes};
-use crate::resources::connection::{lock, read};
-use crate::resources::{Node, Refusal};
+use crate::resources::connection::pairs::Connection;
+use crate::resources::connection::table::Table;
 
-impl Node {
-    /// A [`FlowReport`] per translated connection.
-    ///
-    /// # Errors
-    /// The map cannot be read.
-    pub(crate) fn flows(&self) -> Result<Vec<FlowReport>, Refusal> {
-        let flows = self.read_flows()?;
-        let now = boot_time();
-        let mut reports: Vec<_> =
-            pairs::connections(&flows).map(|connection| flow_report(&connection, now)).collect();
-        reports.sort_by(|one, other| {
-            (one.dport, one.src, one.sport).cmp(&(other.dport, other.src, other.sport))
-        });
-        Ok(reports)
-    }
+/// How long a list may take, until it is read.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A [`MappingReport`] per host port, in the order of the attachments.
-    ///
-    /// # Errors
-    /// The map cannot be read.
-    pub(crate) fn mapping_reports(&self) -> Result<Vec<MappingReport>, Refusal> {
-        let mut volumes = lock(&self.sweeping.counters).swept();
-        let flows = self.read_flows()?;
-        let known: HashSet<_> = self
-            .registry
-            .attachments()
-            .flat_map(|attachment| encode::mappings(attachment).into_keys())
-            .collect();
-        let place = |key, flow| volumes::place(key, flow, |own| known.contains(own));
-        for (key, flow) in &flows {
-            if let Some(place) = place(key, flow) {
-                *volumes.entry(place).or_default() += Volumes::of(flow);
-            }
-        }
-        let mut counts: HashMap<Place, u64> = HashMap::new();
-        for connection in pairs::connections(&flows) {
-            if let Some(place) = place(connection.request, connection.opener) {
-                *counts.entry(place).or_default() += 1;
-            }
-        }
-        let mut counters = lock(&self.sweeping.counters);
-        let mut reports = Vec::new();
-        for attachment in self.registry.attachments() {
-            for mapping in &attachment.port.mappings {
-                let ips: Vec<_> = attachment.mapped_ips(mapping).collect();
-                let places = ips.iter().map(|ip| (encode::mapping_key(mapping, *ip), Address::from(*ip)));
-                let (mut volume, mut connections) = (Volumes::default(), 0);
-                for place in places {
-                    volume += counters.tell(place, volumes.get(&place).copied().unwrap_or_default());
-                    connections += counts.get(&place).copied().unwrap_or_default();
-                }
-                reports.push(MappingReport {
-                    proto: mapping.protocol,
-                    host_ip: mapping.host_ip,
-                    host_port: mapping.host_port,
-                    network: attachment.port.key.network.clone(),
-                    container: attachment.port.key.container.clone(),
-                    ifname: attachment.port.key.ifname.clone(),
-                    container_ips: ips,
-                    container_port: mapping.container_port,
-                    connections,
-                    from: volume.from,
-                    to: volume.to,
-                });
-            }
-        }
-        Ok(reports)
-    }
+/// More connections than any message has room for: the shortest report has so many bytes.
+const TOO_MANY: usize = MAX_MESSAGE / 180;
 
-    fn read_flows(&self) -> Result<Flows, Refusal> {
-        Ok(read(&self.datapath.maps.flows).map_err(in_map("FLOWS"))?)
+/// Hands over a [`FlowReport`] of every connection, `most` at a time, and each time whether more is to come. The last page may be empty; a page
+/// is sorted. An error is handed over as the last page. Stops when nobody takes them, and after a minute.
+pub(crate) fn pages(table: &Table, most: usize, mut give: impl FnMut(Reply, bool) -> ControlFlow<()>) {
+    let (begun, now) = (Instant::now(), boot_time());
+    let (mut page, mut is_late, mut is_wanted) = (Vec::new(), false, true);
+    let walked = table.walk(|key, flow| {
+        let Some(connection) = table.connection(key, flow) else { return ControlFlow::Continue(()) };
+        page.push(flow_report(&connection, now));
+        if page.len() < most {
+            return ControlFlow::Continue(());
+        }
+        is_late = begun.elapsed() > PATIENCE;
+        is_wanted = !is_late && give(sorted(&mut page), true).is_continue();
+        if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let last = match walked.map_err(in_map("FLOWS")).map_err(Refusal::from) {
+        Err(refusal) => Reply::Error(refusal.into()),
+        Ok(()) if is_late => late(),
+        Ok(()) => sorted(&mut page),
+    };
+    if is_wanted || is_late {
+        // Nobody may be left to take it.
+        let _gone = give(last, false);
     }
 }
 
-fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
+fn late() -> Reply {
+    let message = "the connections were not read in time: try again, or read faster".to_owned();
+    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message })
+}
+
+/// The refusal of a list that is too long for one message.
+fn too_many() -> Reply {
+    let message = "the connections are too many for one message: ask for them in parts".to_owned();
+    Reply::Error(AgentError { kind: ErrorKind::NotBuilt, message })
+}
+
+/// All of it in one answer.
+pub(crate) fn all(table: &Table) -> Reply {
+    let mut answer = None;
+    pages(table, TOO_MANY, |page, more| {
+        answer = Some(if more { too_many() } else { page });
+        ControlFlow::Break(())
+    });
+    answer.unwrap_or_else(late)
+}
+
+fn sorted(page: &mut Vec<FlowReport>) -> Reply {
+    let mut page = std::mem::take(page);
+    page.sort_by_key(|flow| (flow.dport, flow.src, flow.sport));
+    Reply::Flows(page)
+}
+
+fn flow_report(connection: &Connection, now: u64) -> FlowReport {
     let Connection { request, opener, answerer } = connection;
     let ends = |tuple: &TupleKey| FlowEnds {
-        src: ip(tuple.source),
+        src: IpAddr::from(tuple.source),
         sport: tuple.source_port.number(),
-        dst: ip(tuple.destination),
+        dst: IpAddr::from(tuple.destination),
         dport: tuple.destination_port.number(),
     };
     FlowReport {
@@ -106,9 +91,9 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
             Protocol::ICMPV6 => FlowProtocol::Icmpv6,
             _ => FlowProtocol::Tcp,
         },
-        src: ip(request.source),
+        src: IpAddr::from(request.source),
         sport: request.source_port.number(),
-        dst: ip(request.destination),
+        dst: IpAddr::from(request.destination),
         dport: request.destination_port.number(),
         translated: ends(&opener.becomes),
         state: match connection.phase() {
@@ -123,8 +108,4 @@ fn flow_report(connection: &Connection<'_>, now: u64) -> FlowReport {
         packets: opener.packets + answerer.packets,
         bytes: opener.bytes + answerer.bytes,
     }
-}
-
-fn ip(address: Address) -> IpAddr {
-    IpAddr::from(address.octets()).to_canonical()
 }

@@ -29,7 +29,7 @@ impl Node {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let aside = aside.chain(self.unreadable.iter().map(ToString::to_string));
         let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
-        let beyond = self.addresses_beyond();
+        let beyond = self.addresses_beyond().into_iter().chain(self.ways_out_beyond());
         let lost = logging::lost();
         let lost =
             (lost > 0).then(|| format!("{lost} log lines were lost: nobody reads standard error in time"));

@@ -1,6 +1,7 @@
 //! Questions: nothing is changed.
 
 mod explain;
-mod flows;
+pub(crate) mod flows;
 mod health;
+pub(crate) mod mappings;
 mod report;

@@ -8,8 +8,8 @@ use shunt_netlink::link::Link;
 use super::state::Orphan;
 use crate::kernel::KernelError;
 use crate::resources::change::Change;
-use crate::resources::port::validation;
 use crate::resources::reconcile::{Cause, Resource};
+use crate::resources::validation;
 use crate::resources::{Finding, Node, Refusal};
 
 /// Why a container cannot be reattached.

@@ -1,9 +1,12 @@
-//! Translated connections: pairs of entries in `FLOWS`, their sweep and their volumes.
+//! Translated connections: pairs of entries in `FLOWS`, their sweep and their volumes; and the connections that are the kernel's.
 
+mod kernel_flows;
 pub(crate) mod pairs;
 mod state;
 mod sweep;
+pub(crate) mod table;
+mod tally;
 pub(crate) mod volumes;
 
-pub(crate) use self::state::{Sweeping, lock};
-pub(crate) use self::sweep::read;
+pub(crate) use self::state::Sweeping;
+pub(crate) use self::tally::Tallies;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
-use shunt_dataplane::nat::connection::{self, Direction, Fate, Phase, Shown};
+use shunt_dataplane::nat::connection::{self, Fate, Phase, Shown};
 use shunt_dataplane::wire::Protocol;
 
 /// The entries of `FLOWS`, as one look at the map found them.
@@ -15,16 +15,21 @@ const YOUNG: u64 = 5_000_000_000;
 
 /// One connection: its opener's entry and the other one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Connection<'a> {
+pub(crate) struct Connection {
     /// The tuple of the opener's packets.
-    pub request: &'a TupleKey,
+    pub request: TupleKey,
     /// What they become.
-    pub opener: &'a Translation,
+    pub opener: Translation,
     /// The other direction.
-    pub answerer: &'a Translation,
+    pub answerer: Translation,
 }
 
-impl Connection<'_> {
+impl Connection {
+    /// The connection of two entries; none if they are of two connections.
+    pub(crate) fn of(request: TupleKey, opener: Translation, answerer: Translation) -> Option<Self> {
+        (answerer.begun == opener.begun).then_some(Self { request, opener, answerer })
+    }
+
     /// What it has come to.
     pub(crate) fn phase(&self) -> Phase {
         connection::phase(Shown(self.opener.shown), Shown(self.answerer.shown))
@@ -43,29 +48,29 @@ impl Connection<'_> {
     }
 
     fn is_over(&self, now: u64) -> bool {
-        let direction = |flow: &Translation| Direction { shown: Shown(flow.shown), touched: flow.touched };
         let protocol = Protocol(self.request.protocol);
-        let fate = connection::fate(protocol, direction(self.opener), direction(self.answerer), false, now);
+        let (opener, answerer) = (self.opener.direction(), self.answerer.direction());
+        let fate = connection::fate(protocol, opener, answerer, false, now);
         fate == Fate::Strays
     }
 }
 
 /// Every connection that has both of its entries.
-pub(crate) fn connections(flows: &Flows) -> impl Iterator<Item = Connection<'_>> {
+fn connections(flows: &Flows) -> impl Iterator<Item = Connection> {
     flows.iter().filter(|(_, flow)| flow.flags & TRANSLATION_OPENER != 0).filter_map(|(request, opener)| {
         let answerer = flows.get(&opener.becomes.reversed(opener.becomes.domain))?;
-        (answerer.begun == opener.begun).then_some(Connection { request, opener, answerer })
+        Connection::of(*request, *opener, *answerer)
     })
 }
 
 /// The entries that are to go: of connections that are over or have lost their mapping or their container, and halves that are left over.
-pub(crate) fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection<'_>) -> bool) -> Vec<TupleKey> {
+pub(crate) fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection) -> bool) -> Vec<TupleKey> {
     // Whether the connection goes, by the keys of both of its entries.
     let whole: HashMap<_, _> = connections(flows)
         .flat_map(|connection| {
             let becomes = connection.opener.becomes;
             let goes = connection.is_over(now) || !is_mapped(&connection);
-            [(*connection.request, goes), (becomes.reversed(becomes.domain), goes)]
+            [(connection.request, goes), (becomes.reversed(becomes.domain), goes)]
         })
         .collect();
     let is_old = |flow: &Translation| now.saturating_sub(flow.begun) > YOUNG;
@@ -117,13 +122,15 @@ mod tests {
         let becomes = TupleKey { domain: 9, destination_port: 80.into(), ..request };
         let half = |becomes, flags| Translation {
             becomes,
-            shown: Shown::NOTHING.datagram().0,
+            shown: Shown::SENT.0,
             touched,
             begun,
             packets: 7,
             bytes: 700,
             holder: 0,
             flags,
+            acknowledged: 0,
+            end: 0,
         };
         [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(9), half(request.reversed(0), 0))]
     }

@@ -1,18 +1,18 @@
 //! Reports translated connections, and removes the entries of closed ones.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self};
 use std::time::Duration;
 
-use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
-use shunt_dataplane::abi::{AddressKey, Owner};
+use shunt_dataplane::abi::{AddressKey, NO_OWNER, Owner};
 
 use super::pairs::{self, Connection, Evictions, Flows};
 use super::state::lock;
+use super::table::open;
 use super::volumes::{self, HostPortCounters, Place, Volumes};
 use crate::datapath::room::MOST_ENTRIES;
 use crate::failpoints;
@@ -111,11 +111,13 @@ fn sweep(
 
 impl Maps {
     /// Whether a connection's host port, or its masqueraded container, is still there.
-    fn has_its_way(&self, connection: &Connection<'_>) -> bool {
+    fn has_its_way(&self, connection: &Connection) -> bool {
         let (request, becomes) = (connection.request, connection.opener.becomes);
         if connection.is_masqueraded() {
             let key = AddressKey::new(request.domain, 0, request.source);
-            return self.addresses.get(&key, 0).is_ok_and(|owner| owner.ifindex == connection.opener.holder);
+            // An address that somebody else has announced may be the container's again.
+            let holders = [connection.opener.holder, NO_OWNER];
+            return self.addresses.get(&key, 0).is_ok_and(|owner| holders.contains(&owner.ifindex));
         }
         let leads_there = |key: &MappingKey| {
             self.mappings.get(key, 0).is_ok_and(|mapping| {
@@ -153,12 +155,8 @@ impl Maps {
     }
 }
 
-fn open<K: Pod, V: Pod>(pin: &Path, kind: fn(MapData) -> Map) -> Result<BpfHashMap<MapData, K, V>, MapError> {
-    BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
-}
-
 /// All entries. A removed entry restarts the kernel's walk, so the number of steps is limited.
-pub(crate) fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
+fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
     let mut found = Flows::new();
     for entry in map.iter().take(2 * MOST_ENTRIES as usize) {
         match entry {

@@ -142,6 +142,8 @@ mod tests {
             bytes: 100 * packets,
             holder: 0,
             flags,
+            acknowledged: 0,
+            end: 0,
         };
         [
             (request, half(becomes, TRANSLATION_OPENER, 3)),

@@ -1,14 +1,18 @@
 //! Host ports: where packets enter, the node's own sockets, and what may hold one.
 
+mod aborted;
 mod applied;
 mod ingress;
 mod nat_ingress;
+mod observed;
 mod reverse_paths;
 mod sockets;
 mod stale_sockets;
 mod state;
 mod validation;
+mod ways_in;
 
+pub(crate) use self::aborted::abort_connections_to;
 pub(crate) use self::ingress::Ingress;
 pub(crate) use self::nat_ingress::NAT_INGRESS;
 pub(crate) use self::reverse_paths::ReversePaths;

@@ -1,8 +1,9 @@
 //! The node's addresses, and the interfaces that run `from_wire` (or `from_tunnel`, without an Ethernet header) for host ports and
 //! masquerading.
 //!
-//! These are the declared uplinks or, without any, every interface with an address of the node; and the agent's bridges, through which
-//! containers reach the node. The programs are attached only while a host port exists; on uplinks also while an attachment is masqueraded.
+//! For host ports these are every interface with an address of the node and every other one that leads to the node (`ways_in`); and the
+//! agent's bridges, through which containers reach the node. For masquerading they are the declared uplinks or, without any, every
+//! interface with an address. The programs are attached only while there is need for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -71,21 +72,25 @@ impl Node {
         })
     }
 
+    /// What depends on addresses is looked at once after all that has happened, in [`Self::follow_addresses`].
     pub(crate) fn addressed(&mut self, new: Address) -> Result<(), KernelError> {
+        // A known address may be of another kind now.
+        self.nat_ingress.readdressed = true;
         let is_known = !self.nat_ingress.addresses.entry(new.ip()).or_default().insert(new.index);
-        if is_known {
-            // The address may be of another kind now.
-            self.update_masquerade_interfaces();
-            return Ok(());
+        if is_known { Ok(()) } else { self.write_local(new.ip()) }
+    }
+
+    /// Makes what depends on the node's addresses follow them, if they have changed.
+    pub(crate) fn follow_addresses(&mut self) {
+        if std::mem::take(&mut self.nat_ingress.readdressed) {
+            self.update_nat_ingress();
         }
-        self.write_local(new.ip())?;
-        self.update_nat_ingress();
-        Ok(())
     }
 
     /// An address stays the node's as long as any interface has it.
     pub(crate) fn unaddressed(&mut self, old: Address) -> Result<(), KernelError> {
         let Some(holders) = self.nat_ingress.addresses.get_mut(&old.ip()) else { return Ok(()) };
+        self.nat_ingress.readdressed = true;
         holders.remove(&old.index);
         if holders.is_empty() {
             self.nat_ingress.addresses.remove(&old.ip());
@@ -97,7 +102,6 @@ impl Node {
                 self.write_local(ip)?;
             }
         }
-        self.update_nat_ingress();
         Ok(())
     }
 
@@ -113,6 +117,9 @@ impl Node {
         let is_needed = self.is_mapped() || self.is_masqueraded();
         let bridges = self.is_mapped();
         self.mark_uplinks(bridges);
+        if !bridges {
+            self.forget_ways_in();
+        }
         let wanted = if is_needed { self.find_nat_ingress(bridges) } else { BTreeMap::new() };
         let (here, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.nat_ingress.hooks)
             .into_iter()
@@ -177,8 +184,17 @@ impl Node {
     }
 
     /// The interfaces that need the programs.
-    fn find_nat_ingress(&mut self, bridges: bool) -> BTreeMap<u32, Hook> {
-        let declared: Vec<_> = self.ledger.uplinks().map(str::to_owned).collect();
+    fn find_nat_ingress(&mut self, mapped: bool) -> BTreeMap<u32, Hook> {
+        let mut declared: Vec<String> = Vec::new();
+        let mut hooks = BTreeMap::new();
+        if mapped {
+            if let Err(error) = self.read_ways_in() {
+                tracing::warn!(%error, "cannot list the interfaces that lead to host ports");
+            }
+            hooks = self.hooks_of_ways_in();
+        } else {
+            declared.extend(self.ledger.uplinks().map(str::to_owned));
+        }
         let links = if declared.is_empty() {
             let holders: BTreeSet<u32> = self.nat_ingress.addresses.values().flatten().copied().collect();
             let others = holders.into_iter().filter(|index| !self.is_known(*index)).collect::<Vec<_>>();
@@ -193,27 +209,28 @@ impl Node {
             })
         });
         // Bridges and gateways, too: containers reach the node through them.
-        let gateways: Vec<_> = match bridges {
+        let gateways: Vec<_> = match mapped {
             true => self.registry.gateways.values().map(|it| (it.link.index, it.link.name.clone())).collect(),
             false => Vec::new(),
         };
-        let bridges: Vec<_> = match bridges {
+        let bridges: Vec<_> = match mapped {
             true => self.registry.bridges().map(|bridge| bridge.link.clone()).collect(),
             false => Vec::new(),
         };
-        let by_kind = |link: Link| match (link.mac, link.bare) {
-            _ if link.name == "lo" => None,
-            (_, true) => Some((Program::FromTunnel, link.index, link.name)),
-            (Some(_), false) => Some((Program::FromWire, link.index, link.name)),
-            // InfiniBand and the like.
-            (None, false) => None,
-        };
-        let gateways = gateways.into_iter().map(|(index, name)| (Program::FromWire, index, name));
-        found
-            .chain(bridges)
-            .filter_map(by_kind)
-            .chain(gateways)
-            .map(|(program, index, name)| (index, Hook::open(program, index, name)))
-            .collect()
+        let gateways = gateways.into_iter().map(|(index, name)| Hook::open(Program::FromWire, index, name));
+        let others = found.chain(bridges).filter_map(|link| hook(&link)).chain(gateways);
+        hooks.extend(others.map(|hook| (hook.ifindex, hook)));
+        hooks
     }
+}
+
+/// The program for a link; none for the loopback, InfiniBand and the like.
+pub(super) fn hook(link: &Link) -> Option<Hook> {
+    let program = match (link.mac, link.bare) {
+        _ if link.name == "lo" => return None,
+        (_, true) => Program::FromTunnel,
+        (Some(_), false) => Program::FromWire,
+        (None, false) => return None,
+    };
+    Some(Hook::open(program, link.index, link.name.clone()))
 }

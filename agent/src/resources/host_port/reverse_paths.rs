@@ -10,6 +10,7 @@ use shunt_dataplane::abi::{REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_S
 
 use crate::failpoints;
 use crate::kernel::KernelError;
+use crate::resources::difference::Difference;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
@@ -32,18 +33,18 @@ impl Resource for ReversePaths {
             "REVERSE_PATHS",
             &node.datapath.reverse_paths()?,
             &node.nat_ingress.reverse_paths,
+            |ifindex| *ifindex,
         ))
     }
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
-        let (known, wanted) = (node.datapath.reverse_paths()?, node.nat_ingress.reverse_paths.clone());
-        for ifindex in known.keys().filter(|ifindex| !wanted.contains_key(ifindex)) {
-            node.datapath.erase_reverse_path(*ifindex)?;
+        let difference =
+            Difference::between(&node.datapath.reverse_paths()?, &node.nat_ingress.reverse_paths);
+        for ifindex in difference.erased {
+            node.datapath.erase_reverse_path(ifindex)?;
         }
-        for (ifindex, path) in wanted {
-            if known.get(&ifindex) != Some(&path) {
-                node.datapath.write_reverse_path(ifindex, path)?;
-            }
+        for (ifindex, path) in difference.written {
+            node.datapath.write_reverse_path(ifindex, path)?;
         }
         Ok(())
     }

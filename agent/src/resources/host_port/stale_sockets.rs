@@ -4,7 +4,7 @@
 //! is gone, and a socket that was connected before the host port existed never uses it. TCP notices by itself; an unconnected socket is
 //! translated per datagram.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use nix::libc;
@@ -24,10 +24,10 @@ use crate::resources::{Node, Refusal};
 impl Node {
     /// Cleans up after a change of host ports. Call it after `MAPPINGS` has changed.
     pub(crate) fn follow_mappings(&mut self, had: &[PortMapping], has: &[PortMapping]) {
-        let lacks = |others: &[PortMapping], mapping: &&PortMapping| !others.contains(*mapping);
-        let begun: Vec<_> = has.iter().filter(|mapping| lacks(had, mapping)).copied().collect();
-        let ended = had.iter().filter(|mapping| lacks(has, mapping));
-        if ended.clone().count() > 0 {
+        let [known, kept] = [had, has].map(|mappings| mappings.iter().collect::<HashSet<_>>());
+        let begun: Vec<_> = has.iter().filter(|mapping| !known.contains(mapping)).copied().collect();
+        let ended: Vec<_> = had.iter().filter(|mapping| !kept.contains(mapping)).collect();
+        if !ended.is_empty() {
             self.sweep_flows_soon();
         }
         if begun.iter().chain(ended).any(|mapping| mapping.protocol == Protocol::Udp) {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use shunt_agent_api::{ProgramMode, ProgramReport};
 use shunt_dataplane::abi::ReversePath;
+use shunt_netlink::link::Link;
 
 use crate::datapath::attach::cgroup::SocketProgram;
 use crate::datapath::attach::hook::Hook;
@@ -16,8 +17,12 @@ use crate::datapath::attach::hook::Hook;
 pub(crate) struct NatIngress {
     /// The node's addresses, each with its interfaces.
     pub(super) addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
+    /// Whether addresses have changed since what depends on them was looked at.
+    pub(super) readdressed: bool,
     /// The addresses that do not fit into the map.
     pub(super) beyond: BTreeSet<IpAddr>,
+    /// The interfaces without an address by which packets may come; none where they have to be read.
+    pub(super) ways_in: Option<BTreeMap<u32, Link>>,
     /// The attached programs by ifindex.
     pub(crate) hooks: BTreeMap<u32, Hook>,
     /// Those that could not be attached, by ifindex.

@@ -1,16 +1,18 @@
 //! Decides which interfaces masquerade in the fast path, and whether the programs begin masqueraded connections.
 //!
-//! Such an interface runs `from_wire` and has exactly one address of the family: with several, source address selection is the kernel's,
-//! and so is masquerading. Interfaces without Ethernet are the kernel's too. The fast path bypasses netfilter, so the programs begin no
+//! Such an interface runs `from_wire`. With several addresses a connection gets the one that the kernel would choose (`sources`), and keeps
+//! it as long as the interface has it. Interfaces without Ethernet are the kernel's. The fast path bypasses netfilter, so the programs begin no
 //! connection while somebody else has rules there; established connections continue.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::net::IpAddr;
 use std::time::Duration;
 
+use shunt_dataplane::abi::MAX_OUTLETS;
 use shunt_dataplane::abi::translation::Outlet;
+use shunt_netlink::address::Address;
 
+use super::ways_out::{WayOut, WaysOut};
 use super::{Outlets, external_filters};
 use crate::config::Masquerading;
 use crate::datapath::attach::hook::Program;
@@ -94,10 +96,12 @@ impl Node {
 
     /// Decides by which interfaces and addresses the programs masquerade, and makes it so.
     pub(crate) fn update_masquerade_interfaces(&mut self) {
-        let wanted =
-            if self.is_masqueraded() { self.find_masquerade_interfaces() } else { Ok(BTreeMap::new()) };
+        let wanted = if self.is_masqueraded() { self.find_ways_out() } else { Ok(WaysOut::default()) };
         let updated = wanted.map_err(Refusal::from).and_then(|wanted| {
-            self.masquerade.outlets = wanted;
+            if self.masquerade.ways_out == wanted && self.masquerade.is_applied {
+                return Ok(());
+            }
+            self.masquerade.ways_out = wanted;
             Outlets.apply(self, Cause::New)
         });
         if let Err(error) = updated {
@@ -105,23 +109,44 @@ impl Node {
         }
     }
 
-    fn find_masquerade_interfaces(&mut self) -> Result<BTreeMap<u32, Outlet>, KernelError> {
-        let Some((low, high)) = port_range() else { return Ok(BTreeMap::new()) };
-        let sources = self.kernel.sources()?;
+    fn find_ways_out(&mut self) -> Result<WaysOut, KernelError> {
+        let Some((low, high)) = port_range() else { return Ok(WaysOut::default()) };
+        let mut addresses: BTreeMap<u32, Vec<Address>> = BTreeMap::new();
+        for own in self.kernel.addresses()? {
+            addresses.entry(own.index).or_default().push(own);
+        }
+        let is_declared =
+            |name: &str| self.ledger.uplinks().next().is_none() || self.ledger.uplinks().any(|it| it == name);
         let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
-            hook.program == Program::FromWire && !self.leads_to_containers(**ifindex)
+            // Host ports have more ways in than masqueraded connections have out.
+            let leads_out = hook.program == Program::FromWire && !self.leads_to_containers(**ifindex);
+            leads_out && is_declared(&hook.ifname)
         });
-        let outlet = |ifindex: u32| {
-            let only = |is_family: fn(&IpAddr) -> bool| {
-                let mut found = sources.iter().filter(|own| own.index == ifindex).map(|own| own.ip());
-                let mut found = found.by_ref().filter(is_family);
-                found.next().filter(|_| found.next().is_none()).map(Into::into).unwrap_or_default()
-            };
-            let (v4, v6) = (only(IpAddr::is_ipv4), only(IpAddr::is_ipv6));
-            Outlet { v4, v6, low, high, seed: self.masquerade.seed }
-        };
-        Ok(wires.map(|(ifindex, _)| (*ifindex, outlet(*ifindex))).collect())
+        let ways = wires.map(|(&ifindex, hook)| WayOut {
+            ifindex,
+            ifname: hook.ifname.clone(),
+            addresses: addresses.remove(&ifindex).unwrap_or_default(),
+            prefers_temporary: prefers_temporary(&hook.ifname),
+        });
+        Ok(WaysOut::of(ways.collect(), Outlet { low, high, seed: self.masquerade.seed }))
     }
+
+    /// The warning about interfaces whose addresses do not fit.
+    pub(crate) fn ways_out_beyond(&self) -> Option<String> {
+        let beyond = &self.masquerade.ways_out.beyond;
+        (!beyond.is_empty()).then(|| {
+            format!(
+                "the addresses of {} do not fit into OUTLETS, which has room for {MAX_OUTLETS}: the kernel masquerades what leaves there",
+                beyond.join(", ")
+            )
+        })
+    }
+}
+
+/// Whether the kernel prefers an interface's temporary addresses (RFC 8981), ip-sysctl(`use_tempaddr`).
+fn prefers_temporary(ifname: &str) -> bool {
+    let text = fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{ifname}/use_tempaddr"));
+    text.is_ok_and(|text| text.trim().parse().is_ok_and(|how: i32| how >= 2))
 }
 
 /// The node's first and last ephemeral port.

@@ -5,7 +5,10 @@ mod bypassed;
 pub(crate) mod external_filters;
 pub(crate) mod hooks;
 mod interfaces;
+mod observed;
+mod sources;
 mod state;
+mod ways_out;
 
 pub(crate) use self::applied::Outlets;
 pub(crate) use self::state::Masquerade;

@@ -1,11 +1,9 @@
 //! What the agent remembers of masquerading.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
-use shunt_dataplane::abi::translation::Outlet;
-
+use super::ways_out::WaysOut;
 use crate::config::Masquerading;
 
 /// State of masquerading.
@@ -16,14 +14,23 @@ pub(crate) struct Masquerade {
     /// The external filter that was logged last.
     pub(super) external_filter: Option<String>,
     pub(super) seed: u32,
-    /// The interfaces that are to masquerade, by ifindex.
-    pub(super) outlets: BTreeMap<u32, Outlet>,
+    /// How masqueraded connections are to leave.
+    pub(super) ways_out: WaysOut,
+    /// Whether the programs' maps were made to say so.
+    pub(super) is_applied: bool,
 }
 
 impl Masquerade {
     pub(crate) fn new(mode: Masquerading) -> Self {
         // `RandomState` is seeded by the kernel's random numbers.
         let seed = RandomState::new().hash_one(0) as u32;
-        Self { mode, last: None, external_filter: None, seed, outlets: BTreeMap::new() }
+        Self {
+            mode,
+            last: None,
+            external_filter: None,
+            seed,
+            ways_out: WaysOut::default(),
+            is_applied: false,
+        }
     }
 }

@@ -13,7 +13,11 @@ use crate::resources::{Finding, Node, Refusal};
 impl Node {
     /// Lists the faults of an attachment. Before the host end became a port, a missing bridge is no fault.
     pub(crate) fn audit(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, Refusal> {
-        let mut findings = self.audit_port(attachment)?;
+        let mut findings = self.audit_programs_and_place(attachment)?;
+        let is_due = self.repairs.is_due(attachment);
+        if is_due {
+            findings.extend(self.audit_mappings(attachment)?);
+        }
         if !self.repairs.in_service.contains_key(&attachment.port.host.index) {
             match findings.iter().position(|finding| matches!(finding, Finding::Master { .. })) {
                 Some(position) => _ = findings.remove(position),
@@ -27,7 +31,7 @@ impl Node {
         // A container without its namespace sends nothing.
         let limits = self.audit_limits(attachment).unwrap_or_default();
         findings.extend(limits.into_iter().map(Finding::Limit));
-        if !self.store.holds(&attachment.port) {
+        if is_due && !self.store.holds(&attachment.port) {
             findings.push(Finding::StateFile);
         }
         Ok(findings)
@@ -71,6 +75,13 @@ impl Node {
     /// # Errors
     /// The kernel cannot say.
     pub(crate) fn audit_port(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
+        let mut findings = self.audit_programs_and_place(attachment)?;
+        findings.extend(self.audit_mappings(attachment)?);
+        Ok(findings)
+    }
+
+    /// The same without its host ports.
+    fn audit_programs_and_place(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
         let host = &attachment.port.host;
         let Some(link) = self.kernel.link(host.index)?.filter(|link| link.name == host.name) else {
             return Ok(vec![Finding::Link(host.name.clone())]);
@@ -112,7 +123,6 @@ impl Node {
                 findings.push(Finding::entry("ADDRESSES", ip, owner.as_ref()));
             }
         }
-        findings.extend(self.audit_mappings(attachment)?);
         findings.extend(self.audit_masquerades(attachment)?);
         self.audit_membership(attachment, &mut findings)?;
         for hook in programs::of_port(attachment) {

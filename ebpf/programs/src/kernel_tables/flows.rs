@@ -2,8 +2,8 @@
 
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
-use shunt_dataplane::nat::connection::{Direction, Shown};
-use shunt_dataplane::tables::Inserted;
+use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::tables::{Followed, Inserted};
 
 use super::{ANY, boot_time};
 use crate::maps::{FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
@@ -16,12 +16,12 @@ const EEXIST: i64 = -17;
 
 /// See [`shunt_dataplane::Tables::follow`].
 #[inline(always)]
-pub(super) fn follow<R>(
+pub(super) fn follow(
     mine: &TupleKey,
     other: &mut TupleKey,
-    bytes: u32,
-    judge: impl FnOnce(Direction, Direction) -> (R, Option<Direction>),
-) -> Option<R> {
+    packet: Option<&Followed>,
+    judge: impl FnOnce(Direction, Direction) -> Fate,
+) -> Option<Fate> {
     let mine = FLOWS.get_ptr_mut(mine)?;
     // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
     other.destination_port = unsafe { (*mine).becomes.source_port };
@@ -32,14 +32,13 @@ pub(super) fn follow<R>(
         if (*mine).begun != (*other).begun {
             return None;
         }
-        let (result, after) = judge(direction(mine), direction(other));
-        if let Some(Direction { shown, touched }) = after {
-            (*mine).shown = shown.0;
-            (*mine).touched = touched;
+        let fate = judge((*mine).direction(), (*other).direction());
+        if let (Fate::Continues, Some(packet)) = (fate, packet) {
+            (*mine).advance(&*other, packet.step, packet.now);
             (*mine).packets += 1;
-            (*mine).bytes += u64::from(bytes);
+            (*mine).bytes += u64::from(packet.bytes);
         }
-        Some(result)
+        Some(fate)
     }
 }
 
@@ -107,12 +106,4 @@ fn made(entries: u64) {
         // SAFETY: the pointer is to this CPU's value, which no other program on this CPU interrupts.
         unsafe { *count = (*count).wrapping_add(entries) };
     }
-}
-
-/// # Safety
-/// `flow` is to a live map value.
-#[inline(always)]
-unsafe fn direction(flow: *const Translation) -> Direction {
-    // SAFETY: the caller's word.
-    unsafe { Direction { shown: Shown((*flow).shown), touched: (*flow).touched } }
 }

@@ -1,12 +1,13 @@
-//! frag needed: the ICMP error for a packet that does not fit its container's link.
+//! frag needed: the ICMP error for a packet that does not fit its container's link, or the way out.
 //!
-//! The packet came to a host port, or returns to a masqueraded container. For its sender the node is the router in front of the
-//! container, so it sends what a router sends: "fragmentation needed" (RFC 792, with the MTU of RFC 1191) or "packet too big"
+//! The packet came to a host port, returns to a masqueraded container, or is a container's of a translated connection. For its sender the
+//! node is the router in front of the receiver, so it sends what a router sends: "fragmentation needed" (RFC 792, with the MTU of RFC 1191) or "packet too big"
 //! (RFC 4443 section 3.2), as the kernel does before forwarding (`ip_forward`, net/ipv4/ip_forward.c; `ip6_forward`,
 //! net/ipv6/ip6_output.c). The packet is dropped, counted and unedited by then. The error comes from the packet's destination and
 //! leaves where the packet came in.
 //!
-//! No error is sent for IPv4 packets that a router may fragment, for later fragments, for ICMP errors, and to source addresses that are
+//! A router would cut an IPv4 packet without "don't fragment". No program can, so the error is sent for these, too: Linux, for one, cuts at
+//! the source from then on. No error is sent for later fragments, for ICMP errors, and to source addresses that are
 //! no single host's. An error is shorter than its packet, so no rate limit is needed: the kernel exempts these two types from its own
 //! (`icmpv4_mask_allow`, net/ipv4/icmp.c; `icmpv6_mask_allow`, net/ipv6/icmp.c), because path MTU discovery depends on them.
 
@@ -28,6 +29,16 @@ const PAYLOAD: u32 = 14;
 /// An error's header of ICMP.
 type Icmp = [u16; 4];
 const ICMP_BYTES: u32 = size_of::<Icmp>() as u32;
+
+/// Whether routers fragment the packet where it is too large: IPv4 without "don't fragment" (RFC 791).
+#[inline(always)]
+pub fn may_be_cut<P: Packet>(packet: &P) -> bool {
+    const FLAGS: u32 = 6;
+    const DONT_FRAGMENT: u16 = 0x4000;
+    let is_v4 = wire::frame(packet).is_ok_and(|frame| frame.ether_type == EtherType::IPV4);
+    let flags: Option<u16> = packet.load(PAYLOAD + FLAGS);
+    is_v4 && flags.is_some_and(|flags| u16::from_be(flags) & DONT_FRAGMENT == 0)
+}
 
 /// Turns a packet that came in by `here` into the error and sends it. The packet's note is the MTU.
 #[inline(always)]

@@ -21,7 +21,6 @@ const BYTES: u32 = ABOVE + PIECES * PIECE_BYTES;
 /// No header of the packet begins at this offset or behind it: Ethernet's and the longest IPv4 one end before.
 const PAST: u32 = 76;
 
-const FLAGS: u32 = PAYLOAD + 6;
 const DONT_FRAGMENT: u16 = 0x4000_u16.to_be();
 /// Version, five words, and the precedence "internetwork control" (RFC 1812 section 4.3.2.5).
 const VERSION_SERVICE: u16 = 0x45c0_u16.to_be();
@@ -36,9 +35,8 @@ pub(super) fn write<P: Packet>(packet: &mut P, mtu: u32) -> Option<()> {
     if packet.length() < BYTES + PAST || !packet.linearize(PAYLOAD + IP_BYTES) {
         return None;
     }
-    let flags: u16 = packet.load(FLAGS)?;
     let [a, b, c, d]: Ends = packet.load(PAYLOAD + HEAD_BYTES)?;
-    if flags & DONT_FRAGMENT == 0 || !Address::from_v4([a, b]).is_error_destination() {
+    if !Address::from_v4([a, b]).is_error_destination() {
         return None;
     }
     let embedded = packet.embed(ABOVE, PIECES, PAST)?;

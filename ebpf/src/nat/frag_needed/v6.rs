@@ -42,7 +42,7 @@ pub(super) fn write<P: Packet>(packet: &mut P, mtu: u32) -> Option<()> {
         return None;
     }
     let asker: End = packet.load(SOURCE)?;
-    if !Address::from_v6(asker).is_error_destination() {
+    if !Address::in_v6_packet(asker)?.is_error_destination() {
         return None;
     }
     let embedded = packet.embed(ABOVE, PIECES, PAST)?;

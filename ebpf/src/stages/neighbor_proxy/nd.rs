@@ -85,7 +85,7 @@ pub(super) fn request<P: Packet>(packet: &P, frame: &Frame) -> Option<Request> {
         return None;
     }
     let (asker, target): (V6, V6) = (packet.load(SOURCE)?, packet.load(TARGET)?);
-    Some(Request { asker: Address::from_v6(asker), target: Address::from_v6(target) })
+    Some(Request { asker: Address::in_v6_packet(asker)?, target: Address::in_v6_packet(target)? })
 }
 
 /// Writes the reply in the place of the request, in pieces: a program's stack is small. The checksum is updated, so a wrong one

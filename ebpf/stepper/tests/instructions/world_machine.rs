@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use shunt_dataplane::abi::{KernelFlow, Marks};
-use shunt_dataplane::tables::RouteQuery;
+use shunt_dataplane::tables::{RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
 use zerocopy::{Immutable, IntoBytes};
@@ -33,6 +33,7 @@ const DESTINATION: usize = 32;
 const AF_INET: u8 = 2;
 const SUCCESS: i64 = 0;
 const NOT_FORWARDED: i64 = 4;
+const FRAG_NEEDED: i64 = 8;
 
 /// One of the sets of programs.
 pub(crate) struct Programs {
@@ -74,6 +75,10 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     insert(machine, "LOCALS", &outside::locals());
     insert(machine, "MASQUERADES", &outside::masquerades());
     insert(machine, "OUTLETS", &outside::outlets());
+    for (bits, key, source) in outside::sources() {
+        let key = [&bits.to_ne_bytes()[..], key.as_bytes()].concat();
+        machine.insert("SOURCES", &key, source.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    }
     insert(machine, "REVERSE_PATHS", &outside::reverse_paths());
     insert(machine, "FLOWS", &outside::flows(now));
     insert(machine, "FRAGMENTS", &outside::fragments(now));
@@ -150,14 +155,19 @@ impl Surroundings for Kernel {
             bytes: u16::from_ne_bytes(*lookup[BYTES..].first_chunk().unwrap()),
         };
         let code = match outside::route(&query) {
-            Some(route) => {
+            Ok(route) => {
                 lookup[IFINDEX..IFINDEX + 4].copy_from_slice(&route.ifindex.to_ne_bytes());
                 let next_hop = route.next_hop.octets();
                 let next_hop = if is_v4 { &next_hop[12..] } else { &next_hop[..] };
                 lookup[DESTINATION..DESTINATION + next_hop.len()].copy_from_slice(next_hop);
                 SUCCESS
             }
-            None => NOT_FORWARDED,
+            Err(Unrouted::NoRoute) => NOT_FORWARDED,
+            // In the place of the length is the MTU then.
+            Err(Unrouted::TooBig(mtu)) => {
+                lookup[BYTES..BYTES + 2].copy_from_slice(&mtu.to_ne_bytes());
+                FRAG_NEEDED
+            }
         };
         FibAnswer { code, lookup }
     }

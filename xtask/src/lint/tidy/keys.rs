@@ -11,9 +11,9 @@ const MANUAL: &str = "docs/operations.md";
 const SCHEMA: &str = "cni-plugin/schema/config.json";
 /// Where the agent's keys are fields: a file, and the type in it.
 const OPTIONS: [(&str, &str); 3] = [
-    ("agent/src/config.rs", "Options"),
+    ("agent/src/config/options.rs", "Options"),
     ("agent/src/capacity/uplink.rs", "UplinkOptions"),
-    ("agent/src/kubernetes/options.rs", "KubernetesOptions"),
+    ("agent/src/config/kubernetes.rs", "KubernetesOptions"),
 ];
 
 pub(super) fn undocumented(sources: &[Source]) -> Vec<Finding> {
@@ -21,7 +21,7 @@ pub(super) fn undocumented(sources: &[Source]) -> Vec<Finding> {
     let Some(manual) = text(MANUAL) else { return Vec::new() };
     let told = words(manual);
     let schema = text(SCHEMA).map(|text| (SCHEMA, properties(text)));
-    let options = OPTIONS.iter().filter_map(|(path, name)| Some((*path, fields(text(path)?, name))));
+    let options = OPTIONS.iter().map(|(path, name)| (*path, fields(text(path).unwrap_or_default(), name)));
     let mut findings = Vec::new();
     for (place, keys) in schema.into_iter().chain(options) {
         let untold = keys.iter().filter(|key| !told.contains(key.as_str()));
@@ -63,11 +63,15 @@ mod tests {
         let files = [
             (MANUAL, "`told`, `also.of`, untold\n"),
             (SCHEMA, r#"{"properties": {"told": {}, "also": {}, "untold": {}}}"#),
-            ("agent/src/config.rs", "pub struct Options {\n    /// A key.\n    pub hidden: u32,\n}\n"),
+            (OPTIONS[0].0, "pub struct Options {\n    /// A key.\n    pub hidden: u32,\n}\n"),
+            (OPTIONS[1].0, "pub struct UplinkOptions {\n    pub told: u32,\n}\n"),
         ];
         let sources: Vec<_> = files.into_iter().flat_map(|(path, text)| source(path, text)).collect();
-        let messages: Vec<_> = undocumented(&sources).into_iter().map(|finding| finding.message).collect();
-        assert_eq!(messages.len(), 2, "{messages:?}");
+        let findings = undocumented(&sources);
+        let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages.len(), 3, "{messages:?}");
         assert!(messages[0].contains("`untold`") && messages[1].contains("`hidden`"));
+        // A file that has moved takes its keys along.
+        assert!(messages[2].contains("out of date") && findings[2].place == OPTIONS[2].0, "{messages:?}");
     }
 }

@@ -1,18 +1,19 @@
-//! A file is one idea: 250 lines are long, and more than 400 are too long. A function fits a screen.
+//! A file is one idea: 250 lines are long, and more than 350 are too long. A function fits a screen.
 
 use super::{Finding, Source};
 
 const LONG: usize = 250;
-const TOO_LONG: usize = 400;
+const TOO_LONG: usize = 350;
 /// The lines of a screen.
 const SCREEN: usize = 50;
 
 /// What is shipped, and what builds it; a test or a benchmark may tell a long story.
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 9] = [
     "agent/api/src/",
     "agent/netlink/src/",
     "agent/src/",
     "cni-plugin/src/",
+    "deploy/src/",
     "ebpf/src/",
     "leases/src/",
     "regular-file/src/",
@@ -108,9 +109,9 @@ mod tests {
 
     #[test]
     fn four_hundred_lines_are_long_and_one_more_is_too_long() {
-        let allowed = source("a.rs", &"\n".repeat(400));
+        let allowed = source("a.rs", &"\n".repeat(350));
         assert!(too_long(&allowed).is_empty());
         assert_eq!(long(&allowed).len(), 1);
-        assert_eq!(too_long(&source("a.rs", &"\n".repeat(401))).len(), 1);
+        assert_eq!(too_long(&source("a.rs", &"\n".repeat(351))).len(), 1);
     }
 }

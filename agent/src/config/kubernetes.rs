@@ -1,0 +1,30 @@
+//! `[kubernetes]` in the configuration file.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// As what the uplinks' bandwidth is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Publish {
+    /// A slice where the API server knows `resource.k8s.io/v1`, else the node's capacity.
+    #[default]
+    Auto,
+    /// A `ResourceSlice`, for claims (dynamic resource allocation).
+    Slice,
+    /// Capacity of the node, for requests of containers.
+    Node,
+}
+
+/// How the agent reaches the API server, and as what it publishes there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KubernetesOptions {
+    /// The file that names the server and who the agent is there; else the pod's service account.
+    pub kubeconfig: Option<PathBuf>,
+    /// The node's name; else as `NODE_NAME` or the host's name has it.
+    pub node: Option<String>,
+    /// As what.
+    pub publish: Publish,
+}

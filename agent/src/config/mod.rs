@@ -1,0 +1,147 @@
+//! The agent's configuration: a TOML file, and flags that override it.
+
+mod error;
+mod kubernetes;
+mod mark_mask;
+mod modes;
+mod options;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub use error::ConfigError;
+pub use kubernetes::{KubernetesOptions, Publish};
+pub use mark_mask::MarkMask;
+pub use modes::{Admission, AttachMode, GracePeriodMode, Masquerading};
+pub use options::{DEFAULT_FILE, Options};
+
+use crate::capacity::UplinkOptions;
+
+/// The default state directory.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
+
+/// The default directory for pins.
+pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
+
+/// The agent's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The Unix socket.
+    pub socket: PathBuf,
+    /// The group whose members may send queries; none: root only.
+    pub group: Option<String>,
+    /// The state directory.
+    pub state_dir: PathBuf,
+    /// The directory for pins.
+    pub bpffs: PathBuf,
+    /// The cgroup2 directory whose processes reach host ports; none: all there are.
+    pub cgroup: Option<PathBuf>,
+    /// The maximum number of translated connections; none: by the machine's memory.
+    pub max_flows: Option<u32>,
+    /// The bits of packets' marks that are shunt's.
+    pub mark_mask: MarkMask,
+    /// How programs are attached.
+    pub attach: AttachMode,
+    /// Who begins masqueraded connections.
+    pub masquerade: Masquerading,
+    /// Whether grace periods are expedited while programs are attached and detached.
+    pub grace_periods: GracePeriodMode,
+    /// What admission does.
+    pub admission: Admission,
+    /// Declared uplinks by interface name.
+    pub uplinks: BTreeMap<String, UplinkOptions>,
+    /// Where metrics are served, if they are.
+    pub metrics: Option<SocketAddr>,
+    /// How the uplinks' bandwidth is published to Kubernetes, if it is.
+    pub kubernetes: Option<KubernetesOptions>,
+    /// Whether changes by others are repaired.
+    pub repairs: bool,
+    /// Whether the programs of host ports are loaded with the first host port.
+    pub late_programs: bool,
+    /// Requested options that this build lacks.
+    pub warnings: Vec<String>,
+}
+
+impl From<Options> for Config {
+    fn from(options: Options) -> Self {
+        let not_built = [("kubernetes", options.kubernetes.is_some() && !cfg!(feature = "kubernetes"))];
+        Self {
+            socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
+            group: options.group,
+            state_dir: options.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
+            bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
+            cgroup: options.cgroup,
+            max_flows: options.max_flows,
+            mark_mask: options.mark_mask.unwrap_or_default(),
+            attach: options.attach.unwrap_or_default(),
+            masquerade: options.masquerade.unwrap_or_default(),
+            grace_periods: options.grace_periods.unwrap_or_default(),
+            admission: options.admission.unwrap_or_default(),
+            uplinks: options.uplinks,
+            metrics: options.metrics,
+            kubernetes: options.kubernetes,
+            repairs: true,
+            late_programs: false,
+            warnings: not_built
+                .into_iter()
+                .filter(|(_, asked)| *asked)
+                .map(|(option, _)| {
+                    format!("the option {option} is not built in this version and does nothing")
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use shunt_dataplane::abi::{DEFAULT_MARK_MASK, Marks};
+
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_the_defaults() {
+        let file: Options =
+            toml::from_str("socket = '/file'\nstate_dir = '/state'\nattach = 'clsact'").unwrap();
+        let flags = Options { socket: Some("/flag".into()), ..Options::default() };
+        let config = Config::from(flags.or(file));
+        assert_eq!(config.socket, Path::new("/flag"));
+        assert_eq!(config.state_dir, Path::new("/state"));
+        assert_eq!(config.bpffs, Path::new(DEFAULT_BPFFS));
+        assert_eq!(config.attach, AttachMode::Clsact);
+    }
+
+    #[test]
+    fn a_flag_that_names_an_uplink_leaves_what_the_file_says_of_it() {
+        let file: Options = toml::from_str("[uplinks.eth1]\negress = '1G'").unwrap();
+        let named = ["eth1", "eth2"].map(|name| (name.to_owned(), UplinkOptions::default()));
+        let flags = Options { uplinks: named.into(), ..Options::default() };
+        let uplinks = Config::from(flags.or(file)).uplinks;
+        assert_eq!(uplinks["eth1"].egress, Some(crate::capacity::Quantity(1_000_000_000)));
+        assert_eq!(uplinks["eth2"], UplinkOptions::default());
+    }
+
+    #[test]
+    fn the_mask_of_marks_has_three_bits_at_least() {
+        let of = |text: &str| toml::from_str::<Options>(text).map(|options| Config::from(options).mark_mask);
+        assert_eq!(of("").unwrap().marks(), Marks::of(DEFAULT_MARK_MASK).unwrap());
+        assert_eq!(of("mark_mask = 0x0e00_0000").unwrap().marks(), Marks::of(0x0e00_0000).unwrap());
+        assert!(of("mark_mask = 0x3").unwrap_err().to_string().contains("three bits"));
+    }
+
+    #[test]
+    fn what_this_version_does_not_do_is_said() {
+        let options: Options = toml::from_str(
+            "metrics = '127.0.0.1:9000'\n[uplinks.eth1]\negress = '1G'\nxdp = 'native'\n[kubernetes]",
+        )
+        .unwrap();
+        let config = Config::from(options);
+        assert!(config.uplinks.contains_key("eth1"));
+        assert_eq!(config.metrics, Some(([127, 0, 0, 1], 9000).into()));
+        let not_built = usize::from(!cfg!(feature = "kubernetes"));
+        assert_eq!(config.warnings.len(), not_built, "{:?}", config.warnings);
+    }
+}

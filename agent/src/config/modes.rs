@@ -1,0 +1,68 @@
+//! Choices that the configuration has.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+/// How programs are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum AttachMode {
+    /// tcx where the kernel has it, else clsact.
+    #[default]
+    Auto,
+    /// tcx links only.
+    Tcx,
+    /// Filters of the clsact qdisc only.
+    Clsact,
+}
+
+/// What admission does about a reservation that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Admission {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A warning.
+    Warn,
+    /// The ADD fails.
+    Enforce,
+}
+
+/// Who begins masqueraded connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Masquerading {
+    /// The programs, unless there are external filters for forwarded packets; else the kernel.
+    #[default]
+    Auto,
+    /// The kernel.
+    Kernel,
+    /// The programs, even with external filters.
+    Programs,
+}
+
+/// Whether grace periods are expedited while programs are attached and detached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GracePeriodMode {
+    /// Unless processors are isolated, or `rcu_normal` is set.
+    #[default]
+    Auto,
+    /// Never.
+    Normal,
+    /// Always.
+    Expedite,
+}
+
+impl fmt::Display for GracePeriodMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Normal => "normal",
+            Self::Expedite => "expedite",
+        })
+    }
+}

@@ -1,0 +1,8 @@
+//! The names that the plugin is called under.
+
+/// Links of shunt's own, beside the plugin `shunt`.
+pub const PERSONALITIES: [&str; 5] =
+    ["shunt-bridge", "shunt-vlan", "shunt-portmap", "shunt-bandwidth", "shunt-ipam"];
+
+/// The reference plugins' names, which the plugin takes where it is asked to.
+pub const REFERENCE: [&str; 4] = ["bridge", "vlan", "portmap", "bandwidth"];

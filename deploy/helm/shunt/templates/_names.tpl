@@ -1,0 +1,32 @@
+{{/* One agent serves a node, so there is one installation in a cluster, under one name. */}}
+{{- define "shunt.labels" -}}
+app.kubernetes.io/name: shunt
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end }}
+
+{{- define "shunt.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{/* Whether anything is asked of the API server. */}}
+{{- define "shunt.publishes" -}}
+{{- if and (ne .Values.kubernetes.publish "off") (not .Values.uninstall) }}yes{{ end }}
+{{- end }}
+
+{{/* The agent's configuration file. Helm's numbers are floating, and two keys are whole numbers. */}}
+{{- define "shunt.agentToml" -}}
+{{- $config := deepCopy .Values.agent.config -}}
+{{- range $key := list "max_flows" "mark_mask" -}}
+{{- with get $config $key -}}
+{{- $config = set $config $key (int64 .) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne .Values.kubernetes.publish "off" -}}
+{{- $config = set $config "kubernetes" (dict "publish" .Values.kubernetes.publish) -}}
+{{- end -}}
+{{ toToml $config | trim }}
+{{- end }}

@@ -1,0 +1,142 @@
+//! What the policies let an agent write, by their own expressions.
+
+use cel::{Context, Program, Value as Cel};
+use serde_json::{Value, json};
+
+use crate::kept::{INSTALL, object, text};
+
+const ACCOUNT: &str = "system:serviceaccount:kube-system:shunt";
+const NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
+
+/// A write as the API server shows it to a policy.
+struct Write {
+    user: &'static str,
+    extra: Value,
+    operation: &'static str,
+    object: Value,
+    old: Value,
+}
+
+impl Write {
+    fn of(operation: &'static str, object: Value, old: Value) -> Self {
+        Self { user: ACCOUNT, extra: json!({ NODE_CLAIM: ["one"] }), operation, object, old }
+    }
+
+    /// What the policy says: nothing where it does not apply, else each message of what is not so.
+    fn refused_by(&self, policy: &str) -> Option<Vec<String>> {
+        let policy = object(&text(INSTALL), "ValidatingAdmissionPolicy", policy);
+        let spec = &policy["spec"];
+        let user = match &self.extra {
+            Value::Null => json!({ "username": self.user }),
+            extra => json!({ "username": self.user, "extra": extra }),
+        };
+        let mut context = Context::default();
+        context.add_variable_from_value(
+            "request",
+            json_value(&json!({ "userInfo": user, "operation": self.operation })),
+        );
+        context.add_variable_from_value("object", json_value(&self.object));
+        context.add_variable_from_value("oldObject", json_value(&self.old));
+        let each = |list: &Value| list.as_array().unwrap().clone();
+        if each(&spec["matchConditions"]).iter().any(|condition| !holds(&context, condition)) {
+            return None;
+        }
+        let variables = each(&spec["variables"]).into_iter().map(|variable| {
+            let name = variable["name"].as_str().unwrap().to_owned();
+            let value = evaluate(&context, &variable).unwrap();
+            let Cel::String(value) = value else { panic!("{name} is {value:?}") };
+            (name, value.to_string())
+        });
+        let variables: std::collections::BTreeMap<_, _> = variables.collect();
+        context.add_variable_from_value("variables", cel::to_value(&variables).unwrap());
+        let broken = each(&spec["validations"]).into_iter().filter(|validation| !holds(&context, validation));
+        Some(broken.map(|validation| validation["message"].as_str().unwrap().to_owned()).collect())
+    }
+
+    fn assert_allowed_by(&self, policy: &str) {
+        assert_eq!(self.refused_by(policy), Some(Vec::new()));
+    }
+
+    fn assert_refused_by(&self, policy: &str, because: &str) {
+        let refused = self.refused_by(policy).unwrap();
+        assert!(refused.iter().any(|message| message.contains(because)), "{refused:?}");
+    }
+}
+
+fn json_value(value: &Value) -> Cel {
+    cel::to_value(value).unwrap()
+}
+
+fn evaluate(context: &Context<'_, '_>, expression: &Value) -> Result<Cel, String> {
+    let source = expression["expression"].as_str().unwrap();
+    let program = Program::compile(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+    program.execute(context).map_err(|error| error.to_string())
+}
+
+/// An expression that fails does not hold: `failurePolicy: Fail`.
+fn holds(context: &Context<'_, '_>, expression: &Value) -> bool {
+    evaluate(context, expression).is_ok_and(|value| value == Cel::Bool(true))
+}
+
+fn slice(node: &str) -> Value {
+    json!({ "metadata": { "name": "any" }, "spec": { "driver": "bandwidth.shunt.dev", "nodeName": node } })
+}
+
+#[test]
+fn an_agent_writes_the_slice_of_its_own_node() {
+    Write::of("CREATE", slice("one"), Value::Null).assert_allowed_by("shunt-slices");
+    Write::of("UPDATE", slice("one"), slice("one")).assert_allowed_by("shunt-slices");
+}
+
+#[test]
+fn an_agent_writes_no_slice_of_another_node_or_driver() {
+    Write::of("CREATE", slice("two"), Value::Null)
+        .assert_refused_by("shunt-slices", "not of the agent's node");
+    Write::of("UPDATE", slice("one"), slice("two"))
+        .assert_refused_by("shunt-slices", "was not of the agent's");
+    let mut others = slice("one");
+    others["spec"]["driver"] = json!("gpu.example.com");
+    Write::of("CREATE", others.clone(), Value::Null)
+        .assert_refused_by("shunt-slices", "not of shunt's driver");
+    Write::of("UPDATE", slice("one"), others).assert_refused_by("shunt-slices", "was not of the agent's");
+    let everywhere = json!({ "metadata": {}, "spec": { "driver": "bandwidth.shunt.dev", "allNodes": true } });
+    Write::of("CREATE", everywhere, Value::Null).assert_refused_by("shunt-slices", "not of the agent's node");
+}
+
+#[test]
+fn a_token_that_is_bound_to_no_node_writes_nothing() {
+    for extra in [Value::Null, json!({}), json!({ "other": ["one"] }), json!({ NODE_CLAIM: [""] })] {
+        let write = Write { extra, ..Write::of("CREATE", slice(""), Value::Null) };
+        write.assert_refused_by("shunt-slices", "the token names no node");
+        let node = json!({ "metadata": { "name": "" }, "status": { "capacity": {} } });
+        let write = Write { extra: write.extra, ..Write::of("UPDATE", node.clone(), node) };
+        write.assert_refused_by("shunt-node", "the token names no node");
+    }
+}
+
+#[test]
+fn others_are_not_judged() {
+    let user = "system:serviceaccount:kube-system:other";
+    let write = Write { user, ..Write::of("CREATE", slice("two"), Value::Null) };
+    assert_eq!(write.refused_by("shunt-slices"), None);
+    assert_eq!(write.refused_by("shunt-node"), None);
+}
+
+fn node(name: &str, capacity: Value) -> Value {
+    json!({ "metadata": { "name": name }, "status": { "capacity": capacity } })
+}
+
+#[test]
+fn an_agent_writes_its_own_nodes_figures_and_no_others() {
+    let before = node("one", json!({ "cpu": "4", "shunt.dev/egress-mbps": "10" }));
+    let own =
+        node("one", json!({ "cpu": "4", "shunt.dev/egress-mbps": "20", "shunt.dev/ingress-mbps": "20" }));
+    Write::of("UPDATE", own.clone(), before.clone()).assert_allowed_by("shunt-node");
+    let cpus = node("one", json!({ "cpu": "400" }));
+    Write::of("UPDATE", cpus, before.clone()).assert_refused_by("shunt-node", "the capacity is not shunt's");
+    let added = node("one", json!({ "cpu": "4", "example.com/gpu": "8" }));
+    Write::of("UPDATE", added, before).assert_refused_by("shunt-node", "the capacity is not shunt's");
+    let others = node("two", json!({ "cpu": "4" }));
+    Write::of("UPDATE", others.clone(), others)
+        .assert_refused_by("shunt-node", "the node is not the agent's");
+}

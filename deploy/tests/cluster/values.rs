@@ -1,0 +1,123 @@
+//! What the chart's values do, and which are refused.
+
+use serde_json::{Value, json};
+use shunt_agent::config::Options;
+
+use crate::kept::{object, objects};
+use crate::rendered::chart;
+
+/// Each is refused, and the error names the value.
+const REFUSED: [(&str, &str); 12] = [
+    ("imagge.tag=1", "imagge"),
+    ("image.pullPolicy=Sometimes", "image/pullPolicy"),
+    ("image.digest=sha256:12", "image/digest"),
+    ("plugin.binDir=opt/cni/bin", "plugin/binDir"),
+    ("plugin.dropIn=maybe", "plugin/dropIn"),
+    ("kubernetes.publish=yes-please", "kubernetes/publish"),
+    ("agent.config.socket=/run/other.sock", "socket"),
+    ("agent.config.admission=never", "agent/config/admission"),
+    ("agent.config.max_flows=0", "agent/config/max_flows"),
+    ("agent.config.uplinks.eth0.egress=fast", "uplinks/eth0/egress"),
+    ("agent.config.uplinks.eth0.factor=0", "uplinks/eth0/factor"),
+    ("maxUnavailable=0", "maxUnavailable"),
+];
+
+#[test]
+fn values_that_cannot_be_meant_are_refused_and_named() {
+    let Some(chart) = chart() else { return };
+    for (setting, named) in REFUSED {
+        let error = chart.render(&["--set", setting]).expect_err(setting).to_string();
+        assert!(error.contains("schema") && error.contains(named), "{setting}: {error}");
+    }
+}
+
+fn agent_toml(rendered: &str) -> Options {
+    let map = object(rendered, "ConfigMap", "shunt");
+    toml::from_str(map["data"]["agent.toml"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn the_agents_keys_reach_the_agent_as_it_reads_them() {
+    let Some(chart) = chart() else { return };
+    let config = json!({
+        "max_flows": 4096,
+        "mark_mask": 0x1060,
+        "metrics": "[::1]:9100",
+        "admission": "enforce",
+        "masquerade": "kernel",
+        "grace_periods": "normal",
+        "uplinks": { "eth0": { "egress": "10G", "ingress": "2.5G", "factor": 1, "reserve": "100M",
+                               "networks": ["pods"], "xdp": "off" }, "eth1.5": {} },
+    });
+    let rendered = chart.render(&["--set-json", &format!("agent.config={config}")]).unwrap();
+    let wanted = r#"
+        max_flows = 4096
+        mark_mask = 0x1060
+        metrics = "[::1]:9100"
+        admission = "enforce"
+        masquerade = "kernel"
+        grace_periods = "normal"
+        [kubernetes]
+        publish = "auto"
+        [uplinks.eth0]
+        egress = "10G"
+        ingress = "2.5G"
+        factor = 1.0
+        reserve = "100M"
+        networks = ["pods"]
+        xdp = "off"
+        [uplinks."eth1.5"]
+    "#;
+    assert_eq!(agent_toml(&rendered), toml::from_str(wanted).unwrap());
+}
+
+fn kinds(rendered: &str) -> Vec<String> {
+    let mut kinds: Vec<_> =
+        objects(rendered).iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect();
+    kinds.sort();
+    kinds
+}
+
+#[test]
+fn who_publishes_nothing_has_no_rights_and_no_token() {
+    let Some(chart) = chart() else { return };
+    let off = ["--set", "kubernetes.publish=off", "--set", "kubernetes.deviceClass=false"];
+    let rendered = chart.render(&off).unwrap();
+    assert_eq!(kinds(&rendered), ["ConfigMap", "DaemonSet", "ServiceAccount"]);
+    assert!(!rendered.contains("serviceAccountToken:"), "{rendered}");
+    assert_eq!(agent_toml(&rendered), Options::default());
+}
+
+#[test]
+fn rights_are_those_of_the_way_of_publishing() {
+    let Some(chart) = chart() else { return };
+    for (publish, resources, policy) in [
+        ("slice", vec![json!(["resourceslices"])], "shunt-slices"),
+        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], "shunt-node"),
+    ] {
+        let rendered = chart.render(&["--set", &format!("kubernetes.publish={publish}")]).unwrap();
+        let role = object(&rendered, "ClusterRole", "shunt");
+        let of: Vec<Value> =
+            role["rules"].as_array().unwrap().iter().map(|rule| rule["resources"].clone()).collect();
+        assert_eq!(of, resources);
+        let policies = kinds(&rendered).into_iter().filter(|kind| kind == "ValidatingAdmissionPolicy");
+        assert_eq!(policies.count(), 1);
+        object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+    }
+}
+
+#[test]
+fn a_node_is_uninstalled_by_a_pod_without_a_token_whose_main_container_does_nothing() {
+    let Some(chart) = chart() else { return };
+    let force = ["--set", "uninstall=true,uninstallForce=true", "--set", "plugin.binDir=/usr/lib/cni"];
+    let rendered = chart.render(&force).unwrap();
+    assert_eq!(kinds(&rendered), ["DaemonSet", "ServiceAccount"]);
+    let daemon_set = object(&rendered, "DaemonSet", "shunt");
+    let pod = &daemon_set["spec"]["template"]["spec"];
+    assert_eq!(
+        pod["initContainers"][0]["args"],
+        json!(["uninstall", "--on-host", "--bin-dir=/usr/lib/cni", "--force"])
+    );
+    assert_eq!(pod["containers"][0]["args"], json!(["idle"]));
+    assert_eq!((&pod["hostPID"], &pod["volumes"]), (&json!(true), &Value::Null));
+}

@@ -1,0 +1,36 @@
+//! Single words of `FDB` and `PORTS` that the programs write.
+
+use shunt_dataplane::abi::{AFFINITY_FAST, AFFINITY_LOOKUP, PORT_AWAY, PortKey, STATION_MOVED, StationKey};
+
+use crate::maps::{FDB, PORTS};
+
+/// See [`shunt_dataplane::Tables::mark_moved`].
+#[inline(always)]
+pub(super) fn moved(key: &StationKey, port: &PortKey, is_moved: bool) {
+    let mark = |flags: *mut u32, bit: u32| {
+        // SAFETY: the pointer is to an aligned word of a live map value, in which the programs write this bit alone.
+        unsafe { *flags = if is_moved { *flags | bit } else { *flags & !bit } };
+    };
+    if let Some(station) = FDB.get_ptr_mut(key) {
+        // SAFETY: a live map value.
+        mark(unsafe { &raw mut (*station).flags }, STATION_MOVED);
+    }
+    if let Some(port) = PORTS.get_ptr_mut(port) {
+        // SAFETY: a live map value.
+        mark(unsafe { &raw mut (*port).flags }, PORT_AWAY);
+    }
+}
+
+/// See [`shunt_dataplane::Tables::require_flow_lookup`].
+#[inline(always)]
+pub(super) fn require_flow_lookup(key: &PortKey) {
+    if let Some(port) = PORTS.get_ptr_mut(key) {
+        // SAFETY: the pointer is to a live map value; `affinity` is one aligned word and only ever leaves
+        // `AFFINITY_FAST` here, so two writers cannot disagree.
+        unsafe {
+            if (*port).affinity == AFFINITY_FAST {
+                (*port).affinity = AFFINITY_LOOKUP;
+            }
+        }
+    }
+}
