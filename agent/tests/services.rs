@@ -8,6 +8,8 @@ mod cluster;
 mod hooks;
 #[path = "services/one_path_for_life.rs"]
 mod one_path_for_life;
+#[path = "services/recurring.rs"]
+mod recurring;
 #[path = "services/rules.rs"]
 mod rules;
 #[path = "services/virtual_address.rs"]

@@ -10,7 +10,7 @@ use shunt_netlink::link::Link;
 
 use super::bridge::Orphan;
 use super::connection::table::Table;
-use super::connection::{Sweeping, Tallies};
+use super::connection::{Former, Sweeping, Tallies};
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
 use super::lease::Leases;
@@ -87,6 +87,8 @@ pub(crate) struct Node {
     /// The programs on the node's own sockets.
     pub(crate) sockets: Sockets,
     pub(crate) sweeping: Sweeping,
+    /// Addresses that had flows of the kernel's.
+    pub(crate) former: Former,
     /// For those who read the connections beside the agent's thread.
     pub(crate) tallies: Arc<Tallies>,
     /// Learned stations.
@@ -139,6 +141,7 @@ impl Node {
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,
+            former: Former::default(),
             tallies: Arc::new(tallies),
             learning: Learning::default(),
             events: Events::default(),

@@ -13,6 +13,10 @@ impl Node {
     pub(crate) fn readdress(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.registry.insert(to.clone());
         self.build_gateway(&to.port)?;
+        self.note_former(from);
+        if self.may_have_kernel_flows(to) {
+            self.require_flow_lookup(to)?;
+        }
         self.datapath.complete_addresses(to)?;
         if let Some(trunk) = Trunk::of(&to.port) {
             self.tell_parent(&trunk)?;

@@ -33,7 +33,11 @@ impl Resource for Attachment {
         match cause {
             Cause::New => {
                 let is_in_use = node.repairs.in_use.contains(&host);
-                let affinity = if is_in_use { FlowAffinity::Learn } else { FlowAffinity::Fast };
+                let affinity = match is_in_use {
+                    true => FlowAffinity::Learn,
+                    false if node.may_have_kernel_flows(self) => FlowAffinity::Lookup,
+                    false => FlowAffinity::Fast,
+                };
                 node.datapath.write_port(self, affinity)?;
                 node.datapath.attach_all(&programs::of_port(self))?;
                 node.datapath.write_mappings(self)?;

@@ -34,6 +34,7 @@ impl Node {
         self.repairs.forget(&attachment);
         let mut failures = Failures::default();
         failures.extend(self.datapath.erase_mappings(&attachment));
+        self.note_former(&attachment);
         failures.extend(self.take_away(&attachment));
         failures.extend(self.forget_moved_addresses(&attachment));
         if !attachment.port.mappings.is_empty() {
