@@ -34,6 +34,8 @@ mod inside;
 mod lifetime;
 #[path = "portmap/many.rs"]
 mod many;
+#[path = "portmap/neighbors.rs"]
+mod neighbors;
 #[path = "portmap/next_owner.rs"]
 mod next_owner;
 #[path = "portmap/outside.rs"]

@@ -225,7 +225,7 @@ pub trait Tables {
 
     /// Shows both directions of a translated connection to `judge`. If it goes on, `mine` is [advanced](Translation::advance) by
     /// `packet`; none is one that is about the connection, and not of it.
-    /// `other` gets the connection's destination port. None where an entry is missing, or the two are not one connection's.
+    /// `other` gets the connection's destination. None where an entry is missing, or the two are not one connection's.
     fn follow(
         &self,
         mine: &TupleKey,
@@ -236,6 +236,12 @@ pub trait Tables {
 
     /// The translation of a tuple, and the holder of its masqueraded connection ([`Translation::holder`]).
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)>;
+
+    /// Whether the direction of a flow from `source` is that of a translated connection.
+    #[inline(always)]
+    fn is_translated(&self, flow: &FlowKey, source: Address) -> bool {
+        self.becomes(&TupleKey::of(flow, source)).is_some()
+    }
 
     /// A container's masqueraded address (`MASQUERADES`).
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade>;

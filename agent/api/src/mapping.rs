@@ -23,6 +23,9 @@ pub struct PortMapping {
     /// Whether the container sees the node instead of its clients.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masquerade: bool,
+    /// Whether it sees its clients' own addresses, its neighbours' too (portmap's `snat: false`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_source: bool,
 }
 
 impl PortMapping {
@@ -133,6 +136,7 @@ mod tests {
             host_port: 8080,
             container_port: 80,
             masquerade: false,
+            keeps_source: false,
         }
     }
 

@@ -37,7 +37,8 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
             Asked::Owner | Asked::KernelFlow | Asked::IncomingFlow | Asked::Translation,
             Pipeline::ToContainer | Pipeline::FromHost | Pipeline::ToUplink,
         ) => Stage::TrackKernelFlow,
-        (Asked::Here, Pipeline::FromWire | Pipeline::FromTunnel)
+        (Asked::Translation, Pipeline::FromContainer) => Stage::FlowAffinity,
+        (Asked::Here | Asked::Outlet, Pipeline::FromWire | Pipeline::FromTunnel)
         | (Asked::Translation | Asked::IncomingFlow, _) => Stage::Translate,
         (Asked::Here, _) => Stage::Port,
         (Asked::Port | Asked::Station, Pipeline::ToContainer | Pipeline::ToUplink)

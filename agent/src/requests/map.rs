@@ -79,10 +79,11 @@ fn listed(mappings: &[PortMapping]) -> String {
     }
 }
 
-/// Whether an attachment has the requested host ports. Older plugins requested both families where one was
-/// meant.
+/// Whether an attachment has the requested host ports. Older plugins requested both families where one was meant, and knew no
+/// [`PortMapping::keeps_source`].
 pub(crate) fn are_as_asked(had: &[PortMapping], asked: &[PortMapping]) -> bool {
     let is_as_asked = |(had, asked): (&PortMapping, &PortMapping)| {
+        let asked = &PortMapping { keeps_source: had.keeps_source && asked.keeps_source, ..*asked };
         had == asked || (asked.address().is_none() && *had == PortMapping { host_ip: None, ..*asked })
     };
     had.len() == asked.len() && had.iter().zip(asked).all(is_as_asked)
@@ -104,6 +105,7 @@ mod tests {
             host_port: 8080,
             container_port: 80,
             masquerade: false,
+            keeps_source: false,
         };
         for (had, asked, is_as_asked) in [
             (None, Some([0; 4]), true),
@@ -114,5 +116,8 @@ mod tests {
             assert_eq!(are_as_asked(&[at(had)], &[at(asked)]), is_as_asked, "{had:?} {asked:?}");
         }
         assert!(!are_as_asked(&[at(None)], &[]));
+        let keeps = PortMapping { keeps_source: true, ..at(None) };
+        assert!(are_as_asked(&[at(None)], &[keeps]), "from a plugin that did not know it");
+        assert!(!are_as_asked(&[keeps], &[at(None)]));
     }
 }

@@ -29,6 +29,7 @@ fn mapping() -> PortMapping {
         host_port: 8080,
         container_port: 80,
         masquerade: false,
+        keeps_source: false,
     }
 }
 

@@ -35,6 +35,7 @@ fn outward() -> (Rig, BridgePort) {
         host_port: 8080,
         container_port: 80,
         masquerade: false,
+        keeps_source: false,
     };
     let masquerade = vec!["10.88.0.0/24".to_owned()];
     let port = BridgePort { masquerade, mappings: vec![mapping], ..rig.container(2) };

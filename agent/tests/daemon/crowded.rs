@@ -39,6 +39,7 @@ fn crowded(connections: u32, room: u32) -> (Rig, BridgePort) {
         host_port: 8080,
         container_port: 80,
         masquerade: false,
+        keeps_source: false,
     };
     let port = BridgePort { mappings: vec![mapping], ..rig.container(2) };
     rig.attach(&port).unwrap();

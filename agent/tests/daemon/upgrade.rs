@@ -142,8 +142,14 @@ fn connections_of_an_earlier_layout_go_on() {
     let mut rig = Rig::start("tcx");
     let mut port = rig.container(2);
     let (protocol, host_port, container_port) = (Protocol::Udp, 8053, 53);
-    port.mappings =
-        vec![PortMapping { protocol, host_ip: None, host_port, container_port, masquerade: false }];
+    port.mappings = vec![PortMapping {
+        protocol,
+        host_ip: None,
+        host_port,
+        container_port,
+        masquerade: false,
+        keeps_source: false,
+    }];
     rig.attach(&port).unwrap();
     kernel::add_connections(&rig, &port, 3);
     let before = kernel::flows(&rig);

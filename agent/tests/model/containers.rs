@@ -103,6 +103,7 @@ fn enriched(port: BridgePort) -> BridgePort {
         host_port: 8080,
         container_port: 80,
         masquerade: true,
+        keeps_source: false,
     };
     let ingress = Some(Rate { rate: 100_000_000, burst: 5_000_000 });
     BridgePort {

@@ -199,6 +199,7 @@ fn update(stand: &Stand, agent: &mut Agent) {
         host_port: 8080,
         container_port: 80,
         masquerade: false,
+        keeps_source: false,
     };
     let ingress = Some(Rate { rate: 100_000_000, burst: 5_000_000 });
     let bandwidth = Bandwidth { ingress, ..Bandwidth::default() };

@@ -113,6 +113,7 @@ fn an_ipv4_address_written_as_ipv6_does_is_the_same_address() {
         host_port: 8081,
         container_port: 80,
         masquerade: false,
+        keeps_source: false,
     };
     let key = AttachmentKey { network: "pods".into(), container: "two".into(), ifname: "eth0".into() };
     let mut agent = Client::connect(stage.node.agent().socket()).unwrap();

@@ -9,13 +9,24 @@ use super::network::PortMapping;
 
 const KEY: &str = "runtimeConfig.portMappings";
 
-/// Decides. An unspecified address of the node means any of its family; a repeated mapping is a mistake. With `masquerade` the
-/// container is to see the node instead of its clients.
+/// Whom a container sees that is asked by a host port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clients {
+    /// Its clients, but for its neighbours and itself the node.
+    Routed,
+    /// Its clients, its neighbours too.
+    All,
+    /// The node.
+    None,
+}
+
+/// Decides. An unspecified address of the node means any of its family; a repeated mapping is a mistake. The container sees `clients`.
 ///
 /// # Errors
 /// [`ConfigError::Invalid`].
-pub(super) fn of(mappings: &[PortMapping], masquerade: bool) -> Result<Vec<HostPort>, ConfigError> {
-    let read = |mapping| Ok(HostPort { masquerade, ..read(mapping)? });
+pub(super) fn of(mappings: &[PortMapping], clients: Clients) -> Result<Vec<HostPort>, ConfigError> {
+    let (masquerade, keeps_source) = (clients == Clients::None, clients == Clients::All);
+    let read = |mapping| Ok(HostPort { masquerade, keeps_source, ..read(mapping)? });
     let ports = mappings.iter().map(read).collect::<Result<Vec<_>, ConfigError>>()?;
     match find_overlap(&ports) {
         Some(port) => Err(invalid(format!("host port {port} is asked for twice"))),
@@ -52,7 +63,7 @@ fn read(mapping: &PortMapping) -> Result<HostPort, ConfigError> {
         return Err(invalid("a hostIP is no group's".to_owned()));
     }
     let (host_port, container_port) = (*host_port, *container_port);
-    Ok(HostPort { protocol, host_ip, host_port, container_port, masquerade: false })
+    Ok(HostPort { protocol, host_ip, host_port, container_port, masquerade: false, keeps_source: false })
 }
 
 fn invalid(why: String) -> ConfigError {
@@ -76,13 +87,14 @@ mod tests {
             ("", "::ffff:0.0.0.0", Some(v4)),
             ("", "::", Some(v6)),
         ] {
-            let ports = of(&[mapping(8080, protocol, host_ip)], true).unwrap();
+            let ports = of(&[mapping(8080, protocol, host_ip)], Clients::None).unwrap();
             let wanted = HostPort {
                 protocol: Protocol::Tcp,
                 host_ip: means,
                 host_port: 8080,
                 container_port: 80,
                 masquerade: true,
+                keeps_source: false,
             };
             assert_eq!(ports, [wanted], "{protocol} {host_ip}");
         }
@@ -102,26 +114,29 @@ mod tests {
             vec![mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "tcp", "::ffff:10.0.0.1")],
         ];
         for mappings in wrong {
-            assert!(matches!(of(&mappings, false), Err(ConfigError::Invalid { .. })), "{mappings:?}");
+            assert!(
+                matches!(of(&mappings, Clients::Routed), Err(ConfigError::Invalid { .. })),
+                "{mappings:?}"
+            );
         }
         let several =
             [mapping(8080, "tcp", "10.0.0.2"), mapping(8080, "tcp", "10.0.0.1"), mapping(8080, "udp", "")];
-        of(&several, false).unwrap();
+        of(&several, Clients::Routed).unwrap();
         let [v4, v6] = ["0.0.0.0", "::"].map(|ip| mapping(8080, "tcp", ip));
         of(
             &[v4.clone(), v6.clone(), mapping(8081, "tcp", "0.0.0.0"), mapping(8081, "tcp", "2001:db8::1")],
-            false,
+            Clients::Routed,
         )
         .unwrap();
-        of(&[v4.clone(), PortMapping { container_port: 81, ..v6 }], false).unwrap();
-        assert!(matches!(of(&[v4.clone(), v4], false), Err(ConfigError::Invalid { .. })));
+        of(&[v4.clone(), PortMapping { container_port: 81, ..v6 }], Clients::Routed).unwrap();
+        assert!(matches!(of(&[v4.clone(), v4], Clients::Routed), Err(ConfigError::Invalid { .. })));
     }
 
     #[test]
     fn a_mapping_of_the_other_family_is_skipped() {
         let mappings = [(8080, "2001:db8::1"), (8081, ""), (8082, "::ffff:10.0.0.1")]
             .map(|(port, ip)| mapping(port, "tcp", ip));
-        let left = answered_by(of(&mappings, false).unwrap(), &[IpAddr::from([10, 0, 0, 5])]);
+        let left = answered_by(of(&mappings, Clients::Routed).unwrap(), &[IpAddr::from([10, 0, 0, 5])]);
         assert_eq!(left.iter().map(|port| port.host_port).collect::<Vec<_>>(), [8081, 8082]);
     }
 }

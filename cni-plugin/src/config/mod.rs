@@ -35,6 +35,7 @@ pub use vlan::{Dataplane, Vlan};
 use crate::call::{Verb, Version, check_identifier};
 use crate::result::AddResult;
 use decode::{decode, text};
+use host_ports::Clients;
 
 /// A configuration as it came, and as it is meant.
 #[derive(Clone, Debug)]
@@ -176,9 +177,9 @@ impl Config {
         let ports = if self.personality == Personality::Portmap {
             let portmap = decode(&self.value)?;
             portmap::check(&portmap)?;
-            portmap::narrow(&portmap, host_ports::of(mappings, portmap::masquerades(&portmap))?)?
+            portmap::narrow(&portmap, host_ports::of(mappings, portmap::clients(&portmap))?)?
         } else {
-            host_ports::of(mappings, false)?
+            host_ports::of(mappings, Clients::Routed)?
         };
         Ok(host_ports::answered_by(ports, ips))
     }

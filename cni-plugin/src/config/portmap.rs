@@ -1,8 +1,8 @@
 //! The keys of the reference `portmap`, which it has besides the capability.
 //!
 //! No packet of a host port meets iptables, conntrack or a mark here: `markMasqBit`, `externalSetMarkChain` and `backend` say how
-//! the reference makes its rules, and change nothing. Nor does `snat`: where the reference masquerades by it, from the loopback and
-//! from the container's own subnet, there would be no answer otherwise. `masqAll` does what it does there.
+//! the reference makes its rules, and change nothing. `snat` and `masqAll` do what they do there: without `snat` the container sees its
+//! neighbours' own addresses.
 //! All are read, so that what the reference would refuse is refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use shunt_agent_api::PortMapping as HostPort;
 
 use super::error::ConfigError;
+use super::host_ports::Clients;
 
 /// The bits of a packet's mark.
 const MARK_BITS: i64 = 32;
@@ -106,9 +107,13 @@ fn single(text: &str) -> Option<IpAddr> {
     (prefix.prefix_len() == prefix.max_prefix_len()).then(|| prefix.addr())
 }
 
-/// Whether the container is to see the node instead of its clients. Without `snat` the reference's `masqAll` does nothing.
-pub(super) fn masquerades(portmap: &Portmap) -> bool {
-    portmap.masq_all && portmap.snat != Some(false)
+/// Whom the container is to see. Without `snat` the reference's `masqAll` does nothing.
+pub(super) fn clients(portmap: &Portmap) -> Clients {
+    match (portmap.snat, portmap.masq_all) {
+        (Some(false), _) => Clients::All,
+        (_, true) => Clients::None,
+        _ => Clients::Routed,
+    }
 }
 
 #[cfg(test)]
@@ -134,16 +139,17 @@ mod tests {
     }
 
     #[test]
-    fn all_clients_are_hidden_where_the_reference_hides_them() {
-        for (keys, hides) in [
-            (json!({}), false),
-            (json!({ "snat": true }), false),
-            (json!({ "masqAll": true }), true),
-            (json!({ "masqAll": true, "snat": true }), true),
-            (json!({ "masqAll": true, "snat": false }), false),
+    fn clients_are_hidden_where_the_reference_hides_them() {
+        for (keys, seen) in [
+            (json!({}), Clients::Routed),
+            (json!({ "snat": true }), Clients::Routed),
+            (json!({ "snat": false }), Clients::All),
+            (json!({ "masqAll": true }), Clients::None),
+            (json!({ "masqAll": true, "snat": true }), Clients::None),
+            (json!({ "masqAll": true, "snat": false }), Clients::All),
         ] {
             let portmap: Portmap = serde_json::from_value(keys.clone()).unwrap();
-            assert_eq!(masquerades(&portmap), hides, "{keys}");
+            assert_eq!(clients(&portmap), seen, "{keys}");
         }
     }
 
@@ -168,6 +174,7 @@ mod tests {
             host_port: 80,
             container_port: 80,
             masquerade: false,
+            keeps_source: false,
         };
         let ports = host_ips.iter().map(port).collect();
         let ports = narrow(&serde_json::from_value(keys.clone()).unwrap(), ports)?;

@@ -263,6 +263,11 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
+    fn is_translated(&self, flow: &FlowKey, source: Address) -> bool {
+        flows::is_translated(flow, source)
+    }
+
+    #[inline(always)]
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
         // SAFETY: as in `port`.
         unsafe { MASQUERADES.get(key) }.copied()

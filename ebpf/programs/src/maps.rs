@@ -161,6 +161,10 @@ pub(crate) static BEGIN_PLANS: PerCpuArray<BeginPlan> = PerCpuArray::with_max_en
 #[map]
 pub(crate) static DNAT_PLANS: PerCpuArray<DnatPlan> = PerCpuArray::with_max_entries(1, 0);
 
+/// Where a key of `FLOWS` is composed, on this CPU, for those who have no room for it on their stacks. Not pinned.
+#[map]
+pub(crate) static ASKED_TUPLE: PerCpuArray<TupleKey> = PerCpuArray::with_max_entries(1, 0);
+
 /// Where an entry of `FRAGMENTS` is composed, on this CPU: the programs have no room for it on their stacks. Not pinned.
 #[map]
 pub(crate) static FIRST_FRAGMENT: PerCpuArray<(FragmentKey, FragmentTranslation)> =

@@ -77,7 +77,7 @@ pub const PORT_GUARDED: u32 = 0x4_0000;
 
 /// [`Port::affinity`]: no flow of this port was ever the kernel's: no look-up.
 pub const AFFINITY_FAST: u32 = 0;
-/// [`Port::affinity`]: some flows are the kernel's: a look-up in `KERNEL_FLOWS` for each packet.
+/// [`Port::affinity`]: some flows are the kernel's, or translated: a look-up for each packet.
 pub const AFFINITY_LOOKUP: u32 = 1;
 /// [`Port::affinity`]: the programs were attached to a port in use. Until the agent has read the kernel's flows, unknown flows count as
 /// the kernel's.
@@ -85,6 +85,10 @@ pub const AFFINITY_LEARN: u32 = 2;
 
 /// [`Port::flags`]: its container's end has an XDP program, which sees only what comes out of the host's end.
 pub const PORT_XDP: u32 = 0x8_0000;
+
+/// [`Port::flags`]: clients of its host ports may be neighbours that see its answers directly: what it sends to anybody is looked up among
+/// the translated connections. It has [`AFFINITY_LOOKUP`], or more.
+pub const PORT_ANSWERS_NEIGHBORS: u32 = 0x20_0000;
 
 /// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.
 pub const PORT_AWAY: u32 = 0x10_0000;

@@ -5,6 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 pub use super::connection::{Direction, Shown};
 
+use super::flow::FlowKey;
 use crate::wire::address::{Address, L4Port, Mac};
 
 /// Key of `LOCALS`: an address of the node that host ports are at.
@@ -76,6 +77,8 @@ impl Mapping {
 
 /// [`Mapping::flags`]: the container sees the node's address for every client.
 pub const MAPPING_MASQUERADED: u16 = 1;
+/// [`Mapping::flags`]: the container sees its clients' own addresses, its neighbours' too. It has [`super::PORT_ANSWERS_NEIGHBORS`].
+pub const MAPPING_SOURCE_KEPT: u16 = 2;
 
 /// Key of `PEERS`: a socket of the node, and the container that it was redirected to.
 #[repr(C)]
@@ -126,6 +129,22 @@ pub struct TupleKey {
 }
 
 impl TupleKey {
+    /// The direction of a flow whose packets come from `source`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(flow: &FlowKey, source: Address) -> Self {
+        let upwards = Self {
+            domain: flow.bridge,
+            source_port: flow.low_port,
+            destination_port: flow.high_port,
+            source: flow.low,
+            destination: flow.high,
+            protocol: flow.protocol,
+            pad: [0; 3],
+        };
+        if flow.low.is(source) { upwards } else { upwards.reversed(flow.bridge) }
+    }
+
     /// The tuple of the reverse direction, from `domain`.
     #[inline(always)]
     #[must_use]

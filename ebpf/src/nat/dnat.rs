@@ -5,7 +5,8 @@
 
 use crate::Tables;
 use crate::abi::translation::{
-    MAPPING_MASQUERADED, Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey,
+    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_OPENER,
+    Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
@@ -48,18 +49,20 @@ pub fn domain<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> u32 {
 
 /// The translated tuple, as the container sees it.
 ///
-/// A sender on the container's own bridge, itself included, gets the node's address, or the reply would never pass the node. So
-/// does a sender beyond an uplink of the container's bridge, `here`, that is on the container's link, and every sender where the
-/// mapping masquerades.
+/// A sender on the container's link gets an address of the node, as the reply would not pass the node otherwise: where the mapping keeps
+/// sources, only the container itself does. So does every sender where the mapping masquerades. Which address that is
+/// [`begin`] chooses, and [`follow`] finds in the connection.
 ///
 /// # Errors
 /// Passes a family of which the container has no address.
 #[inline(always)]
 pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKey, Stop> {
-    let is_neighbor =
-        asked.domain == mapping.bridge || here == mapping.bridge && mapping.is_on_link(asked.source);
-    let is_masqueraded = is_neighbor || mapping.flags & MAPPING_MASQUERADED != 0;
     let destination = if asked.source.is_v4() { mapping.v4 } else { mapping.v6 };
+    let is_masqueraded = if mapping.flags & MAPPING_SOURCE_KEPT != 0 {
+        asked.source.is(destination)
+    } else {
+        mapping.flags & MAPPING_MASQUERADED != 0 || here == mapping.bridge && mapping.is_on_link(asked.source)
+    };
     if destination.is_unspecified() {
         return Err(Stop::Pass(PassReason::Unmapped));
     }
@@ -72,8 +75,7 @@ pub fn becomes(asked: &TupleKey, here: u32, mapping: &Mapping) -> Result<TupleKe
     })
 }
 
-/// Updates the connection of a packet of `bytes` bytes. False where there is none. May change the source port in `becomes` to the
-/// connection's.
+/// Updates the connection of a packet of `bytes` bytes. False where there is none. Changes the source in `becomes` to the connection's.
 #[inline(always)]
 pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, tables: &T) -> bool {
     let now = tables.boot_time();
@@ -86,13 +88,16 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
     });
     let continues = known == Some(Fate::Continues);
     if continues {
+        becomes.source = answer.destination;
         becomes.source_port = answer.destination_port;
     }
     continues
 }
 
-/// Begins a connection with a packet of `bytes` bytes that came in by `here`. May change the source port in `becomes`: where several
-/// senders share an address after translation, or one client uses two host ports that lead to the same container port.
+/// Begins a connection with a packet of `bytes` bytes that came in by `here`. Changes the source in `becomes`, where it is not the client's
+/// own, to the address that the kernel's MASQUERADE would choose towards the container, and the source port where another connection or a
+/// socket of the node has the tuple: where several senders share an address after translation, or one client uses two host
+/// ports that lead to the same container port.
 ///
 /// # Errors
 /// Passes a packet for no address of the node, one from where the kernel takes none, and one whose translated tuple another connection
@@ -111,21 +116,18 @@ pub fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::Martian));
     }
     reverse_path::check(&segment.key, here, tables)?;
+    let is_masqueraded = !becomes.source.is(segment.key.source);
+    // The node's sockets of SCTP cannot be asked for.
+    let may_be_nodes = is_masqueraded && Protocol(becomes.protocol) != Protocol::SCTP;
+    if is_masqueraded {
+        becomes.source = source(becomes, tables);
+    }
     let now = tables.boot_time();
     let mut value = answers(segment, now);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        let answer = becomes.reversed(becomes.domain);
-        is_there = match tables.insert_flow(&answer, &value) {
-            Inserted::New => true,
-            Inserted::Full => false,
-            // A leftover half of the same tuple may be overwritten; another connection's entry may not.
-            Inserted::Exists => {
-                tables.becomes(&answer).is_some_and(|(held, _)| held.is(value.becomes))
-                    && tables.replace_flow(&answer, &value)
-            }
-        };
-        if is_there {
+        if !(may_be_nodes && tables.has_socket(becomes)) && take(becomes, &value, tables) {
+            is_there = true;
             break;
         }
         becomes.source_port = other_port(&segment.key, attempt);
@@ -142,6 +144,30 @@ pub fn begin<T: Tables>(
         return Err(Stop::Pass(PassReason::TupleTaken));
     }
     Ok(())
+}
+
+/// The address that a client is hidden behind: the one that it asked, where the container's bridge has none.
+#[inline(always)]
+fn source<T: Tables>(becomes: &TupleKey, tables: &T) -> Address {
+    let key = SourceKey { ifindex: becomes.domain, address: becomes.destination };
+    match tables.source(&key) {
+        Some(source) if source.is_v4() == becomes.source.is_v4() => source,
+        _ => becomes.source,
+    }
+}
+
+/// Makes the answers' entry. A leftover half of the same tuple may be overwritten; another connection's entry may not.
+#[inline(always)]
+fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool {
+    let answer = becomes.reversed(becomes.domain);
+    match tables.insert_flow(&answer, value) {
+        Inserted::New => true,
+        Inserted::Full => false,
+        Inserted::Exists => {
+            tables.becomes(&answer).is_some_and(|(held, _)| held.is(value.becomes))
+                && tables.replace_flow(&answer, value)
+        }
+    }
 }
 
 /// What the answers of a new connection become.

@@ -4,7 +4,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{PORT_MAPPED, PORT_MASQUERADED, Port};
+use crate::abi::{PORT_ANSWERS_NEIGHBORS, PORT_MAPPED, PORT_MASQUERADED, Port};
 use crate::stages::neighbor_proxy::Within;
 use crate::stages::port::Missing;
 use crate::stages::{
@@ -64,18 +64,30 @@ fn stages<P: Packet, T: Tables>(
     port::not_shared(port).map_err(behind)?;
     let station = find::station(&frame, port, here, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
     isolate::ports(port, &station)?;
-    flow_affinity::check(packet, &frame, port, tables)?;
+    flow_affinity::check_sent(packet, &frame, port, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
     Ok(deliver::from_container(packet, &station)?)
 }
 
-/// The part or program that goes on with a frame for which there is no station to deliver to.
+/// The part or program that goes on with a frame that is not delivered to a station.
 #[inline(always)]
 fn elsewhere(stop: Stop, frame: &Frame, port: &Port) -> Next {
     match stop {
         Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Hear,
         Stop::Pass(PassReason::ToHost) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => Next::Reply,
+        Stop::Pass(reason) if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && may_be_answer(reason) => {
+            Next::Reply
+        }
         stop => stop.into(),
     }
+}
+
+/// Whether a frame that the kernel's bridge would get may be the answer of a translated connection to a neighbour.
+#[inline(always)]
+const fn may_be_answer(reason: PassReason) -> bool {
+    matches!(
+        reason,
+        PassReason::UnknownStation | PassReason::KernelFlow | PassReason::Fragment | PassReason::NoFlow
+    )
 }
 
 /// The part that goes on with a frame of another station behind the container, or of its own after that was heard elsewhere.

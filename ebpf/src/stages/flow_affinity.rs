@@ -3,9 +3,12 @@
 //! A flow that the host translates, or that began before the programs were attached, is the kernel's: its conntrack must see
 //! both directions. [`crate::stages::track_kernel_flow`] and the agent put such flows into `KERNEL_FLOWS` and make their ports
 //! look them up. A port without any (`AFFINITY_FAST`) does not read the IP header here.
+//!
+//! A translated connection's answer is no bridge's: where a client may be a neighbour that the container answers directly
+//! ([`PORT_ANSWERS_NEIGHBORS`]), `from_mapped` gets it.
 
 use crate::Tables;
-use crate::abi::{AFFINITY_FAST, AFFINITY_LEARN, FlowKey, Port};
+use crate::abi::{AFFINITY_FAST, AFFINITY_LEARN, FlowKey, PORT_ANSWERS_NEIGHBORS, Port};
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
@@ -32,6 +35,32 @@ pub fn check<P: Packet, T: Tables>(
         FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
         FlowOf::None => return Ok(()),
     };
+    check_flow(&key, port, tables)
+}
+
+/// The same of a frame from a container, which may answer a client of a host port.
+///
+/// # Errors
+/// As [`check`], and passes such an answer.
+#[inline(always)]
+pub fn check_sent<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+    tables: &T,
+) -> Result<(), Stop> {
+    if port.affinity == AFFINITY_FAST {
+        return Ok(());
+    }
+    let (key, source) = match read_flow(packet, frame, port.bridge) {
+        FlowOf::Flow { key, source } => (key, source),
+        FlowOf::Fragment => return Err(Stop::Pass(PassReason::Fragment)),
+        FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
+        FlowOf::None => return Ok(()),
+    };
+    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.is_translated(&key, source) {
+        return Err(Stop::Pass(PassReason::KernelFlow));
+    }
     check_flow(&key, port, tables)
 }
 

@@ -5,7 +5,7 @@ use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKe
 use shunt_dataplane::nat::connection::Shown;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
-use super::outside::{CLIENT, NODE, SCTP, TCP, UDP, address, place};
+use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
 use super::world::BRIDGE;
 
 /// Of IPv4 and of IPv6.
@@ -79,8 +79,47 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
         }
     }
     flows.extend(neighbors(now));
+    flows.extend(kept(now));
     flows.extend(masqueraded(now));
     flows
+}
+
+/// Connections of alpha's 43000 with stau's 63, by the node's 8063, where stau sees alpha; and by its 8064 with 64, where it sees its
+/// gateway.
+fn kept(now: u64) -> Vec<(TupleKey, Translation)> {
+    let ways = [(TCP, 8063), (UDP, 8063), (UDP, 8064)];
+    let of_each = ways.into_iter().flat_map(|way| [(way, 0), (way, 1)]).map(|((protocol, outer), family)| {
+        let request = TupleKey {
+            domain: BRIDGE,
+            source_port: 43_000.into(),
+            destination_port: L4Port::from(outer),
+            source: place("alpha").addresses()[family].into(),
+            destination: address(NODE[family].0),
+            protocol,
+            pad: [0; 3],
+        };
+        let becomes = TupleKey {
+            source: if outer == 8064 { address(GATEWAY[family]) } else { request.source },
+            destination_port: L4Port::from(outer - 8000),
+            destination: place("stau").addresses()[family].into(),
+            ..request
+        };
+        let half = |becomes, flags| Translation {
+            becomes,
+            shown: Shown::SENT.0,
+            touched: now,
+            begun: now,
+            packets: 0,
+            bytes: 0,
+            holder: 0,
+            flags,
+            acknowledged: 0,
+            end: 0,
+        };
+        let answer = half(request.reversed(BRIDGE), 0);
+        [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(BRIDGE), answer)]
+    });
+    of_each.flatten().collect()
 }
 
 /// Connections of alpha and beta with tau, by the node: the node's address with alpha's 42000 as 42001, and with beta's 41000;
@@ -129,7 +168,7 @@ fn neighbors(now: u64) -> Vec<(TupleKey, Translation)> {
 }
 
 /// What first fragments have become: datagram 0x7001 from the client to tau and from tau to the client, 0x7003 to zeta, and 0x7004
-/// from alpha, by the node, to chi; of an echo and its reply 0x7005 from nu to the client and back. None is of long ago: a machine that has just been started has no such time.
+/// from alpha, by the node, to chi, and 0x7006 from stau to alpha; of an echo and its reply 0x7005 from nu to the client and back. None is of long ago: a machine that has just been started has no such time.
 pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
     let mut fragments = Vec::new();
     for family in [0, 1] {
@@ -140,6 +179,12 @@ pub fn fragments(now: u64) -> Vec<(FragmentKey, FragmentTranslation)> {
             (0x7001, UDP, (BRIDGE, container("tau"), client), (0, node, client)),
             (0x7003, UDP, (0, client, node), (BRIDGE, client, container("zeta"))),
             (0x7004, UDP, (BRIDGE, container("alpha"), node), (BRIDGE, node, container("chi"))),
+            (
+                0x7006,
+                UDP,
+                (BRIDGE, container("stau"), container("alpha")),
+                (BRIDGE, node, container("alpha")),
+            ),
             (0x7005, ICMP[family], (BRIDGE, container("nu"), client), (0, node, client)),
             (0x7005, ICMP[family], (0, client, node), (BRIDGE, client, container("nu"))),
         ] {

@@ -213,7 +213,7 @@ impl Tables for MemoryTables {
     ) -> Option<Fate> {
         let mut flows = self.flows.borrow_mut();
         let own = *flows.get(mine)?;
-        other.destination_port = own.becomes.source_port;
+        (other.destination, other.destination_port) = (own.becomes.source, own.becomes.source_port);
         let others = *flows.get(other)?;
         if own.begun != others.begun {
             return None;

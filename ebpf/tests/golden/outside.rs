@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{
-    INTERFACE_BITS, Local, LocalKey, MAPPING_MASQUERADED, Mapping, MappingKey, Masquerade, Outlet, SourceKey,
-    TupleKey,
+    INTERFACE_BITS, Local, LocalKey, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey,
+    Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
 };
 use shunt_dataplane::abi::{
     AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
@@ -24,6 +24,8 @@ pub const UPLINK_MAC: [u8; 6] = [2, 0, 0, 0, 0x0d, 0xac];
 pub const NODE: [(&str, u8); 2] = [("192.0.2.1", 24), ("2001:db8::1", 64)];
 /// Further addresses of it, with the lengths of the prefixes in which they are nearer.
 pub const SECOND: [(&str, u8); 2] = [("192.0.2.65", 26), ("2001:db8::4:1", 112)];
+/// The bridge's own addresses, towards stau.
+pub const GATEWAY: [&str; 2] = ["10.9.255.254", "fd09::fffe"];
 /// Somebody on the same link.
 pub const CLIENT: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 /// Somebody further away, to whom there is a route for containers only.
@@ -62,7 +64,7 @@ pub(super) fn address(text: &str) -> Address {
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address there and takes small packets only; UDP 8091 and TCP 8092 to it by both of its addresses; 8099 to
 /// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there; 8061 to
-/// alpha's address, which tau had before.
+/// alpha's address, which tau had before; 8063 to stau, which sees who asks, and UDP 8064 to it, which sees its gateway.
 /// SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -98,6 +100,9 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8091), UDP, "zeta", 91, true),
         mapping(("", 8092), TCP, "zeta", 92, true),
         mapping(("", 8061), TCP, "alpha", 61, true),
+        mapping(("", 8063), TCP, "stau", 63, true),
+        mapping(("", 8063), UDP, "stau", 63, true),
+        mapping(("", 8064), UDP, "stau", 64, true),
     ]
     .into_iter()
     .flatten()
@@ -105,6 +110,7 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     for (key, value) in &mut mappings {
         match key.port.number() {
             8060 => value.flags = MAPPING_MASQUERADED,
+            8063 => value.flags = MAPPING_SOURCE_KEPT,
             // It has another MAC address by now: its port's station is tau's.
             8061 => value.mac = place("tau").mac(),
             8099 => value.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]),
@@ -158,7 +164,11 @@ pub fn sources() -> Vec<(u32, SourceKey, Address)> {
         key.address = source.unspecified();
         (bits, key, source)
     };
-    NODE.map(of_rest).into_iter().chain(SECOND.map(|own| source(own.1, own))).collect()
+    let to_stau = place("stau").addresses().into_iter().zip(GATEWAY).map(|(to, own)| {
+        let key = SourceKey { ifindex: BRIDGE, address: to.into() };
+        (SOURCE_BITS, key, address(own))
+    });
+    NODE.map(of_rest).into_iter().chain(SECOND.map(|own| source(own.1, own))).chain(to_stau).collect()
 }
 
 /// The filters.

@@ -5,11 +5,11 @@ use shunt_dataplane::abi::policer::{PRICED, Policer, SLOT_BITS, SUBNET_BITS, Sto
 use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
     AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, End, FlowKey, LinkLocal, Owner, PORT_ALONE,
-    PORT_AWAY, PORT_BLOCKED, PORT_FOREIGN, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_SUBNETS,
-    PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE, STATION_ASIDE,
-    STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED,
-    STATION_SAME_BRIDGE, Station, StationKey,
+    PORT_ANSWERS_NEIGHBORS, PORT_AWAY, PORT_BLOCKED, PORT_FOREIGN, PORT_GUARDED, PORT_IP_CHECK,
+    PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE,
+    PORT_SHARED, PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey,
+    STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
+    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{L4Port, Mac};
 
@@ -47,7 +47,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 36] = [
+pub const PLACES: [Place; 37] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -135,6 +135,12 @@ pub const PLACES: [Place; 36] = [
         station: STATION_PEER_UP | STATION_ASIDE | STATION_BLOCKED,
         restrictions: PORT_SHARED | PORT_BLOCKED | PORT_MAPPED,
         ..container("heta", 1033)
+    },
+    // It answers neighbours directly that ask it by its host ports.
+    Place {
+        affinity: AFFINITY_LOOKUP,
+        restrictions: PORT_MAPPED | PORT_ANSWERS_NEIGHBORS,
+        ..container("stau", 1034)
     },
 ];
 

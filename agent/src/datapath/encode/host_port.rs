@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
-use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, Mapping, MappingKey};
+use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey};
 use shunt_dataplane::wire::address::Address;
 
 use super::station_key;
@@ -44,7 +44,11 @@ pub fn mappings(attachment: &Attachment) -> BTreeMap<MappingKey, Mapping> {
     };
     let mut entries = BTreeMap::new();
     for mapping in &port.mappings {
-        let flags = if mapping.masquerade { MAPPING_MASQUERADED } else { 0 };
+        let flags = match mapping {
+            PortMapping { keeps_source: true, .. } => MAPPING_SOURCE_KEPT,
+            PortMapping { masquerade: true, .. } => MAPPING_MASQUERADED,
+            _ => 0,
+        };
         let value = Mapping { port: mapping.container_port.into(), flags, ..value };
         for ip in attachment.mapped_ips(mapping) {
             let address = Address::from(ip);

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
 use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AddressKey, NO_SLOT, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN,
-    PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
-    PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP,
-    Port, PortKey, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED,
-    STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, NO_SLOT, PORT_ALONE, PORT_ANSWERS_NEIGHBORS, PORT_AWAY,
+    PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED,
+    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
+    PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE,
+    STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP,
+    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -39,7 +40,7 @@ pub const fn port_key(ifindex: u32) -> PortKey {
     PortKey { ifindex }
 }
 
-/// An attachment's entry in `PORTS`; `affinity` says how its packets choose their path.
+/// An attachment's entry in `PORTS`; `affinity` says how its packets choose their path at least.
 pub fn port(attachment: &Attachment, affinity: u32) -> Port {
     let port = &attachment.port;
     let Restrictions { isolated, mac_check, ip_check, trusted, ingress, storm, .. } = &port.restrictions;
@@ -54,6 +55,7 @@ pub fn port(attachment: &Attachment, affinity: u32) -> Port {
         | ingress_flags(*ingress, PORT_SAME_BRIDGE, PORT_ALONE)
         | flag(storm.is_some(), PORT_STORM)
         | flag(!port.mappings.is_empty(), PORT_MAPPED)
+        | flag(answers_neighbors(port), PORT_ANSWERS_NEIGHBORS)
         | flag(attachment.is_masqueraded(), PORT_MASQUERADED)
         | flag(attachment.is_guarded(), PORT_GUARDED)
         | flag(attachment.external.xdp, PORT_XDP)
@@ -61,7 +63,16 @@ pub fn port(attachment: &Attachment, affinity: u32) -> Port {
         | flag(Subnets::of_sent(&port.bandwidth).is_some(), PORT_SUBNETS);
     let (vid, membership) = if is_out_of_service(attachment) { (0, 0) } else { untagged(port) };
     let flags = flags | membership;
+    let affinity = if answers_neighbors(port) { affinity.max(AFFINITY_LOOKUP) } else { affinity };
     Port { bridge: port.bridge.index, slot: attachment.slot, affinity, flags, vid, mac: attachment.mac }
+}
+
+/// Whether a client of the container's host ports may be a neighbour that it sees, and answers without the node: where sources are kept, and
+/// where the container is in several subnets, of which the others' neighbours are no clients of its own.
+fn answers_neighbors(port: &BridgePort) -> bool {
+    let of_family = |is: fn(&IpAddr) -> bool| port.ips.iter().filter(|ip| is(ip)).count();
+    let is_in_several = of_family(IpAddr::is_ipv4) > 1 || of_family(IpAddr::is_ipv6) > 1;
+    port.mappings.iter().any(|mapping| mapping.keeps_source) || !port.mappings.is_empty() && is_in_several
 }
 
 /// Whether a port in VLANs is in none of them, as it does not forward: the kernel's bridge does not see its frames.

@@ -217,7 +217,7 @@ impl Tables for LiveTables<'_> {
         judge: impl FnOnce(Direction, Direction) -> Fate,
     ) -> Option<Fate> {
         let mine = self.flow(mine)?;
-        other.destination_port = mine.becomes.source_port;
+        (other.destination, other.destination_port) = (mine.becomes.source, mine.becomes.source_port);
         let other = self.flow(other)?;
         (mine.begun == other.begun).then(|| judge(mine.direction(), other.direction()))
     }

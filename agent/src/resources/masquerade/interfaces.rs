@@ -96,8 +96,7 @@ impl Node {
 
     /// Decides by which interfaces and addresses the programs masquerade, and makes it so.
     pub(crate) fn update_masquerade_interfaces(&mut self) {
-        let wanted = if self.is_masqueraded() { self.find_ways_out() } else { Ok(WaysOut::default()) };
-        let updated = wanted.map_err(Refusal::from).and_then(|wanted| {
+        let updated = self.find_ways_out().map_err(Refusal::from).and_then(|wanted| {
             if self.masquerade.ways_out == wanted && self.masquerade.is_applied {
                 return Ok(());
             }
@@ -110,11 +109,25 @@ impl Node {
     }
 
     fn find_ways_out(&mut self) -> Result<WaysOut, KernelError> {
-        let Some((low, high)) = port_range() else { return Ok(WaysOut::default()) };
+        if !self.is_mapped() && !self.is_masqueraded() {
+            return Ok(WaysOut::default());
+        }
         let mut addresses: BTreeMap<u32, Vec<Address>> = BTreeMap::new();
         for own in self.kernel.addresses()? {
             addresses.entry(own.index).or_default().push(own);
         }
+        let mut ways = self.outward();
+        ways.extend(self.to_mapped());
+        for way in &mut ways {
+            way.addresses = addresses.get(&way.ifindex).cloned().unwrap_or_default();
+        }
+        Ok(WaysOut::of(ways))
+    }
+
+    /// The interfaces by which masqueraded connections leave.
+    fn outward(&self) -> Vec<WayOut> {
+        let Some((low, high)) = port_range().filter(|_| self.is_masqueraded()) else { return Vec::new() };
+        let outlet = Some(Outlet { low, high, seed: self.masquerade.seed });
         let is_declared =
             |name: &str| self.ledger.uplinks().next().is_none() || self.ledger.uplinks().any(|it| it == name);
         let wires = self.nat_ingress.hooks.iter().filter(|(ifindex, hook)| {
@@ -122,13 +135,15 @@ impl Node {
             let leads_out = hook.program == Program::FromWire && !self.leads_to_containers(**ifindex);
             leads_out && is_declared(&hook.ifname)
         });
-        let ways = wires.map(|(&ifindex, hook)| WayOut {
-            ifindex,
-            ifname: hook.ifname.clone(),
-            addresses: addresses.remove(&ifindex).unwrap_or_default(),
-            prefers_temporary: prefers_temporary(&hook.ifname),
-        });
-        Ok(WaysOut::of(ways.collect(), Outlet { low, high, seed: self.masquerade.seed }))
+        wires.map(|(&ifindex, hook)| WayOut { outlet, ..way(ifindex, &hook.ifname) }).collect()
+    }
+
+    /// The bridges of host ports' containers, which see the node there in place of their neighbours.
+    fn to_mapped(&self) -> Vec<WayOut> {
+        let mapped = self.registry.attachments().filter(|attachment| !attachment.port.mappings.is_empty());
+        let bridges: BTreeMap<_, _> =
+            mapped.map(|attachment| (attachment.port.bridge.index, &attachment.port.bridge.name)).collect();
+        bridges.into_iter().map(|(ifindex, ifname)| way(ifindex, ifname)).collect()
     }
 
     /// The warning about interfaces whose addresses do not fit.
@@ -140,6 +155,17 @@ impl Node {
                 beyond.join(", ")
             )
         })
+    }
+}
+
+/// An interface, whose addresses are not known yet.
+fn way(ifindex: u32, ifname: &str) -> WayOut {
+    WayOut {
+        ifindex,
+        ifname: ifname.to_owned(),
+        addresses: Vec::new(),
+        prefers_temporary: prefers_temporary(ifname),
+        outlet: None,
     }
 }
 

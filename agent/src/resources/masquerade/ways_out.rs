@@ -1,5 +1,7 @@
 //! The addresses by which masqueraded connections leave, and which of them each gets, as entries of the programs' maps.
 
+use std::iter::repeat;
+
 use ipnet::IpNet;
 use shunt_dataplane::abi::translation::{INTERFACE_BITS, Outlet, SourceKey};
 use shunt_dataplane::abi::{AddressKey, MAX_OUTLETS, MAX_SOURCES};
@@ -8,7 +10,7 @@ use shunt_netlink::address::Address;
 use super::sources;
 use crate::datapath::{OutletEntries, SourceEntries};
 
-/// An interface that leads out of the node.
+/// An interface by which packets leave with an address of its: it leads out of the node, or to the containers of host ports.
 #[derive(Debug)]
 pub(super) struct WayOut {
     pub(super) ifindex: u32,
@@ -17,6 +19,8 @@ pub(super) struct WayOut {
     pub(super) addresses: Vec<Address>,
     /// Whether its temporary addresses are preferred (RFC 8981).
     pub(super) prefers_temporary: bool,
+    /// By what connections leave there that the programs masquerade; none for containers, whose clients come by host ports.
+    pub(super) outlet: Option<Outlet>,
 }
 
 /// All of them.
@@ -32,27 +36,28 @@ pub(crate) struct WaysOut {
 
 impl WaysOut {
     /// Those with the fewest addresses first: what fills the maps is seldom by what anything leaves.
-    pub(super) fn of(mut interfaces: Vec<WayOut>, outlet: Outlet) -> Self {
+    pub(super) fn of(mut interfaces: Vec<WayOut>) -> Self {
         interfaces.sort_by_key(|way| way.addresses.len());
         let mut all = Self::default();
-        interfaces.into_iter().for_each(|way| all.add(way, outlet));
+        interfaces.into_iter().for_each(|way| all.add(way));
         all
     }
 
-    fn add(&mut self, way: WayOut, outlet: Outlet) {
-        let WayOut { ifindex, ifname, addresses, prefers_temporary } = way;
-        if self.outlets.len() + addresses.len() > MAX_OUTLETS as usize {
-            self.beyond.push(ifname);
-            return;
-        }
+    fn add(&mut self, way: WayOut) {
+        let WayOut { ifindex, ifname, addresses, prefers_temporary, outlet } = way;
         let fit: Vec<Address> = addresses.iter().filter(|own| own.is_source()).copied().collect();
         let choices = sources::choices(&fit, prefers_temporary);
-        if self.sources.len() + choices.len() > MAX_SOURCES as usize {
-            self.beyond.push(ifname);
+        // Connections go on with an address that no new one gets any more.
+        let left_by = addresses.iter().map(|own| AddressKey::new(ifindex, 0, own.ip().into()));
+        let outlets: Vec<_> =
+            outlet.into_iter().flat_map(|outlet| left_by.clone().zip(repeat(outlet))).collect();
+        if self.outlets.len() + outlets.len() > MAX_OUTLETS as usize
+            || self.sources.len() + choices.len() > MAX_SOURCES as usize
+        {
+            // Clients of host ports come from the address that they asked then.
+            self.beyond.extend(outlet.map(|_| ifname));
             return;
         }
-        // Connections go on with an address that no new one gets any more.
-        let outlets = addresses.iter().map(|own| (AddressKey::new(ifindex, 0, own.ip().into()), outlet));
         self.outlets.extend(outlets);
         self.sources.extend(choices.into_iter().map(|(to, source)| (key(ifindex, to), source.into())));
     }
@@ -78,15 +83,24 @@ mod tests {
             Address { index: ifindex, prefix, peer, scope, flags: AddressFlags::empty() }
         };
         let addresses = (0..count).map(own).collect();
-        WayOut { ifindex, ifname: format!("up{ifindex}"), addresses, prefers_temporary: false }
+        let ifname = format!("up{ifindex}");
+        WayOut { ifindex, ifname, addresses, prefers_temporary: false, outlet: Some(Outlet::default()) }
     }
 
     #[test]
     fn an_interface_that_does_not_fit_leaves_the_others_theirs() {
-        let ways = WaysOut::of(vec![way(1, MAX_OUTLETS), way(2, 2), way(3, 3)], Outlet::default());
+        let ways = WaysOut::of(vec![way(1, MAX_OUTLETS), way(2, 2), way(3, 3)]);
         assert_eq!(ways.beyond, ["up1"]);
         assert_eq!(ways.outlets.len(), 5);
         assert!(ways.sources.keys().all(|(_, key)| key.ifindex != 1), "nothing is chosen that is not there");
-        assert!(WaysOut::of(vec![way(1, MAX_OUTLETS)], Outlet::default()).beyond.is_empty());
+        assert!(WaysOut::of(vec![way(1, MAX_OUTLETS)]).beyond.is_empty());
+    }
+
+    #[test]
+    fn a_bridge_has_sources_and_is_no_way_out() {
+        let bridge = WayOut { outlet: None, ..way(1, 1) };
+        let ways = WaysOut::of(vec![bridge]);
+        assert!(ways.outlets.is_empty());
+        assert!(!ways.sources.is_empty());
     }
 }

@@ -107,9 +107,8 @@ impl Node {
         }
         let entry =
             lookup(&self.datapath.maps.ports, &encode::port_key(host.index)).map_err(in_map("PORTS"))?;
-        if entry.map(|entry| Port { affinity: 0, ..encode::as_written(entry) })
-            != Some(encode::port(attachment, 0))
-        {
+        let is_right = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.affinity);
+        if !entry.as_ref().is_some_and(is_right) {
             findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));
         }
         let station =

@@ -1,12 +1,14 @@
 //! `FLOWS` and `FRAGMENTS`: the state of translated connections.
 
+use shunt_dataplane::abi::FlowKey;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Inserted};
+use shunt_dataplane::wire::address::Address;
 
 use super::{ANY, boot_time};
-use crate::maps::{FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
+use crate::maps::{ASKED_TUPLE, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
 
 /// Update flags: only where there is no entry.
 const NOEXIST: u64 = 1;
@@ -24,7 +26,8 @@ pub(super) fn follow(
 ) -> Option<Fate> {
     let mine = FLOWS.get_ptr_mut(mine)?;
     // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
-    other.destination_port = unsafe { (*mine).becomes.source_port };
+    (other.destination, other.destination_port) =
+        unsafe { ((*mine).becomes.source, (*mine).becomes.source_port) };
     let other = FLOWS.get_ptr(*other)?;
     // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
     // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
@@ -39,6 +42,29 @@ pub(super) fn follow(
             (*mine).bytes += u64::from(packet.bytes);
         }
         Some(fate)
+    }
+}
+
+/// See [`shunt_dataplane::Tables::is_translated`]. The key is composed in a map: the stack is full.
+#[inline(always)]
+pub(super) fn is_translated(flow: &FlowKey, source: Address) -> bool {
+    let Some(asked) = ASKED_TUPLE.get_ptr_mut(0) else { return false };
+    // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make one, and the padding
+    // stays zero.
+    unsafe {
+        let asked = &mut *asked;
+        asked.domain = flow.bridge;
+        asked.protocol = flow.protocol;
+        if flow.low.is(source) {
+            (asked.source, asked.source_port) = (flow.low, flow.low_port);
+            (asked.destination, asked.destination_port) = (flow.high, flow.high_port);
+        } else {
+            (asked.source, asked.source_port) = (flow.high, flow.high_port);
+            (asked.destination, asked.destination_port) = (flow.low, flow.low_port);
+        }
+        // By reference: a copy would be on the stack.
+        let asked: &TupleKey = asked;
+        FLOWS.get_ptr(asked).is_some()
     }
 }
 

@@ -13,7 +13,9 @@ mod reply;
 
 use super::{BeginPlan, IcmpErrorPlan, Next};
 use crate::Tables;
-use crate::abi::{PORT_BLOCKED, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port};
+use crate::abi::{
+    PORT_ANSWERS_NEIGHBORS, PORT_BLOCKED, PORT_MAPPED, PORT_MASQUERADED, PORT_SHARED, Port, Station,
+};
 use crate::stages::port::Missing;
 use crate::stages::{count, find, guard, mac_filter, parse, port};
 use crate::verdict::{PassReason, Stop, Verdict};
@@ -87,10 +89,20 @@ fn entry<P: Packet, T: Tables>(packet: &P, here: u32, tables: &T) -> Result<(Fra
         }
         _ if has_moved => Err(FOREIGN),
         Err(TO_NODE) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => Ok((frame, port)),
+        found if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && may_be_neighbor(&found) => {
+            port.flags &= !PORT_MASQUERADED;
+            Ok((frame, port))
+        }
         Err(stop) => Err(stop),
         Ok(_) if port.flags & PORT_SHARED != 0 => Err(Stop::Pass(PassReason::Shared)),
         Ok(_) => Err(Stop::Pass(PassReason::KernelFlow)),
     }
+}
+
+/// Whether a frame is for somebody on the container's link whom it may answer directly.
+#[inline(always)]
+const fn may_be_neighbor(found: &Result<Station, Stop>) -> bool {
+    matches!(found, Ok(_) | Err(Stop::Pass(PassReason::UnknownStation)))
 }
 
 /// The holder of the masqueraded connections that a frame may belong to; none from another MAC address than the container's own, to
