@@ -7,10 +7,16 @@ mod adopt;
 mod attach;
 mod check;
 mod detach;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod devices;
 mod limit;
 mod map;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod prepare;
 pub(crate) mod query;
 mod restore;
+#[cfg(feature = "kubernetes")]
+mod unprepare;
 mod update;
 
 use shunt_agent_api::{Reply, Request};

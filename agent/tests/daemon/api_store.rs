@@ -1,6 +1,7 @@
 //! What an API server keeps, and what it says to requests.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -53,6 +54,10 @@ pub(crate) struct Store {
     pub(crate) conflicts: usize,
     /// Every request: method, path and query.
     pub(crate) asked: Vec<String>,
+    /// How long an answer takes.
+    pub(crate) lag: Duration,
+    /// Claims and pods by their paths.
+    pub(crate) objects: BTreeMap<String, Value>,
     version: u64,
     slices: BTreeMap<String, Value>,
     capacity: serde_json::Map<String, Value>,
@@ -110,6 +115,7 @@ impl Store {
                     Some(name) if method == "GET" => self.get(name),
                     Some(name) if method == "PUT" => self.replace(name, ask),
                     None if method == "PATCH" && nodes => self.patch(ask),
+                    None if method == "GET" => self.object(path),
                     _ => failure(405, "MethodNotAllowed", "nobody should ask this"),
                 },
             },
@@ -141,6 +147,10 @@ impl Store {
         }
         self.watches.push((ask.path.clone(), watch));
         Answer::Stream(lines)
+    }
+
+    fn object(&self, path: &str) -> Answer {
+        self.objects.get(path).map_or_else(|| failure(404, "NotFound", "no such object"), said)
     }
 
     fn get(&self, name: &str) -> Answer {

@@ -101,6 +101,8 @@ fn there_are_no_secrets_and_no_rights_but_those_that_publishing_takes() {
         json!([
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
               "verbs": ["get", "list", "watch", "create", "update"] },
+            { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"] },
+            { "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] },
             { "apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"] },
             { "apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"] },
         ])
