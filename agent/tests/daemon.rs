@@ -35,6 +35,9 @@ mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_status.rs"]
+mod claim_status;
+#[cfg(feature = "kubernetes")]
 #[path = "daemon/claimed.rs"]
 mod claimed;
 #[cfg(feature = "kubernetes")]

@@ -63,7 +63,10 @@ impl ClaimDriver {
     }
 
     /// Reads a claim as the server has it.
-    async fn read(&self, name: &ClaimName) -> Result<ResourceClaim, PublishError> {
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub(super) async fn read(&self, name: &ClaimName) -> Result<ResourceClaim, PublishError> {
         let api = Api::<ResourceClaim>::namespaced(self.client().await?, &name.namespace);
         let read = within("reading the claim", api.get(&name.name)).await;
         if read.as_ref().is_err_and(|error| !error.is_not_known()) {

@@ -15,6 +15,8 @@ mod backoff;
 #[cfg(feature = "kubernetes")]
 mod books;
 #[cfg(feature = "kubernetes")]
+mod claim_status;
+#[cfg(feature = "kubernetes")]
 mod client;
 #[cfg(feature = "kubernetes")]
 mod difference;

@@ -9,6 +9,7 @@ use shunt_kubelet::{DeviceHealth, serve};
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
+use super::claim_status;
 use super::driver::ClaimDriver;
 use super::node_name;
 use crate::agent::Core;
@@ -56,11 +57,13 @@ impl NodePlugin {
         core.consult(Arc::clone(&driver) as _);
         let looked = look_after(&driver);
         let told = tell(core, outcome);
+        let kept = claim_status::keep(Arc::clone(&driver));
         let served = keep_serving(&root, Arc::clone(&driver));
         tokio::select! {
             never = served => never,
             never = looked => never,
             never = told => never,
+            never = kept => never,
         }
     }
 }

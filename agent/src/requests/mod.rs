@@ -6,6 +6,8 @@ mod address;
 mod adopt;
 mod attach;
 mod check;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod claim_usages;
 mod detach;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod devices;

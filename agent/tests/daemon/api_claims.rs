@@ -1,5 +1,8 @@
 //! Claims as an API server keeps them.
 
+use std::net::IpAddr;
+
+use k8s_openapi::api::resource::v1::AllocatedDeviceStatus;
 use serde_json::{Value, json};
 use shunt_agent::capacity::slice::DRIVER;
 
@@ -29,4 +32,19 @@ pub(crate) fn claim(name: &str, device: &str, pods: &[&str], rates: [&str; 2]) -
             "reservedFor": pods.iter().map(pod).collect::<Vec<_>>(),
         },
     })
+}
+
+/// The devices of a claim's status, which the schema has and the API server's validation lets pass
+/// (pkg/apis/resource/validation/validation.go).
+pub(crate) fn check_devices(devices: &Value) -> Value {
+    let typed: Vec<AllocatedDeviceStatus> = serde_json::from_value(devices.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&typed).unwrap(), *devices, "strict decoding error");
+    for device in &typed {
+        let data = device.network_data.as_ref().unwrap();
+        for ip in data.ips.iter().flatten() {
+            let (address, length) = ip.split_once('/').unwrap();
+            assert!(address.parse::<IpAddr>().is_ok() && length.parse::<u8>().is_ok(), "{ip}");
+        }
+    }
+    devices.clone()
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::api_claims::check_devices;
 use crate::api_rules::{canonical, check_slice, without_gated_fields};
 
 /// The only node.
@@ -116,6 +117,9 @@ impl Store {
                     Some(name) if method == "PUT" => self.replace(name, ask),
                     None if method == "PATCH" && nodes => self.patch(ask),
                     None if method == "GET" => self.object(path),
+                    None if method == "PATCH" && path.ends_with("/status") => {
+                        self.apply(path.trim_end_matches("/status"), ask)
+                    }
                     _ => failure(405, "MethodNotAllowed", "nobody should ask this"),
                 },
             },
@@ -147,6 +151,21 @@ impl Store {
         }
         self.watches.push((ask.path.clone(), watch));
         Answer::Stream(lines)
+    }
+
+    /// Server-side apply, as far as one writer can tell: the devices that are applied replace those of the same names.
+    fn apply(&mut self, path: &str, ask: &Ask) -> Answer {
+        assert_eq!(ask.kind.as_deref(), Some("application/apply-patch+yaml"));
+        let patch: Value = serde_json::from_slice(&ask.body).unwrap();
+        let Some(object) = self.objects.get_mut(path) else {
+            return failure(404, "NotFound", "no such object");
+        };
+        if object["metadata"]["uid"] != patch["metadata"]["uid"] {
+            return failure(409, "Conflict", "the UID in the precondition is not the object's");
+        }
+        let devices = check_devices(&patch["status"]["devices"]);
+        object["status"]["devices"] = devices;
+        said(object)
     }
 
     fn object(&self, path: &str) -> Answer {

@@ -111,13 +111,19 @@ fn who_publishes_nothing_has_no_rights_and_no_token() {
 #[test]
 fn rights_are_those_of_the_way_of_publishing() {
     let Some(chart) = chart() else { return };
-    for (publish, resources, policy) in [
+    for (publish, resources, named) in [
         (
             "slice",
-            vec![json!(["resourceslices"]), json!(["resourceclaims"]), json!(["pods"])],
-            "shunt-slices",
+            vec![
+                json!(["resourceslices"]),
+                json!(["resourceclaims"]),
+                json!(["resourceclaims/status"]),
+                json!(["resourceclaims/driver"]),
+                json!(["pods"]),
+            ],
+            vec!["shunt-slices", "shunt-claims"],
         ),
-        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], "shunt-node"),
+        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], vec!["shunt-node"]),
     ] {
         let rendered = chart.render(&["--set", &format!("kubernetes.publish={publish}")]).unwrap();
         let role = object(&rendered, "ClusterRole", "shunt");
@@ -125,8 +131,10 @@ fn rights_are_those_of_the_way_of_publishing() {
             role["rules"].as_array().unwrap().iter().map(|rule| rule["resources"].clone()).collect();
         assert_eq!(of, resources);
         let policies = kinds(&rendered).into_iter().filter(|kind| kind == "ValidatingAdmissionPolicy");
-        assert_eq!(policies.count(), 1);
-        object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+        assert_eq!(policies.count(), named.len());
+        for policy in named {
+            object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+        }
     }
 }
 
