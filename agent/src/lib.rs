@@ -8,6 +8,7 @@
 pub mod adoption;
 mod agent;
 pub mod capacity;
+pub mod claims;
 pub mod config;
 pub mod datapath;
 pub mod explain;

@@ -15,6 +15,9 @@ mod admission;
 #[path = "daemon/adopt.rs"]
 mod adopt;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/api_claims.rs"]
+mod api_claims;
+#[cfg(feature = "kubernetes")]
 #[path = "daemon/api_rules.rs"]
 mod api_rules;
 #[cfg(feature = "kubernetes")]
@@ -31,6 +34,18 @@ mod beside;
 mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_status.rs"]
+mod claim_status;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/claimed.rs"]
+mod claimed;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/claims.rs"]
+mod claims;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/cluster.rs"]
+mod cluster;
 #[path = "daemon/crowded.rs"]
 mod crowded;
 #[path = "daemon/damages.rs"]
@@ -39,6 +54,9 @@ mod damages;
 mod events;
 #[path = "daemon/exclusive.rs"]
 mod exclusive;
+#[cfg(feature = "kubernetes")]
+#[path = "../kubelet/tests/served/fake_kubelet.rs"]
+mod fake_kubelet;
 #[path = "daemon/follow.rs"]
 mod follow;
 #[path = "daemon/grace_periods.rs"]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bandwidth, PortMapping, Restrictions, Service, VlanInterface};
+use crate::{Bandwidth, Pod, PortMapping, Restrictions, Service, VlanInterface};
 
 /// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
 /// unique only together with the network's name).
@@ -78,6 +78,9 @@ pub struct BridgePort {
     /// The VLAN whose interface it is; none for a port of a bridge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<VlanInterface>,
+    /// The pod that it belongs to, as far as the runtime says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<Pod>,
 }
 
 impl BridgePort {

@@ -42,6 +42,8 @@ pub enum EventKind {
     BridgeLost,
     /// Another container has an attachment's address: the lease was taken away, and given again.
     LeaseTaken,
+    /// Claims limit an attachment: which, and whether they or the limits that were asked for beside them hold.
+    Claim,
     /// What is left of an uplink, which `host_ifname` names, has changed.
     Capacity,
     /// The subscriber was too slow: events are missing before the next one.

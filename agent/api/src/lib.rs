@@ -17,6 +17,7 @@ pub mod frame;
 mod mapping;
 mod message;
 mod parts;
+mod pod;
 mod report;
 mod restriction;
 mod service;
@@ -34,6 +35,7 @@ pub use message::{
     Request, VERSION,
 };
 pub use parts::PART;
+pub use pod::{Claimed, Pod};
 pub use report::{
     AgentStatus, AuditReport, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol,
     FlowReport, GracePeriodReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport,

@@ -323,6 +323,8 @@ pub enum ErrorKind {
     PortTaken,
     /// The bridge's uplink is missing, in use, or in another bridge. Code 104.
     Uplink,
+    /// The pod's claim cannot be had by this attachment: it is of another uplink, or another attachment has it. Code 107.
+    Claim,
     /// The VLAN's gateway cannot be made, or cannot have its address. Code 999 with the message.
     Gateway,
     /// The user may ask, and change nothing. Code 5.

@@ -161,6 +161,7 @@ fn port(remembered: Remembered, host: &Link, master: &Link) -> BridgePort {
         service: Service { hairpin: host.port_flags.hairpin, ..Service::default() },
         lease_dir: None,
         vlan: None,
+        pod: None,
     }
 }
 

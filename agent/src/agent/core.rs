@@ -1,6 +1,8 @@
 //! The thread that owns the agent's state, and the handle by which others ask it.
 
 use std::sync::Arc;
+#[cfg(feature = "kubernetes")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -8,6 +10,8 @@ use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+#[cfg(feature = "kubernetes")]
+use super::consult::{self, Consult};
 use super::reader::Reader;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
@@ -44,7 +48,7 @@ enum Job {
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
-    Remark(Option<String>),
+    Do(Box<dyn FnOnce(&mut Agent) + Send>),
 }
 
 /// A handle on the agent's thread. The thread ends with the last handle.
@@ -54,6 +58,9 @@ pub struct Core {
     events: Events,
     reader: Reader,
     worked: Arc<AtomicBool>,
+    /// Who is asked before a pod's container is attached.
+    #[cfg(feature = "kubernetes")]
+    consulted: Arc<OnceLock<Arc<dyn Consult>>>,
 }
 
 impl Core {
@@ -83,7 +90,15 @@ impl Core {
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
         let (events, tallies) = open.await.map_err(|_| CoreError::Lost)??;
-        Ok((Self { jobs, events, reader: Reader::new(tallies), worked }, ended))
+        let core = Self {
+            jobs,
+            events,
+            reader: Reader::new(tallies),
+            worked,
+            #[cfg(feature = "kubernetes")]
+            consulted: Arc::default(),
+        };
+        Ok((core, ended))
     }
 
     /// Whether the agent has done anything since this was asked last.
@@ -103,6 +118,12 @@ impl Core {
             Request::Flows => return self.reader.all_flows().await,
             Request::Mappings => return self.mappings().await,
             _ => {}
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some((pod, consulted)) = consult::pod_of(&request).zip(self.consulted.get())
+            && let Err(refusal) = consulted.before_attach(pod).await
+        {
+            return Reply::Error(refusal);
         }
         let (reply, answer) = oneshot::channel();
         if self.jobs.send(Job::Answer(Box::new(request), deadline, reply)).await.is_err() {
@@ -134,9 +155,27 @@ impl Core {
 
     /// Has the status say what is not the agent's own affair; none if there is nothing to be said.
     #[cfg(feature = "kubernetes")]
-    pub async fn remark(&self, remark: Option<String>) {
-        // A core that has ended is noticed by its receiver.
-        let _ended = self.jobs.send(Job::Remark(remark)).await;
+    pub async fn remark(&self, whose: &'static str, remark: Option<String>) {
+        let _ended = self.with(move |agent| agent.set_remark(whose, remark)).await;
+    }
+
+    /// Has somebody asked before a pod's container is attached, from now on. Only the first one is.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn consult(&self, consulted: Arc<dyn Consult>) {
+        let _other = self.consulted.set(consulted);
+    }
+
+    /// Does something with the agent; none when it is ending.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Agent) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (done, outcome) = oneshot::channel();
+        // The asker may have gone.
+        let work = move |agent: &mut Agent| _ = done.send(work(agent));
+        self.jobs.send(Job::Do(Box::new(work))).await.ok()?;
+        outcome.await.ok()
     }
 
     /// Lets the agent look after what it has, unless it has too much to do.
@@ -160,7 +199,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             // The client may have gone.
             Job::HostPorts(asker) => _ = asker.send(agent.host_ports()),
             #[cfg(feature = "kubernetes")]
-            Job::Remark(remark) => agent.set_remark(remark),
+            Job::Do(work) => work(&mut agent),
             Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
                 let _gone = reply.send(unavailable(LATE));
             }

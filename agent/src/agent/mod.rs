@@ -2,6 +2,8 @@
 //!
 //! One thread owns the agent and handles one thing at a time. The thread must stay in the network namespace in which the agent was opened.
 
+#[cfg(feature = "kubernetes")]
+mod consult;
 mod core;
 mod reader;
 mod recover;
@@ -13,6 +15,8 @@ use std::sync::Arc;
 use shunt_agent_api::{Reply, Request};
 use shunt_netlink::LinkEvent;
 
+#[cfg(feature = "kubernetes")]
+pub(crate) use self::consult::{Consult, Consultation};
 pub(crate) use self::core::{Core, CoreError};
 pub use self::recover::PreviousState;
 use crate::config::Config;
@@ -104,9 +108,18 @@ impl Agent {
         self.node.registry.len()
     }
 
-    /// Sets the capacity publisher's remark in the status.
+    /// Sets somebody's remark in the status.
     #[cfg(feature = "kubernetes")]
-    pub(crate) fn set_remark(&mut self, remark: Option<String>) {
-        self.node.remark = remark;
+    pub(crate) fn set_remark(&mut self, whose: &'static str, remark: Option<String>) {
+        match remark {
+            Some(remark) => drop(self.node.remarks.insert(whose, remark)),
+            None => drop(self.node.remarks.remove(whose)),
+        }
+    }
+
+    /// The node, for what Kubernetes asks.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn node(&mut self) -> &mut Node {
+        &mut self.node
     }
 }

@@ -75,6 +75,13 @@ pub enum Shortage {
 }
 
 impl Shortage {
+    /// Which uplink.
+    pub fn uplink(&self) -> &str {
+        match self {
+            Self::Exceeded { uplink, .. } | Self::Unknown { uplink, .. } => uplink,
+        }
+    }
+
     /// Whether the uplink itself is missing.
     pub fn is_no_link(&self) -> bool {
         matches!(self, Self::Unknown { why: Unknown::NoLink, .. })
@@ -170,7 +177,7 @@ impl Ledger {
     }
 
     /// The uplink that a network's traffic is counted on.
-    fn uplink_of(&self, network: &str) -> Option<&str> {
+    pub fn uplink_of(&self, network: &str) -> Option<&str> {
         let named =
             |(_, account): &(&String, &Account)| account.options.networks.iter().any(|n| n == network);
         let open = |(_, account): &(&String, &Account)| account.options.networks.is_empty();

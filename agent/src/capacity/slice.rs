@@ -36,13 +36,14 @@ pub struct NodeNameError(pub String);
 /// [`NodeNameError`].
 pub fn resource_slice(node: &str, capacity: &CapacityReport) -> Result<Value, NodeNameError> {
     check_node_name(node)?;
-    let mut names = BTreeSet::new();
-    let uplinks = capacity.uplinks.iter().filter_map(|uplink| Some((uplink, both(uplink)?)));
+    let names = device_names(capacity.uplinks.iter().map(|uplink| uplink.name.as_str()));
+    let uplinks = capacity.uplinks.iter().zip(names);
+    let uplinks = uplinks.filter_map(|(uplink, name)| Some((uplink, name, both(uplink)?)));
     let devices: Vec<_> = uplinks
         .take(MAX_DEVICES)
-        .map(|(uplink, capacity)| {
+        .map(|(uplink, name, capacity)| {
             json!({
-                "name": device_name(&uplink.name, &mut names),
+                "name": name,
                 "allowMultipleAllocations": true,
                 "attributes": { "ifName": { "string": uplink.name } },
                 "capacity": capacity,
@@ -75,6 +76,12 @@ fn one(pool: &PoolReport) -> Option<Value> {
         let range = json!({ "min": said(STEP), "max": said(largest), "step": said(STEP) });
         json!({ "value": said(pool.total), "requestPolicy": { "default": said(STEP), "validRange": range } })
     })
+}
+
+/// The devices' names of uplinks, in the order of [`Ledger::uplinks`](super::Ledger::uplinks). An uplink of which nothing can be promised keeps its name.
+pub fn device_names<'a>(uplinks: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    uplinks.map(|uplink| device_name(uplink, &mut taken)).collect()
 }
 
 /// A DNS label for an interface, which may have any bytes in its name but `/` and blanks.

@@ -20,7 +20,7 @@ pub enum Speed {
     NoLink,
 }
 
-/// Asks links for their speed. Bound to the network namespace that it was opened in.
+/// Asks links for their speed and carrier. Bound to the network namespace that it was opened in.
 #[derive(Debug)]
 pub struct Speeds {
     route: Connection,
@@ -49,6 +49,14 @@ impl Speeds {
         }
         let Some(ethtool) = &mut self.ethtool else { return Ok(Speed::Unknown) };
         Ok(ethtool.speed(found.index)?.map_or(Speed::Unknown, Speed::Known))
+    }
+
+    /// Whether the link of this name has a carrier; none if there is no such link.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn carrier(&mut self, name: &str) -> Result<Option<bool>, NetlinkError> {
+        Ok(self.route.get(link(Selector::Name(name)))?.map(|link| link.carrier))
     }
 
     fn is_believable(&mut self, link: &Link) -> Result<bool, NetlinkError> {

@@ -17,7 +17,7 @@ pub enum Publish {
     Node,
 }
 
-/// How the agent reaches the API server, and as what it publishes there.
+/// How the agent reaches the API server and the kubelet, and as what it publishes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KubernetesOptions {
@@ -27,4 +27,7 @@ pub struct KubernetesOptions {
     pub node: Option<String>,
     /// As what.
     pub publish: Publish,
+    /// The root directory of the node's kubelet, where claims are prepared for it; else none are.
+    #[serde(alias = "kubelet_root")]
+    pub kubelet: Option<PathBuf>,
 }

@@ -47,6 +47,6 @@ impl Books {
 
     /// Has the agent's status say what is wrong; none if nothing is.
     pub(super) async fn remark(&self, remark: Option<String>) {
-        self.core.remark(remark.map(|remark| format!("kubernetes: {remark}"))).await;
+        self.core.remark("publisher", remark.map(|remark| format!("kubernetes: {remark}"))).await;
     }
 }

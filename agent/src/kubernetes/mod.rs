@@ -1,4 +1,5 @@
-//! Publishing the uplinks' bandwidth to a Kubernetes API server, and keeping it there.
+//! Kubernetes: publishing the uplinks' bandwidth to an API server and keeping it there ([`Publisher`]), and preparing the claims that the
+//! scheduler makes of it for the node's kubelet ([`NodePlugin`]).
 //!
 //! In: what the books say can be handed out, asked for whenever an event says that it has changed. Out: a `ResourceSlice`
 //! of the node, or where the server has none, capacity of the node itself. The server is watched: a kubelet deletes its
@@ -8,23 +9,37 @@
 mod node_name;
 
 #[cfg(feature = "kubernetes")]
+mod allocation;
+#[cfg(feature = "kubernetes")]
 mod backoff;
 #[cfg(feature = "kubernetes")]
 mod books;
 #[cfg(feature = "kubernetes")]
+mod claim_status;
+#[cfg(feature = "kubernetes")]
+mod client;
+#[cfg(feature = "kubernetes")]
 mod difference;
+#[cfg(feature = "kubernetes")]
+mod driver;
 #[cfg(feature = "kubernetes")]
 mod error;
 #[cfg(feature = "kubernetes")]
 mod node_capacity;
 #[cfg(feature = "kubernetes")]
+mod node_plugin;
+#[cfg(feature = "kubernetes")]
 mod publisher;
 #[cfg(feature = "kubernetes")]
 mod session;
+#[cfg(feature = "kubernetes")]
+mod sharing;
 #[cfg(feature = "kubernetes")]
 mod slices;
 
 pub use node_name::node_name;
 
+#[cfg(feature = "kubernetes")]
+pub use node_plugin::NodePlugin;
 #[cfg(feature = "kubernetes")]
 pub use publisher::Publisher;

@@ -1,21 +1,15 @@
-//! Who publishes: makes a client, holds a conversation, and begins anew when that ends.
+//! Who publishes: connects, holds a conversation, and begins anew when that ends.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-use http_body_util::Limited;
-use hyper::Response;
-use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use tower::util::MapResponseLayer;
-
 use super::backoff::Backoff;
 use super::books::Books;
+use super::client;
 use super::error::PublishError;
 use super::node_capacity::NodeCapacity;
 use super::node_name;
-use super::session::{PATIENCE, hold};
+use super::session::hold;
 use super::slices::Slices;
 use crate::agent::Core;
 use crate::capacity::slice::{NodeNameError, check_node_name};
@@ -23,9 +17,6 @@ use crate::config::{KubernetesOptions, Publish};
 
 /// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
 const STEADY: Duration = Duration::from_secs(30);
-
-/// Bytes of one answer that are read. A node's slices are some ten thousand; so are a watch's until the server ends it.
-const LONGEST_ANSWER: usize = 16 << 20;
 
 /// Publishes the uplinks' bandwidth as long as the agent runs.
 #[derive(Debug)]
@@ -69,7 +60,7 @@ impl Publisher {
 
     /// Credentials are read each time: they are renewed, and may be late.
     async fn converse(&self, books: &mut Books) -> Result<(), PublishError> {
-        let client = self.client().await?;
+        let client = client::connect(&self.options).await?;
         if self.options.publish != Publish::Node {
             match hold(&mut Slices::new(client.clone(), &self.node), books).await {
                 Err(error) if error.is_not_known() && self.options.publish == Publish::Auto => {
@@ -82,31 +73,4 @@ impl Publisher {
         }
         hold(&mut NodeCapacity::new(client, &self.node), books).await
     }
-
-    async fn client(&self) -> Result<Client, PublishError> {
-        let mut config = match &self.options.kubeconfig {
-            Some(path) => {
-                let failed =
-                    |source| PublishError::Kubeconfig { path: path.clone(), source: Box::new(source) };
-                let file = Kubeconfig::read_from(path).map_err(failed)?;
-                let made = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-                made.map_err(|source| PublishError::Kubeconfig {
-                    path: path.clone(),
-                    source: Box::new(source),
-                })?
-            }
-            None => Config::incluster()?,
-        };
-        config.connect_timeout = Some(PATIENCE);
-        // How often and when is this file's business.
-        config.default_retry = false;
-        let builder =
-            ClientBuilder::try_from(config).map_err(|source| PublishError::Client(Box::new(source)))?;
-        Ok(builder.with_layer(&MapResponseLayer::new(bounded)).build())
-    }
-}
-
-/// An answer that ends in an error where it is too long: the client itself would read on and on.
-fn bounded<B>(answer: Response<B>) -> Response<Limited<B>> {
-    answer.map(|body| Limited::new(body, LONGEST_ANSWER))
 }

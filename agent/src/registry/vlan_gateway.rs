@@ -48,6 +48,7 @@ impl VlanGateway {
             service: Default::default(),
             lease_dir: None,
             vlan: None,
+            pod: None,
         };
         let port = Attachment {
             port,

@@ -31,7 +31,7 @@ impl Node {
         let Some(known) = self.registry.get(&port.key).cloned() else {
             return Err(Refusal::NotAttached(port.key));
         };
-        let mut port = readdressed(&known.port, port);
+        let mut port = readdressed(&known.port, self.claimed(port)?);
         if let Some(differs) = difference(&known.port, &addressed_as(&known.port, &port)) {
             return Err(Refusal::Exists { key: port.key, differs });
         }

@@ -39,12 +39,16 @@ impl Node {
         let host = self.find(&port.host)?;
         let bridge = self.known_bridge(&port)?;
         self.forget_the_gone(&port, mac)?;
+        let port = self.claimed(port)?;
+        validation::port(&port)?;
         if self.is_attached_already(&port)? {
             self.set_up(&port, &host, set_up)?;
             return Ok(self.programs_of(&port));
         }
+        self.warn_of_missing_pod(&port);
         self.establish(port.clone(), mac, (&host, bridge), set_up)?;
         self.log_bypassed(&port);
+        self.tell_claimed(&port);
         Ok(self.programs_of(&port))
     }
 

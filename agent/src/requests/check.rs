@@ -44,13 +44,20 @@ impl Node {
     }
 }
 
+/// The limits that were asked for, whatever claims have made of them.
+pub(super) fn asked_of(port: &BridgePort) -> &Bandwidth {
+    let claimed = port.pod.as_ref().and_then(|pod| pod.claimed.as_ref());
+    claimed.map_or(&port.bandwidth, |claimed| &claimed.asked)
+}
+
 /// A port as its first plugin cannot but see it, completed by what later plugins of the chain have made of it.
 pub(super) fn as_seen(attachment: &Attachment, port: &BridgePort) -> BridgePort {
     // One may have changed the container's MAC address. The container is then a learned station: correct, but slower.
     let mut port = BridgePort { mac: attachment.port.mac.clone(), ..port.clone() };
-    // Their limits and host ports are not in the result, either.
-    if port.bandwidth == Bandwidth::default() {
+    // Their limits and host ports are not in the result, either; and what claims have made of limits, no plugin sees.
+    if port.bandwidth == Bandwidth::default() || port.bandwidth == *asked_of(&attachment.port) {
         port.bandwidth = attachment.port.bandwidth.clone();
+        port.pod.clone_from(&attachment.port.pod);
     }
     if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
         port.mappings.clone_from(&attachment.port.mappings);

@@ -1,10 +1,12 @@
 //! Changes the limits of an attachment while traffic flows.
 
-use shunt_agent_api::{AttachmentKey, Bandwidth};
+use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort};
 
+use super::check::asked_of;
 use crate::capacity::Demand;
 use crate::datapath::encode;
 use crate::resources::change::Change;
+use crate::resources::claim::unclaim;
 use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
@@ -16,7 +18,7 @@ impl Node {
     pub(crate) fn limit(&mut self, key: &AttachmentKey, bandwidth: Bandwidth) -> Result<(), Refusal> {
         let change = Change::begin("limit");
         let limits = format!("{bandwidth:?}");
-        let limited = self.limit_unlogged(key, bandwidth);
+        let limited = self.limit_as(key, Some(bandwidth));
         match &limited {
             Ok(()) => change.made(key, limits),
             Err(refusal) => change.refused(key, refusal),
@@ -24,12 +26,20 @@ impl Node {
         limited
     }
 
-    fn limit_unlogged(&mut self, key: &AttachmentKey, bandwidth: Bandwidth) -> Result<(), Refusal> {
+    /// The same without a line in the log; without limits, those that were asked for before, beside the claims that are left.
+    ///
+    /// # Errors
+    /// As [`Self::limit`].
+    pub(super) fn limit_as(&mut self, key: &AttachmentKey, asked: Option<Bandwidth>) -> Result<(), Refusal> {
         let Some(known) = self.registry.get(key).cloned() else {
             return Err(Refusal::NotAttached(key.clone()));
         };
         let mut changed = known.clone();
-        changed.port.bandwidth = bandwidth;
+        unclaim(&mut changed.port);
+        changed.port = match asked {
+            Some(bandwidth) => self.claimed(BridgePort { bandwidth, ..changed.port })?,
+            None => self.claimed(changed.port.clone()).unwrap_or(changed.port),
+        };
         validation::port(&changed.port)?;
         self.admit_bandwidth(&changed.port)?;
         let set = self.kernel.limit(&changed.port).map_err(Refusal::from);
@@ -52,6 +62,7 @@ impl Node {
         for error in self.datapath.erase_subnets(&known, &encode::subnets(&changed)) {
             tracing::warn!(%key, %error, "cannot remove a subnet of the previous limits");
         }
+        self.tell_claimed(&changed.port);
         Ok(())
     }
 
@@ -64,7 +75,7 @@ impl Node {
             return Err(Refusal::NotAttached(key.clone()));
         };
         let mut findings = self.audit_limits(&attachment)?;
-        if attachment.port.bandwidth != *bandwidth {
+        if attachment.port.bandwidth != *bandwidth && asked_of(&attachment.port) != bandwidth {
             findings.push("it is attached with another bandwidth limit".to_owned());
         }
         if findings.is_empty() { Ok(()) } else { Err(Refusal::Altered { key: key.clone(), findings }) }

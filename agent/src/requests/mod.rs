@@ -6,11 +6,19 @@ mod address;
 mod adopt;
 mod attach;
 mod check;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod claim_usages;
 mod detach;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod devices;
 mod limit;
 mod map;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod prepare;
 pub(crate) mod query;
 mod restore;
+#[cfg(feature = "kubernetes")]
+mod unprepare;
 mod update;
 
 use shunt_agent_api::{Reply, Request};

@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{Attached, BridgePort};
 
+use super::check::asked_of;
 use crate::resources::port::difference;
 use crate::resources::validation;
 use crate::resources::{Node, Refusal};
@@ -18,18 +19,19 @@ impl Node {
             port.mappings.clone_from(&known.mappings);
         }
         validation::port(&port)?;
+        let asked = port.bandwidth.clone();
         let Some(known) = known.filter(|known| is_changeable(known, &port)) else {
             return self.attach(port);
         };
         self.forget_gone_owners_of_ports(&port)?;
         self.refuse_taken_ports(&port)?;
-        if known.bandwidth != port.bandwidth {
-            self.limit(&port.key, port.bandwidth.clone())?;
+        if *asked_of(&known) != asked {
+            self.limit(&port.key, asked)?;
         }
         if known.mappings != port.mappings
             && let Err(refusal) = self.map(&port.key, port.mappings.clone())
         {
-            if let Err(error) = self.limit(&port.key, known.bandwidth) {
+            if let Err(error) = self.limit(&port.key, asked_of(&known).clone()) {
                 tracing::warn!(key = %port.key, %error, "cannot restore the previous limits");
             }
             return Err(refusal);

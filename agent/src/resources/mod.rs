@@ -7,6 +7,7 @@
 pub(crate) mod bridge;
 mod capacity;
 pub(crate) mod change;
+pub(crate) mod claim;
 pub(crate) mod clock;
 mod collision;
 pub(crate) mod connection;

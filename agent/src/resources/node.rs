@@ -21,6 +21,7 @@ use super::station::Learning;
 use super::unattached::UnattachedPorts;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
+use crate::claims::Claims;
 use crate::config::{Admission, Config};
 use crate::datapath::{Datapath, DatapathError, in_map};
 use crate::kernel::{Kernel, KernelError};
@@ -59,11 +60,13 @@ pub(crate) struct Node {
     /// Allocated capacity per uplink.
     pub(crate) ledger: Ledger,
     pub(crate) admission: Admission,
+    /// Prepared claims.
+    pub(crate) claims: Claims,
     pub(crate) speeds: Speeds,
     /// Warnings since the start.
     pub(crate) warnings: Vec<String>,
-    /// The capacity publisher's warning.
-    pub(crate) remark: Option<String>,
+    /// Warnings of those who work beside the agent's thread, by who they are.
+    pub(crate) remarks: BTreeMap<&'static str, String>,
     /// Unreadable relocation files, in quarantine.
     pub(crate) aside: Vec<PathBuf>,
     /// Unreadable records.
@@ -126,9 +129,10 @@ impl Node {
             registry: Registry::default(),
             ledger: Ledger::new(&config.uplinks),
             admission: config.admission,
+            claims: Claims::default(),
             speeds: Speeds::open()?,
             warnings: config.warnings.clone(),
-            remark: None,
+            remarks: BTreeMap::new(),
             aside: Vec::new(),
             unreadable: Vec::new(),
             unattached: UnattachedPorts::new(),

@@ -99,6 +99,14 @@ pub enum Refusal {
         /// What is wrong with it.
         why: String,
     },
+    /// A pod's claim cannot be had by the attachment.
+    #[error("{key}: claim {why}")]
+    Claim {
+        /// The attachment.
+        key: AttachmentKey,
+        /// The claim's namespace and name, and what is wrong.
+        why: String,
+    },
     /// A VLAN's gateway cannot be made, or cannot have its address.
     #[error("gateway {name} {why}")]
     Gateway {
@@ -159,6 +167,7 @@ impl Refusal {
             Self::PortTaken { .. } => ErrorKind::PortTaken,
             Self::Capacity { .. } | Self::TooManyPorts { .. } => ErrorKind::Capacity,
             Self::Uplink { .. } => ErrorKind::Uplink,
+            Self::Claim { .. } => ErrorKind::Claim,
             Self::Gateway { .. } => ErrorKind::Gateway,
             Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,
             Self::Kernel(_) | Self::Nft(_) | Self::BridgeDeleted { .. } | Self::Sockets(_) => {

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::{AttachmentKey, Bandwidth, BridgePort, Interface, StormControl, Vlans, find_overlap};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, BridgePort, Interface, Pod, StormControl, Vlans, find_overlap,
+};
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::prefix;
 
@@ -15,6 +17,9 @@ const MAX_IFNAME: usize = 15;
 
 /// The longest network name and container id.
 const MAX_NAME: usize = 200;
+
+/// The longest of a pod's names (RFC 1123).
+const MAX_POD_NAME: usize = 253;
 
 /// Addresses of one interface.
 const MAX_IPS: usize = 64;
@@ -41,12 +46,24 @@ pub(crate) fn port(port: &BridgePort) -> Result<Mac, Refusal> {
     if let Some(vlan) = port.vlan.filter(|vlan| !VIDS.contains(&vlan.id)) {
         return Err(malformed("vlan", &vlan.id.to_string(), "is not between 1 and 4094"));
     }
+    if let Some(pod) = &port.pod {
+        names(pod)?;
+    }
     what_is_built(port)?;
     limits(&port.bandwidth, port.netns.as_deref())?;
     mappings(port)?;
     mac::parse(&port.mac)
         .filter(|mac| mac.is_valid_source())
         .ok_or_else(|| malformed("mac", &port.mac, "is not a station's address, as 02:00:00:00:00:01"))
+}
+
+/// Validates what the runtime says of the pod: any text, but not any length.
+fn names(pod: &Pod) -> Result<(), Refusal> {
+    let Pod { namespace, name, uid, runtime, .. } = pod;
+    match [namespace, name, uid, runtime].into_iter().find(|text| text.len() > MAX_POD_NAME) {
+        Some(text) => Err(malformed("pod", text, "has more than 253 bytes")),
+        None => Ok(()),
+    }
 }
 
 /// Validates host end and bridge.
@@ -236,6 +253,7 @@ mod tests {
             service: Service::default(),
             lease_dir: None,
             vlan: None,
+            pod: None,
         }
     }
 

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::{Core, ServerError};
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
-use crate::kubernetes::Publisher;
+use crate::kubernetes::{NodePlugin, Publisher};
 use crate::metrics::Metrics;
 
 /// What tells them, as far as the configuration asks for it.
@@ -14,6 +14,8 @@ pub(super) struct Telling {
     metrics: Option<Metrics>,
     #[cfg(feature = "kubernetes")]
     publisher: Option<Publisher>,
+    #[cfg(feature = "kubernetes")]
+    node_plugin: Option<NodePlugin>,
 }
 
 impl Telling {
@@ -26,10 +28,16 @@ impl Telling {
             Some(address) => Some(Metrics::bind(address).await?),
             None => None,
         };
+        #[cfg(feature = "kubernetes")]
+        let options = config.kubernetes.as_ref();
+        #[cfg(feature = "kubernetes")]
+        let kubelet = options.and_then(|options| Some((options, options.kubelet.clone()?)));
         Ok(Self {
             metrics,
             #[cfg(feature = "kubernetes")]
             publisher: config.kubernetes.clone().map(Publisher::new).transpose()?,
+            #[cfg(feature = "kubernetes")]
+            node_plugin: kubelet.map(|(options, root)| NodePlugin::new(options, root)).transpose()?,
         })
     }
 
@@ -43,6 +51,11 @@ impl Telling {
         if let Some(publisher) = self.publisher {
             let publishing = publisher.run(core.clone());
             telling.spawn(async { match publishing.await {} });
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(plugin) = self.node_plugin {
+            let serving = plugin.run(core.clone());
+            telling.spawn(async { match serving.await {} });
         }
         telling
     }

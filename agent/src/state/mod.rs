@@ -4,6 +4,7 @@
 //! place. A file that cannot be read does not keep the agent from starting: a torn one is moved aside, one that a newer agent or a disk that is
 //! well again may read stays. What becomes of its port is told in `resources/port/unattached.rs`.
 
+mod claims;
 mod name;
 mod record;
 mod recorded;

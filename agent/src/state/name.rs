@@ -14,8 +14,13 @@ pub(super) const SUFFIX: &str = ".json";
 /// `network@container@ifname.json`. Whatever is not a letter, digit, `_`, `-` or inner `.` becomes `%XX`, so that no
 /// key is another's name, a path or a hidden file. Where that is too long, its beginning and a number of all of it, after a `%`, stand for it.
 pub(super) fn of(key: &AttachmentKey) -> String {
+    of_parts(&[&key.network, &key.container, &key.ifname])
+}
+
+/// The same of other parts.
+pub(super) fn of_parts(parts: &[&str]) -> String {
     let mut name = String::new();
-    for (index, part) in [&key.network, &key.container, &key.ifname].into_iter().enumerate() {
+    for (index, part) in parts.iter().enumerate() {
         if index > 0 {
             name.push(SEPARATOR);
         }

@@ -116,6 +116,7 @@ mod tests {
                 service: Service::default(),
                 lease_dir: None,
                 vlan: None,
+                pod: None,
             },
         }
     }

@@ -113,6 +113,8 @@ async fn answer(
         kind: head.headers.get("content-type").map(|kind| kind.to_str().unwrap().to_owned()),
         body: body.collect().await?.to_bytes(),
     };
+    let lag = store.lock().unwrap().lag;
+    tokio::time::sleep(lag).await;
     let answer = store.lock().unwrap().answer(&ask);
     let (status, body) = match answer {
         Answer::Said(status, text) => (status, Full::from(text).boxed()),

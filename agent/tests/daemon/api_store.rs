@@ -1,11 +1,13 @@
 //! What an API server keeps, and what it says to requests.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::api_claims::check_devices;
 use crate::api_rules::{canonical, check_slice, without_gated_fields};
 
 /// The only node.
@@ -53,6 +55,10 @@ pub(crate) struct Store {
     pub(crate) conflicts: usize,
     /// Every request: method, path and query.
     pub(crate) asked: Vec<String>,
+    /// How long an answer takes.
+    pub(crate) lag: Duration,
+    /// Claims and pods by their paths.
+    pub(crate) objects: BTreeMap<String, Value>,
     version: u64,
     slices: BTreeMap<String, Value>,
     capacity: serde_json::Map<String, Value>,
@@ -110,6 +116,10 @@ impl Store {
                     Some(name) if method == "GET" => self.get(name),
                     Some(name) if method == "PUT" => self.replace(name, ask),
                     None if method == "PATCH" && nodes => self.patch(ask),
+                    None if method == "GET" => self.object(path),
+                    None if method == "PATCH" && path.ends_with("/status") => {
+                        self.apply(path.trim_end_matches("/status"), ask)
+                    }
                     _ => failure(405, "MethodNotAllowed", "nobody should ask this"),
                 },
             },
@@ -141,6 +151,25 @@ impl Store {
         }
         self.watches.push((ask.path.clone(), watch));
         Answer::Stream(lines)
+    }
+
+    /// Server-side apply, as far as one writer can tell: the devices that are applied replace those of the same names.
+    fn apply(&mut self, path: &str, ask: &Ask) -> Answer {
+        assert_eq!(ask.kind.as_deref(), Some("application/apply-patch+yaml"));
+        let patch: Value = serde_json::from_slice(&ask.body).unwrap();
+        let Some(object) = self.objects.get_mut(path) else {
+            return failure(404, "NotFound", "no such object");
+        };
+        if object["metadata"]["uid"] != patch["metadata"]["uid"] {
+            return failure(409, "Conflict", "the UID in the precondition is not the object's");
+        }
+        let devices = check_devices(&patch["status"]["devices"]);
+        object["status"]["devices"] = devices;
+        said(object)
+    }
+
+    fn object(&self, path: &str) -> Answer {
+        self.objects.get(path).map_or_else(|| failure(404, "NotFound", "no such object"), said)
     }
 
     fn get(&self, name: &str) -> Answer {

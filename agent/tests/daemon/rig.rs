@@ -193,6 +193,7 @@ impl Rig {
             service: Service::default(),
             lease_dir: None,
             vlan: None,
+            pod: None,
         }
     }
 

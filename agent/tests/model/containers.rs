@@ -79,6 +79,7 @@ pub(crate) fn port(key: u8, inside: &Namespace) -> BridgePort {
     let plain = BridgePort {
         lease_dir: None,
         vlan: None,
+        pod: None,
         key: name(key),
         bridge: interface(BRIDGE),
         host: interface(&host),

@@ -100,6 +100,7 @@ fn stand(lab: &Lab, node: &Namespace) -> Stand {
             service: Service::default(),
             lease_dir: None,
             vlan: None,
+            pod: None,
         },
         config: config(lab),
         liar,

@@ -117,6 +117,7 @@ fn port() -> BridgePort {
         service: Service { uplink: Some(uplink), ..Service::default() },
         lease_dir: None,
         vlan: None,
+        pod: None,
     }
 }
 

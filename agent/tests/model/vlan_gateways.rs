@@ -52,6 +52,7 @@ fn port() -> BridgePort {
         service: Service { vlan_gateway: Some(gateway), ..Service::default() },
         lease_dir: None,
         vlan: None,
+        pod: None,
     }
 }
 

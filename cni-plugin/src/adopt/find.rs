@@ -54,5 +54,6 @@ pub(crate) fn port_found(
         service: service(wanted, &gateways_of(ips(), wanted)),
         lease_dir: None,
         vlan: None,
+        pod: Some(call.pod()),
     }))
 }

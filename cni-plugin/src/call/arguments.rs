@@ -1,5 +1,10 @@
 //! `CNI_ARGS`: `KEY=VALUE;KEY=VALUE`, in the keys' exact case.
 
+use shunt_agent_api::Pod;
+
+/// Bytes of a pod's namespace, name or UID that are taken on. Kubernetes' own names have 253 at most.
+const MAX_NAME: usize = 253;
+
 /// The keys of `CNI_ARGS` that mean something here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
@@ -7,6 +12,9 @@ pub struct Arguments {
     pub mac: Option<String>,
     /// `IP`: the addresses to ask the IPAM for, separated by commas.
     pub ips: Vec<String>,
+    /// `K8S_POD_NAMESPACE`, `K8S_POD_NAME` and `K8S_POD_UID`. As with the reference plugins these are unknown keys, for which the
+    /// runtime sets `IgnoreUnknown`.
+    pub pod: Pod,
 }
 
 /// `CNI_ARGS` is not what the rule says.
@@ -44,10 +52,26 @@ impl Arguments {
                     arguments.ips = value.split(',').filter(|ip| !ip.is_empty()).map(str::to_owned).collect();
                 }
                 "GATEWAY" => {}
-                _ => unknown.push(key.to_owned()),
+                _ => {
+                    arguments.take_pod(key, value);
+                    unknown.push(key.to_owned());
+                }
             }
         }
         if unknown.is_empty() || ignore { Ok(arguments) } else { Err(ArgumentsError::Unknown(unknown)) }
+    }
+
+    /// Takes on what a key says of the pod, if it is one of those.
+    fn take_pod(&mut self, key: &str, value: &str) {
+        let field = match key {
+            "K8S_POD_NAMESPACE" => &mut self.pod.namespace,
+            "K8S_POD_NAME" => &mut self.pod.name,
+            "K8S_POD_UID" => &mut self.pod.uid,
+            _ => return,
+        };
+        if value.len() <= MAX_NAME {
+            value.clone_into(field);
+        }
     }
 }
 
@@ -70,6 +94,15 @@ mod tests {
         let arguments = Arguments::parse("K8S_POD_NAME=a;IP=10.0.0.9;IgnoreUnknown=True").unwrap();
         assert_eq!(arguments.ips, ["10.0.0.9"]);
         assert!(Arguments::parse("X=1;IgnoreUnknown=0").is_err());
+    }
+
+    #[test]
+    fn a_pod_is_read_from_what_runtimes_send() {
+        let text = "IgnoreUnknown=1;K8S_POD_NAMESPACE=team;K8S_POD_NAME=web-0;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=u-1";
+        let Pod { namespace, name, uid, .. } = Arguments::parse(text).unwrap().pod;
+        assert_eq!([namespace, name, uid], ["team", "web-0", "u-1"]);
+        let long = format!("IgnoreUnknown=1;K8S_POD_NAME={}", "x".repeat(MAX_NAME + 1));
+        assert_eq!(Arguments::parse(&long).unwrap().pod, Pod::default());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use shunt_agent_api::Pod;
+
 use super::arguments::{Arguments, ArgumentsError};
+use super::caller;
 use super::names::{NameError, check_identifier, check_interface};
 use super::verb::{UnknownVerb, Verb};
 
@@ -92,5 +95,12 @@ impl Call {
             _ => Arguments::default(),
         };
         Ok(Self { arguments, ..call })
+    }
+
+    /// The pod, as far as the runtime says; where it does not say enough, who the runtime is.
+    pub(crate) fn pod(&self) -> Pod {
+        let pod = self.arguments.pod.clone();
+        let runtime = if pod.uid.is_empty() { caller::name() } else { String::new() };
+        Pod { runtime, ..pod }
     }
 }

@@ -1,6 +1,7 @@
 //! The CNI protocol around the verbs: the environment, versions, names, and how a failure is said.
 
 mod arguments;
+mod caller;
 mod environment;
 mod failure;
 mod names;

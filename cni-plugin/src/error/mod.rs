@@ -83,6 +83,7 @@ mod codes {
     pub(super) const UPLINK: u32 = 104;
     pub(super) const KERNEL_LACKS: u32 = 105;
     pub(super) const EXISTS: u32 = 106;
+    pub(super) const CLAIM: u32 = 107;
     pub(super) const OTHER: u32 = 999;
 }
 
@@ -176,6 +177,7 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::Capacity => codes::CAPACITY,
             ErrorKind::PortTaken => codes::PORT_TAKEN,
             ErrorKind::Uplink => codes::UPLINK,
+            ErrorKind::Claim => codes::CLAIM,
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },

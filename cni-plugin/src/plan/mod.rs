@@ -7,7 +7,7 @@ mod service;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use shunt_agent_api::{AttachmentKey, Bandwidth, PortMapping, Restrictions, Service};
+use shunt_agent_api::{AttachmentKey, Bandwidth, Pod, PortMapping, Restrictions, Service};
 
 pub(crate) use addressing::{gateways_of, masqueraded};
 pub(crate) use port::{interface, port_of};
@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) key: AttachmentKey,
     /// The container's namespace as the runtime named it.
     pub(crate) netns: String,
+    /// The pod, as far as the runtime said.
+    pub(crate) pod: Pod,
     pub(crate) bridge: BridgePlan,
     pub(crate) mac: Mac,
     pub(crate) mtu: Option<u32>,
@@ -82,6 +84,7 @@ impl Plan {
         Ok(Self {
             key: key(config, call),
             netns: call.netns.clone(),
+            pod: call.pod(),
             bridge: BridgePlan {
                 name: bridge.bridge.clone(),
                 mtu,

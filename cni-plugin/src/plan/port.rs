@@ -23,6 +23,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: Interface, host: &Link) -> BridgePort
         service: plan.service.clone(),
         lease_dir: plan.lease_dir.clone(),
         vlan: None,
+        pod: Some(plan.pod.clone()),
     }
 }
 

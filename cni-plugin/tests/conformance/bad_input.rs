@@ -175,6 +175,7 @@ fn every_refusal_of_the_agent_is_undone_and_has_its_code() {
         (ErrorKind::Unsupported, 105),
         (ErrorKind::NoLink, 11),
         (ErrorKind::Uplink, 104),
+        (ErrorKind::Claim, 107),
         (ErrorKind::Malformed, 6),
     ] {
         runtime.agent.with(|books| books.refuse_attach = Some(kind));

@@ -227,8 +227,8 @@ fn answer(books: &mut Books, request: Request) -> Reply {
     }
 }
 
-/// What the bridge was told, and where addresses are leased, is no part of what CHECK compares: it is not in the result.
+/// What the bridge was told, where addresses are leased and whose the container is, is no part of what CHECK compares: it is not in the result.
 fn is_the_same(known: &BridgePort, port: &BridgePort) -> bool {
-    let (service, lease_dir) = (port.service.clone(), port.lease_dir.clone());
-    BridgePort { service, lease_dir, ..known.clone() } == *port
+    let (service, lease_dir, pod) = (port.service.clone(), port.lease_dir.clone(), port.pod.clone());
+    BridgePort { service, lease_dir, pod, ..known.clone() } == *port
 }

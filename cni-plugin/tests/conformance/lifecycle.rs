@@ -115,6 +115,26 @@ fn the_runtimes_mac_and_addresses_are_used_by_precedence() {
 }
 
 #[test]
+fn the_agent_is_told_whose_container_it_is_as_far_as_the_runtime_says() {
+    let runtime = Runtime::new();
+    let network = runtime.network("n1");
+    let whole = "IgnoreUnknown=1;K8S_POD_NAMESPACE=team;K8S_POD_NAME=web;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=u-1";
+    let _containers = ["c1", "c2"].map(|id| runtime.container(id));
+    runtime.call_args("ADD", "c1", whole, &network).ok();
+    runtime.call_args("ADD", "c2", "IgnoreUnknown=1;K8S_POD_NAME=web", &network).ok();
+    let mut pods = runtime.agent.with(|books| {
+        let pods = books.ports.values().map(|port| port.pod.clone().unwrap());
+        pods.collect::<Vec<_>>()
+    });
+    pods.sort_by_key(|pod| pod.uid.is_empty());
+    let [told, nameless] = pods.as_slice() else { panic!("{pods:?}") };
+    assert_eq!([&*told.namespace, &told.name, &told.uid, &told.runtime], ["team", "web", "u-1", ""]);
+    // Where the UID is missing, the process that called the plugin is named: this test.
+    assert_eq!([&*nameless.name, &nameless.uid], ["web", ""]);
+    assert!(!nameless.runtime.is_empty(), "{nameless:?}");
+}
+
+#[test]
 fn the_metrics_of_a_route_are_applied_and_reported() {
     let runtime = Runtime::new();
     let container = runtime.container("c1");

@@ -114,6 +114,33 @@ fn a_token_that_is_bound_to_no_node_writes_nothing() {
     }
 }
 
+fn claim(pool: &str) -> Value {
+    let result = json!({ "driver": "bandwidth.shunt.dev", "pool": pool, "device": "eth0", "request": "r" });
+    json!({ "metadata": { "name": "any" }, "status": {
+        "allocation": { "devices": { "results": [result] } },
+        "reservedFor": [{ "resource": "pods", "name": "p", "uid": "u" }],
+    } })
+}
+
+#[test]
+fn an_agent_says_what_becomes_of_devices_of_its_own_node_and_changes_no_allocation() {
+    let mut said = claim("one");
+    said["status"]["devices"] = json!([{ "driver": "bandwidth.shunt.dev" }]);
+    Write::of("UPDATE", said.clone(), claim("one")).assert_allowed_by("shunt-claims");
+    Write::of("UPDATE", claim("two"), claim("two"))
+        .assert_refused_by("shunt-claims", "no bandwidth of the agent's node");
+    Write::of("UPDATE", claim("one"), json!({ "metadata": {}, "status": {} }))
+        .assert_refused_by("shunt-claims", "no bandwidth of the agent's node");
+    for (field, value) in [("allocation", Value::Null), ("reservedFor", json!([]))] {
+        let mut altered = said.clone();
+        altered["status"][field] = value;
+        Write::of("UPDATE", altered, claim("one"))
+            .assert_refused_by("shunt-claims", "allocations and reservations are not shunt's");
+    }
+    let write = Write { extra: Value::Null, ..Write::of("UPDATE", said, claim("one")) };
+    write.assert_refused_by("shunt-claims", "the token names no node");
+}
+
 #[test]
 fn others_are_not_judged() {
     let user = "system:serviceaccount:kube-system:other";

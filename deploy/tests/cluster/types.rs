@@ -66,7 +66,7 @@ fn judge(object: &Value) -> Vec<String> {
 
 #[test]
 fn every_object_is_one_that_kubernetes_knows() {
-    for (manifest, count) in [(INSTALL, 10), (UNINSTALL, 1)] {
+    for (manifest, count) in [(INSTALL, 12), (UNINSTALL, 1)] {
         let objects = objects(&text(manifest));
         assert_eq!(objects.len(), count);
         for object in objects {
@@ -101,6 +101,12 @@ fn there_are_no_secrets_and_no_rights_but_those_that_publishing_takes() {
         json!([
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
               "verbs": ["get", "list", "watch", "create", "update"] },
+            { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"] },
+            { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch"] },
+            { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/driver"],
+              "resourceNames": ["bandwidth.shunt.dev"],
+              "verbs": ["associated-node:patch", "associated-node:update"] },
+            { "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] },
             { "apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"] },
             { "apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"] },
         ])

@@ -59,6 +59,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         grace_periods = "normal"
         [kubernetes]
         publish = "auto"
+        kubelet = "/var/lib/kubelet"
         [uplinks.eth0]
         egress = "10G"
         ingress = "2.5G"
@@ -69,6 +70,25 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         [uplinks."eth1.5"]
     "#;
     assert_eq!(agent_toml(&rendered), toml::from_str(wanted).unwrap());
+}
+
+#[test]
+fn without_claims_nothing_of_the_kubelets_is_mounted_and_no_claim_is_read() {
+    let Some(chart) = chart() else { return };
+    for setting in ["kubernetes.claims=false", "kubernetes.publish=node", "kubernetes.publish=off"] {
+        let rendered = chart.render(&["--set", setting]).unwrap();
+        assert!(!rendered.contains("kubelet-") && !rendered.contains("resourceclaims"), "{setting}");
+        assert!(
+            agent_toml(&rendered).kubernetes.is_none_or(|options| options.kubelet.is_none()),
+            "{setting}"
+        );
+    }
+    let rendered = chart.render(&["--set", "host.kubelet=/data/kubelet"]).unwrap();
+    let kubelet = agent_toml(&rendered).kubernetes.unwrap().kubelet.unwrap();
+    assert_eq!(kubelet, std::path::Path::new("/data/kubelet"));
+    for directory in ["plugins", "plugins_registry"] {
+        assert!(rendered.contains(&format!("mountPath: /data/kubelet/{directory}\n")), "{rendered}");
+    }
 }
 
 fn kinds(rendered: &str) -> Vec<String> {
@@ -91,9 +111,19 @@ fn who_publishes_nothing_has_no_rights_and_no_token() {
 #[test]
 fn rights_are_those_of_the_way_of_publishing() {
     let Some(chart) = chart() else { return };
-    for (publish, resources, policy) in [
-        ("slice", vec![json!(["resourceslices"])], "shunt-slices"),
-        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], "shunt-node"),
+    for (publish, resources, named) in [
+        (
+            "slice",
+            vec![
+                json!(["resourceslices"]),
+                json!(["resourceclaims"]),
+                json!(["resourceclaims/status"]),
+                json!(["resourceclaims/driver"]),
+                json!(["pods"]),
+            ],
+            vec!["shunt-slices", "shunt-claims"],
+        ),
+        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], vec!["shunt-node"]),
     ] {
         let rendered = chart.render(&["--set", &format!("kubernetes.publish={publish}")]).unwrap();
         let role = object(&rendered, "ClusterRole", "shunt");
@@ -101,8 +131,10 @@ fn rights_are_those_of_the_way_of_publishing() {
             role["rules"].as_array().unwrap().iter().map(|rule| rule["resources"].clone()).collect();
         assert_eq!(of, resources);
         let policies = kinds(&rendered).into_iter().filter(|kind| kind == "ValidatingAdmissionPolicy");
-        assert_eq!(policies.count(), 1);
-        object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+        assert_eq!(policies.count(), named.len());
+        for policy in named {
+            object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+        }
     }
 }
 

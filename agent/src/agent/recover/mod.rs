@@ -25,6 +25,7 @@ impl Node {
         let (begun, worked) = (Instant::now(), processor_time());
         let records = self.tell_unplaced(loaded);
         self.read_relocations();
+        self.read_claims();
         let mut found = Found::read(self)?;
         self.look_for_external_filters();
         let mut lost = self.place_all(records, &mut found);

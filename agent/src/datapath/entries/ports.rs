@@ -128,7 +128,11 @@ impl Datapath {
         let known = self.port(attachment.port.host.index)?;
         let is = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.affinity);
         match known {
-            Some(entry) if is(&entry) => self.write_station(attachment),
+            // A limit of another rate leaves the entry as it is.
+            Some(entry) if is(&entry) => {
+                self.write_policer(attachment)?;
+                self.write_station(attachment)
+            }
             Some(Port { affinity: AFFINITY_LEARN, .. }) => self.write_port(attachment, FlowAffinity::Learn),
             _ => self.write_port(attachment, FlowAffinity::Lookup),
         }

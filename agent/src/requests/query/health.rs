@@ -33,7 +33,7 @@ impl Node {
         let lost = logging::lost();
         let lost =
             (lost > 0).then(|| format!("{lost} log lines were lost: nobody reads standard error in time"));
-        let warnings = self.warnings.iter().chain(&self.remark).cloned().chain(lost).chain(beyond);
+        let warnings = self.warnings.iter().chain(self.remarks.values()).cloned().chain(lost).chain(beyond);
         let unrepaired = self.repairs.remarks(Gravity::Warning);
         let warnings = warnings.chain(aside).chain(full).chain(unrepaired).chain(self.relocation_warnings());
         warnings.chain(self.external_filter_warnings()).collect()

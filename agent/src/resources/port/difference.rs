@@ -2,8 +2,8 @@
 
 use shunt_agent_api::BridgePort;
 
-/// Compares what identifies an attachment. The namespace's path, the peer's state, the bridge port's settings
-/// and the lease directory do not count.
+/// Compares what identifies an attachment. The namespace's path, the peer's state, the bridge port's settings,
+/// the lease directory and the pod do not count.
 pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
     let BridgePort {
         key: _,
@@ -21,6 +21,7 @@ pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         service: _,
         lease_dir: _,
         vlan,
+        pod: _,
     } = one;
     [
         (*host != other.host, "host interface"),

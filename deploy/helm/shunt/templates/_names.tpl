@@ -17,6 +17,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and (ne .Values.kubernetes.publish "off") (not .Values.uninstall) }}yes{{ end }}
 {{- end }}
 
+{{/* Whether claims are prepared for the kubelet. */}}
+{{- define "shunt.prepares" -}}
+{{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}
+{{- end }}
+
 {{/* The agent's configuration file. Helm's numbers are floating, and two keys are whole numbers. */}}
 {{- define "shunt.agentToml" -}}
 {{- $config := deepCopy .Values.agent.config -}}
@@ -26,7 +31,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 {{- end -}}
 {{- if ne .Values.kubernetes.publish "off" -}}
-{{- $config = set $config "kubernetes" (dict "publish" .Values.kubernetes.publish) -}}
+{{- $kubernetes := dict "publish" .Values.kubernetes.publish -}}
+{{- if include "shunt.prepares" . -}}
+{{- $kubernetes = set $kubernetes "kubelet" .Values.host.kubelet -}}
+{{- end -}}
+{{- $config = set $config "kubernetes" $kubernetes -}}
 {{- end -}}
 {{ toToml $config | trim }}
 {{- end }}

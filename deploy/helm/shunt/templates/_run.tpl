@@ -96,6 +96,13 @@ containers:
     mountPath: /var/lib/cni
   - name: grace-periods
     mountPath: /sys/kernel/rcu_expedited
+  {{- if include "shunt.prepares" . }}
+  # The kubelet calls by the paths that it is told: they are the node's own.
+  - name: kubelet-plugins
+    mountPath: {{ .Values.host.kubelet }}/plugins
+  - name: kubelet-registry
+    mountPath: {{ .Values.host.kubelet }}/plugins_registry
+  {{- end }}
   {{- if include "shunt.publishes" . }}
   - name: token
     mountPath: /var/run/secrets/kubernetes.io/serviceaccount
@@ -122,6 +129,12 @@ volumes:
   hostPath: {path: /var/lib/cni, type: DirectoryOrCreate}
 - name: grace-periods
   hostPath: {path: /sys/kernel/rcu_expedited, type: File}
+{{- if include "shunt.prepares" . }}
+- name: kubelet-plugins
+  hostPath: {path: {{ .Values.host.kubelet }}/plugins, type: DirectoryOrCreate}
+- name: kubelet-registry
+  hostPath: {path: {{ .Values.host.kubelet }}/plugins_registry, type: DirectoryOrCreate}
+{{- end }}
 {{- if include "shunt.publishes" . }}
 # What the service account's own mount would be, for one container. The token is bound to the pod, and so to the node.
 - name: token
