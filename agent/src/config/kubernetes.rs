@@ -1,6 +1,6 @@
 //! `[kubernetes]` in the configuration file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ pub enum Publish {
 }
 
 /// How the agent reaches the API server and the kubelet, and as what it publishes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KubernetesOptions {
     /// The file that names the server and who the agent is there; else the pod's service account.
@@ -27,7 +27,22 @@ pub struct KubernetesOptions {
     pub node: Option<String>,
     /// As what.
     pub publish: Publish,
-    /// The root directory of the node's kubelet, where claims are prepared for it; else none are.
-    #[serde(alias = "kubelet_root")]
-    pub kubelet: Option<PathBuf>,
+    /// Whether claims are prepared for the node's kubelet.
+    pub dra: bool,
+    /// Its root directory.
+    pub kubelet_root: PathBuf,
+}
+
+impl Default for KubernetesOptions {
+    fn default() -> Self {
+        let kubelet_root = PathBuf::from("/var/lib/kubelet");
+        Self { kubeconfig: None, node: None, publish: Publish::default(), dra: true, kubelet_root }
+    }
+}
+
+impl KubernetesOptions {
+    /// The root directory of the kubelet that claims are prepared for. There are none of a node's capacity.
+    pub fn kubelet(&self) -> Option<&Path> {
+        (self.dra && self.publish != Publish::Node).then_some(&self.kubelet_root)
+    }
 }

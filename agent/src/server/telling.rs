@@ -31,7 +31,7 @@ impl Telling {
         #[cfg(feature = "kubernetes")]
         let options = config.kubernetes.as_ref();
         #[cfg(feature = "kubernetes")]
-        let kubelet = options.and_then(|options| Some((options, options.kubelet.clone()?)));
+        let kubelet = options.and_then(|options| Some((options, options.kubelet()?.to_owned())));
         Ok(Self {
             metrics,
             #[cfg(feature = "kubernetes")]

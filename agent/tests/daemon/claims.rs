@@ -158,7 +158,7 @@ fn a_kubelet_that_comes_later_or_refuses_is_told_of_in_the_status() {
     let mut rig = Rig::bare();
     let root = kubelet_root(&rig);
     let config = rig.lab.root().join("config.toml");
-    fs::write(&config, format!("[kubernetes]\nkubeconfig = '/nowhere'\nkubelet = '{}'", root.display()))
+    fs::write(&config, format!("[kubernetes]\nkubeconfig = '/nowhere'\nkubelet_root = '{}'", root.display()))
         .unwrap();
     rig.run_with("auto", &["--config", config.to_str().unwrap()]);
     let warned = |said: &str| rig.status().warnings.iter().any(|warning| warning.contains(said));

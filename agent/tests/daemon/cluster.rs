@@ -41,7 +41,7 @@ impl Cluster {
         let [config, kubeconfig] = ["config.toml", "kubeconfig"].map(|name| rig.lab.root().join(name));
         fs::write(&kubeconfig, ApiServer::kubeconfig().to_string()).unwrap();
         let text = format!(
-            "{options}\n{UPLINKS}[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\nkubelet = '{}'\n",
+            "{options}\n{UPLINKS}[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\nkubelet_root = '{}'\n",
             kubeconfig.display(),
             kubelet_root(&rig).display()
         );

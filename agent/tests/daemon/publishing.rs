@@ -26,7 +26,7 @@ fn run(rig: &mut Rig, options: &str) {
     let [config, kubeconfig] = ["config.toml", "kubeconfig"].map(|name| rig.lab.root().join(name));
     fs::write(&kubeconfig, ApiServer::kubeconfig().to_string()).unwrap();
     let text = format!(
-        "{UPLINK}\n[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\n{options}",
+        "{UPLINK}\n[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\ndra = false\n{options}",
         kubeconfig.display()
     );
     fs::write(&config, text).unwrap();
@@ -207,7 +207,7 @@ fn a_kubeconfig_or_a_name_that_is_none_is_a_clear_error() {
     }
     fs::remove_file(rig.lab.root().join("log")).unwrap();
     // What may come later is waited for.
-    fs::write(&config, "[kubernetes]\nkubeconfig = '/nowhere'\nnode = 'node-1'").unwrap();
+    fs::write(&config, "[kubernetes]\nkubeconfig = '/nowhere'\nnode = 'node-1'\ndra = false").unwrap();
     rig.run_with("auto", &["--config", config.to_str().unwrap()]);
     until_remarked(&rig, "/nowhere");
     assert!(rig.status().healthy);

@@ -59,7 +59,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         grace_periods = "normal"
         [kubernetes]
         publish = "auto"
-        kubelet = "/var/lib/kubelet"
+        kubelet_root = "/var/lib/kubelet"
         [uplinks.eth0]
         egress = "10G"
         ingress = "2.5G"
@@ -79,13 +79,13 @@ fn without_claims_nothing_of_the_kubelets_is_mounted_and_no_claim_is_read() {
         let rendered = chart.render(&["--set", setting]).unwrap();
         assert!(!rendered.contains("kubelet-") && !rendered.contains("resourceclaims"), "{setting}");
         assert!(
-            agent_toml(&rendered).kubernetes.is_none_or(|options| options.kubelet.is_none()),
+            agent_toml(&rendered).kubernetes.is_none_or(|options| options.kubelet().is_none()),
             "{setting}"
         );
     }
     let rendered = chart.render(&["--set", "host.kubelet=/data/kubelet"]).unwrap();
-    let kubelet = agent_toml(&rendered).kubernetes.unwrap().kubelet.unwrap();
-    assert_eq!(kubelet, std::path::Path::new("/data/kubelet"));
+    let options = agent_toml(&rendered).kubernetes.unwrap();
+    assert_eq!(options.kubelet(), Some(std::path::Path::new("/data/kubelet")));
     for directory in ["plugins", "plugins_registry"] {
         assert!(rendered.contains(&format!("mountPath: /data/kubelet/{directory}\n")), "{rendered}");
     }

@@ -33,7 +33,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if ne .Values.kubernetes.publish "off" -}}
 {{- $kubernetes := dict "publish" .Values.kubernetes.publish -}}
 {{- if include "shunt.prepares" . -}}
-{{- $kubernetes = set $kubernetes "kubelet" .Values.host.kubelet -}}
+{{- $kubernetes = set $kubernetes "kubelet_root" .Values.host.kubelet -}}
+{{- else -}}
+{{- $kubernetes = set $kubernetes "dra" false -}}
 {{- end -}}
 {{- $config = set $config "kubernetes" $kubernetes -}}
 {{- end -}}
