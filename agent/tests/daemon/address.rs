@@ -8,7 +8,7 @@ use shunt_agent_api::{
 };
 
 use crate::events::Subscriber;
-use crate::rig::Rig;
+use crate::rig::{Rig, eventually};
 
 /// The same without addresses, as it is attached while an IPAM is asked.
 fn unaddressed(port: &BridgePort) -> BridgePort {
@@ -125,7 +125,8 @@ fn a_gateway_in_a_vlan_comes_with_the_addresses_and_goes_with_them() {
     assert!(!shown(&rig));
     address(&rig, &port).unwrap();
     assert!(shown(&rig));
-    rig.check(&port).unwrap();
+    // No plugin has made the bridge's port: the agent finds it without its flags, as one that was harmed.
+    eventually("all of it is as it should be", || rig.check(&port).is_ok());
     address(&rig, &plain).unwrap();
     assert!(!shown(&rig));
     rig.detach(&plain);
