@@ -237,11 +237,9 @@ pub trait Tables {
     /// The translation of a tuple, and the holder of its masqueraded connection ([`Translation::holder`]).
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)>;
 
-    /// Whether the direction of a flow from `source` is that of a translated connection.
-    #[inline(always)]
-    fn is_translated(&self, flow: &FlowKey, source: Address) -> bool {
-        self.becomes(&TupleKey::of(flow, source)).is_some()
-    }
+    /// Whether the direction of a flow from `source` is that of a translated connection whose opener may be answered directly
+    /// ([`crate::abi::translation::TRANSLATION_NEAR`]).
+    fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool;
 
     /// A container's masqueraded address (`MASQUERADES`).
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade>;

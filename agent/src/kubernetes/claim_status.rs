@@ -44,6 +44,8 @@ pub(super) async fn keep(driver: Arc<ClaimDriver>) -> Infallible {
             failed.as_ref().map(|error| format!("kubernetes: a claim's status is not written: {error}"));
         driver.core.remark(WHO, remark).await;
         if failed.is_some() {
+            // One that the server refuses for good keeps no other waiting.
+            left = Left::All;
             sleep(RETRY).await;
             continue;
         }

@@ -17,7 +17,13 @@ use super::session::within;
 use crate::agent::{Consult, Consultation};
 use crate::claims::Claim;
 
-/// How long an ADD waits for the API server. The plugin waits for 15 s.
+/// Who remarks.
+const WHO: &str = "shared claims";
+
+/// What is said of a server that does not answer.
+const SILENT: &str = "the API server does not answer";
+
+/// How long an ADD waits for the API server, twice at most for a pod with one claim. The plugin waits for 15 s.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Consult for ClaimDriver {
@@ -27,11 +33,20 @@ impl Consult for ClaimDriver {
             if others.is_empty() {
                 return Ok(());
             }
-            match timeout(DEADLINE, self.refuse_shared(pod, &others)).await {
-                Ok(Ok(judged)) => judged,
-                Ok(Err(error)) => self.unknown(pod, &error.to_string()),
-                Err(_) => self.unknown(pod, "the API server does not answer"),
-            }
+            let read = match timeout(DEADLINE, self.read_pod(pod)).await {
+                Ok(read) => read.map_err(|error| error.to_string()),
+                Err(_) => Err(SILENT.to_owned()),
+            };
+            let object = match read {
+                Ok(object) => object,
+                Err(why) => {
+                    // The credentials may have been renewed.
+                    *self.client.lock().await = None;
+                    return self.unknown(pod, &why).await;
+                }
+            };
+            self.core.remark(WHO, None).await;
+            self.refuse_shared(pod, &object, &others).await
         })
     }
 }
@@ -50,37 +65,43 @@ impl ClaimDriver {
         others.await.unwrap_or_default()
     }
 
-    /// Refuses a pod that has one of these claims while another pod has it, too. A claim that has passed on to the pod becomes its own.
-    async fn refuse_shared(
-        &self,
-        pod: &Pod,
-        others: &[Claim],
-    ) -> Result<Result<(), AgentError>, PublishError> {
+    async fn read_pod(&self, pod: &Pod) -> Result<PodObject, PublishError> {
         let api = Api::<PodObject>::namespaced(self.client().await?, &pod.namespace);
-        let object = within("reading the pod", api.get(&pod.name)).await?;
-        let names = claim_names(&object);
+        within("reading the pod", api.get(&pod.name)).await
+    }
+
+    /// Refuses a pod that has one of these claims while another pod has it, too, or while that cannot be told. A claim that has passed
+    /// on to the pod becomes its own.
+    async fn refuse_shared(&self, pod: &Pod, object: &PodObject, others: &[Claim]) -> Result<(), AgentError> {
+        let names = claim_names(object);
         for claim in others.iter().filter(|claim| names.contains(&claim.name.as_str())) {
             let Claim { namespace, name, uid, .. } = claim.clone();
             let refused = |kind, why: String| AgentError { kind, message: format!("claim {claim}: {why}") };
-            match self.prepare_claim(&ClaimName { namespace, name, uid }).await {
-                Ok(claim) if claim.pod.uid == pod.uid => {}
-                Ok(claim) => {
+            let prepared = timeout(DEADLINE, self.prepare_claim(&ClaimName { namespace, name, uid })).await;
+            match prepared {
+                Ok(Ok(claim)) if claim.pod.uid == pod.uid => {}
+                Ok(Ok(claim)) => {
                     let why = format!("pod {} has it, and the API server cannot be asked", claim.pod.name);
-                    return Ok(Err(refused(ErrorKind::Unavailable, why)));
+                    return Err(refused(ErrorKind::Unavailable, why));
                 }
-                Err(error @ DriverError::Server(_)) => {
-                    return Ok(Err(refused(ErrorKind::Unavailable, error.to_string())));
+                Ok(Err(error @ DriverError::Server(_))) => {
+                    return Err(refused(ErrorKind::Unavailable, error.to_string()));
                 }
-                Err(error) => return Ok(Err(refused(ErrorKind::Claim, error.to_string()))),
+                Ok(Err(error)) => return Err(refused(ErrorKind::Claim, error.to_string())),
+                Err(_) => return Err(refused(ErrorKind::Unavailable, SILENT.to_owned())),
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Lets a pod pass of which it is not known whether it shares a claim.
-    fn unknown(&self, pod: &Pod, why: &str) -> Result<(), AgentError> {
+    async fn unknown(&self, pod: &Pod, why: &str) -> Result<(), AgentError> {
         let Pod { namespace, name, .. } = pod;
-        tracing::warn!(namespace, name, why, "whether the pod shares a claim of bandwidth is not known");
+        let remark = format!(
+            "kubernetes: it is not known whether pod {namespace}/{name} shares a claim of bandwidth: {why}"
+        );
+        tracing::warn!("{remark}");
+        self.core.remark(WHO, Some(remark)).await;
         Ok(())
     }
 }

@@ -50,6 +50,7 @@ impl Node {
             return Err(refusal);
         }
         self.tell_shadowed(&changed.port);
+        self.tell_claimed(&changed.port);
         Ok(self.programs_of(&changed.port))
     }
 }

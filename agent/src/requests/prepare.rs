@@ -1,7 +1,7 @@
 //! Prepares a claim for the kubelet: it is written down, and limits what its pod's ADD attaches.
 
+use crate::capacity::Quantity;
 use crate::capacity::slice::device_names;
-use crate::capacity::{Demand, Quantity};
 use crate::claims::{Claim, Share, TooMany};
 use crate::resources::Node;
 use crate::state::StoreError;
@@ -39,8 +39,13 @@ impl Node {
     /// [`PrepareError`]; what was prepared still is.
     pub(crate) fn prepare(&mut self, mut claim: Claim) -> Result<(), PrepareError> {
         self.read_speeds();
+        let known: Vec<Share> =
+            self.claims.get(&claim.uid).map(|known| known.shares.clone()).unwrap_or_default();
         for share in &mut claim.shares {
             self.find_uplink(share)?;
+            if !known.contains(share) {
+                self.refuse_absurd(share)?;
+            }
         }
         if self.claims.get(&claim.uid) == Some(&claim) {
             return Ok(());
@@ -59,24 +64,30 @@ impl Node {
         Ok(())
     }
 
-    /// Fills in the uplink that a device is, and sees that the uplink can have so much.
+    /// Fills in the uplink that a device is.
     fn find_uplink(&self, share: &mut Share) -> Result<(), PrepareError> {
         let devices = device_names(self.ledger.uplinks());
         let found = self.ledger.uplinks().zip(&devices).find(|(_, device)| **device == share.device);
         let Some((uplink, _)) = found else {
             return Err(PrepareError::NoDevice(share.device.clone(), devices.join(", ")));
         };
-        let pools = self.ledger.pools().into_iter().find(|(name, _, _)| name == uplink);
+        share.uplink = uplink.to_owned();
+        Ok(())
+    }
+
+    /// Sees that the uplink can have so much. What was prepared before may be more than it has by now: a bond has lost a member.
+    fn refuse_absurd(&self, share: &Share) -> Result<(), PrepareError> {
+        let pools = self.ledger.pools().into_iter().find(|(name, _, _)| *name == share.uplink);
         let Some((uplink, egress, ingress)) = pools else { return Ok(()) };
-        let Demand { egress: out, ingress: back } = Demand { egress: share.egress, ingress: share.ingress };
-        for (way, asked, total) in [("egress", out, egress.total), ("ingress", back, ingress.total)] {
+        for (way, asked, total) in
+            [("egress", share.egress, egress.total), ("ingress", share.ingress, ingress.total)]
+        {
             // Of an uplink whose link is away it is not known what it has.
             if total > 0 && asked > total {
                 let (asked, total) = (Quantity(asked), Quantity(total));
                 return Err(PrepareError::Absurd { uplink, way, asked, total });
             }
         }
-        share.uplink = uplink;
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Claim files: what is prepared for the kubelet, one file a claim in `claims/`.
 //!
-//! A file is written before the kubelet is answered. It outlives a reboot: the kubelet still has the claim then, and may have the pod
+//! A file is written, to the disk, before the kubelet is answered. It outlives a reboot: the kubelet still has the claim then, and may have the pod
 //! started again without another word. The directory is created with the first file.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use shunt_regular_file::read_own;
@@ -40,7 +40,8 @@ impl Store {
         let file = ClaimFile { format: FORMAT, claim: claim.clone() };
         let mut content = serde_json::to_vec(&file).map_err(|error| failed("write", &path)(error.into()))?;
         content.push(b'\n');
-        self.put(&path, &content)
+        self.put(&path, &content)?;
+        settle(&path).and_then(|()| settle(&directory)).map_err(failed("write", &path))
     }
 
     /// Removes a claim's file; it may be gone already.
@@ -86,4 +87,9 @@ impl Store {
     fn claim_path(&self, uid: &str) -> PathBuf {
         self.claims_directory().join(name::of_parts(&[uid]))
     }
+}
+
+/// Waits until a file, or the names in a directory, are on the disk.
+fn settle(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }

@@ -1,7 +1,7 @@
 //! What a claim's own status says once its pod is attached.
 
 use serde_json::{Value, json};
-use shunt_agent_api::{BridgePort, Service};
+use shunt_agent_api::{BridgePort, Request, Service};
 
 use crate::api_claims::path;
 use crate::api_store::Mood;
@@ -45,6 +45,20 @@ fn a_claim_in_use_says_which_interface_has_it_and_is_written_once() {
     eventually("the next agent looks", has_read);
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!((written, patches(&cluster)), (1, 0));
+}
+
+#[test]
+fn addresses_that_come_after_the_attach_are_said_too() {
+    let mut cluster = Cluster::start();
+    cluster.prepared("wire", "web", RATES);
+    let service = Service { gateways: vec!["10.88.0.1/24".into()], ..Service::default() };
+    let port = BridgePort { service, ..cluster.container(2, "web") };
+    let plain = BridgePort { ips: Vec::new(), service: Service::default(), ..port.clone() };
+    cluster.rig.attach(&plain).unwrap();
+    eventually("the status is written", || devices(&cluster, "wire") != Value::Null);
+    cluster.rig.ask(Request::Address { port }).unwrap();
+    let said = || devices(&cluster, "wire")[0]["networkData"]["ips"] == json!(["10.88.0.2/24"]);
+    eventually("the address is said", said);
 }
 
 #[test]

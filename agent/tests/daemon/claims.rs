@@ -107,6 +107,20 @@ fn a_server_that_forbids_or_lags_fails_new_claims_and_none_that_is_prepared() {
 }
 
 #[test]
+fn a_claim_that_is_prepared_stays_so_when_its_uplink_has_less() {
+    let mut cluster = Cluster::start();
+    cluster.prepared("wire", "web", ["800M", "1M"]);
+    let config = cluster.rig.lab.root().join("config.toml");
+    let text = fs::read_to_string(&config).unwrap().replace("egress = '1G'", "egress = '500M'");
+    fs::write(&config, text).unwrap();
+    cluster.restart();
+    assert_eq!(cluster.prepare("wire").unwrap(), ["eth1"]);
+    cluster.keep("next", "eth1", &["db"], ["800M", "1M"]);
+    let error = cluster.prepare("next").unwrap_err();
+    assert!(error.contains("800M bit/s of egress are more than uplink eth1 has, 500M"), "{error}");
+}
+
+#[test]
 fn an_unreadable_claim_is_named_and_keeps_no_agent_from_starting() {
     let mut cluster = Cluster::start();
     cluster.prepared("torn", "web", ["1M", "1M"]);

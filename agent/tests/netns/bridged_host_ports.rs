@@ -86,7 +86,7 @@ fn a_client_beyond_a_bridged_uplink_is_seen_as_itself_and_a_neighbor_as_the_node
         let [node, client] = [NODE, OUTSIDE].map(|names| address(names[family]));
         assert_eq!(seen(&stage, &outside, node, own), client);
         // Whom the container takes for a neighbor it would answer past the node.
-        assert_eq!(seen(&stage, stage.sandboxes[1].namespace(), node, own), node);
+        assert_eq!(seen(&stage, stage.sandboxes[1].namespace(), node, own), address(GATEWAY[family]));
     }
     give(&outside, "eth0", ON_LINK);
     for (family, own) in stage.sandboxes[0].addresses().into_iter().enumerate() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shunt_lab::{Network, Protocol, Sandbox, uninterrupted};
 
-use crate::stage::{NODE, OUTSIDE, Stage, address, give, mapping};
+use crate::stage::{GATEWAY, NODE, OUTSIDE, Stage, address, give, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -67,12 +67,12 @@ fn with_masq_all_the_container_sees_the_node_and_every_client_gets_its_own_answe
     stage.sandboxes.push(Sandbox::start(&stage.lab, &stage.node, &network, "one").unwrap());
     stage.node.settle().unwrap();
     let inside = stage.sandboxes[0].namespace();
-    for (node, own) in NODE.into_iter().zip(stage.sandboxes[0].addresses()) {
+    for ((node, gateway), own) in NODE.into_iter().zip(GATEWAY).zip(stage.sandboxes[0].addresses()) {
         let listener = inside.enter(|| TcpListener::bind((own, 7001)).unwrap()).unwrap();
         let to = (address(node), 8080).into();
         let client = stage.outside.enter(|| TcpStream::connect_timeout(&to, PATIENCE).unwrap()).unwrap();
         let (mut server, seen) = listener.accept().unwrap();
-        assert_eq!(seen.ip(), address(node));
+        assert_eq!(seen.ip(), address(gateway));
         server.write_all(b"hello").unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut heard = [0; 5];

@@ -6,15 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 use shunt_lab::{Namespace, Protocol, Sandbox};
 
-use crate::stage::{NODE, Stage, address, mapping};
+use crate::stage::{GATEWAY, NODE, Stage, address, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// More than fits one frame.
 const DATAGRAM: usize = 4000;
-
-/// The gateways of the stage's network.
-const GATEWAYS: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
 /// A stage with a server that sees its clients and a neighbour of it, on which no bridge calls iptables: there conntrack would translate
 /// the answers.
@@ -61,10 +58,10 @@ fn neighbours_that_the_container_sees_get_their_answers_from_the_node_and_it_see
     let [server, neighbour] = [0, 1].map(|at| &stage.sandboxes[at]);
     for family in [0, 1] {
         assert_eq!(seen(&stage, neighbour.namespace(), family), neighbour.addresses()[family]);
-        assert_eq!(seen(&stage, server.namespace(), family), address(GATEWAYS[family]));
+        assert_eq!(seen(&stage, server.namespace(), family), address(GATEWAY[family]));
     }
     let _echo = stage.echo(0, 7000);
-    for node in NODE.into_iter().chain(GATEWAYS) {
+    for node in NODE.into_iter().chain(GATEWAY) {
         for client in [server, neighbour] {
             let mut talk = stage.open(client.namespace(), Protocol::Tcp, node, 8080);
             talk.chat(50, 1400).unwrap();

@@ -14,13 +14,10 @@ use shunt_lab::{
     Attachment, Container, Lab, Lacking, Namespace, Network, Node, Protocol, skip, uninterrupted,
 };
 
-use crate::stage::{NODE, OUTSIDE, address, give, join, mapping};
+use crate::stage::{GATEWAY, NODE, OUTSIDE, address, give, join, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(20);
-
-/// The gateways of the server's network, which are addresses of the node, too.
-const GATEWAYS: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
 /// Host ports of every address, of the node's IPv4 and of its IPv6 address only, of every IPv4 and of every IPv6 address
 /// only, of both of these, of the loopback's, and one that leads nowhere.
@@ -121,7 +118,7 @@ impl Side {
         match namespace.enter(asked).unwrap() {
             None => Seen::Nobody,
             Some(seen) if own.contains(&seen) => Seen::Client,
-            Some(seen) if NODE.into_iter().chain(GATEWAYS).any(|node| address(node) == seen) => {
+            Some(seen) if NODE.into_iter().chain(GATEWAY).any(|node| address(node) == seen) => {
                 // There the programs choose before the kernel has chosen an address.
                 Seen::Node(Some(seen).filter(|_| CLIENTS[question.client] != "node"))
             }
@@ -155,7 +152,7 @@ fn mappings() -> Vec<Value> {
 }
 
 fn questions() -> impl Iterator<Item = Question> {
-    let of_node = [NODE[0], NODE[1], GATEWAYS[0], GATEWAYS[1]];
+    let of_node = [NODE[0], NODE[1], GATEWAY[0], GATEWAY[1]];
     let by_client = CLIENTS.into_iter().enumerate().map(move |(client, name)| {
         let addresses = match name {
             "outside" => of_node[..2].to_vec(),
@@ -291,7 +288,7 @@ fn with_masq_all_the_same_ones_are_answered_and_all_are_seen_as_the_gateway() {
     for question in questions() {
         let expected = match plain.ask(&question) {
             Seen::Client | Seen::Node(Some(_)) => {
-                Seen::Node(Some(address(GATEWAYS[usize::from(question.to.is_ipv6())])))
+                Seen::Node(Some(address(GATEWAY[usize::from(question.to.is_ipv6())])))
             }
             other => other,
         };

@@ -8,7 +8,7 @@ use shunt_dataplane::abi::ABI_VERSION;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_lab::Protocol;
 
-use crate::stage::{NODE, OUTSIDE, Stage, mapping};
+use crate::stage::{GATEWAY, NODE, OUTSIDE, Stage, mapping};
 
 fn ask(stage: &Stage, verb: &str) -> Vec<Value> {
     stage.node.agent().ask(verb).unwrap().as_array().unwrap().clone()
@@ -71,7 +71,7 @@ fn host_ports_and_their_connections_are_told() {
         "three handshakes' and six payloads': {packets} {bytes}"
     );
     assert_eq!((&outside["translated"]["dst"], &outside["translated"]["dport"]), (&json!(v4), &json!(7000)));
-    assert_eq!(other["translated"]["src"], NODE[0], "a neighbour's is the node's");
+    assert_eq!(other["translated"]["src"], GATEWAY[0], "a neighbour's is the node's");
     let left = outside["expires_seconds"].as_u64().unwrap();
     assert!((7_000..=7_440).contains(&left), "two hours and four minutes from the last packet: {left}");
     drop(tcp);

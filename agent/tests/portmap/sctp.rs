@@ -9,7 +9,7 @@ use nix::sys::socket::{SockaddrStorage, recvfrom};
 use shunt_lab::{Namespace, Sandbox, uninterrupted};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
+use crate::stage::{GATEWAY, NODE, OUTSIDE, Stage, address, mapping};
 
 const SCTP: i32 = 132;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -133,7 +133,7 @@ fn sctp_gets_to_a_neighbour_and_to_the_container_itself_by_a_port_of_the_node() 
     let mut stage = Stage::new();
     stage.add("one", &[mapping(8132, 7132, "sctp")]);
     stage.add("two", &[]);
-    for node in NODE.map(address) {
+    for (node, gateway) in NODE.map(address).into_iter().zip(GATEWAY.map(address)) {
         let server = Raw::open(stage.sandboxes[0].namespace(), node);
         let question = Packet { ports: [40_000, 8132], tag: TAG, payload: b"from within".to_vec() };
         let inside = Packet { ports: [40_000, 7132], ..question.clone() };
@@ -141,15 +141,15 @@ fn sctp_gets_to_a_neighbour_and_to_the_container_itself_by_a_port_of_the_node() 
         let outside = Packet { ports: [8132, 40_000], ..question.clone() };
         let client = Raw::open(stage.sandboxes[1].namespace(), node);
         client.send(&question, node);
-        assert_eq!(server.receive(), (inside.clone(), node), "a neighbour is seen as the node");
-        server.send(&answer, node);
+        assert_eq!(server.receive(), (inside.clone(), gateway), "a neighbour is seen as the node");
+        server.send(&answer, gateway);
         assert_eq!(client.receive(), (outside.clone(), node));
 
         // Everything that comes is the one socket's: its own question, then its own answer. Port 40000 is the neighbour's already.
         server.send(&question, node);
         let (heard, from) = server.receive();
-        assert_eq!((heard.ports[1], &heard.payload, from), (7132, &question.payload, node));
-        server.send(&Packet { ports: [7132, heard.ports[0]], ..question.clone() }, node);
+        assert_eq!((heard.ports[1], &heard.payload, from), (7132, &question.payload, gateway));
+        server.send(&Packet { ports: [7132, heard.ports[0]], ..question.clone() }, gateway);
         assert_eq!(server.receive(), (outside, node));
     }
 }

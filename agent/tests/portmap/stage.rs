@@ -8,6 +8,8 @@ use shunt_lab::{Agent, Container, Conversation, Echo, Lab, Namespace, Network, N
 
 /// The node's addresses on the uplink, IPv4 first.
 pub(crate) const NODE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+/// The gateways of the containers' network, which are addresses of the node, too: what a container sees in place of its neighbours.
+pub(crate) const GATEWAY: [&str; 2] = ["10.77.0.1", "fd77::1"];
 /// The addresses of the host outside.
 pub(crate) const OUTSIDE: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 

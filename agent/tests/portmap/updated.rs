@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shunt_lab::{Network, Protocol, Sandbox, cni::Refusal, uninterrupted};
 
-use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
+use crate::stage::{GATEWAY, NODE, OUTSIDE, Stage, address, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -184,7 +184,8 @@ fn masq_all_that_is_switched_on_and_off_shows_the_container_the_node_or_its_clie
         assert_eq!(ports(&stage), [8053, 8080]);
         // The client's port is the same each time: what it was given before does not hold it.
         for (client, server, node) in &ends {
-            let expected = if masq_all { node.ip() } else { client.local_addr().unwrap().ip() };
+            let gateway = address(GATEWAY[usize::from(node.is_ipv6())]);
+            let expected = if masq_all { gateway } else { client.local_addr().unwrap().ip() };
             for _ in 0..3 {
                 assert_eq!(seen(client, server, *node), expected, "masqAll {masq_all}");
             }

@@ -60,6 +60,7 @@ fn a_tuple_recurs(mode: Mode) {
         ask(&cluster, true);
     }
     // Another agent knows what the one before knew.
+    cluster.node.agent_mut().terminate().unwrap();
     cluster.node.restart_agent().unwrap();
     made_again(&mut cluster, 1, "endpoint-3");
     ask(&cluster, false);

@@ -263,8 +263,8 @@ impl Tables for KernelTables {
     }
 
     #[inline(always)]
-    fn is_translated(&self, flow: &FlowKey, source: Address) -> bool {
-        flows::is_translated(flow, source)
+    fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
+        flows::answers_neighbor(flow, source)
     }
 
     #[inline(always)]

@@ -203,6 +203,8 @@ pub struct Translation {
 
 /// [`Translation::flags`]: the opener's direction.
 pub const TRANSLATION_OPENER: u32 = 1;
+/// [`Translation::flags`]: its opener came by the container's own bridge: the container may answer it directly.
+pub const TRANSLATION_NEAR: u32 = 2;
 
 /// Value of `MASQUERADES`, whose key is a container's masqueraded address.
 #[repr(C)]

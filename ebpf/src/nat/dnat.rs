@@ -5,8 +5,8 @@
 
 use crate::Tables;
 use crate::abi::translation::{
-    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_OPENER,
-    Translation, TupleKey,
+    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
+    TRANSLATION_OPENER, Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
@@ -86,7 +86,10 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
     let known = tables.follow(&segment.key, &mut answer, Some(&packet), |mine, others| {
         fate(protocol, mine, others, asks, now)
     });
-    let continues = known == Some(Fate::Continues);
+    // Whom the container is to see may have been changed since: then it cannot go on with what it knows by another name.
+    let source = segment.key.source;
+    let continues =
+        known == Some(Fate::Continues) && answer.destination.is(source) == becomes.source.is(source);
     if continues {
         becomes.source = answer.destination;
         becomes.source_port = answer.destination_port;
@@ -123,7 +126,9 @@ pub fn begin<T: Tables>(
         becomes.source = source(becomes, tables);
     }
     let now = tables.boot_time();
-    let mut value = answers(segment, now);
+    // A client that came by another way cannot make what the container sends to a neighbour an answer.
+    let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };
+    let mut value = answers(segment, now, near);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         if !(may_be_nodes && tables.has_socket(becomes)) && take(becomes, &value, tables) {
@@ -137,7 +142,7 @@ pub fn begin<T: Tables>(
     }
     value.becomes = *becomes;
     value.shown = Shown::opener(segment.is_tcp()).0;
-    value.flags = TRANSLATION_OPENER;
+    value.flags = TRANSLATION_OPENER | near;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(becomes.domain));
@@ -172,7 +177,7 @@ fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool 
 
 /// What the answers of a new connection become.
 #[inline(always)]
-fn answers(segment: &Segment, now: u64) -> Translation {
+fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
     Translation {
         becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,
@@ -181,7 +186,7 @@ fn answers(segment: &Segment, now: u64) -> Translation {
         packets: 0,
         bytes: 0,
         holder: 0,
-        flags: 0,
+        flags,
         acknowledged: 0,
         end: 0,
     }

@@ -58,7 +58,7 @@ pub fn check_sent<P: Packet, T: Tables>(
         FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
         FlowOf::None => return Ok(()),
     };
-    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.is_translated(&key, source) {
+    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&key, source) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     check_flow(&key, port, tables)

@@ -1,7 +1,7 @@
 //! The translated connections that are there already, and their fragments.
 
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
+use shunt_dataplane::abi::translation::{TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey};
 use shunt_dataplane::nat::connection::Shown;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
@@ -23,6 +23,9 @@ const TAKEN: u16 = 40_004;
 
 /// The same, of connections that were given the port behind it, since another has theirs.
 const GIVEN: u16 = 40_005;
+
+/// Alpha's, in the name of which somebody else has opened a connection.
+const FORGED: u16 = 43_002;
 
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
@@ -85,13 +88,15 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
 }
 
 /// Connections of alpha's 43000 with stau's 63, by the node's 8063, where stau sees alpha; and by its 8064 with 64, where it sees its
-/// gateway.
+/// gateway. From 43002 one that came from outside in alpha's name.
 fn kept(now: u64) -> Vec<(TupleKey, Translation)> {
-    let ways = [(TCP, 8063), (UDP, 8063), (UDP, 8064)];
-    let of_each = ways.into_iter().flat_map(|way| [(way, 0), (way, 1)]).map(|((protocol, outer), family)| {
+    let ways = [(TCP, 8063, 43_000), (UDP, 8063, 43_000), (UDP, 8064, 43_000), (TCP, 8063, FORGED)];
+    let of_each = ways.into_iter().flat_map(|way| [(way, 0), (way, 1)]);
+    let of_each = of_each.map(|((protocol, outer, port), family)| {
+        let domain = if port == FORGED { 0 } else { BRIDGE };
         let request = TupleKey {
-            domain: BRIDGE,
-            source_port: 43_000.into(),
+            domain,
+            source_port: L4Port::from(port),
             destination_port: L4Port::from(outer),
             source: place("alpha").addresses()[family].into(),
             destination: address(NODE[family].0),
@@ -99,6 +104,7 @@ fn kept(now: u64) -> Vec<(TupleKey, Translation)> {
             pad: [0; 3],
         };
         let becomes = TupleKey {
+            domain: BRIDGE,
             source: if outer == 8064 { address(GATEWAY[family]) } else { request.source },
             destination_port: L4Port::from(outer - 8000),
             destination: place("stau").addresses()[family].into(),
@@ -112,11 +118,11 @@ fn kept(now: u64) -> Vec<(TupleKey, Translation)> {
             packets: 0,
             bytes: 0,
             holder: 0,
-            flags,
+            flags: if port == FORGED { flags } else { flags | TRANSLATION_NEAR },
             acknowledged: 0,
             end: 0,
         };
-        let answer = half(request.reversed(BRIDGE), 0);
+        let answer = half(request.reversed(domain), 0);
         [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(BRIDGE), answer)]
     });
     of_each.flatten().collect()

@@ -8,8 +8,8 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    INTERFACE_BITS, Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation,
-    TupleKey,
+    INTERFACE_BITS, Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, TRANSLATION_NEAR,
+    Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
@@ -229,6 +229,11 @@ impl Tables for MemoryTables {
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
         self.flows.borrow().get(key).map(|flow| (flow.becomes, flow.holder))
+    }
+
+    fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
+        let flow = self.flows.borrow().get(&TupleKey::of(flow, source)).copied();
+        flow.is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
     }
 
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {

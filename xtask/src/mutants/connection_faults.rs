@@ -94,9 +94,17 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-to-neighbours-bridged",
         file: "ebpf/src/stages/flow_affinity.rs",
-        find: "&& tables.is_translated(&key, source)",
+        find: "&& tables.answers_neighbor(&key, source)",
         replace: "&& { let _ = source; false }",
         why: "a neighbour would get an answer from somebody whom it has not asked",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "far-client-answered-as-near",
+        file: "ebpf/src/nat/dnat.rs",
+        find: "let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };",
+        replace: "let near = TRANSLATION_NEAR;",
+        why: "somebody outside could have a neighbour's packets come from the node",
         judge: Judge::Host,
     },
 ];

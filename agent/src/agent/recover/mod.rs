@@ -44,7 +44,7 @@ impl Node {
         self.take_over_all(&found, is_upgrade);
         let repaired = self.repairs.unsure.len();
         self.learn_unsure();
-        self.note_all_former()?;
+        self.note_all_former();
         self.follow_the_node(&found)?;
         let (adopted, lost) = (self.registry.len(), lost.len());
         let worked = processor_time().saturating_sub(worked);

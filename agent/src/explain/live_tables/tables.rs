@@ -8,7 +8,8 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation, TupleKey,
+    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TRANSLATION_NEAR, Translation,
+    TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
@@ -224,6 +225,10 @@ impl Tables for LiveTables<'_> {
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
         self.flow(key).map(|flow| (flow.becomes, flow.holder))
+    }
+
+    fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
+        self.flow(&TupleKey::of(flow, source)).is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
     }
 
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {

@@ -24,11 +24,14 @@ impl Node {
             "" => "the runtime".to_owned(),
             name => format!("the runtime ({name})"),
         };
-        self.warn(format!(
-            "claim {claim} of pod {} is prepared, and {runtime} does not say whose container {} is: \
-             without K8S_POD_UID in CNI_ARGS no claim limits it",
-            claim.pod.name, port.key.container
-        ));
+        // Without the container: one warning for all of them.
+        let warning = format!(
+            "claim {claim} of pod {} is prepared, and {runtime} does not say whose containers it starts: \
+             without K8S_POD_UID in CNI_ARGS no claim limits them",
+            claim.pod.name
+        );
+        tracing::warn!(key = %port.key, "attached without a pod's UID");
+        self.warn(warning);
     }
 }
 

@@ -45,11 +45,15 @@ impl Node {
         }
     }
 
-    /// Notes the addresses of all flows that an earlier agent's programs have left.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub(crate) fn note_all_former(&mut self) -> Result<(), DatapathError> {
+    /// Notes the addresses of all flows that an earlier agent's programs have left. Where they cannot be read, everybody is one.
+    pub(crate) fn note_all_former(&mut self) {
+        if let Err(error) = self.read_former() {
+            tracing::warn!(%error, "all new ports look their flows up");
+            self.former.is_full = true;
+        }
+    }
+
+    fn read_former(&mut self) -> Result<(), DatapathError> {
         // Programs that change the map may lead a walk back to its beginning.
         for flow in self.datapath.maps.kernel_flows.keys().take(2 * MAX_KERNEL_FLOWS as usize) {
             let FlowKey { bridge, low, high, .. } = flow.map_err(in_map("KERNEL_FLOWS"))?;

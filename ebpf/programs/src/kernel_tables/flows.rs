@@ -2,7 +2,7 @@
 
 use shunt_dataplane::abi::FlowKey;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use shunt_dataplane::abi::translation::{Translation, TupleKey};
+use shunt_dataplane::abi::translation::{TRANSLATION_NEAR, Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Inserted};
 use shunt_dataplane::wire::address::Address;
@@ -45,9 +45,9 @@ pub(super) fn follow(
     }
 }
 
-/// See [`shunt_dataplane::Tables::is_translated`]. The key is composed in a map: the stack is full.
+/// See [`shunt_dataplane::Tables::answers_neighbor`]. The key is composed in a map: the stack is full.
 #[inline(always)]
-pub(super) fn is_translated(flow: &FlowKey, source: Address) -> bool {
+pub(super) fn answers_neighbor(flow: &FlowKey, source: Address) -> bool {
     let Some(asked) = ASKED_TUPLE.get_ptr_mut(0) else { return false };
     // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make one, and the padding
     // stays zero.
@@ -64,7 +64,7 @@ pub(super) fn is_translated(flow: &FlowKey, source: Address) -> bool {
         }
         // By reference: a copy would be on the stack.
         let asked: &TupleKey = asked;
-        FLOWS.get_ptr(asked).is_some()
+        FLOWS.get_ptr(asked).is_some_and(|flow| (*flow).flags & TRANSLATION_NEAR != 0)
     }
 }
 
