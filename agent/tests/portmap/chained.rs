@@ -79,7 +79,7 @@ fn with_masq_all_the_container_sees_the_node_and_every_client_gets_its_own_answe
         uninterrupted(|| (&client).read_exact(&mut heard)).unwrap();
         assert_eq!(&heard, b"hello");
     }
-    // Two clients that have one port: the node's address has it once.
+    // Two clients that have one port: the gateway's address has it once.
     let own = stage.sandboxes[0].addresses()[0];
     let server = inside.enter(|| UdpSocket::bind((own, 7000)).unwrap()).unwrap();
     server.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -94,7 +94,7 @@ fn with_masq_all_the_container_sees_the_node_and_every_client_gets_its_own_answe
             client.send_to(&[round, at], (address(NODE[0]), 8053)).unwrap();
             let mut heard = [0; 8];
             let (length, seen) = uninterrupted(|| server.recv_from(&mut heard)).unwrap();
-            assert_eq!((seen.ip(), &heard[..length]), (address(NODE[0]), &[round, at][..]));
+            assert_eq!((seen.ip(), &heard[..length]), (address(GATEWAY[0]), &[round, at][..]));
             given.insert((at, seen.port()));
             server.send_to(&heard[..length], seen).unwrap();
             let (length, from) = uninterrupted(|| client.recv_from(&mut heard)).unwrap();
