@@ -131,7 +131,9 @@ pub fn begin<T: Tables>(
     let mut value = answers(segment, now, near);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        if !(may_be_nodes && tables.has_socket(becomes)) && take(becomes, &value, tables) {
+        if !(may_be_nodes && tables.has_socket(becomes))
+            && take(&becomes.reversed(becomes.domain), &value, tables)
+        {
             is_there = true;
             break;
         }
@@ -161,16 +163,15 @@ fn source<T: Tables>(becomes: &TupleKey, tables: &T) -> Address {
     }
 }
 
-/// Makes the answers' entry. A leftover half of the same tuple may be overwritten; another connection's entry may not.
+/// Makes the entry of a connection's answers. A leftover half of the same tuple may be overwritten; another connection's entry may not.
 #[inline(always)]
-fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool {
-    let answer = becomes.reversed(becomes.domain);
-    match tables.insert_flow(&answer, value) {
+pub(super) fn take<T: Tables>(answer: &TupleKey, value: &Translation, tables: &T) -> bool {
+    match tables.insert_flow(answer, value) {
         Inserted::New => true,
         Inserted::Full => false,
         Inserted::Exists => {
-            tables.becomes(&answer).is_some_and(|(held, _)| held.is(value.becomes))
-                && tables.replace_flow(&answer, value)
+            tables.becomes(answer).is_some_and(|(held, _)| held.is(value.becomes))
+                && tables.replace_flow(answer, value)
         }
     }
 }

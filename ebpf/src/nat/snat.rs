@@ -6,9 +6,9 @@ use crate::Tables;
 use crate::abi::translation::{MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
-use crate::nat::dnat::OUTSIDE;
+use crate::nat::dnat::{OUTSIDE, take};
 use crate::nat::segment::Segment;
-use crate::tables::{Inserted, Route};
+use crate::tables::Route;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
 use crate::wire::address::{Address, L4Port};
@@ -89,7 +89,7 @@ pub fn begin<T: Tables>(
     };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        if is_free(becomes, &outlet, tables) && take(becomes, &value, tables) {
+        if is_free(becomes, &outlet, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
             is_there = true;
             break;
         }
@@ -131,20 +131,6 @@ fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
     }
     host.address = becomes.source;
     tables.mapping(&host).is_none() && !tables.has_socket(becomes)
-}
-
-/// Makes the returning direction's entry. A leftover half of the same tuple may be overwritten.
-#[inline(always)]
-fn take<T: Tables>(becomes: &TupleKey, value: &Translation, tables: &T) -> bool {
-    let returning = becomes.reversed(OUTSIDE);
-    match tables.insert_flow(&returning, value) {
-        Inserted::New => true,
-        Inserted::Full => false,
-        Inserted::Exists => {
-            tables.becomes(&returning).is_some_and(|(held, _)| held.is(value.becomes))
-                && tables.replace_flow(&returning, value)
-        }
-    }
 }
 
 /// Another port of the node at each attempt, of those outside `ip_local_port_range`.

@@ -86,8 +86,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "nodes-tuple-taken",
         file: "ebpf/src/nat/dnat.rs",
-        find: "!(may_be_nodes && tables.has_socket(becomes)) && take",
-        replace: "take",
+        find: "!(may_be_nodes && tables.has_socket(becomes))",
+        replace: "true",
         why: "a neighbour would get the answers of a connection of the node's own",
         judge: Judge::Host,
     },

@@ -54,7 +54,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "anybodys-half-replaced",
-        file: "ebpf/src/nat/snat.rs",
+        file: "ebpf/src/nat/dnat.rs",
         find: "is_some_and(|(held, _)| held.is(value.becomes))",
         replace: "is_some()",
         why: "a container's connection would go on with another container",
