@@ -6,13 +6,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
+use shunt_agent_api::{Event, Reply, Request, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 #[cfg(feature = "kubernetes")]
 use super::consult::{self, Consult};
 use super::reader::Reader;
+use super::unavailable::unavailable;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
 use crate::requests::query::mappings::HostPort;
@@ -210,8 +211,4 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
         }
         worked.store(true, Ordering::Relaxed);
     }
-}
-
-pub(super) fn unavailable(why: &str) -> Reply {
-    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: why.to_owned() })
 }
