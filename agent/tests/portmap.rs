@@ -32,6 +32,8 @@ mod hooks;
 mod inside;
 #[path = "portmap/lifetime.rs"]
 mod lifetime;
+#[path = "portmap/local_routes.rs"]
+mod local_routes;
 #[path = "portmap/many.rs"]
 mod many;
 #[path = "portmap/neighbors.rs"]

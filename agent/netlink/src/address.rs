@@ -59,9 +59,7 @@ impl Address {
 
     /// Whether others can send to it: no loopback address, and none that holds on one link only.
     pub fn is_reachable(&self) -> bool {
-        let ip = self.ip();
-        let is_link_local = matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
-        !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast() && !is_link_local
+        is_reachable(self.ip())
     }
 
     /// Whether masquerading may give it to packets: of IPv4 no secondary one (`inet_select_addr`), of IPv6 none that is on trial, has
@@ -90,6 +88,12 @@ impl Address {
         let AddressHeader { prefix_len, scope, index, .. } = message.header;
         Some(Self { index, prefix: IpNet::new(local, prefix_len).ok()?, peer, scope, flags })
     }
+}
+
+/// Whether others can send to an address: it is no loopback address, and none that holds on one link only.
+pub fn is_reachable(ip: IpAddr) -> bool {
+    let is_link_local = matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast() && !is_link_local
 }
 
 impl Reply for Address {

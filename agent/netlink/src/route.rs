@@ -24,6 +24,9 @@ const RTA_MULTIPATH: u16 = 9;
 const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_ENCAP: u16 = 22;
 
+/// The table of what is this host's (linux/rtnetlink.h).
+const RT_TABLE_LOCAL: u8 = 255;
+
 /// Bytes of `struct rtnexthop`.
 const NEXT_HOP: usize = 8;
 
@@ -89,6 +92,35 @@ fn list<T>(what: &'static str, family: AddressFamily) -> Request<T> {
     let mut message = RouteMessage::default();
     message.header.address_family = family;
     Request::dump(what, RouteNetlinkMessage::GetRoute(message))
+}
+
+/// Asks for the prefixes of a family that are this host's by the table `local`.
+pub fn local_prefixes(family: AddressFamily) -> Request<LocalPrefix> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    // A kernel that checks strictly tells no others.
+    message.header.table = RT_TABLE_LOCAL;
+    message.header.kind = RouteType::Local;
+    Request::dump("list the local routes", RouteNetlinkMessage::GetRoute(message))
+}
+
+/// A prefix that is this host's: the addresses of its interfaces, and what `ip route add local` has made so. Other routes are skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalPrefix(pub IpNet);
+
+impl Reply for LocalPrefix {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let message = RouteMessage::read(payload)?;
+        let header = &message.header;
+        if header.kind != RouteType::Local || header.table != RT_TABLE_LOCAL {
+            return None;
+        }
+        let destination = message.attributes.iter().find_map(|attribute| match attribute {
+            RouteAttribute::Destination(address) => ip(address),
+            _ => None,
+        })?;
+        IpNet::new(destination, header.destination_prefix_length).ok().map(Self)
+    }
 }
 
 /// The interfaces by which the next hops of a multipath route are reached. Other routes are skipped while they are read.

@@ -44,6 +44,9 @@ type SubnetPrefix = (u32, abi::policer::SubnetKey);
 /// The same of `SOURCES`.
 type SourcePrefix = (u32, SourceKey);
 
+/// The same of `LOCALS`.
+type LocalPrefix = (u32, LocalKey);
+
 /// Bytes of `struct bpf_devmap_val` (linux/bpf.h): an ifindex, and a program.
 const DEVMAP_VALUE: u32 = 8;
 
@@ -70,7 +73,7 @@ pub const MAPS: [(&str, Shape); 26] = [
         Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_INCOMING_FLOWS),
     ),
     ("MAPPINGS", Shape::new::<MappingKey, Mapping>(MapType::Hash, abi::MAX_MAPPINGS)),
-    ("LOCALS", Shape::new::<LocalKey, Local>(MapType::Hash, abi::MAX_LOCALS)),
+    ("LOCALS", Shape::new::<LocalPrefix, Local>(MapType::LpmTrie, abi::MAX_LOCALS)),
     ("MASQUERADES", Shape::new::<abi::AddressKey, Masquerade>(MapType::Hash, abi::MAX_MASQUERADES)),
     ("OUTLETS", Shape::new::<abi::AddressKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
     ("SOURCES", Shape::new::<SourcePrefix, Address>(MapType::LpmTrie, abi::MAX_SOURCES)),

@@ -65,7 +65,7 @@ pub struct Maps {
     /// Host ports.
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
-    pub locals: HashMap<MapData, LocalKey, Local>,
+    pub locals: LpmTrie<MapData, LocalKey, Local>,
     /// Sockets of the node that were translated to containers.
     pub peers: HashMap<MapData, PeerKey, Peer>,
     /// The containers' addresses that are masqueraded.
@@ -254,9 +254,10 @@ pub fn retain<K: Pod, V: Pod>(
     keys.iter().filter(|key| !keep(key)).try_for_each(|key| remove(map, key))
 }
 
-/// Whether the error says that the map has no room.
+/// Whether the error says that the map has no room: `E2BIG` of a hash, `ENOSPC` of a trie.
 pub fn is_full(error: &MapError) -> bool {
-    matches!(error, MapError::SyscallError(error) if error.io_error.kind() == std::io::ErrorKind::ArgumentListTooLong)
+    use std::io::ErrorKind::{ArgumentListTooLong, StorageFull};
+    matches!(error, MapError::SyscallError(error) if matches!(error.io_error.kind(), ArgumentListTooLong | StorageFull))
 }
 
 /// Whether the error only says that there is no such entry.

@@ -8,16 +8,18 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 
 use aya::Pod;
+use aya::maps::lpm_trie::Key;
 use aya::maps::{HashMap as BpfHashMap, MapData};
-use shunt_dataplane::abi::translation::{Translation, TupleKey};
+use shunt_dataplane::abi::translation::{LOCAL_BITS, LocalKey, Translation, TupleKey};
 use shunt_dataplane::abi::{FlowKey, REVERSE_PATH_NONE, REVERSE_PATH_STRICT, ReversePath};
+use shunt_dataplane::wire::address::Address;
 use shunt_netlink::link::{Selector, link};
 use shunt_netlink::route::{NextHop, next_hop};
 use shunt_netlink::{Connection, NetlinkError};
 
 use super::asked::Asked;
 use super::lookup_error::LookupError;
-use crate::datapath::maps::{Maps, lookup};
+use crate::datapath::maps::{Maps, is_absent, lookup};
 
 /// The maps for one program on one interface.
 pub struct LiveTables<'a> {
@@ -83,6 +85,18 @@ impl<'a> LiveTables<'a> {
         let said = value.as_ref().map_or_else(|| "nothing".to_owned(), found);
         self.note(asked, format!("{name}[{called}]: {said}"));
         value
+    }
+
+    /// Whether an address is in a prefix of `LOCALS`.
+    fn is_in_locals(&self, address: &Address) -> bool {
+        match self.maps.locals.get(&Key::new(LOCAL_BITS, LocalKey { address: *address }), 0) {
+            Ok(_) => true,
+            Err(error) if is_absent(&error) => false,
+            Err(source) => {
+                self.failed.set(Some(LookupError::Map { map: "LOCALS", source }));
+                false
+            }
+        }
     }
 
     fn ask<K: Pod, V: Pod>(&self, name: &'static str, map: &BpfHashMap<MapData, K, V>, key: &K) -> Option<V> {

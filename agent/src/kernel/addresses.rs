@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 use shunt_netlink::address::{Address, add_gateway, addresses, delete_address};
+use shunt_netlink::route::{LocalPrefix, local_prefixes};
 use shunt_netlink::{AddressFamily, NetlinkError, unless};
 
 use super::{Kernel, KernelError};
@@ -35,6 +36,23 @@ impl Kernel {
     fn addresses_that(&mut self, fit: fn(&Address) -> bool) -> Result<Vec<Address>, KernelError> {
         let mut found = self.route.list(addresses(0, AddressFamily::Unspec))?;
         found.retain(fit);
+        Ok(found)
+    }
+
+    /// The prefixes that are this host's by the table `local`, whether an interface has an address of theirs or not.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn local_prefixes(&mut self) -> Result<Vec<IpNet>, KernelError> {
+        let mut found = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            match self.route.list(local_prefixes(family)) {
+                Ok(prefixes) => found.extend(prefixes.into_iter().map(|LocalPrefix(prefix)| prefix)),
+                // A kernel without the family, or without policy routing.
+                Err(error) if error.is_missing() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         Ok(found)
     }
 

@@ -151,7 +151,6 @@ impl Kernel {
         self.replace::<AddressKey, Owner>("ADDRESSES", world::addresses());
         self.replace::<PortKey, LinkLocal>("LINK_LOCALS", world::link_locals(now));
         self.replace::<MappingKey, Mapping>("MAPPINGS", outside::mappings());
-        self.replace::<LocalKey, Local>("LOCALS", outside::locals());
         self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
         self.replace::<AddressKey, Outlet>("OUTLETS", outside::outlets());
         self.replace::<PortKey, ReversePath>("REVERSE_PATHS", outside::reverse_paths());
@@ -178,6 +177,10 @@ impl Kernel {
         let mut sources: LpmTrie<_, SourceKey, Address> = self.map("SOURCES").try_into().expect("SOURCES");
         for (bits, key, source) in outside::sources() {
             sources.insert(&Key::new(bits, key), source, 0).expect("a source");
+        }
+        let mut locals: LpmTrie<_, LocalKey, Local> = self.map("LOCALS").try_into().expect("LOCALS");
+        for (bits, key, local) in outside::locals() {
+            locals.insert(&Key::new(bits, key), local, 0).expect("a local prefix");
         }
         let mut subnets: LpmTrie<_, SubnetKey, u32> = self.map("SUBNETS").try_into().expect("SUBNETS");
         for (bits, subnet, limited) in world::subnets() {

@@ -24,6 +24,9 @@ const TICK: Duration = Duration::from_millis(20);
 const PORTS: [u16; 8] = [8080, 8081, 8082, 8084, 8085, 8086, 8087, 8083];
 const ANY: [&str; 2] = ["0.0.0.0", "::"];
 
+/// Prefixes that are the node's by route, with an address of each.
+const BY_ROUTE: [(&str, &str); 2] = [("203.0.113.0/24", "203.0.113.7"), ("2001:db8:a::/48", "2001:db8:a::7")];
+
 /// Whom the server saw, if it was asked at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
@@ -65,6 +68,10 @@ impl Side {
             for (address, length) in addresses.into_iter().zip(["24", "64"]) {
                 give(namespace, ifname, &format!("{address}/{length}"));
             }
+        }
+        for ((prefix, _), by) in BY_ROUTE.into_iter().zip(NODE) {
+            node.namespace().command("ip", &["route", "add", "local", prefix, "dev", "lo"]).unwrap();
+            outside.command("ip", &["route", "add", prefix, "via", by]).unwrap();
         }
         // A refusal that is not sent would be waited for, and so would an address that is probed.
         for (name, value) in [
@@ -111,6 +118,9 @@ impl Side {
             1 => (self.node.namespace(), Vec::new()),
             itself => container(itself - 2),
         };
+        let by_route = BY_ROUTE.map(|(_, address)| address);
+        let of_node =
+            |seen| NODE.into_iter().chain(GATEWAY).chain(by_route).any(|node| address(node) == seen);
         let asked = || match question.protocol {
             Protocol::Tcp => ask_tcp(question.to),
             Protocol::Udp => ask_udp(question.to),
@@ -118,7 +128,7 @@ impl Side {
         match namespace.enter(asked).unwrap() {
             None => Seen::Nobody,
             Some(seen) if own.contains(&seen) => Seen::Client,
-            Some(seen) if NODE.into_iter().chain(GATEWAY).any(|node| address(node) == seen) => {
+            Some(seen) if of_node(seen) => {
                 // There the programs choose before the kernel has chosen an address.
                 Seen::Node(Some(seen).filter(|_| CLIENTS[question.client] != "node"))
             }
@@ -149,6 +159,18 @@ fn mappings() -> Vec<Value> {
         }
     }
     mappings
+}
+
+/// The same of addresses that are the node's by route only.
+fn questions_by_route() -> impl Iterator<Item = Question> {
+    (0..CLIENTS.len()).flat_map(|client| {
+        BY_ROUTE.into_iter().flat_map(move |(_, to)| {
+            PORTS.into_iter().flat_map(move |port| {
+                let to = SocketAddr::new(address(to), port);
+                [Protocol::Tcp, Protocol::Udp].map(|protocol| Question { client, to, protocol })
+            })
+        })
+    })
 }
 
 fn questions() -> impl Iterator<Item = Question> {
@@ -265,6 +287,13 @@ fn whoever_asks_the_same_answers_as_with_the_reference_and_sees_the_same_client(
     // Outside and from the other bridge, each address of the node by its four ports and each gateway by three, over both
     // protocols: the client itself. From the node, with the loopback's own port, the server and its neighbour: the node.
     assert_eq!(counts, [16 + 28, 34 + 2 + 28 + 28, 304 - 136]);
+}
+
+#[test]
+fn what_is_the_nodes_by_route_is_answered_as_with_the_reference() {
+    let Some(counts) = same_answers(&json!({}), questions_by_route()) else { return };
+    // Each of both addresses by its three ports, over both protocols: as for a gateway's.
+    assert_eq!(counts, [24, 36, 160 - 60]);
 }
 
 /// Without its `snat` the reference has no answer for who is on the loopback or the server's own subnet, where we have one. Its

@@ -16,7 +16,8 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation, TupleKey,
+    LOCAL_BITS, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation,
+    TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
@@ -237,7 +238,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn is_local(&self, address: &Address) -> bool {
-        LOCALS.get_ptr(LocalKey { address: *address }).is_some()
+        LOCALS.get(Key::new(LOCAL_BITS, LocalKey { address: *address })).is_some()
     }
 
     #[inline(always)]

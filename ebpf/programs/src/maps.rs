@@ -84,7 +84,7 @@ pub(crate) static MAPPINGS: HashMap<MappingKey, Mapping> =
 
 /// The node's own addresses. The agent keeps it as the kernel says; `dnat` reads it.
 #[map]
-pub(crate) static LOCALS: HashMap<LocalKey, Local> = HashMap::with_max_entries(MAX_LOCALS, 0);
+pub(crate) static LOCALS: LpmTrie<LocalKey, Local> = LpmTrie::with_max_entries(MAX_LOCALS, BPF_F_NO_PREALLOC);
 
 /// The containers' addresses that are masqueraded. The agent writes it at attach and clears it when the attachment goes;
 /// `snat` reads it.

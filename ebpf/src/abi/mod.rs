@@ -60,7 +60,7 @@ pub const MAX_SLOTS: u32 = MAX_PORTS + 1;
 /// as they come.
 pub const MAX_MAPPINGS: u32 = 262_144;
 
-/// `LOCALS`: the node's own addresses. Written by the agent.
+/// `LOCALS`: prefixes of the node's own addresses. Written by the agent.
 pub const MAX_LOCALS: u32 = 4_096;
 
 /// `MASQUERADES`: the containers' addresses that are masqueraded. Written by the agent.

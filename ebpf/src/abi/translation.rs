@@ -8,13 +8,16 @@ pub use super::connection::{Direction, Shown};
 use super::flow::FlowKey;
 use crate::wire::address::{Address, L4Port, Mac};
 
-/// Key of `LOCALS`: an address of the node that host ports are at.
+/// Key of `LOCALS`, behind its bits: a prefix of addresses that are the node's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct LocalKey {
-    /// The address.
+    /// The prefix; IPv4 mapped.
     pub address: Address,
 }
+
+/// Bits of [`LocalKey`]: those of one address.
+pub const LOCAL_BITS: u32 = 128;
 
 /// Value of `LOCALS`: empty.
 #[repr(C)]

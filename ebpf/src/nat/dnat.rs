@@ -193,11 +193,11 @@ fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
     }
 }
 
-/// Whether the kernel's stack takes no packet from a source (`ip_route_input_slow`, `fib_validate_source`, `ip6_rcv_core`). An IPv6
-/// address of the node's own it does take.
+/// Whether the kernel's stack takes no packet from a source (`ip_route_input_slow`, `fib_validate_source`, `ip6_rcv_core`), or forwards
+/// none (`ip6_forward`: one that holds on its link only). An IPv6 address of the node's own it does take.
 #[inline(always)]
 fn is_martian<T: Tables>(source: Address, tables: &T) -> bool {
-    source.is_nobodys() || source.is_v4() && tables.is_local(&source)
+    source.is_nobodys() || source.is_link_local() || source.is_v4() && tables.is_local(&source)
 }
 
 /// Another source port at each attempt, free with high probability.

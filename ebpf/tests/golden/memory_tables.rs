@@ -43,7 +43,7 @@ pub struct MemoryTables {
     pub counters: RefCell<BTreeMap<u32, PortCounters>>,
     pub drops: RefCell<BTreeMap<DropKey, Count>>,
     pub mappings: BTreeMap<MappingKey, Mapping>,
-    pub locals: BTreeMap<LocalKey, Local>,
+    pub locals: Vec<(u32, LocalKey, Local)>,
     pub masquerades: BTreeMap<AddressKey, Masquerade>,
     pub outlets: BTreeMap<AddressKey, Outlet>,
     pub sources: Vec<(u32, SourceKey, Address)>,
@@ -201,7 +201,7 @@ impl Tables for MemoryTables {
     }
 
     fn is_local(&self, address: &Address) -> bool {
-        self.locals.contains_key(&LocalKey { address: *address })
+        self.locals.iter().any(|(bits, prefix, _)| is_in(*bits, prefix.address, *address))
     }
 
     fn follow(

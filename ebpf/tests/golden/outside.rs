@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{
-    INTERFACE_BITS, Local, LocalKey, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey,
-    Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
+    INTERFACE_BITS, LOCAL_BITS, Local, LocalKey, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping,
+    MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
 };
 use shunt_dataplane::abi::{
     AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
@@ -120,8 +120,14 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     mappings
 }
 
-pub fn locals() -> Vec<(LocalKey, Local)> {
-    NODE.map(|(text, _)| (LocalKey { address: address(text) }, Local::default())).into()
+/// The node's addresses, and prefixes that are local by route (`ip route add local`).
+pub const ANY_IP: [(&str, u32); 2] = [("198.18.0.0", 120), ("2001:db8:a::", 48)];
+
+/// Prefixes that are the node's, with their bits.
+pub fn locals() -> Vec<(u32, LocalKey, Local)> {
+    let own = NODE.map(|(text, _)| (text, LOCAL_BITS));
+    let all = own.into_iter().chain(ANY_IP);
+    all.map(|(text, bits)| (bits, LocalKey { address: address(text) }, Local::default())).collect()
 }
 
 /// The addresses whose connections are masqueraded, in a network of 10.9.0.0/16 and one of fd09::/64.

@@ -8,8 +8,7 @@ use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
 use shunt_dataplane::abi::translation::{
-    LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TRANSLATION_NEAR, Translation,
-    TupleKey,
+    Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TRANSLATION_NEAR, Translation, TupleKey,
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
@@ -202,12 +201,10 @@ impl Tables for LiveTables<'_> {
     }
 
     fn is_local(&self, address: &Address) -> bool {
-        let key = LocalKey { address: *address };
-        let asked = (Asked::Translation, "LOCALS");
-        self.look(asked, &self.maps.locals, (&key, IpAddr::from(*address).to_string()), |_| {
-            "the node's".to_owned()
-        })
-        .is_some()
+        let is_local = self.is_in_locals(address);
+        let what = if is_local { "the node's" } else { "not the node's" };
+        self.note(Asked::Translation, format!("LOCALS: {} is {what}", IpAddr::from(*address)));
+        is_local
     }
 
     fn follow(
@@ -306,7 +303,7 @@ impl Tables for LiveTables<'_> {
     /// what comes from there is not seen here. What is masqueraded is asked for as they ask.
     fn route(&self, query: &RouteQuery) -> Result<Route, Unrouted> {
         let (from, to) = (IpAddr::from(query.source), IpAddr::from(query.destination));
-        let is_nodes = self.ask("LOCALS", &self.maps.locals, &LocalKey { address: query.source }).is_some();
+        let is_nodes = self.is_in_locals(&query.source);
         let hop = self.hop(from, to, (!is_nodes).then_some(query.from)).unwrap_or_else(|error| {
             self.failed.set(Some(error.into()));
             None

@@ -3,6 +3,7 @@
 mod aborted;
 mod applied;
 mod ingress;
+mod local_routes;
 mod nat_ingress;
 mod observed;
 mod sockets;

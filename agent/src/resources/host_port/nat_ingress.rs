@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use shunt_dataplane::abi::MAX_LOCALS;
-use shunt_dataplane::abi::translation::LocalKey;
 use shunt_netlink::address::Address;
 use shunt_netlink::link::Link;
 
@@ -35,23 +35,32 @@ impl Node {
         for address in present {
             self.nat_ingress.addresses.entry(address.ip()).or_default().insert(address.index);
         }
-        let keys: BTreeSet<_> =
-            self.nat_ingress.addresses.keys().map(|ip| LocalKey { address: (*ip).into() }).collect();
-        self.datapath.retain_locals(|key| keys.contains(key))?;
-        let addresses: Vec<_> = self.nat_ingress.addresses.keys().copied().collect();
-        for ip in addresses {
-            self.write_local(ip)?;
+        self.nat_ingress.local_routes = self.find_local_routes()?;
+        let routes = self.nat_ingress.local_routes.iter().copied();
+        let prefixes: BTreeSet<_> =
+            self.nat_ingress.addresses.keys().copied().map(IpNet::from).chain(routes).collect();
+        self.datapath.retain_locals(|prefix| prefixes.contains(&prefix))?;
+        prefixes.into_iter().try_for_each(|prefix| self.write_local(prefix))
+    }
+
+    /// Makes a prefix the node's for the programs. One that does not fit is left out, and the status says so.
+    pub(super) fn write_local(&mut self, prefix: IpNet) -> Result<(), KernelError> {
+        match self.datapath.write_local(prefix) {
+            Err(DatapathError::Map { source, .. }) if maps::is_full(&source) => {
+                self.nat_ingress.beyond.insert(prefix);
+            }
+            written => written?,
         }
         Ok(())
     }
 
-    /// Makes an address one of the node's for the programs. One that does not fit is left out, and the status says so.
-    fn write_local(&mut self, ip: IpAddr) -> Result<(), KernelError> {
-        match self.datapath.write_local(ip) {
-            Err(DatapathError::Map { source, .. }) if maps::is_full(&source) => {
-                self.nat_ingress.beyond.insert(ip);
-            }
-            written => written?,
+    /// A prefix is the node's no more. There is room for another one.
+    pub(super) fn forget_local(&mut self, prefix: IpNet) -> Result<(), KernelError> {
+        self.datapath.erase_local(prefix)?;
+        if !self.nat_ingress.beyond.remove(&prefix)
+            && let Some(next) = self.nat_ingress.beyond.pop_first()
+        {
+            self.write_local(next)?;
         }
         Ok(())
     }
@@ -77,7 +86,7 @@ impl Node {
         // A known address may be of another kind now.
         self.nat_ingress.readdressed = true;
         let is_known = !self.nat_ingress.addresses.entry(new.ip()).or_default().insert(new.index);
-        if is_known { Ok(()) } else { self.write_local(new.ip()) }
+        if is_known { Ok(()) } else { self.write_local(new.ip().into()) }
     }
 
     /// Makes what depends on the node's addresses follow them, if they have changed.
@@ -94,13 +103,7 @@ impl Node {
         holders.remove(&old.index);
         if holders.is_empty() {
             self.nat_ingress.addresses.remove(&old.ip());
-            self.datapath.erase_local(old.ip())?;
-            // There is room for another one.
-            if !self.nat_ingress.beyond.remove(&old.ip())
-                && let Some(ip) = self.nat_ingress.beyond.pop_first()
-            {
-                self.write_local(ip)?;
-            }
+            self.forget_local(old.ip().into())?;
         }
         Ok(())
     }
@@ -115,6 +118,9 @@ impl Node {
     pub(crate) fn update_nat_ingress(&mut self) {
         self.watch_sockets();
         let is_needed = self.is_mapped() || self.is_masqueraded();
+        if is_needed && self.nat_ingress.local_routes.is_empty() {
+            self.follow_local_routes();
+        }
         let bridges = self.is_mapped();
         self.mark_uplinks(bridges);
         if !bridges {

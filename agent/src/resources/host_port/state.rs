@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use ipnet::IpNet;
 use shunt_agent_api::{ProgramMode, ProgramReport};
 use shunt_netlink::link::Link;
 
@@ -17,8 +18,10 @@ pub(crate) struct NatIngress {
     pub(super) addresses: BTreeMap<IpAddr, BTreeSet<u32>>,
     /// Whether addresses have changed since what depends on them was looked at.
     pub(super) readdressed: bool,
-    /// The addresses that do not fit into the map.
-    pub(super) beyond: BTreeSet<IpAddr>,
+    /// The addresses and prefixes that do not fit into the map.
+    pub(super) beyond: BTreeSet<IpNet>,
+    /// The prefixes that are the node's by route.
+    pub(super) local_routes: BTreeSet<IpNet>,
     /// The interfaces without an address by which packets may come; none where they have to be read.
     pub(super) ways_in: Option<BTreeMap<u32, Link>>,
     /// The attached programs by ifindex.

@@ -72,7 +72,10 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
     }
     insert(machine, "LINK_LOCALS", &world::link_locals(now));
     insert(machine, "MAPPINGS", &outside::mappings());
-    insert(machine, "LOCALS", &outside::locals());
+    for (bits, key, local) in outside::locals() {
+        let key = [&bits.to_ne_bytes()[..], key.as_bytes()].concat();
+        machine.insert("LOCALS", &key, local.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    }
     insert(machine, "MASQUERADES", &outside::masquerades());
     insert(machine, "OUTLETS", &outside::outlets());
     for (bits, key, source) in outside::sources() {
