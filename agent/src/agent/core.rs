@@ -16,6 +16,8 @@ use super::reader::Reader;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
 use crate::requests::query::mappings::HostPort;
+use crate::requests::query::owners::Owners;
+use crate::requests::query::traffic::TrafficReport;
 use crate::resources::events::Events;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
@@ -45,6 +47,8 @@ pub enum CoreError {
 enum Job {
     Answer(Box<Request>, Option<u64>, oneshot::Sender<Reply>),
     HostPorts(oneshot::Sender<Vec<HostPort>>),
+    Owners(oneshot::Sender<Owners>),
+    Traffic(oneshot::Sender<Result<TrafficReport, AgentError>>),
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -115,7 +119,12 @@ impl Core {
     /// may be another's by now. What grows with the table of connections is read beside it ([`Reader`]).
     pub async fn ask_by(&self, request: Request, deadline: Option<u64>) -> Reply {
         match request {
-            Request::Flows => return self.reader.all_flows().await,
+            Request::Flows => {
+                return match self.look(Job::Owners).await {
+                    Some(owners) => self.reader.all_flows(owners).await,
+                    None => unavailable(STOPPING),
+                };
+            }
             Request::Mappings => return self.mappings().await,
             _ => {}
         }
@@ -133,19 +142,39 @@ impl Core {
     }
 
     async fn mappings(&self) -> Reply {
-        let (ports, known) = oneshot::channel();
-        if self.jobs.send(Job::HostPorts(ports)).await.is_err() {
-            return unavailable(STOPPING);
-        }
-        match known.await {
-            Ok(ports) => self.reader.mappings(ports).await,
-            Err(_) => unavailable(STOPPING),
+        match self.look(Job::HostPorts).await {
+            Some(ports) => self.reader.mappings(ports).await,
+            None => unavailable(STOPPING),
         }
     }
 
-    /// For long lists of connections.
-    pub(crate) fn reader(&self) -> &Reader {
-        &self.reader
+    /// What the agent's thread says; none when it is ending.
+    async fn look<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
+        let (asker, known) = oneshot::channel();
+        self.jobs.send(job(asker)).await.ok()?;
+        known.await.ok()
+    }
+
+    /// Lists every connection in pages: [`Reader::flows`].
+    ///
+    /// # Errors
+    /// Why it is not begun.
+    pub(crate) async fn list_flows<T: Send + 'static>(
+        &self,
+        most: usize,
+        made: impl FnMut(Reply, bool) -> T + Send + 'static,
+    ) -> Result<mpsc::Receiver<T>, &'static str> {
+        let owners = self.look(Job::Owners).await.ok_or(STOPPING)?;
+        self.reader.flows(owners, most, made)
+    }
+
+    /// What the containers have carried, those that are gone included, at one moment.
+    ///
+    /// # Errors
+    /// The counters cannot be read, or the agent is ending.
+    pub(crate) async fn traffic(&self) -> Result<TrafficReport, AgentError> {
+        let stopping = || AgentError { kind: ErrorKind::Unavailable, message: STOPPING.to_owned() };
+        self.look(Job::Traffic).await.unwrap_or_else(|| Err(stopping()))
     }
 
     /// Subscribes; none if there are too many subscribers.
@@ -198,6 +227,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             Job::Tick => agent.tick(),
             // The client may have gone.
             Job::HostPorts(asker) => _ = asker.send(agent.host_ports()),
+            Job::Owners(asker) => _ = asker.send(agent.pod_owners()),
+            Job::Traffic(asker) => _ = asker.send(agent.traffic()),
             #[cfg(feature = "kubernetes")]
             Job::Do(work) => work(&mut agent),
             Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
@@ -210,6 +241,7 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
         }
         worked.store(true, Ordering::Relaxed);
     }
+    agent.leave();
 }
 
 pub(super) fn unavailable(why: &str) -> Reply {

@@ -171,6 +171,7 @@ fn ports_text(ports: &[PortReport]) -> String {
     let mut table = Table::new([
         ("NETWORK", Left),
         ("CONTAINER", Left),
+        ("POD", Left),
         ("IF", Left),
         ("HOST END", Left),
         ("ADDRESSES", Left),
@@ -188,6 +189,7 @@ fn ports_text(ports: &[PortReport]) -> String {
         table.row([
             port.network.clone(),
             port.container.chars().take(13).collect(),
+            pod_text(&port.namespace, &port.pod),
             port.ifname.clone(),
             port.host_ifname.clone(),
             ips.join(","),
@@ -206,6 +208,11 @@ fn ports_text(ports: &[PortReport]) -> String {
         format!("{network}/{container}/{ifname} takes the kernel's way: {}\n", kernels_way.join("; "))
     });
     or_nothing(ports, "no attachments", &table) + &reasons.collect::<String>()
+}
+
+/// A pod as `namespace/name`.
+pub(super) fn pod_text(namespace: &str, pod: &str) -> String {
+    if pod.is_empty() { "-".to_owned() } else { format!("{namespace}/{pod}") }
 }
 
 fn fdb_text(entries: &[FdbEntry]) -> String {

@@ -43,7 +43,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Status => Ok(Reply::Status(node.status())),
         Request::Ports => node.ports().map(Reply::Ports),
         // Core's readers answer these two beside the agent's thread.
-        Request::Flows => Ok(query::flows::all(&node.tallies.table)),
+        Request::Flows => Ok(query::flows::all(&node.tallies.table, &node.pod_owners())),
         Request::Mappings => Ok(query::mappings::reports(&node.tallies, node.host_ports())),
         Request::Fdb => node.fdb().map(Reply::Fdb),
         Request::Drops => node.drops().map(Reply::Drops),

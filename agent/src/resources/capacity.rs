@@ -45,7 +45,7 @@ impl Node {
         for (uplink, egress, ingress) in pools.iter().filter(|uplink| !self.told.contains(uplink)) {
             let left = |pool: &PoolReport| format!("{} of {}", Quantity(pool.free), Quantity(pool.total));
             let detail = format!("left: egress {}, ingress {} bit/s", left(egress), left(ingress));
-            self.events.tell(EventKind::Capacity, None, uplink, detail);
+            self.events.tell(EventKind::Capacity, uplink, detail);
         }
         self.told = pools;
     }

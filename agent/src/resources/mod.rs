@@ -12,6 +12,7 @@ pub(crate) mod clock;
 mod collision;
 pub(crate) mod connection;
 mod container_end;
+pub(crate) mod departed;
 mod desired;
 mod difference;
 pub(crate) mod events;

@@ -25,7 +25,7 @@ impl Telling {
     /// [`ServerError::Metrics`], [`ServerError::Kubernetes`].
     pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
         let metrics = match config.metrics {
-            Some(address) => Some(Metrics::bind(address).await?),
+            Some(address) => Some(Metrics::bind(address, config.metrics_labels).await?),
             None => None,
         };
         #[cfg(feature = "kubernetes")]

@@ -83,6 +83,6 @@ impl Node {
         let Some(pod) = &port.pod else { return };
         let Some(Claimed { asked, .. }) = &pod.claimed else { return };
         let Ok(Some(held)) = self.held(&port.key, pod) else { return };
-        self.events.tell(EventKind::Claim, Some(&port.key), &port.host.name, held.described(asked));
+        self.events.tell_of(EventKind::Claim, port, held.described(asked));
     }
 }
