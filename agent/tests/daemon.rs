@@ -59,6 +59,9 @@ mod exclusive;
 mod fake_kubelet;
 #[path = "daemon/follow.rs"]
 mod follow;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/forbidden.rs"]
+mod forbidden;
 #[path = "daemon/grace_periods.rs"]
 mod grace_periods;
 #[path = "daemon/group.rs"]
@@ -73,6 +76,9 @@ mod leases;
 mod log;
 #[path = "daemon/metrics.rs"]
 mod metrics;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/pod_events.rs"]
+mod pod_events;
 #[path = "daemon/privileges.rs"]
 mod privileges;
 #[cfg(feature = "kubernetes")]

@@ -19,6 +19,8 @@ use crate::requests::query::mappings::HostPort;
 use crate::requests::query::owners::Owners;
 use crate::requests::query::traffic::TrafficReport;
 use crate::resources::events::Events;
+#[cfg(feature = "kubernetes")]
+use crate::resources::notice::Notice;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
 const QUEUE: usize = 256;
@@ -132,6 +134,9 @@ impl Core {
         if let Some((pod, consulted)) = consult::pod_of(&request).zip(self.consulted.get())
             && let Err(refusal) = consulted.before_attach(pod).await
         {
+            if let Some(notice) = Notice::of_consultation(pod, &refusal) {
+                self.events.notify(|| notice);
+            }
             return Reply::Error(refusal);
         }
         let (reply, answer) = oneshot::channel();
@@ -180,6 +185,12 @@ impl Core {
     /// Subscribes; none if there are too many subscribers.
     pub fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         self.events.subscribe()
+    }
+
+    /// What the users of pods can cure, from now on. Only the first receiver gets any.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn notices(&self) -> mpsc::Receiver<Notice> {
+        self.events.notices()
     }
 
     /// Has the status say what is not the agent's own affair; none if there is nothing to be said.

@@ -1,12 +1,23 @@
 //! Broadcasts events to subscribers. A slow subscriber loses the oldest events; the agent never waits.
 
+#[cfg(feature = "kubernetes")]
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use shunt_agent_api::{AttachmentKey, BridgePort, Event, EventKind, Pod};
 use tokio::sync::broadcast;
+#[cfg(feature = "kubernetes")]
+use tokio::sync::mpsc;
+
+#[cfg(feature = "kubernetes")]
+use super::notice::Notice;
 
 /// Events that a subscriber may lag behind. An event takes about 200 bytes, once for all subscribers.
 const BACKLOG: usize = 4096;
+
+/// Notices that may wait to be written.
+#[cfg(feature = "kubernetes")]
+const NOTICES: usize = 256;
 
 /// Subscribers at a time; each occupies a connection, of which a group's members have fewer.
 const MAX_LISTENERS: usize = 64;
@@ -15,11 +26,18 @@ const MAX_LISTENERS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
+    /// Who writes what users can cure.
+    #[cfg(feature = "kubernetes")]
+    notices: Arc<OnceLock<mpsc::Sender<Notice>>>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(BACKLOG) }
+        Self {
+            sender: broadcast::Sender::new(BACKLOG),
+            #[cfg(feature = "kubernetes")]
+            notices: Arc::default(),
+        }
     }
 }
 
@@ -27,6 +45,24 @@ impl Events {
     /// Subscribes; none if there are too many subscribers.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         (self.sender.receiver_count() < MAX_LISTENERS).then(|| self.sender.subscribe())
+    }
+
+    /// Has notices sent there from now on. Only the first receiver gets any.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn notices(&self) -> mpsc::Receiver<Notice> {
+        let (sender, notices) = mpsc::channel(NOTICES);
+        let _other = self.notices.set(sender);
+        notices
+    }
+
+    /// Sends a notice, where somebody writes them. One that finds no room is dropped.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn notify(&self, notice: impl FnOnce() -> Notice) {
+        if let Some(sender) = self.notices.get()
+            && sender.try_send(notice()).is_err()
+        {
+            tracing::debug!("a notice was dropped: too many of them wait");
+        }
     }
 
     /// Sends an event of an interface.

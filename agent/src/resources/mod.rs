@@ -24,10 +24,12 @@ pub(crate) mod lease;
 mod link_deletion;
 pub(crate) mod masquerade;
 pub(crate) mod node;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod notice;
 pub(crate) mod pins;
 pub(crate) mod port;
 pub(crate) mod reconcile;
-mod refusal;
+pub(crate) mod refusal;
 pub(crate) mod repairs;
 mod rules;
 pub(crate) mod station;

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::{Core, ServerError};
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
-use crate::kubernetes::{NodePlugin, Publisher};
+use crate::kubernetes::{NodePlugin, Publisher, Recorder};
 use crate::metrics::Metrics;
 
 /// What tells them, as far as the configuration asks for it.
@@ -14,6 +14,8 @@ pub(super) struct Telling {
     metrics: Option<Metrics>,
     #[cfg(feature = "kubernetes")]
     publisher: Option<Publisher>,
+    #[cfg(feature = "kubernetes")]
+    recorder: Option<Recorder>,
     #[cfg(feature = "kubernetes")]
     node_plugin: Option<NodePlugin>,
 }
@@ -37,6 +39,8 @@ impl Telling {
             #[cfg(feature = "kubernetes")]
             publisher: config.kubernetes.clone().map(Publisher::new).transpose()?,
             #[cfg(feature = "kubernetes")]
+            recorder: config.kubernetes.clone().map(Recorder::new).transpose()?,
+            #[cfg(feature = "kubernetes")]
             node_plugin: kubelet.map(|(options, root)| NodePlugin::new(options, root)).transpose()?,
         })
     }
@@ -51,6 +55,11 @@ impl Telling {
         if let Some(publisher) = self.publisher {
             let publishing = publisher.run(core.clone());
             telling.spawn(async { match publishing.await {} });
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(recorder) = self.recorder {
+            let recording = recorder.run(core.clone());
+            telling.spawn(async { match recording.await {} });
         }
         #[cfg(feature = "kubernetes")]
         if let Some(plugin) = self.node_plugin {
