@@ -35,6 +35,9 @@ mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_orders.rs"]
+mod claim_orders;
+#[cfg(feature = "kubernetes")]
 #[path = "daemon/claim_status.rs"]
 mod claim_status;
 #[cfg(feature = "kubernetes")]
@@ -76,6 +79,9 @@ mod leases;
 mod log;
 #[path = "daemon/metrics.rs"]
 mod metrics;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/one_book.rs"]
+mod one_book;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/pod_events.rs"]
 mod pod_events;

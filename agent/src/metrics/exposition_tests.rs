@@ -103,6 +103,7 @@ fn snapshot() -> Snapshot {
                     ifname: "eth0".into(),
                     egress: 800,
                     ingress: 0,
+                    claimed: false,
                 }],
                 unknown: None,
             }],
