@@ -1,4 +1,4 @@
-//! Keeps what containers have carried when they go, where metrics are sums over namespaces or over the node.
+//! Keeps the counters of containers that go, and has them written.
 //!
 //! The counters of a container that goes are read after its programs are detached and before its slot has its next owner. What is kept is written
 //! each second where it has changed, and when the agent ends.
@@ -7,17 +7,8 @@ use shunt_agent_api::{BridgePort, Pod, Traffic};
 use shunt_dataplane::DropReason;
 use shunt_dataplane::abi::{Count, PortCounters};
 
-use crate::departed::{Carried, Departed, Dropped};
+use crate::departed::{Carried, Dropped};
 use crate::resources::Node;
-
-/// What is kept, and whether it is on the disk.
-#[derive(Debug, Default)]
-pub(crate) struct KeptDeparted {
-    pub(crate) carried: Departed,
-    is_changed: bool,
-    /// Whether it could not be written last time, which is told once.
-    has_failed: bool,
-}
 
 impl Node {
     /// Reads what an earlier agent has kept.
