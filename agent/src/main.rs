@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Nothing is left to be said if standard output is closed.
             let _closed = error.print();
-            if error.use_stderr() { cli::USAGE.into() } else { ExitCode::SUCCESS }
+            if error.use_stderr() { cli::exit::USAGE.into() } else { ExitCode::SUCCESS }
         }
     }
 }

@@ -5,11 +5,12 @@ mod attachments;
 mod flows;
 mod neighbour;
 mod part;
+mod samples;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -19,6 +20,7 @@ use crate::outside::{NODE, OUTSIDE, join};
 use crate::screen::Screen;
 use flows::{End, Flows, Load};
 pub(crate) use part::{Plan, compare};
+use samples::quantile;
 
 /// What is measured, and where the results go.
 #[derive(Debug, Args)]
@@ -165,7 +167,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
                     .into_iter()
                     .flat_map(|peer| FLOWS.map(|flows| (peer, flows)))
                 {
-                    ensure_wanted(interrupt)?;
+                    interrupt.check()?;
                     stage.peer = peer;
                     let measured = keep(&stage, (arm, *mbit, direction, flows), options.seconds)?;
                     screen.line(&format!(
@@ -185,7 +187,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         .heading("A datagram's round trip", &format!("ms, beside one flow that takes all {BESIDE} Mbit/s"))?;
     for direction in [Direction::Ingress, Direction::Egress] {
         for arm in [Arm::Shunt, Arm::Reference] {
-            ensure_wanted(interrupt)?;
+            interrupt.check()?;
             let measured = wait(arm, direction, options.seconds)?;
             screen.line(&format!(
                 "    {:<10} {:<8} idle {:>7.3}, beside it {:>7.2} (p90 {:.2})",
@@ -227,14 +229,6 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
     Ok(())
 }
 
-/// Nothing goes on after Ctrl-C.
-fn ensure_wanted(interrupt: &Interrupt) -> Result<()> {
-    if interrupt.raised() {
-        bail!("interrupted");
-    }
-    Ok(())
-}
-
 fn keep(stage: &Stage, what: (Arm, u64, Direction, usize), seconds: u64) -> Result<Kept> {
     let (arm, mbit, direction, flows) = what;
     let (from, to) = stage.ends(direction)?;
@@ -272,10 +266,4 @@ fn wait(arm: Arm, direction: Direction, seconds: u64) -> Result<Waited> {
         beside_median: quantile(&mut beside, 0.5)?,
         beside_p90: quantile(&mut beside, 0.9)?,
     })
-}
-
-fn quantile(times: &mut [f64], share: f64) -> Result<f64> {
-    times.sort_by(f64::total_cmp);
-    let at = (times.len().saturating_sub(1) as f64 * share).round() as usize;
-    times.get(at).copied().context("no datagram came back")
 }

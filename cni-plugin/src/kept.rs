@@ -3,14 +3,13 @@
 //! What it made before the names were changed, and what it is asked to make since because the programs cannot, it alone knows how to take
 //! down: rules of iptables, ifb devices. It is given the same environment and configuration, and its result is passed on.
 
-use std::io;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::call::{Call, Failure, Verb};
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, KeptError};
 use crate::program;
 
 /// What a plugin is kept as.
@@ -18,35 +17,6 @@ const EXTENSION: &str = "orig";
 
 /// How long it may take: iptables waits for its lock.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The kept plugin failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum KeptError {
-    /// It cannot be run, or has not ended in time.
-    #[error("the kept plugin {program} cannot be run: {source}")]
-    Run {
-        /// Its file.
-        program: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It said why.
-    #[error("the kept plugin {program} failed: {}", failure.msg)]
-    Failed {
-        /// Its file.
-        program: PathBuf,
-        /// What it said.
-        failure: Failure,
-    },
-    /// It said nothing that can be read.
-    #[error("the kept plugin {program} ended with {status} and said nothing that can be read")]
-    Unreadable {
-        /// Its file.
-        program: PathBuf,
-        /// How it ended.
-        status: ExitStatus,
-    },
-}
 
 /// A kept plugin that was found in CNI_PATH.
 #[derive(Debug)]
@@ -60,6 +30,14 @@ impl Kept {
         let name = format!("{}.{EXTENSION}", config.network.r#type);
         let found = call.path.iter().map(|folder| folder.join(&name)).find(|path| program::is_program(path));
         found.map(|program| Self { program })
+    }
+
+    /// Has the kept plugin, if there is one, take down what it may have made, before the agent's part or after it.
+    ///
+    /// # Errors
+    /// [`KeptError`].
+    pub(crate) fn take_down(config: &Config, call: &Call) -> Result<(), Error> {
+        Self::find(config, call).map_or(Ok(()), |kept| kept.run(Verb::Del, config).map(drop))
     }
 
     /// Has it do a verb; its output is what the runtime is to be given.

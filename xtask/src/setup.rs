@@ -4,6 +4,7 @@
 //! and about a millisecond. Every other verb comes through here first, and asks only for what it needs itself.
 
 pub(crate) mod apt;
+mod by_hand;
 pub(crate) mod cache;
 mod compiler;
 mod debian_toolchain;
@@ -15,21 +16,14 @@ mod packages;
 mod stamp;
 mod static_target;
 mod toolchain;
+mod tools;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 pub(crate) use static_target::{Processor, StaticTarget};
-pub(crate) use toolchain::Toolchain;
-
-/// What the kernel programs are built with.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tools {
-    pub(crate) toolchain: Toolchain,
-    /// The path of bpf-linker.
-    pub(crate) linker: PathBuf,
-}
+pub(crate) use tools::Tools;
 
 /// `cargo xtask setup` itself: everything that build, test, vm, demo and bench need. `kernels` fetches those of `vm`.
 pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
@@ -109,9 +103,4 @@ pub(crate) fn for_vm() -> Result<PathBuf> {
 pub(crate) fn for_lint() -> Result<PathBuf> {
     packages::ensure_compilers()?;
     deny::find_or_install()
-}
-
-/// Ends the error of an installation with what a person can do instead.
-fn or_by_hand<T>(result: Result<T>, command: &str) -> Result<T> {
-    result.map_err(|error| anyhow!("{error:#}\n  by hand: {command}"))
 }

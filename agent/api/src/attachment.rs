@@ -1,30 +1,11 @@
 //! What the plugin hands to the agent: one container interface and the bridge that it is a port of.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bandwidth, Pod, PortMapping, Restrictions, Service, VlanInterface};
-
-/// The key of everything: one interface of one container in one network (CNI spec, "container id" and "ifname",
-/// unique only together with the network's name).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AttachmentKey {
-    /// The network configuration's `name`.
-    pub network: String,
-    /// `CNI_CONTAINERID`.
-    pub container: String,
-    /// `CNI_IFNAME`, the interface's name inside the container.
-    pub ifname: String,
-}
-
-impl fmt::Display for AttachmentKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.network, self.container, self.ifname)
-    }
-}
+use crate::{AttachmentKey, Bandwidth, Pod, PortMapping, Restrictions, Service, VlanInterface};
 
 /// A link in the agent's own network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod attachment;
+mod attachment_key;
 mod bandwidth;
 mod capacity;
 mod client;
@@ -23,7 +24,8 @@ mod restriction;
 mod service;
 mod vlan;
 
-pub use attachment::{AttachmentKey, BridgePort, Interface};
+pub use attachment::{BridgePort, Interface};
+pub use attachment_key::AttachmentKey;
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};

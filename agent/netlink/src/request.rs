@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkSerializable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -12,6 +12,9 @@ use crate::message;
 
 /// Makes something that is not there yet (`EEXIST` where it is).
 pub(crate) const MAKE: u16 = NLM_F_CREATE | NLM_F_EXCL;
+
+/// Makes something, in the place of what is there.
+pub(crate) const REPLACE: u16 = NLM_F_CREATE | NLM_F_REPLACE;
 
 /// What is read of each message in answer to a request.
 pub trait Reply: Sized {

@@ -17,7 +17,7 @@ use shunt_netlink::link::{Link, Selector, link, link_elsewhere, links};
 use shunt_netlink::{Connection, NetlinkError};
 
 use self::cache::Remembered;
-use crate::resources::masquerade::hooks;
+use crate::resources::external_rule::hooks;
 
 /// What the alias of a host's end begins with that shunt made.
 const MARK: &str = "shunt:";

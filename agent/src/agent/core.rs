@@ -13,6 +13,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 #[cfg(feature = "kubernetes")]
 use super::consult::{self, Consult};
 use super::reader::Reader;
+use super::unavailable::unavailable;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
 use crate::requests::query::mappings::HostPort;
@@ -253,8 +254,4 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
         worked.store(true, Ordering::Relaxed);
     }
     agent.leave();
-}
-
-pub(super) fn unavailable(why: &str) -> Reply {
-    Reply::Error(AgentError { kind: ErrorKind::Unavailable, message: why.to_owned() })
 }

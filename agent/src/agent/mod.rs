@@ -9,6 +9,7 @@ mod reader;
 mod recover;
 mod retire;
 mod schedule;
+mod unavailable;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::thread;
 use shunt_agent_api::Reply;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::core::unavailable;
+use super::unavailable::unavailable;
 use crate::requests::query::flows;
 use crate::requests::query::mappings::{self, HostPort};
 use crate::requests::query::owners::Owners;

@@ -8,8 +8,8 @@ use clap::Args;
 use shunt_agent::adoption::{AdoptError, Adopted, adopt, give_back};
 use shunt_agent_api::{Client, socket_path};
 
+use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::query::complain;
-use super::{INCONSISTENT, UNREACHABLE};
 
 /// Run it in the node's network namespace. Containers keep their interfaces, addresses and connections.
 #[derive(Args, Debug)]

@@ -8,7 +8,9 @@ use shunt_agent::capacity::slice::resource_slice;
 use shunt_agent::kubernetes::node_name;
 use shunt_agent_api::{Client, Reply, Request, socket_path};
 
-use super::{Query, UNREACHABLE, USAGE, query};
+use super::exit::{UNREACHABLE, USAGE};
+use super::query;
+use super::query::Query;
 
 /// Options of `capacity`.
 #[derive(Args, Debug)]

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use shunt_agent_api::{AuditReport, Reply, Request};
 
-use super::{INCONSISTENT, Query};
+use super::exit::{INCONSISTENT, UNREACHABLE};
+use super::query::Query;
 
 impl Query {
     /// Prints what is not as it should be: 0 nothing, 1 not answered, 3 something.
@@ -16,7 +17,7 @@ impl Query {
                 let _closed = self.print_audit(&report);
                 if report.consistent { ExitCode::SUCCESS } else { INCONSISTENT.into() }
             }
-            Ok(_) => super::UNREACHABLE.into(),
+            Ok(_) => UNREACHABLE.into(),
             Err(code) => code,
         }
     }

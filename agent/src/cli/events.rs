@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use shunt_agent_api::{Client, ClientError, Reply, socket_path};
 
-use super::Query;
+use super::query::Query;
 use super::query::complain;
 
 impl Query {

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent_api::{Explanation, Origin, Question, Request};
+use shunt_agent_api::{Origin, Question, Request};
 
-use super::Query;
-use super::table::{Align::Left, Table};
+use super::query::Query;
 
 /// What would become of a packet.
 #[derive(Args, Debug)]
@@ -26,16 +25,4 @@ impl Explain {
     pub(super) fn ask(self) -> ExitCode {
         self.query.ask(Request::Explain { from: self.from, packet: self.packet })
     }
-}
-
-pub(super) fn explanation_text(explanation: &Explanation) -> String {
-    let mut table =
-        Table::new([("PROGRAM", Left), ("ON", Left), ("STAGE", Left), ("SAYS", Left), ("WHY", Left)]);
-    for stage in &explanation.stages {
-        let cells = [&stage.program, &stage.ifname, &stage.stage, &stage.decision, &stage.detail];
-        table.row(cells.map(String::clone));
-    }
-    let Explanation { verdict, reason, to, .. } = explanation;
-    let why = if reason.is_empty() { to.join(", ") } else { reason.clone() };
-    format!("{table}\n{verdict}: {why}\n")
 }

@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent_api::{FlowEnds, FlowReport, PART, Reply, Request};
 
-use super::query::{code_of, pod_text, print_json};
+use super::answer_text::pod_text;
+use super::exit::UNREACHABLE;
+use super::query::Query;
+use super::query::{code_of, print_json};
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
-use super::{Query, UNREACHABLE};
 
 /// Options of `flows`; each leaves fewer of them.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use nix::sys::signal::{SigSet, Signal};
 
-use super::UNREACHABLE;
+use super::exit::UNREACHABLE;
 
 /// Waits for SIGTERM or SIGINT. They are blocked and taken, not left to their default: a pod's first process has none.
 pub(super) fn run() -> ExitCode {

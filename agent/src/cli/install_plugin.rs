@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent::install::{Installation, loopback};
 
-use super::UNREACHABLE;
+use super::exit::UNREACHABLE;
 
 /// Needs no agent and no privileges but to write the directory. May be repeated, also while the plugin is called.
 #[derive(Args, Debug)]

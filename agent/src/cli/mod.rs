@@ -1,9 +1,11 @@
 //! The command line.
 
 mod adopt;
+mod answer_text;
 mod capacity;
 mod check;
 mod events;
+pub(crate) mod exit;
 mod explain;
 mod flows;
 mod idle;
@@ -13,21 +15,17 @@ mod on_host;
 mod query;
 mod run;
 mod status;
+mod status_text;
 mod table;
 mod uninstall;
 mod upgrade;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use shunt_agent_api::Request;
 
-/// Exit code for a question that the agent did not answer.
-pub(crate) const UNREACHABLE: u8 = 1;
-
-/// Exit code for a command line or a configuration that makes no sense.
-pub(crate) const USAGE: u8 = 2;
+use self::query::Query;
 
 /// The shunt node agent.
 #[derive(Debug, Parser)]
@@ -73,20 +71,6 @@ enum Verb {
     Idle,
     /// What happens from now on, one JSON object a line.
     Events(Query),
-}
-
-/// Exit code of `check` for something that is not as it should be.
-pub(crate) const INCONSISTENT: u8 = 3;
-
-/// Options of every verb that asks a running agent.
-#[derive(Args, Debug)]
-pub(crate) struct Query {
-    /// The agent's socket [default: $SHUNT_AGENT_SOCKET, else /run/shunt/agent.sock].
-    #[arg(long, value_name = "PATH")]
-    socket: Option<PathBuf>,
-    /// Answer in JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Cli {

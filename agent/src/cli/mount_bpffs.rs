@@ -8,7 +8,7 @@ use clap::Args;
 use shunt_agent::config::DEFAULT_BPFFS;
 use shunt_agent::datapath::mount;
 
-use super::UNREACHABLE;
+use super::exit::UNREACHABLE;
 
 /// Mounts a BPF file system on the parent of the directory, unless one is mounted there.
 #[derive(Args, Debug)]

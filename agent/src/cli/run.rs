@@ -10,7 +10,7 @@ use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::{privileges, server};
 
-use super::USAGE;
+use super::exit::USAGE;
 
 /// Flags of `run`; each wins over the key of the same name in the file.
 #[derive(Args, Debug)]

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent_api::{AgentStatus, Reply, Request};
 
-use super::{Query, UNREACHABLE};
+use super::exit::UNREACHABLE;
+use super::query::Query;
 
 /// Options of `status`.
 #[derive(Args, Debug)]

@@ -10,7 +10,8 @@ use shunt_agent::config::{Config, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall};
 
-use super::{INCONSISTENT, UNREACHABLE, USAGE, on_host};
+use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
+use super::on_host;
 
 /// Run it where the agent runs, in the node's network namespace, whether the agent runs or not.
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ use clap::Args;
 use shunt_agent::config::{Config, Options};
 use shunt_agent::datapath::upgrade::preview::{self as upgrade, UpgradeReport};
 
-use super::{INCONSISTENT, USAGE};
+use super::exit::{INCONSISTENT, USAGE};
 
 /// To upgrade is to stop the old agent and to start this one. Whether that will do can be asked before.
 #[derive(Args, Debug)]

@@ -9,40 +9,14 @@ use std::path::Path;
 use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, Rate};
 use shunt_netlink::link::links;
-use shunt_netlink::namespace::{NamespaceError, connect_within};
+use shunt_netlink::namespace::connect_within;
 use shunt_netlink::tc::{self, CLASS, Classifier, HANDLE};
 use shunt_netlink::{Connection, NetlinkError};
 
-use super::{Kernel, KernelError};
+use super::Kernel;
+use super::error::{KernelError, LimitError};
 use crate::limits::bucket::Bucket;
 use crate::limits::subnets::{End, Instruction, Subnets};
-
-/// Why a limit cannot be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum LimitError {
-    /// The kernel refused the qdisc.
-    #[error("the limit of {ifname}: {source}")]
-    Shaper {
-        /// The interface.
-        ifname: String,
-        /// The kernel's word.
-        source: NetlinkError,
-    },
-    /// The container's namespace cannot be reached.
-    #[error("the limit of what {ifname} sends: {source}")]
-    Sandbox {
-        /// The interface in the container.
-        ifname: String,
-        /// What happened.
-        source: NamespaceError,
-    },
-    /// The container's end is not in the namespace of the request.
-    #[error("the limit of what {0} sends: the interface is not in the container's namespace")]
-    NoPeer(String),
-    /// The thread for it panicked.
-    #[error("the limit of what {0} sends: the thread for it panicked")]
-    Panicked(String),
-}
 
 impl Kernel {
     /// Applies the limit towards the container only.

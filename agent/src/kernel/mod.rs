@@ -14,8 +14,8 @@ mod veth_pair;
 use shunt_netlink::Connection;
 use shunt_netlink::ethtool::Ethtool;
 
-pub use self::error::KernelError;
-pub use self::limits::{LimitError, limit_egress_beside};
+pub use self::error::{KernelError, LimitError};
+pub use self::limits::limit_egress_beside;
 pub(crate) use self::links::delete_if_named;
 
 use crate::datapath::attach::clsact;

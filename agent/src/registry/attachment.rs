@@ -7,17 +7,8 @@ use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
-use super::Settings;
-
-/// What a port's bridge is to be told of it.
-pub fn port_flags(port: &BridgePort) -> PortFlags {
-    PortFlags {
-        hairpin: port.service.hairpin,
-        isolated: port.restrictions.isolated,
-        locked: port.restrictions.mac_check || port.restrictions.vlans.is_some(),
-        aside: port.restrictions.vlans.is_some(),
-    }
-}
+use super::port_flags::port_flags;
+use super::settings::Settings;
 
 /// One container interface, attached.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 mod attachment;
 mod bridge;
+mod port_flags;
 mod settings;
 mod slots;
 mod trunk;
@@ -13,8 +14,9 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use shunt_agent_api::AttachmentKey;
 
-pub use self::attachment::{Attachment, External, PeerEnd, port_flags};
+pub use self::attachment::{Attachment, External, PeerEnd};
 pub use self::bridge::Bridge;
+pub use self::port_flags::port_flags;
 pub use self::settings::{Domain, Settings};
 pub use self::slots::Slots;
 pub use self::trunk::Trunk;

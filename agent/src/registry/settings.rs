@@ -4,7 +4,7 @@ use shunt_agent_api::BridgePort;
 use shunt_netlink::bridge_vlan::PortVlans;
 use shunt_netlink::link::Link;
 
-use super::port_flags;
+use super::port_flags::port_flags;
 
 /// What others have set on a container's port of the kernel's bridge, as far as the fast path has to heed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! What the attachments need on the node, resource by resource.
 
 use super::Node;
-use super::host_port::{Ingress, ReversePaths, SocketPrograms};
+use super::host_port::{Ingress, SocketPrograms};
 use super::lease::Lease;
 use super::masquerade::Outlets;
 use super::pins::Pins;
 use super::reconcile::Resource;
+use super::reverse_path::ReversePaths;
 use super::rules::Table;
 use super::uplink::MissingUplink;
 use super::vlan_gateway::DesiredGateway;

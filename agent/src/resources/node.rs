@@ -10,14 +10,16 @@ use shunt_netlink::link::Link;
 
 use super::bridge::Orphan;
 use super::connection::table::Table;
-use super::connection::{Former, Sweeping, Tallies};
+use super::connection::{Sweeping, Tallies};
 use super::departed::KeptDeparted;
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
+use super::kernel_flow::Former;
 use super::lease::Leases;
 use super::masquerade::Masquerade;
 use super::port::Unfinished;
 use super::repairs::Repairs;
+use super::reverse_path::Filters;
 use super::station::Learning;
 use super::unattached::UnattachedPorts;
 use crate::capacity::speed::Speeds;
@@ -86,6 +88,8 @@ pub(crate) struct Node {
     pub(crate) watched_rules: Option<Watched>,
     /// The node's addresses and the interfaces with `from_wire`.
     pub(crate) nat_ingress: NatIngress,
+    /// The reverse path filters.
+    pub(crate) reverse_paths: Filters,
     /// The masquerading interfaces.
     pub(crate) masquerade: Masquerade,
     /// The programs on the node's own sockets.
@@ -145,6 +149,7 @@ impl Node {
             rules: None,
             watched_rules: None,
             nat_ingress: NatIngress::default(),
+            reverse_paths: Filters::default(),
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,

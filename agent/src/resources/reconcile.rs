@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use shunt_agent_api::{AttachmentKey, EventKind};
 
+use super::gravity::Gravity;
 use super::node::Entries;
 use super::{Finding, Node, Refusal};
 
@@ -19,15 +20,6 @@ pub(crate) enum Cause<'a> {
     Start(&'a Entries),
     /// These things are missing or altered.
     Repair(&'a [Finding]),
-}
-
-/// What it means for the node that something cannot be repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Gravity {
-    /// It is unhealthy.
-    Fault,
-    /// An operator should know; an ADD works.
-    Warning,
 }
 
 /// A thing that is desired on the node.

@@ -8,7 +8,7 @@ use shunt_netlink::bridge::PortFlags;
 use shunt_netlink::link::Link;
 
 use super::Finding;
-use super::reconcile::Gravity;
+use super::gravity::Gravity;
 use crate::failpoints;
 use crate::registry::{Attachment, port_flags};
 

@@ -6,8 +6,9 @@ use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::request::{Asked, Reader};
+use super::subscription;
 use super::wire::{self, Replies, Requests, WireError, refusal};
-use super::{Core, subscription};
+use crate::agent::Core;
 
 /// A client that has come.
 #[derive(Debug)]

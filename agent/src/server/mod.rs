@@ -5,6 +5,7 @@
 //! and links stay and go on serving.
 
 mod connection;
+mod error;
 mod listener;
 mod monitor;
 mod previous_version;
@@ -17,44 +18,11 @@ mod supervisor;
 mod telling;
 mod wire;
 
-use std::io;
-
-pub use listener::{Listener, ListenerError};
+pub use self::error::ServerError;
+pub use self::listener::{Listener, ListenerError};
 
 use self::serving::Serving;
-use crate::agent::{Core, CoreError};
-use crate::capacity::slice::NodeNameError;
 use crate::config::Config;
-use crate::metrics::MetricsError;
-
-/// Why the agent does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// The socket.
-    #[error(transparent)]
-    Listener(#[from] ListenerError),
-    /// State or kernel.
-    #[error(transparent)]
-    Core(#[from] CoreError),
-    /// The address for metrics.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    /// The node's name in Kubernetes.
-    #[error(transparent)]
-    Kubernetes(#[from] NodeNameError),
-    /// Netlink or signals.
-    #[error("{what}: {source}")]
-    Io {
-        /// What was wanted.
-        what: &'static str,
-        /// The kernel's word.
-        source: io::Error,
-    },
-}
-
-fn failed(what: &'static str) -> impl FnOnce(io::Error) -> ServerError {
-    move |source| ServerError::Io { what, source }
-}
 
 /// Runs the agent until it is asked to end.
 ///

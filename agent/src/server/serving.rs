@@ -8,11 +8,13 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, sleep, timeout};
 
 use super::connection::Visitor;
+use super::error::{ServerError, failed};
+use super::listener::Listener;
 use super::monitor::Monitor;
 use super::signals::Signals;
+use super::supervisor;
 use super::telling::Telling;
-use super::{Core, Listener, ServerError, failed, supervisor};
-use crate::agent::{CoreError, PreviousState};
+use crate::agent::{Core, CoreError, PreviousState};
 use crate::config::Config;
 
 /// Connections at a time, of root and of the group's members. Others are told to come back; no member takes a place of root's.

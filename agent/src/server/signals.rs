@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{ServerError, failed};
+use super::error::{ServerError, failed};
 
 /// Hears SIGTERM, SIGINT and SIGHUP, whose default would end the process.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use tokio::task::JoinSet;
 
-use super::{Core, ServerError};
+use super::error::ServerError;
+use crate::agent::Core;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
 use crate::kubernetes::{NodePlugin, Publisher, Recorder};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shunt_lab::{Container, Interrupt, Lab, Network, Node, Sandbox};
 
 use super::flows::{End, Load};
-use super::{ensure_wanted, quantile};
+use super::samples::quantile;
 
 /// ADDs of each kind.
 const ROUNDS: usize = 100;
@@ -58,7 +58,7 @@ pub(super) fn compare(interrupt: &Interrupt) -> Result<Added> {
     let containers = [Container::create(&lab, "limited")?, Container::create(&lab, "plain")?];
     let (mut times, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 0..ROUNDS {
-        ensure_wanted(interrupt)?;
+        interrupt.check()?;
         let mut took = [0.0; 2];
         // Each is the first one every other time.
         for which in [round % 2, 1 - round % 2] {
@@ -85,7 +85,7 @@ pub(super) fn crowd(interrupt: &Interrupt, attachments: usize) -> Result<Crowd> 
     let [network, _] = networks(&node);
     let mut sandboxes = Vec::new();
     for number in 0..attachments {
-        ensure_wanted(interrupt)?;
+        interrupt.check()?;
         let sandbox = Sandbox::start(&lab, &node, &network, &format!("c{number}"));
         sandboxes.push(sandbox.with_context(|| format!("the {}th limited container", number + 1))?);
     }
@@ -93,7 +93,7 @@ pub(super) fn crowd(interrupt: &Interrupt, attachments: usize) -> Result<Crowd> 
     let took: f64 = last.iter().map(|sandbox| sandbox.attachment().took.as_secs_f64() * 1e3).sum();
     let mut shares = Vec::new();
     for at in (0..attachments.saturating_sub(1)).step_by((attachments / SAMPLES).max(1)) {
-        ensure_wanted(interrupt)?;
+        interrupt.check()?;
         let load = Load::start(End::of(&sandboxes[at])?, End::of(&sandboxes[at + 1])?, 1)?;
         let first = load.after(SAMPLED / 4);
         let last = load.after(SAMPLED);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use shunt_lab::{Conversation, Interrupt, Lab, Node, Protocol, Sandbox};
 
-use super::{ensure_wanted, quantile};
+use super::samples::quantile;
 
 /// Measurements of each kind, in turns, and round trips in each.
 const ROUNDS: usize = 30;
@@ -58,7 +58,7 @@ pub(super) fn compare(interrupt: &Interrupt) -> Result<Neighbour> {
     }
     let (mut times, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 0..ROUNDS {
-        ensure_wanted(interrupt)?;
+        interrupt.check()?;
         let mut took = [0.0; 2];
         for which in [round % 2, 1 - round % 2] {
             let begun = Instant::now();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use shunt_lab::Interrupt;
 
-use super::{Arm, BESIDE, Direction, FLOWS, Stage, ensure_wanted, keep, wait};
+use super::{Arm, BESIDE, Direction, FLOWS, Stage, keep, wait};
 use crate::comparison::{Better, Comparison, Row};
 use crate::screen::Screen;
 
@@ -33,7 +33,7 @@ pub(crate) fn compare(screen: &mut Screen, interrupt: &Interrupt, plan: Plan<'_>
             for (row, arm) in goodput.iter_mut().zip(ARMS) {
                 let stage = Stage::set(arm, *mbit, direction)?;
                 for flows in FLOWS {
-                    ensure_wanted(interrupt)?;
+                    interrupt.check()?;
                     let kept = keep(&stage, (arm, *mbit, direction, flows), plan.seconds)?;
                     row.figures.push(100.0 * kept.afterwards);
                 }
@@ -45,7 +45,7 @@ pub(crate) fn compare(screen: &mut Screen, interrupt: &Interrupt, plan: Plan<'_>
         screen.progress(turn as f64 / plan.repeats as f64, "datagrams beside a flow", None);
         for direction in DIRECTIONS {
             for (row, arm) in delay.iter_mut().zip(ARMS) {
-                ensure_wanted(interrupt)?;
+                interrupt.check()?;
                 row.figures.push(wait(arm, direction, plan.seconds)?.beside_median);
             }
         }

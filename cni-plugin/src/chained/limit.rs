@@ -4,12 +4,12 @@ use std::path::Path;
 
 use shunt_agent_api::{AgentError, Bandwidth, ClientError, ErrorKind, Request};
 
-use super::taken_down_by_the_kept;
 use crate::adopt::{adopt, port_found};
 use crate::agent::Agent;
 use crate::call::Call;
 use crate::config::{Bridge, Config};
 use crate::error::Error;
+use crate::kept::Kept;
 use crate::node::Node;
 use crate::plan;
 use crate::result::AddResult;
@@ -59,7 +59,7 @@ pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     if config.limits().is_ok_and(|limits| limits == Bandwidth::default()) {
         return Ok(());
     }
-    taken_down_by_the_kept(config, call)
+    Kept::take_down(config, call)
 }
 
 /// Asks where there is a limit.

@@ -2,11 +2,11 @@
 
 use shunt_agent_api::{PortMapping, Request};
 
-use super::taken_down_by_the_kept;
 use crate::agent::Agent;
 use crate::call::Call;
 use crate::config::Config;
 use crate::error::Error;
+use crate::kept::Kept;
 use crate::plan;
 use crate::result::AddResult;
 
@@ -37,7 +37,7 @@ pub(super) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let request = Request::Map { key: plan::key(config, call), mappings: Vec::new() };
     // An agent that is away finds the interface gone when it is back.
     let _best_effort = Agent::of(config).ask(request);
-    taken_down_by_the_kept(config, call)
+    Kept::take_down(config, call)
 }
 
 fn wanted(config: &Config, call: &Call, previous: &AddResult) -> Result<Vec<PortMapping>, Error> {

@@ -76,11 +76,6 @@ fn cure(config: &Config) -> String {
     )
 }
 
-/// Has the kept plugin take down what it may have made, before the agent's part or after it.
-fn taken_down_by_the_kept(config: &Config, call: &Call) -> Result<(), Error> {
-    Kept::find(config, call).map_or(Ok(()), |kept| kept.run(Verb::Del, config).map(drop))
-}
-
 fn refuse(config: &Config) -> Result<(), Error> {
     match config.personality {
         Personality::Portmap => Ok(config.host_ports(&[]).map(drop)?),

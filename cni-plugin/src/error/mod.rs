@@ -4,6 +4,7 @@ mod attach;
 mod capacity;
 mod check;
 mod fault;
+mod kept;
 mod status;
 
 use shunt_agent_api::{ClientError, ErrorKind};
@@ -14,13 +15,13 @@ pub(crate) use attach::AttachError;
 pub(crate) use capacity::CapacityError;
 pub(crate) use check::CheckError;
 pub(crate) use fault::Fault;
+pub(crate) use kept::KeptError;
 pub(crate) use status::StatusError;
 
 use crate::call::{CallError, Failure, NameError, Verb, Version};
 use crate::config::ConfigError;
 use crate::ipam::IpamError;
 use crate::ipam::host_local::Error as BuiltInError;
-use crate::kept::KeptError;
 use crate::node::NodeError;
 use crate::node::sysctl::SysctlError;
 use crate::result::ResultError;
@@ -99,7 +100,7 @@ impl Error {
             Self::Netlink(_) | Self::Check(_) => codes::OTHER,
             Self::Agent(error) => agent(error),
             Self::Ipam(error) => ipam(error),
-            Self::Kept(error) => kept(error),
+            Self::Kept(error) => of_the_kept(error),
             Self::NotServed { source, .. } => agent(source),
             Self::Attach(error) => attach(error),
             Self::Result(_) | Self::Capacity(_) => codes::DECODING,
@@ -184,7 +185,7 @@ fn agent(error: &ClientError) -> u32 {
     }
 }
 
-fn kept(error: &KeptError) -> u32 {
+fn of_the_kept(error: &KeptError) -> u32 {
     match error {
         KeptError::Failed { failure, .. } => failure.code,
         KeptError::Run { .. } => codes::IO,

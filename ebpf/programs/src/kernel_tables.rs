@@ -1,13 +1,15 @@
 //! The kernel's maps as [`Tables`].
 
 mod atomic;
+mod clock;
 mod counters;
 mod flows;
 mod marks;
+mod update;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
-use aya_ebpf::helpers::generated::{bpf_ktime_get_boot_ns, bpf_ktime_get_ns};
+use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::maps::lpm_trie::Key;
 use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
@@ -25,21 +27,14 @@ use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
+use self::clock::boot_time;
+use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
     ADDRESSES, FDB, FLOWS, FRAGMENTS, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS,
     MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
-
-/// Update flags: create or overwrite.
-const ANY: u64 = 0;
-
-/// Create, and never overwrite.
-const NOEXIST: u64 = 1;
-
-/// Overwrite, and never create.
-const EXIST: u64 = 2;
 
 /// All maps, which are statics, and the context, which route look-ups need.
 pub(crate) struct KernelTables {
@@ -335,10 +330,4 @@ impl Tables for KernelTables {
     fn count_drop(&self, key: &DropKey, bytes: u32) {
         counters::count_drop(key, bytes);
     }
-}
-
-#[inline(always)]
-fn boot_time() -> u64 {
-    // SAFETY: the helper only reads a clock.
-    unsafe { bpf_ktime_get_boot_ns() }
 }

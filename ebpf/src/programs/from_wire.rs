@@ -4,6 +4,7 @@
 //! Its parts: [`dnat`]; where the container has moved those of [`super::moved`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
 //! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`]; for what is too large [`frag_needed`].
 
+use super::fit::fits;
 use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next};
 use crate::abi::translation::TupleKey;
@@ -15,7 +16,7 @@ use crate::nat::{clone_to_host, embedded, fragments, icmp_error, masquerade, seg
 use crate::stages::{count, deliver, find, isolate};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::wire::address::Macs;
-use crate::wire::{EtherType, Frame, Ip, LaterFragment, Packet, Protocol};
+use crate::wire::{EtherType, Frame, LaterFragment, Packet, Protocol};
 use crate::{Tables, nat, wire};
 
 /// The whole program.
@@ -297,22 +298,6 @@ fn returns_stages<P: Packet, T: Tables>(
     deliver::address(packet, macs)?;
     rewrite(packet, frame.payload, &segment, &becomes);
     Ok(deliver::into_container(packet, &station))
-}
-
-/// Lets a packet on if it fits its container's link.
-///
-/// # Errors
-/// [`Next::FragNeeded`]; [`nat::frag_needed::send`] has to know by how much.
-#[inline(always)]
-pub(super) fn fits<P: Packet>(
-    packet: &mut P,
-    (header, ip): (u32, &Ip),
-    station: &Station,
-) -> Result<(), Next> {
-    deliver::forwarded_fits(packet, (header, ip), station).map_err(|_| {
-        packet.leave_note(station.mtu);
-        Next::FragNeeded
-    })
 }
 
 /// Counts a packet whose way ends, also by its size, at its receiver: `here` has no counters.

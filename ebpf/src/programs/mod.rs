@@ -3,6 +3,7 @@
 //! Programs are named from the packet's point of view, since "ingress" and "egress" change sides on a host veth.
 //! [`order`] is the table of their stages.
 
+mod fit;
 pub mod from_container;
 pub mod from_host;
 pub mod from_mapped;

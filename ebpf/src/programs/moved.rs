@@ -1,7 +1,7 @@
 //! The parts of `from_wire` for a host port whose container has moved: it has another MAC address than its port's entries say, or another
 //! port. The kernel finds it, by its route and neighbours from the bridge.
 
-use super::from_wire::fits;
+use super::fit::fits;
 use super::{DnatPlan, IcmpErrorPlan, Next};
 use crate::abi::translation::TupleKey;
 use crate::abi::{STATION_MOVED, Station};

@@ -1,25 +1,14 @@
-//! The Ethernet header and up to two tags behind it (IEEE 802.3, 802.1Q, 802.1ad).
+//! The frame: its Ethernet header and up to two tags behind it (IEEE 802.3, 802.1Q, 802.1ad).
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::Unreadable;
 use crate::wire::address::Mac;
+use crate::wire::ethernet_header::EthernetHeader;
 use crate::wire::packet::{Readable, Tag};
 
 /// Tags that are parsed.
 pub const MAX_TAGS: usize = 2;
-
-/// The header as it stands in the frame.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
-pub struct EthernetHeader {
-    /// The destination.
-    pub destination: Mac,
-    /// The source.
-    pub source: Mac,
-    /// The type of what follows, in network order.
-    pub ether_type: u16,
-}
 
 /// A tag as it stands in the frame, behind the type that announced it; both in network order.
 #[repr(C)]

@@ -13,6 +13,7 @@
 mod alu;
 mod fault;
 mod instruction;
+mod kernel;
 mod kernel_call;
 mod machine;
 mod map;
@@ -22,7 +23,7 @@ mod outcome;
 mod socket_buffer;
 
 pub use fault::Fault;
-pub use kernel_call::{FIB_LOOKUP_BYTES, FibAnswer, Surroundings};
+pub use kernel::{FIB_LOOKUP_BYTES, FibAnswer, Surroundings};
 pub use machine::Machine;
 pub use map::MapError;
 pub use object::{Object, ObjectError};

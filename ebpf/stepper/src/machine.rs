@@ -8,11 +8,12 @@ use crate::instruction::{
     ALU, ALU64, CALL, CALL_HELPER, CALL_LOCAL, EXIT, Instruction, JA, JMP, JMP32, LD, LDX, MODE_ATOMIC,
     MODE_IMM, MODE_MEM, MODE_MEMSX, PSEUDO_CODE, PSEUDO_MAP, PSEUDO_MAP_VALUE, ST, STX,
 };
-use crate::kernel_call::{self, Surroundings};
-use crate::map::{Map, MapError};
+use crate::kernel::{Kernel, Surroundings};
+use crate::kernel_call;
+use crate::map::MapError;
 use crate::memory::{CODE, CONTEXT, MAPS, Memory};
 use crate::object::Object;
-use crate::outcome::{Outcome, Redirect};
+use crate::outcome::Outcome;
 use crate::socket_buffer::SocketBuffer;
 
 /// No program of ours comes near; one that does runs in circles.
@@ -24,13 +25,9 @@ const MOST_CALLS: usize = 8;
 /// An object's programs over one set of maps.
 pub struct Machine<'a> {
     programs: &'a BTreeMap<String, Vec<Instruction>>,
-    surroundings: &'a dyn Surroundings,
-    pub(crate) maps: Vec<Map>,
-    pub(crate) memory: Memory,
+    kernel: Kernel<'a>,
     /// Where each map that is a section of data has its only value.
     data: BTreeMap<usize, u64>,
-    pub(crate) redirect: Option<Redirect>,
-    pub(crate) copies: Vec<(u32, Option<u16>)>,
     instructions: u64,
     helpers: BTreeMap<i32, u32>,
 }
@@ -42,12 +39,14 @@ impl<'a> Machine<'a> {
         let data = object.data.iter().map(|(map, data)| (*map, memory.push_value(data.clone()))).collect();
         Self {
             programs: &object.programs,
-            surroundings,
-            maps: object.maps.clone(),
-            memory,
+            kernel: Kernel {
+                surroundings,
+                maps: object.maps.clone(),
+                memory,
+                redirect: None,
+                copies: Vec::new(),
+            },
             data,
-            redirect: None,
-            copies: Vec::new(),
             instructions: 0,
             helpers: BTreeMap::new(),
         }
@@ -59,8 +58,9 @@ impl<'a> Machine<'a> {
     /// There is no such map, or it has no such entries.
     pub fn insert(&mut self, map: &str, key: &[u8], value: &[u8]) -> Result<(), MapError> {
         let unknown = || MapError::Unknown(map.to_owned());
-        let found = self.maps.iter_mut().find(|each| each.name == map).ok_or_else(unknown)?;
-        match found.update(key, value, 0, &mut self.memory) {
+        let Kernel { maps, memory, .. } = &mut self.kernel;
+        let found = maps.iter_mut().find(|each| each.name == map).ok_or_else(unknown)?;
+        match found.update(key, value, 0, memory) {
             0 => Ok(()),
             error => Err(MapError::Refused { name: map.to_owned(), error }),
         }
@@ -72,13 +72,13 @@ impl<'a> Machine<'a> {
     /// The program did what no program may.
     pub fn run(mut self, program: &str, packet: SocketBuffer) -> Result<Outcome, Fault> {
         let code = self.programs.get(program).ok_or_else(|| Fault::Program(program.to_owned()))?.as_slice();
-        packet.enter(&mut self.memory);
+        packet.enter(&mut self.kernel.memory);
         let action = self.call(code, 0, [CONTEXT, 0, 0, 0, 0], 0)? as u32;
         Ok(Outcome {
             action,
-            redirect: self.redirect,
-            copies: self.copies,
-            packet: SocketBuffer::leave(&self.memory),
+            redirect: self.kernel.redirect,
+            copies: self.kernel.copies,
+            packet: SocketBuffer::leave(&self.kernel.memory),
             instructions: self.instructions,
             helpers: self.helpers,
         })
@@ -97,9 +97,9 @@ impl<'a> Machine<'a> {
         }
         let mut registers = [0; 11];
         registers[1..=5].copy_from_slice(&arguments);
-        registers[10] = self.memory.push_stack();
+        registers[10] = self.kernel.memory.push_stack();
         let result = self.steps(code, at, &mut registers, depth);
-        self.memory.pop_stack();
+        self.kernel.memory.pop_stack();
         result
     }
 
@@ -151,22 +151,23 @@ impl<'a> Machine<'a> {
         let operand = if instruction.by_register() { registers[from] } else { instruction.extended() };
         let displaced = |base: u64| base.wrapping_add_signed(instruction.offset.into());
         let width = instruction.width();
+        let memory = &mut self.kernel.memory;
         match (instruction.class(), instruction.mode()) {
             (ALU64, _) => registers[to] = alu::wide(instruction, registers[to], operand).ok_or(unknown)?,
             (ALU, _) => registers[to] = alu::narrow(instruction, registers[to], operand).ok_or(unknown)?,
-            (LDX, MODE_MEM) => registers[to] = self.memory.load(displaced(registers[from]), width)?,
+            (LDX, MODE_MEM) => registers[to] = memory.load(displaced(registers[from]), width)?,
             (LDX, MODE_MEMSX) => {
                 let unused = 64 - 8 * width as u32;
-                let number = self.memory.load(displaced(registers[from]), width)?;
+                let number = memory.load(displaced(registers[from]), width)?;
                 registers[to] = ((number << unused) as i64 >> unused) as u64;
             }
-            (ST, MODE_MEM) => self.memory.store(displaced(registers[to]), width, instruction.extended())?,
-            (STX, MODE_MEM) => self.memory.store(displaced(registers[to]), width, registers[from])?,
+            (ST, MODE_MEM) => memory.store(displaced(registers[to]), width, instruction.extended())?,
+            (STX, MODE_MEM) => memory.store(displaced(registers[to]), width, registers[from])?,
             // Of the atomic ones the addition, which returns nothing.
             (STX, MODE_ATOMIC) if instruction.immediate == 0 => {
                 let address = displaced(registers[to]);
-                let sum = self.memory.load(address, width)?.wrapping_add(registers[from]);
-                self.memory.store(address, width, sum)?;
+                let sum = memory.load(address, width)?.wrapping_add(registers[from]);
+                memory.store(address, width, sum)?;
             }
             _ => return Err(unknown),
         }
@@ -200,7 +201,7 @@ impl<'a> Machine<'a> {
     ) -> Result<u64, Fault> {
         *self.helpers.entry(number).or_default() += 1;
         if number != kernel_call::LOOP {
-            return kernel_call::call(self, self.surroundings, number, arguments).map(|result| result as u64);
+            return kernel_call::call(&mut self.kernel, number, arguments).map(|result| result as u64);
         }
         let [times, callback, context, ..] = arguments;
         let at = callback.checked_sub(CODE).ok_or(Fault::Astray(callback as usize))? as usize;

@@ -61,7 +61,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "servers-told-nothing",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/fit.rs",
         find: "        packet.leave_note(station.mtu);\n        Next::FragNeeded\n",
         replace: "        Next::Done(Verdict::Drop(DropReason::Truncated))\n",
         why: "large answers to a masqueraded container would be lost without a word",
@@ -69,7 +69,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "clients-told-of-nothing",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/fit.rs",
         find: "    packet.leave_note(station.mtu);\n",
         replace: "",
         why: "senders would be told that nothing fits",

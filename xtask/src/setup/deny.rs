@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{cache, lookup, or_by_hand};
+use super::by_hand::or_by_hand;
+use super::{cache, lookup};
 use crate::{process, workspace};
 
 const VERSION: &str = "0.20.2";

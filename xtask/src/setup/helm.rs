@@ -6,7 +6,8 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{cache, lookup, or_by_hand, packages};
+use super::by_hand::or_by_hand;
+use super::{cache, lookup, packages};
 use crate::process;
 
 /// The version that the manifests are rendered with: another one may lay them out in another way.

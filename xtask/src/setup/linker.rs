@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{cache, lookup, or_by_hand};
+use super::by_hand::or_by_hand;
+use super::{cache, lookup};
 use crate::{process, workspace};
 
 pub(super) const VERSION: &str = "0.10.2";

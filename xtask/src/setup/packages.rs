@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::{apt, lookup, or_by_hand};
+use super::by_hand::or_by_hand;
+use super::{apt, lookup};
 
 /// A package, how to see that its programs are there, and what they are for.
 struct Package {

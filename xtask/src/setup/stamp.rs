@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::toolchain::{Core, Toolchain};
-use super::{Tools, cache, linker};
+use super::tools::Tools;
+use super::{cache, linker};
 
 /// What was found, if it was found for the same requirements and is still there unchanged.
 pub(super) fn read() -> Option<Tools> {

@@ -12,7 +12,7 @@ use super::wire;
 use crate::address::{Address, address_messages};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
-use crate::request::Request;
+use crate::request::{REPLACE, Request};
 
 /// The flags that somebody may give an address; the others are the kernel's word on it.
 const GIVEN: AddressFlags = AddressFlags::Nodad
@@ -110,7 +110,7 @@ impl L3Address {
         let address = self.read()?;
         let differs = address.ip().is_ipv6() && !address.flags.contains(AddressFlags::Nodad);
         let message = RouteNetlinkMessage::NewAddress(self.for_interface(index, name, AddressFlags::empty()));
-        differs.then(|| Request::new(format!("change the flags of {}", self.text), message, super::REPLACE))
+        differs.then(|| Request::new(format!("change the flags of {}", self.text), message, REPLACE))
     }
 
     fn for_interface(&self, index: u32, name: &str, more: AddressFlags) -> AddressMessage {

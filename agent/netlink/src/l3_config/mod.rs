@@ -13,16 +13,13 @@ pub use neighbour::L3Neighbour;
 pub use route::L3Route;
 
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE};
 use netlink_packet_route::RouteNetlinkMessage;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::error::{NetlinkError, unless};
-use crate::request::{MAKE, Request};
-
-/// Makes something, in the place of what is there.
-const REPLACE: u16 = NLM_F_CREATE | NLM_F_REPLACE;
+use crate::request::{MAKE, REPLACE, Request};
 
 /// What of an interface can be given to another one, in the order in which that has to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ pub mod clsact;
 pub mod hook;
 mod sockets;
 pub mod tcx;
+mod way;
 pub mod xdp;
 
 use std::path::PathBuf;
@@ -16,36 +17,17 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::ProgramMode;
 
+pub use self::way::Way;
+
 use self::hook::{Hook, Program};
 use super::pins::PinnedHook;
-use super::{Datapath, DatapathError, probe};
-use crate::config::AttachMode;
+use super::{Datapath, DatapathError};
 
 /// How long the kernel may take to free an unpinned link.
 const LINGERING: Duration = Duration::from_secs(10);
 
 /// How long to wait for it where packets would be dropped otherwise.
 const PARTING: Duration = Duration::from_millis(500);
-
-/// How programs are to be attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// As tcx links.
-    Tcx,
-    /// As filters of clsact.
-    Clsact,
-}
-
-impl Way {
-    /// The configured mode, if this kernel has it.
-    pub fn find(wanted: AttachMode) -> Self {
-        match wanted {
-            AttachMode::Tcx => Self::Tcx,
-            AttachMode::Auto if probe::has_tcx() => Self::Tcx,
-            AttachMode::Auto | AttachMode::Clsact => Self::Clsact,
-        }
-    }
-}
 
 impl Datapath {
     /// Attaches a program.

@@ -4,7 +4,7 @@ use shunt_agent_api::AuditReport;
 
 use crate::datapath::DatapathError;
 use crate::logging;
-use crate::resources::reconcile::Gravity;
+use crate::resources::Gravity;
 use crate::resources::{Node, Refusal};
 
 impl Node {

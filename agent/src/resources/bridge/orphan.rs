@@ -8,9 +8,9 @@ use shunt_netlink::link::Link;
 
 use super::state::Orphan;
 use crate::registry::port_flags;
+use crate::resources::Gravity;
 use crate::resources::Node;
 use crate::resources::change::Change;
-use crate::resources::reconcile::Gravity;
 
 impl Node {
     /// Removes an attachment whose bridge was deleted; keeps what is needed to reattach it.

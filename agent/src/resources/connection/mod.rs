@@ -1,7 +1,5 @@
-//! Translated connections: pairs of entries in `FLOWS`, their sweep and their volumes; and the connections that are the kernel's.
+//! Translated connections: pairs of entries in `FLOWS`, their sweep and their volumes.
 
-mod former;
-mod kernel_flows;
 pub(crate) mod pairs;
 mod state;
 mod sweep;
@@ -9,6 +7,5 @@ pub(crate) mod table;
 mod tally;
 pub(crate) mod volumes;
 
-pub(crate) use self::former::Former;
 pub(crate) use self::state::Sweeping;
 pub(crate) use self::tally::Tallies;

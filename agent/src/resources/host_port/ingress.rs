@@ -2,7 +2,8 @@
 
 use super::NatIngress;
 use crate::datapath::attach::hook::Hook;
-use crate::resources::reconcile::{Cause, Gravity, Resource};
+use crate::resources::Gravity;
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
 /// A program of NAT ingress on one interface.

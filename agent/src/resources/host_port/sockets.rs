@@ -2,7 +2,8 @@
 
 use super::state::State;
 use crate::datapath::attach::cgroup;
-use crate::resources::reconcile::{Cause, Gravity, Resource};
+use crate::resources::Gravity;
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
 /// The programs, while a host port exists. One that another user has detached is attached again.

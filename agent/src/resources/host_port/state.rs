@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use shunt_agent_api::{ProgramMode, ProgramReport};
-use shunt_dataplane::abi::ReversePath;
 use shunt_netlink::link::Link;
 
 use crate::datapath::attach::cgroup::SocketProgram;
@@ -27,11 +25,14 @@ pub(crate) struct NatIngress {
     pub(crate) hooks: BTreeMap<u32, Hook>,
     /// Those that could not be attached, by ifindex.
     pub(super) missing: BTreeMap<u32, Hook>,
-    /// The reverse path filters there, by ifindex.
-    pub(super) reverse_paths: BTreeMap<u32, ReversePath>,
-    /// Groups of interfaces with common multipath routes, and when these were read.
-    pub(super) multipath: Vec<BTreeSet<u32>>,
-    pub(super) routes_read: Option<Instant>,
+}
+
+impl NatIngress {
+    /// Whether an interface has an IPv4 address of its own.
+    pub(crate) fn has_v4_address(&self, ifindex: u32) -> bool {
+        let addresses = self.addresses.iter();
+        addresses.filter(|(ip, _)| ip.is_ipv4()).any(|(_, holders)| holders.contains(&ifindex))
+    }
 }
 
 /// State of the programs on sockets.

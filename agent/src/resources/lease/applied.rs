@@ -3,7 +3,8 @@
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 
 use super::files::{Amiss, amiss, put_back};
-use crate::resources::reconcile::{Cause, Gravity, Resource};
+use crate::resources::Gravity;
+use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
 /// The leases of one attachment. The IPAM makes them.

@@ -12,13 +12,14 @@ use shunt_dataplane::abi::MAX_OUTLETS;
 use shunt_dataplane::abi::translation::Outlet;
 use shunt_netlink::address::Address;
 
+use super::Outlets;
 use super::ways_out::{WayOut, WaysOut};
-use super::{Outlets, external_filters};
 use crate::config::Masquerading;
 use crate::datapath::attach::hook::Program;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
+use crate::resources::external_rule::filters;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
 
@@ -54,7 +55,7 @@ impl Node {
             Masquerading::Programs => None,
             Masquerading::Kernel => Some("the configuration".to_owned()),
             // If rules cannot be listed, there may be some.
-            Masquerading::Auto => external_filters::first().unwrap_or_else(|error| Some(error.to_string())),
+            Masquerading::Auto => filters::first().unwrap_or_else(|error| Some(error.to_string())),
         };
         let begins = external_filter.is_none();
         if self.masquerade.external_filter != external_filter {

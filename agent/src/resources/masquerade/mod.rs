@@ -1,9 +1,6 @@
 //! Masquerading: by which interfaces, and whether the programs or the kernel begin it.
 
 mod applied;
-mod bypassed;
-pub(crate) mod external_filters;
-pub(crate) mod hooks;
 mod interfaces;
 mod observed;
 mod sources;

@@ -9,6 +9,7 @@ mod programs;
 mod removed;
 mod repair;
 mod settings;
+mod unfinished;
 
 pub(crate) use self::difference::difference;
-pub(crate) use self::removed::Unfinished;
+pub(crate) use self::unfinished::Unfinished;

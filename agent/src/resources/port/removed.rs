@@ -2,18 +2,11 @@
 
 use shunt_agent_api::{AttachmentKey, BridgePort, EventKind};
 
-use crate::datapath::attach::hook::Hook;
 use crate::datapath::{encode, programs};
 use crate::registry::Attachment;
 use crate::resources::change::Change;
+use crate::resources::port::Unfinished;
 use crate::resources::{Failures, Node};
-
-/// A program that could not be detached. Its attachment's record stays until it is: without one, the next agent would keep the port guarded.
-#[derive(Clone, Debug)]
-pub(crate) struct Unfinished {
-    key: AttachmentKey,
-    hook: Hook,
-}
 
 impl Node {
     /// Removes an attachment and sends the event.

@@ -5,36 +5,23 @@
 //! told. A port without its programs would be open. So programs, entries and counters stay until its ADD takes them over, its DEL deletes
 //! the link, or the link ends otherwise; meanwhile the agent is not healthy.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
+
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use shunt_agent_api::{AttachmentKey, Interface};
 use shunt_dataplane::abi::{PORT_FOREIGN, PORT_WIRE};
 
+pub(crate) use self::state::UnattachedPorts;
+
+use self::state::{Unattached, owner};
 use crate::datapath::attach::hook::{Hook, Program};
 use crate::datapath::{DatapathError, programs};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, vlan_gateway};
 use crate::resources::Node;
 use crate::resources::node::{Entries, Links, PreviousSlots, Swept};
-
-/// The plugin's mark in front of the key in a host end's alias.
-const MARK: &str = "shunt:";
-
-/// A port that is no attachment's.
-#[derive(Clone, Debug)]
-pub(crate) struct Unattached {
-    /// Its host end's name.
-    pub(crate) name: String,
-    /// The bridge of its entry in `PORTS`.
-    bridge: Option<u32>,
-    /// Whose it is, as its alias says.
-    owner: Option<AttachmentKey>,
-    /// The slots of its counters and of its bridge's.
-    slots: Vec<u32>,
-    /// Whether it is a VLAN's gateway, which has no record of its own.
-    is_gateway: bool,
-}
 
 impl Node {
     /// Finds the ports of an earlier agent that have no record, and keeps their slots.
@@ -208,13 +195,3 @@ impl Node {
         )
     }
 }
-
-/// The attachment that a host end's alias names.
-fn owner(alias: &str) -> Option<AttachmentKey> {
-    let mut parts = alias.strip_prefix(MARK)?.split('/').map(str::to_owned);
-    let (network, container, ifname) = (parts.next()?, parts.next()?, parts.next()?);
-    parts.next().is_none().then_some(AttachmentKey { network, container, ifname })
-}
-
-/// Ports that are no attachment's, by the ifindexes of their host ends.
-pub(crate) type UnattachedPorts = BTreeMap<u32, Unattached>;

@@ -6,8 +6,8 @@ use super::observed::fault_name;
 use super::validation::names;
 use crate::datapath::programs;
 use crate::registry::Uplink;
+use crate::resources::Gravity;
 use crate::resources::node::Entries;
-use crate::resources::reconcile::Gravity;
 use crate::resources::{Failures, Node};
 
 impl Node {

@@ -12,9 +12,9 @@ use crate::datapath::{encode, in_map, programs};
 use crate::kernel::KernelError;
 use crate::registry::VlanGateway;
 use crate::registry::vlan_gateway::{self, Place};
+use crate::resources::Gravity;
 use crate::resources::Node;
 use crate::resources::node::{Entries, Links};
-use crate::resources::reconcile::Gravity;
 
 impl Node {
     /// Removes a removed attachment's gateway, or only its addresses while other attachments need the

@@ -3,7 +3,7 @@
 use shunt_dataplane::abi::{Count, DropKey};
 use shunt_dataplane::tables::Lane;
 
-use super::ANY;
+use super::update::ANY;
 use crate::maps::{COUNTERS, DROPS};
 
 /// See [`shunt_dataplane::Tables::count`].

@@ -7,7 +7,8 @@ use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Inserted};
 use shunt_dataplane::wire::address::Address;
 
-use super::{ANY, boot_time};
+use super::clock::boot_time;
+use super::update::ANY;
 use crate::maps::{ASKED_TUPLE, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
 
 /// Update flags: only where there is no entry.

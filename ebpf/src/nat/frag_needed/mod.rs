@@ -11,24 +11,18 @@
 //! no single host's. An error is shorter than its packet, so no rate limit is needed: the kernel exempts these two types from its own
 //! (`icmpv4_mask_allow`, net/ipv4/icmp.c; `icmpv6_mask_allow`, net/ipv6/icmp.c), because path MTU discovery depends on them.
 
+mod icmp;
 mod v4;
 mod v6;
 
+use self::icmp::PAYLOAD;
 use crate::abi::{NO_SLOT, STATION_HOST, StationKey};
 use crate::stages::deliver;
 use crate::tables::Lane;
 use crate::verdict::{Delivery, DropReason, Verdict, Way};
-use crate::wire::checksum::{Change, whole};
 use crate::wire::packet::Packet;
 use crate::wire::{EtherType, Frame};
 use crate::{Tables, wire};
-
-/// Offset of the packet's IP header: tagged packets are never translated.
-const PAYLOAD: u32 = 14;
-
-/// An error's header of ICMP.
-type Icmp = [u16; 4];
-const ICMP_BYTES: u32 = size_of::<Icmp>() as u32;
 
 /// Whether routers fragment the packet where it is too large: IPv4 without "don't fragment" (RFC 791).
 #[inline(always)]
@@ -77,12 +71,4 @@ fn back<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, here: u32, tables: 
     // Not by the bridge: a frame out of it has a bridge as its origin, which some containers' `ingressPolicy` forbids.
     tables.count(station.slot, Lane::ToFast, packet.length());
     Delivery { way: Way::Back, ..deliver::through_port(packet, &station) }
-}
-
-/// Writes the ICMP header in front of the embedded packet at `above`; the checksum covers `others`, too.
-#[inline(always)]
-fn write_icmp<P: Packet>(packet: &mut P, above: u32, icmp: Icmp, others: Change) -> Option<()> {
-    let [kind, _, high, low] = icmp;
-    let sum = whole(others.halves(icmp));
-    packet.store(above - ICMP_BYTES, &[kind, sum, high, low]).then_some(())
 }

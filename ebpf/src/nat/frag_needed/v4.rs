@@ -1,6 +1,6 @@
 //! "Fragmentation needed" (RFC 792; RFC 1191 section 4).
 
-use super::{ICMP_BYTES, PAYLOAD, write_icmp};
+use super::icmp::{ICMP_BYTES, PAYLOAD, write_icmp};
 use crate::wire::address::Address;
 use crate::wire::checksum::{Change, whole};
 use crate::wire::packet::{PIECE_BYTES, Packet};

@@ -1,6 +1,6 @@
 //! "Packet too big" (RFC 4443 section 3.2).
 
-use super::{ICMP_BYTES, PAYLOAD, write_icmp};
+use super::icmp::{ICMP_BYTES, PAYLOAD, write_icmp};
 use crate::wire::Protocol;
 use crate::wire::address::Address;
 use crate::wire::packet::{PIECE_BYTES, Packet};

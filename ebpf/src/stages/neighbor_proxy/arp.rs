@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{PAYLOAD, Request};
+use super::request::{PAYLOAD, Request};
 use crate::wire;
 use crate::wire::address::Mac;
 use crate::wire::packet::Packet;

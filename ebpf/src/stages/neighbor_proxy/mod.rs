@@ -13,7 +13,9 @@
 
 mod arp;
 mod nd;
+mod request;
 
+use self::request::Request;
 use crate::Tables;
 use crate::abi::{
     AddressKey, PORT_ALONE, PORT_ISOLATED, PORT_XDP, Port, STATION_ASIDE, STATION_MOVED, STATION_PEER_UP,
@@ -21,18 +23,8 @@ use crate::abi::{
 };
 use crate::stages::deliver;
 use crate::verdict::{Delivery, Way};
-use crate::wire::address::{Address, Mac};
+use crate::wire::address::Mac;
 use crate::wire::{EtherType, Frame, Packet};
-
-/// Offset of a request in its frame, which has no inline tag. Verifier: a constant.
-const PAYLOAD: u32 = 14;
-
-/// A request: the address that is asked for, and the asker's.
-#[derive(Clone, Copy)]
-struct Request {
-    asker: Address,
-    target: Address,
-}
 
 /// The VLAN of a request, and the one that stations have in the FDB of its bridge.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{PAYLOAD, Request};
+use super::request::{PAYLOAD, Request};
 use crate::wire::address::{Address, Mac};
 use crate::wire::checksum::{Change, updated};
 use crate::wire::packet::Packet;

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finding::Finding;
 use super::markdown::Document;
-use super::{Finding, Source};
+use super::source::Source;
 
 const PAGE: &str = "docs/architecture.md";
 const BLOCK: &str = "mermaid";
@@ -135,7 +136,7 @@ fn first_names(path: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     fn repository(picture: &str) -> Vec<Source> {

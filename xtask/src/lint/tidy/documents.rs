@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::finding::Finding;
 use super::markdown::{Document, quoted, targets};
-use super::{Finding, Source};
+use super::source::Source;
 
 const EXPECTED: [&str; 24] = [
     "README.md",
@@ -162,7 +163,7 @@ fn beside(document: &str, file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     fn repository(page: &str) -> Vec<Source> {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::finding::Finding;
 use super::markdown::quoted;
-use super::{Finding, Source};
+use super::source::Source;
 
 const MANUAL: &str = "docs/operations.md";
 const SCHEMA: &str = "cni-plugin/schema/config.json";
@@ -55,7 +56,7 @@ fn fields(text: &str, name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! A file is one idea: 250 lines are long, and more than 350 are too long. A function fits a screen.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use super::source::Source;
 
 const LONG: usize = 250;
 const TOO_LONG: usize = 350;
@@ -75,7 +76,7 @@ fn function(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     fn function_of(lines: usize) -> String {

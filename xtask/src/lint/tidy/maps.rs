@@ -1,6 +1,7 @@
 //! The kernel keeps 15 characters of a map's name; a longer one could not be told from its neighbour.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use super::source::Source;
 
 const LONGEST: usize = 15;
 
@@ -29,7 +30,7 @@ pub(super) fn misnamed(sources: &[Source]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     fn declare(name: &str) -> String {

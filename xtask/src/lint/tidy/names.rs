@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use super::source::Source;
 
 const FORBIDDEN: [&str; 8] = ["util", "utils", "helper", "helpers", "common", "misc", "shared", "stuff"];
 
@@ -22,7 +23,7 @@ pub(super) fn forbidden(sources: &[Source]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     #[test]

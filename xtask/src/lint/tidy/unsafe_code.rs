@@ -1,7 +1,8 @@
 //! `unsafe` is for the kernel programs, the map layout and what no crate does for plugin and agent as these need it; everybody else asks a crate that
 //! has done it well.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use super::source::Source;
 
 const ALLOWED: [&str; 3] = ["ebpf/programs/src/", "ebpf/src/abi", "cni-plugin/socket-namespace/src/"];
 const FORMS: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
@@ -25,7 +26,7 @@ pub(super) fn misplaced(sources: &[Source]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Words that mean "not finished", and paths that exist on one machine only.
 
-use super::{Finding, Source};
+use super::finding::Finding;
+use super::source::Source;
 
 // Put together here, so that this file does not break its own rules.
 const UNFINISHED: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
@@ -35,7 +36,7 @@ fn has_path(line: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source;
+    use super::super::source::source;
     use super::*;
 
     #[test]

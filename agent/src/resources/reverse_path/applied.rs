@@ -32,14 +32,13 @@ impl Resource for ReversePaths {
         Ok(Finding::entries(
             "REVERSE_PATHS",
             &node.datapath.reverse_paths()?,
-            &node.nat_ingress.reverse_paths,
+            &node.reverse_paths.entries,
             |ifindex| *ifindex,
         ))
     }
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
-        let difference =
-            Difference::between(&node.datapath.reverse_paths()?, &node.nat_ingress.reverse_paths);
+        let difference = Difference::between(&node.datapath.reverse_paths()?, &node.reverse_paths.entries);
         for ifindex in difference.erased {
             node.datapath.erase_reverse_path(ifindex)?;
         }
@@ -55,11 +54,11 @@ impl Node {
     pub(crate) fn update_reverse_paths(&mut self) {
         let wanted = if self.is_mapped() { self.find_reverse_paths() } else { Ok(BTreeMap::new()) };
         let updated = wanted.map_err(Refusal::from).and_then(|wanted| {
-            if self.nat_ingress.reverse_paths == wanted {
+            if self.reverse_paths.entries == wanted {
                 return Ok(());
             }
             tracing::debug!(?wanted, "the kernel's reverse path filters");
-            self.nat_ingress.reverse_paths = wanted;
+            self.reverse_paths.entries = wanted;
             ReversePaths.apply(self, Cause::New)
         });
         if let Err(error) = updated {
@@ -75,7 +74,7 @@ impl Node {
         let has_strict = filters.iter().any(is_strict);
         self.read_multipath(has_strict)?;
         // The kernel takes what comes by any hop: the strict one's program has to know the others.
-        for group in &self.nat_ingress.multipath {
+        for group in &self.reverse_paths.multipath {
             if group.iter().any(|ifindex| filters.get(ifindex) == Some(&STRICT)) {
                 group.iter().for_each(|ifindex| _ = filters.entry(*ifindex).or_insert(0));
             }
@@ -85,10 +84,10 @@ impl Node {
                 0 => REVERSE_PATH_NONE,
                 // Without an address of its own an interface takes nothing by a route that leads elsewhere (`fib_validate_source`).
                 STRICT => REVERSE_PATH_STRICT,
-                _ if !self.has_v4_address(ifindex) => REVERSE_PATH_STRICT,
+                _ if !self.nat_ingress.has_v4_address(ifindex) => REVERSE_PATH_STRICT,
                 _ => REVERSE_PATH_LOOSE,
             };
-            let mut groups = (1..).zip(&self.nat_ingress.multipath);
+            let mut groups = (1..).zip(&self.reverse_paths.multipath);
             let group = groups.find(|(_, group)| group.contains(&ifindex)).map_or(0, |(number, _)| number);
             (ifindex, ReversePath { filter, group })
         };
@@ -98,13 +97,13 @@ impl Node {
     /// Reads the multipath routes, at times, where any interface is strict.
     fn read_multipath(&mut self, has_strict: bool) -> Result<(), KernelError> {
         let now = failpoints::now();
-        let is_due = self.nat_ingress.routes_read.is_none_or(|read| now.duration_since(read) > PERIOD);
+        let is_due = self.reverse_paths.routes_read.is_none_or(|read| now.duration_since(read) > PERIOD);
         if !has_strict {
-            self.nat_ingress.multipath.clear();
-            self.nat_ingress.routes_read = None;
+            self.reverse_paths.multipath.clear();
+            self.reverse_paths.routes_read = None;
         } else if is_due {
-            self.nat_ingress.routes_read = Some(now);
-            self.nat_ingress.multipath = groups(self.kernel.multipath_interfaces()?);
+            self.reverse_paths.routes_read = Some(now);
+            self.reverse_paths.multipath = groups(self.kernel.multipath_interfaces()?);
         }
         Ok(())
     }
@@ -112,11 +111,6 @@ impl Node {
     /// Whether the kernel judges what comes by an interface as that interface's: a port's is its master's.
     fn is_judged_itself(&mut self, ifindex: u32) -> bool {
         self.kernel.link(ifindex).ok().flatten().is_some_and(|link| link.master.is_none())
-    }
-
-    fn has_v4_address(&self, ifindex: u32) -> bool {
-        let addresses = self.nat_ingress.addresses.iter();
-        addresses.filter(|(ip, _)| ip.is_ipv4()).any(|(_, holders)| holders.contains(&ifindex))
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) const OLD_TABLES: [&str; 2] = ["/proc/net/ip_tables_names", "/proc/ne
 pub(super) fn table_names(path: &str) -> String {
     fs::read_to_string(path.replace("/proc/net/", "/proc/thread-self/net/")).unwrap_or_default()
 }
+
 /// The first external filter; none if there is none.
 ///
 /// # Errors

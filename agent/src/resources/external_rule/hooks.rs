@@ -13,7 +13,7 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::BaseChain;
 
-use super::external_filters::{OLD_TABLES, chains, say, table_names};
+use super::filters::{OLD_TABLES, chains, say, table_names};
 
 /// The hook of interfaces in the family `inet` (`NF_INET_INGRESS`).
 const INET_INGRESS: u32 = 5;

@@ -1,6 +1,6 @@
 //! Warns about other users' rules that traffic in the fast path bypasses.
 //!
-//! Masquerading is left to the kernel while there are rules for forwarded packets ([`super::interfaces`]). Host ports and bridged packets
+//! Masquerading is left to the kernel while there are rules for forwarded packets (`resources/masquerade`). Host ports and bridged packets
 //! have no path through the kernel, so `status`, `check` and the log of each ADD name the hooks where somebody has rules. Packets that are
 //! routed between bridges always take the kernel's path.
 
