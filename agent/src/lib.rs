@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod claims;
 pub mod config;
 pub mod datapath;
+pub mod departed;
 pub mod explain;
 pub mod failpoints;
 pub mod install;

@@ -35,6 +35,9 @@ mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_orders.rs"]
+mod claim_orders;
+#[cfg(feature = "kubernetes")]
 #[path = "daemon/claim_status.rs"]
 mod claim_status;
 #[cfg(feature = "kubernetes")]
@@ -59,6 +62,9 @@ mod exclusive;
 mod fake_kubelet;
 #[path = "daemon/follow.rs"]
 mod follow;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/forbidden.rs"]
+mod forbidden;
 #[path = "daemon/grace_periods.rs"]
 mod grace_periods;
 #[path = "daemon/group.rs"]
@@ -73,6 +79,12 @@ mod leases;
 mod log;
 #[path = "daemon/metrics.rs"]
 mod metrics;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/one_book.rs"]
+mod one_book;
+#[cfg(feature = "kubernetes")]
+#[path = "daemon/pod_events.rs"]
+mod pod_events;
 #[path = "daemon/privileges.rs"]
 mod privileges;
 #[cfg(feature = "kubernetes")]

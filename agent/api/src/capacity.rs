@@ -64,4 +64,7 @@ pub struct Allocation {
     pub egress: u64,
     /// Of what the uplink receives.
     pub ingress: u64,
+    /// Whether claims (dynamic resource allocation) limit it: then the scheduler counts it, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub claimed: bool,
 }

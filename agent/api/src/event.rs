@@ -14,6 +14,12 @@ pub struct Event {
     /// To which attachment; absent for what concerns a whole bridge or the stream itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<AttachmentKey>,
+    /// The namespace of the attachment's pod, as far as the runtime says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// The pod's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod: String,
     /// On which interface of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ifname: Option<String>,

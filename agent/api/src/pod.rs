@@ -25,6 +25,13 @@ pub struct Pod {
     pub claimed: Option<Claimed>,
 }
 
+impl Pod {
+    /// Whose an attachment is, for reports: namespace and name; empty where the runtime does not say.
+    pub fn names(pod: Option<&Self>) -> (String, String) {
+        pod.map(|pod| (pod.namespace.clone(), pod.name.clone())).unwrap_or_default()
+    }
+}
+
 /// What an attachment has of claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use shunt_agent_api::{Event, Reply, Request, deadline};
+use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -17,7 +17,11 @@ use super::unavailable::unavailable;
 use super::{Agent, OpenError, PreviousState};
 use crate::config::Config;
 use crate::requests::query::mappings::HostPort;
+use crate::requests::query::owners::Owners;
+use crate::requests::query::traffic::TrafficReport;
 use crate::resources::events::Events;
+#[cfg(feature = "kubernetes")]
+use crate::resources::notice::Notice;
 
 /// Jobs that may wait. A request waits in its connection while the queue is full.
 const QUEUE: usize = 256;
@@ -46,6 +50,8 @@ pub enum CoreError {
 enum Job {
     Answer(Box<Request>, Option<u64>, oneshot::Sender<Reply>),
     HostPorts(oneshot::Sender<Vec<HostPort>>),
+    Owners(oneshot::Sender<Owners>),
+    Traffic(oneshot::Sender<Result<TrafficReport, AgentError>>),
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -116,7 +122,12 @@ impl Core {
     /// may be another's by now. What grows with the table of connections is read beside it ([`Reader`]).
     pub async fn ask_by(&self, request: Request, deadline: Option<u64>) -> Reply {
         match request {
-            Request::Flows => return self.reader.all_flows().await,
+            Request::Flows => {
+                return match self.look(Job::Owners).await {
+                    Some(owners) => self.reader.all_flows(owners).await,
+                    None => unavailable(STOPPING),
+                };
+            }
             Request::Mappings => return self.mappings().await,
             _ => {}
         }
@@ -124,6 +135,9 @@ impl Core {
         if let Some((pod, consulted)) = consult::pod_of(&request).zip(self.consulted.get())
             && let Err(refusal) = consulted.before_attach(pod).await
         {
+            if let Some(notice) = Notice::of_consultation(pod, &refusal) {
+                self.events.notify(|| notice);
+            }
             return Reply::Error(refusal);
         }
         let (reply, answer) = oneshot::channel();
@@ -134,24 +148,50 @@ impl Core {
     }
 
     async fn mappings(&self) -> Reply {
-        let (ports, known) = oneshot::channel();
-        if self.jobs.send(Job::HostPorts(ports)).await.is_err() {
-            return unavailable(STOPPING);
-        }
-        match known.await {
-            Ok(ports) => self.reader.mappings(ports).await,
-            Err(_) => unavailable(STOPPING),
+        match self.look(Job::HostPorts).await {
+            Some(ports) => self.reader.mappings(ports).await,
+            None => unavailable(STOPPING),
         }
     }
 
-    /// For long lists of connections.
-    pub(crate) fn reader(&self) -> &Reader {
-        &self.reader
+    /// What the agent's thread says; none when it is ending.
+    async fn look<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
+        let (asker, known) = oneshot::channel();
+        self.jobs.send(job(asker)).await.ok()?;
+        known.await.ok()
+    }
+
+    /// Lists every connection in pages: [`Reader::flows`].
+    ///
+    /// # Errors
+    /// Why it is not begun.
+    pub(crate) async fn list_flows<T: Send + 'static>(
+        &self,
+        most: usize,
+        made: impl FnMut(Reply, bool) -> T + Send + 'static,
+    ) -> Result<mpsc::Receiver<T>, &'static str> {
+        let owners = self.look(Job::Owners).await.ok_or(STOPPING)?;
+        self.reader.flows(owners, most, made)
+    }
+
+    /// What the containers have carried, those that are gone included, at one moment.
+    ///
+    /// # Errors
+    /// The counters cannot be read, or the agent is ending.
+    pub(crate) async fn traffic(&self) -> Result<TrafficReport, AgentError> {
+        let stopping = || AgentError { kind: ErrorKind::Unavailable, message: STOPPING.to_owned() };
+        self.look(Job::Traffic).await.unwrap_or_else(|| Err(stopping()))
     }
 
     /// Subscribes; none if there are too many subscribers.
     pub fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         self.events.subscribe()
+    }
+
+    /// What the users of pods can cure, from now on. Only the first receiver gets any.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn notices(&self) -> mpsc::Receiver<Notice> {
+        self.events.notices()
     }
 
     /// Has the status say what is not the agent's own affair; none if there is nothing to be said.
@@ -199,6 +239,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             Job::Tick => agent.tick(),
             // The client may have gone.
             Job::HostPorts(asker) => _ = asker.send(agent.host_ports()),
+            Job::Owners(asker) => _ = asker.send(agent.pod_owners()),
+            Job::Traffic(asker) => _ = asker.send(agent.traffic()),
             #[cfg(feature = "kubernetes")]
             Job::Do(work) => work(&mut agent),
             Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
@@ -211,4 +253,5 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
         }
         worked.store(true, Ordering::Relaxed);
     }
+    agent.leave();
 }

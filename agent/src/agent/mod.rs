@@ -13,7 +13,7 @@ mod unavailable;
 
 use std::sync::Arc;
 
-use shunt_agent_api::{Reply, Request};
+use shunt_agent_api::{AgentError, Reply, Request};
 use shunt_netlink::LinkEvent;
 
 #[cfg(feature = "kubernetes")]
@@ -25,6 +25,8 @@ use crate::datapath::DatapathError;
 use crate::kernel::KernelError;
 use crate::requests;
 use crate::requests::query::mappings::HostPort;
+use crate::requests::query::owners::Owners;
+use crate::requests::query::traffic::TrafficReport;
 use crate::resources::Node;
 use crate::resources::connection::Tallies;
 use crate::resources::events::Events;
@@ -69,6 +71,7 @@ impl Agent {
         let PreviousState { store, loaded, leases } = previous_state;
         let mut node = Node::open(config, store)?;
         node.read_speeds();
+        node.read_departed();
         node.recover(loaded, leases)?;
         node.told = node.ledger.pools();
         Ok(Self { node })
@@ -102,6 +105,24 @@ impl Agent {
     /// The host ports, without their figures.
     pub(crate) fn host_ports(&self) -> Vec<HostPort> {
         self.node.host_ports()
+    }
+
+    /// The pods, by their containers' addresses.
+    pub(crate) fn pod_owners(&self) -> Owners {
+        self.node.pod_owners()
+    }
+
+    /// What the containers have carried.
+    ///
+    /// # Errors
+    /// The counters cannot be read.
+    pub(crate) fn traffic(&self) -> Result<TrafficReport, AgentError> {
+        Ok(self.node.traffic()?)
+    }
+
+    /// Writes what is written now and then only, before the process ends.
+    pub(crate) fn leave(&mut self) {
+        self.node.write_departed();
     }
 
     /// The number of attachments.

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use super::unavailable::unavailable;
 use crate::requests::query::flows;
 use crate::requests::query::mappings::{self, HostPort};
+use crate::requests::query::owners::Owners;
 use crate::resources::connection::Tallies;
 
 /// Lists of connections at a time: a client may read slowly.
@@ -48,6 +49,7 @@ impl Reader {
     /// Why it is not begun: too many lists are being read.
     pub(crate) fn flows<T: Send + 'static>(
         &self,
+        owners: Owners,
         most: usize,
         mut made: impl FnMut(Reply, bool) -> T + Send + 'static,
     ) -> Result<mpsc::Receiver<T>, &'static str> {
@@ -56,9 +58,11 @@ impl Reader {
         let tallies = Arc::clone(&self.tallies);
         let read = move || {
             let _place = place;
-            flows::pages(&tallies.table, most, |page, more| match told.blocking_send(made(page, more)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
+            flows::pages(&tallies.table, &owners, most, |page, more| {
+                match told.blocking_send(made(page, more)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
             });
         };
         let thread = thread::Builder::new().name("flows".into()).spawn(read);
@@ -66,10 +70,10 @@ impl Reader {
     }
 
     /// The same in one answer.
-    pub(super) async fn all_flows(&self) -> Reply {
+    pub(super) async fn all_flows(&self, owners: Owners) -> Reply {
         let Ok(place) = Arc::clone(&self.lists).try_acquire_owned() else { return unavailable(BUSY) };
         let tallies = Arc::clone(&self.tallies);
-        beside("flows", place, move || flows::all(&tallies.table)).await
+        beside("flows", place, move || flows::all(&tallies.table, &owners)).await
     }
 }
 

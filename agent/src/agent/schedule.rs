@@ -26,6 +26,7 @@ impl Node {
     /// What could not be written or removed before.
     fn finish_what_failed(&mut self) {
         self.store.retry();
+        self.write_departed();
         self.finish_removals();
         self.sweep_leftovers();
     }

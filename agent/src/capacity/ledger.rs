@@ -20,6 +20,17 @@ pub struct Demand {
     pub ingress: u64,
 }
 
+impl Demand {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            egress: self.egress.saturating_add(other.egress),
+            ingress: self.ingress.saturating_add(other.ingress),
+        }
+    }
+}
+
 impl From<&Bandwidth> for Demand {
     fn from(bandwidth: &Bandwidth) -> Self {
         let rate = |limit: Option<shunt_agent_api::Rate>| limit.map_or(0, |limit| limit.rate);
@@ -126,11 +137,11 @@ impl Ledger {
         std::mem::replace(&mut account.speed, speed) != speed
     }
 
-    /// Whether an attachment that asks for this fits. What it has already counts as free.
+    /// Whether an attachment that asks for this fits beside what is promised to others. What it has already counts as free.
     ///
     /// # Errors
     /// [`Shortage`], with the figures.
-    pub fn admits(&self, key: &AttachmentKey, demand: Demand) -> Result<(), Shortage> {
+    pub fn admits(&self, key: &AttachmentKey, demand: Demand, promised: Demand) -> Result<(), Shortage> {
         let Some(uplink) = self.uplink_of(&key.network).filter(|_| demand != Demand::default()) else {
             return Ok(());
         };
@@ -139,7 +150,7 @@ impl Ledger {
             .options
             .totals(account.speed)
             .map_err(|why| Shortage::Unknown { uplink: uplink.to_owned(), why })?;
-        let taken = account.taken(Some(key));
+        let taken = account.taken(Some(key)).and(promised);
         for (direction, asked, total, taken) in [
             (Direction::Egress, demand.egress, totals.egress, taken.egress),
             (Direction::Ingress, demand.ingress, totals.ingress, taken.ingress),
@@ -228,10 +239,7 @@ impl Account {
     /// The sum of what is allocated to all but one.
     fn taken(&self, but: Option<&AttachmentKey>) -> Demand {
         let others = self.allocations.iter().filter(|(key, _)| Some(*key) != but);
-        others.fold(Demand::default(), |sum, (_, demand)| Demand {
-            egress: sum.egress.saturating_add(demand.egress),
-            ingress: sum.ingress.saturating_add(demand.ingress),
-        })
+        others.fold(Demand::default(), |sum, (_, demand)| sum.and(*demand))
     }
 
     fn pools(&self) -> (PoolReport, PoolReport) {
@@ -258,6 +266,7 @@ impl Account {
             ifname: key.ifname.clone(),
             egress: demand.egress,
             ingress: demand.ingress,
+            claimed: false,
         };
         UplinkReport {
             name: name.to_owned(),

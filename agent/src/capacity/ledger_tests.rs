@@ -24,22 +24,24 @@ fn both(rate: u64) -> Demand {
 fn what_exceeds_the_free_capacity_is_refused_with_the_figures() {
     let mut books = ledger("[eth1]\negress = '10G'\ningress = '10G'\nreserve = '1G'");
     books.allocate(&key("net", 1), both(6_000_000_000));
-    let shortage = books.admits(&key("net", 2), Demand { egress: 4_000_000_000, ingress: 0 }).unwrap_err();
+    let shortage = books
+        .admits(&key("net", 2), Demand { egress: 4_000_000_000, ingress: 0 }, Demand::default())
+        .unwrap_err();
     let text = "uplink eth1 has 3G of 9G bit/s left for egress, and 4G bit/s are asked for";
     assert_eq!(shortage.to_string(), text);
-    books.admits(&key("net", 2), both(3_000_000_000)).unwrap();
+    books.admits(&key("net", 2), both(3_000_000_000), Demand::default()).unwrap();
     // What it has already does not stand in its own way.
-    books.admits(&key("net", 1), both(9_000_000_000)).unwrap();
+    books.admits(&key("net", 1), both(9_000_000_000), Demand::default()).unwrap();
 }
 
 #[test]
 fn nothing_is_promised_of_an_uplink_that_says_nothing() {
     let mut books = ledger("[eth1]");
-    let shortage = books.admits(&key("net", 1), both(1)).unwrap_err();
+    let shortage = books.admits(&key("net", 1), both(1), Demand::default()).unwrap_err();
     assert!(shortage.to_string().contains("set egress and ingress"), "{shortage}");
-    books.admits(&key("net", 1), Demand::default()).unwrap();
+    books.admits(&key("net", 1), Demand::default(), Demand::default()).unwrap();
     assert!(books.set_speed("eth1", Speed::Known(100)) && !books.set_speed("eth1", Speed::Known(100)));
-    books.admits(&key("net", 1), both(100)).unwrap();
+    books.admits(&key("net", 1), both(100), Demand::default()).unwrap();
     assert!(books.unknown().is_empty());
 }
 
@@ -70,7 +72,7 @@ fn a_network_is_counted_once_on_the_uplink_that_names_it() {
 #[test]
 fn without_an_uplink_nothing_is_counted_and_nothing_refused() {
     let mut books = ledger("");
-    books.admits(&key("net", 1), both(u64::MAX)).unwrap();
+    books.admits(&key("net", 1), both(u64::MAX), Demand::default()).unwrap();
     books.allocate(&key("net", 1), both(u64::MAX));
     assert_eq!(books.report(SLOTS).uplinks, []);
     assert_eq!(books.exhausted(), None);
@@ -111,7 +113,7 @@ proptest! {
                         (out + u128::from(demand.egress), into + u128::from(demand.ingress))
                     });
                     let fits = out + u128::from(egress) <= 900 && into + u128::from(ingress) <= 800;
-                    prop_assert_eq!(books.admits(&key, demand).is_ok(), fits);
+                    prop_assert_eq!(books.admits(&key, demand, Demand::default()).is_ok(), fits);
                     if fits {
                         books.allocate(&key, demand);
                         model.insert(number, demand);
@@ -160,4 +162,14 @@ proptest! {
             prop_assert!(pool.free <= total && (pool.free == 0 || pool.free + pool.allocated == total));
         }
     }
+}
+
+#[test]
+fn what_is_promised_to_others_is_not_free() {
+    let mut books = ledger("[eth1]");
+    books.set_speed("eth1", Speed::Known(1_000));
+    let promised = both(600);
+    books.admits(&key("net", 1), both(400), promised).unwrap();
+    let shortage = books.admits(&key("net", 1), both(401), promised).unwrap_err();
+    assert!(shortage.to_string().contains("400 of 1k bit/s left"), "{shortage}");
 }

@@ -1,12 +1,13 @@
 //! The uplinks as a Kubernetes `ResourceSlice` (`resource.k8s.io/v1`): one device an uplink, that many claims may share, each
 //! taking of its capacity what it asks for (consumable capacity, KEP-5075).
 //!
-//! A device's capacity is what can be handed out, and not what is left: the scheduler counts itself what claims take.
+//! A device's capacity is what claims can have: what can be handed out, without what annotations and static limits take. The scheduler
+//! counts itself what claims take.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shunt_agent_api::{CapacityReport, PoolReport, UplinkReport};
+use shunt_agent_api::{CapacityReport, UplinkReport};
 
 use super::Quantity;
 
@@ -65,16 +66,24 @@ pub fn resource_slice(node: &str, capacity: &CapacityReport) -> Result<Value, No
 
 /// An uplink's capacity each way; none if there is a way of which there is less than one step.
 fn both(uplink: &UplinkReport) -> Option<Value> {
-    Some(json!({ "egressBandwidth": one(&uplink.egress)?, "ingressBandwidth": one(&uplink.ingress)? }))
+    let unclaimed = || uplink.allocations.iter().filter(|allocation| !allocation.claimed);
+    let [egress, ingress] = [
+        unclaimed().fold(0, |sum: u64, allocation| sum.saturating_add(allocation.egress)),
+        unclaimed().fold(0, |sum: u64, allocation| sum.saturating_add(allocation.ingress)),
+    ];
+    Some(json!({
+        "egressBandwidth": one(uplink.egress.total.saturating_sub(egress))?,
+        "ingressBandwidth": one(uplink.ingress.total.saturating_sub(ingress))?,
+    }))
 }
 
 /// The API server wants the largest request to be the smallest and a number of steps.
-fn one(pool: &PoolReport) -> Option<Value> {
-    let largest = pool.total / STEP * STEP;
+fn one(total: u64) -> Option<Value> {
+    let largest = total / STEP * STEP;
     let said = |rate| Quantity(rate).to_string();
     (largest > 0).then(|| {
         let range = json!({ "min": said(STEP), "max": said(largest), "step": said(STEP) });
-        json!({ "value": said(pool.total), "requestPolicy": { "default": said(STEP), "validRange": range } })
+        json!({ "value": said(total), "requestPolicy": { "default": said(STEP), "validRange": range } })
     })
 }
 
@@ -120,7 +129,7 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use shunt_agent_api::SlotsReport;
+    use shunt_agent_api::{Allocation, PoolReport, SlotsReport};
 
     use super::*;
 
@@ -184,6 +193,28 @@ mod tests {
         let slice = slice(vec![uplink("a", 0, STEP), uplink("b", STEP, STEP - 1), uplink("c", STEP, STEP)]);
         let devices = slice["spec"]["devices"].as_array().unwrap();
         assert_eq!((devices.len(), devices[0]["name"].as_str()), (1, Some("c")));
+    }
+
+    #[test]
+    fn what_annotations_take_is_not_offered_and_what_claims_have_is() {
+        let allocation = |egress, ingress, claimed| Allocation {
+            network: "net".into(),
+            container: "c".into(),
+            ifname: "eth0".into(),
+            egress,
+            ingress,
+            claimed,
+        };
+        let allocations = vec![
+            allocation(3 * STEP, 0, false),
+            allocation(2 * STEP, STEP, false),
+            allocation(4 * STEP, 4 * STEP, true),
+        ];
+        let slice = slice(vec![UplinkReport { allocations, ..uplink("eth0", 20 * STEP, 20 * STEP) }]);
+        let capacity = &slice["spec"]["devices"][0]["capacity"];
+        let values = ["egressBandwidth", "ingressBandwidth"].map(|way| capacity[way]["value"].clone());
+        assert_eq!(values, ["15M", "19M"]);
+        assert_eq!(capacity["egressBandwidth"]["requestPolicy"]["validRange"]["max"], "15M");
     }
 
     #[test]

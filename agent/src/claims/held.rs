@@ -46,6 +46,12 @@ impl Held {
         }
     }
 
+    /// Whether another rate than the claims' was asked for, either way.
+    pub fn differs_from(&self, asked: &Bandwidth) -> bool {
+        let ways = [(asked.egress, self.demand.egress), (asked.ingress, self.demand.ingress)];
+        ways.iter().any(|(asked, claimed)| asked.is_some_and(|asked| asked.rate != *claimed))
+    }
+
     /// What holds, in one line for an event.
     pub fn described(&self, asked: &Bandwidth) -> String {
         let ways =
@@ -121,6 +127,7 @@ mod tests {
              50M that were asked for"
         );
         let unlimited = Bandwidth::default();
+        assert!(held.differs_from(&asked) && !held.differs_from(&unlimited));
         assert_eq!(held.limits(&unlimited).egress.unwrap().rate, 10 * M);
         assert_eq!(held.described(&unlimited), "claim team/claim-1, in bit/s: egress 10M; ingress 20M");
     }

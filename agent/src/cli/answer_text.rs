@@ -9,10 +9,16 @@ use shunt_agent_api::{
 
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 
+/// A pod as `namespace/name`.
+pub(super) fn pod_text(namespace: &str, pod: &str) -> String {
+    if pod.is_empty() { "-".to_owned() } else { format!("{namespace}/{pod}") }
+}
+
 pub(super) fn ports_text(ports: &[PortReport]) -> String {
     let mut table = Table::new([
         ("NETWORK", Left),
         ("CONTAINER", Left),
+        ("POD", Left),
         ("IF", Left),
         ("HOST END", Left),
         ("ADDRESSES", Left),
@@ -30,6 +36,7 @@ pub(super) fn ports_text(ports: &[PortReport]) -> String {
         table.row([
             port.network.clone(),
             port.container.chars().take(13).collect(),
+            pod_text(&port.namespace, &port.pod),
             port.ifname.clone(),
             port.host_ifname.clone(),
             ips.join(","),

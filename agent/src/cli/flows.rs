@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent_api::{FlowEnds, FlowReport, PART, Reply, Request};
 
+use super::answer_text::pod_text;
 use super::exit::UNREACHABLE;
 use super::query::Query;
 use super::query::{code_of, print_json};
@@ -63,6 +64,7 @@ fn print(flows: &[FlowReport]) -> io::Result<()> {
         ("FROM", Left),
         ("TO", Left),
         ("BECOMES", Left),
+        ("POD", Left),
         ("STATE", Left),
         ("PACKETS", Right),
         ("BYTES", Right),
@@ -76,7 +78,7 @@ fn print(flows: &[FlowReport]) -> io::Result<()> {
     out.flush()
 }
 
-fn cells(flow: &FlowReport) -> [String; 8] {
+fn cells(flow: &FlowReport) -> [String; 9] {
     let FlowEnds { src, sport, dst, dport } = flow.translated;
     let from_itself = (src, sport) == (flow.src, flow.sport);
     let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
@@ -88,6 +90,7 @@ fn cells(flow: &FlowReport) -> [String; 8] {
         SocketAddr::new(flow.src, flow.sport).to_string(),
         to(flow.dst, flow.dport),
         format!("{}{by}", to(dst, dport)),
+        pod_text(&flow.namespace, &flow.pod),
         flow.state.clone(),
         grouped(flow.packets),
         bytes(flow.bytes),
@@ -128,6 +131,8 @@ mod tests {
             translated: ends,
             state: "established".to_owned(),
             expires_seconds: 7,
+            namespace: "team".to_owned(),
+            pod: "web".to_owned(),
             packets: 1,
             bytes: 60,
         };

@@ -106,6 +106,7 @@ impl Run {
             max_flows: self.max_flows,
             mark_mask: None,
             metrics: self.metrics,
+            metrics_labels: None,
             admission: self.admission,
             attach: self.attach,
             masquerade: None,

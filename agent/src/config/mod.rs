@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub use error::ConfigError;
 pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
-pub use modes::{Admission, AttachMode, GracePeriodMode, Masquerading};
+pub use modes::{Admission, AttachMode, GracePeriodMode, Masquerading, MetricsLabels};
 pub use options::{DEFAULT_FILE, Options};
 
 use crate::capacity::UplinkOptions;
@@ -53,6 +53,8 @@ pub struct Config {
     pub uplinks: BTreeMap<String, UplinkOptions>,
     /// Where metrics are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// Of whom metrics tell.
+    pub metrics_labels: MetricsLabels,
     /// How the uplinks' bandwidth is published to Kubernetes, if it is.
     pub kubernetes: Option<KubernetesOptions>,
     /// Whether changes by others are repaired.
@@ -80,6 +82,7 @@ impl From<Options> for Config {
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
             metrics: options.metrics,
+            metrics_labels: options.metrics_labels.unwrap_or_default(),
             kubernetes: options.kubernetes,
             repairs: true,
             late_programs: false,

@@ -31,6 +31,26 @@ pub enum Admission {
     Enforce,
 }
 
+/// Of whom metrics tell: how many series there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsLabels {
+    /// Each interface of each container, and its pod.
+    #[default]
+    Pod,
+    /// Namespaces: sums over their containers, those that are gone included.
+    Namespace,
+    /// The node: sums over all of its containers.
+    Node,
+}
+
+impl MetricsLabels {
+    /// Whether figures of containers are summed.
+    pub fn are_sums(self) -> bool {
+        self != Self::Pod
+    }
+}
+
 /// Who begins masqueraded connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Admission, AttachMode, ConfigError, GracePeriodMode, KubernetesOptions, MarkMask, Masquerading};
+use super::{
+    Admission, AttachMode, ConfigError, GracePeriodMode, KubernetesOptions, MarkMask, Masquerading,
+    MetricsLabels,
+};
 use crate::capacity::UplinkOptions;
 
 /// The file that is read unless another one is named; it may be absent.
@@ -34,6 +37,8 @@ pub struct Options {
     pub mark_mask: Option<MarkMask>,
     /// Where metrics are served, as `ADDR:PORT`.
     pub metrics: Option<SocketAddr>,
+    /// Of whom metrics tell.
+    pub metrics_labels: Option<MetricsLabels>,
     /// What admission does.
     pub admission: Option<Admission>,
     /// How programs are attached.
@@ -85,6 +90,7 @@ impl Options {
             max_flows: self.max_flows.or(fallback.max_flows),
             mark_mask: self.mark_mask.or(fallback.mark_mask),
             metrics: self.metrics.or(fallback.metrics),
+            metrics_labels: self.metrics_labels.or(fallback.metrics_labels),
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
             masquerade: self.masquerade.or(fallback.masquerade),

@@ -7,6 +7,7 @@ use aya::maps::{
     Array, DevMapHash, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues,
 };
 use aya::{Ebpf, Pod};
+use shunt_dataplane::DropReason;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SubnetKey};
@@ -168,9 +169,17 @@ impl Maps {
             .collect()
     }
 
+    /// What was dropped at an interface, by reason. Unreadable counters are left out.
+    pub fn drops_of(&self, ifindex: u32) -> impl Iterator<Item = (DropReason, Count)> {
+        DropReason::ALL.iter().filter_map(move |reason| {
+            let per_cpu = self.drops.get(&DropKey { ifindex, reason: *reason as u32 }, 0).ok()?;
+            Some((*reason, per_cpu.iter().copied().fold(Count::default(), add)))
+        })
+    }
+
     /// Removes the drop counters of a deleted interface.
     pub fn clear_drops(&mut self, ifindex: u32) {
-        for reason in shunt_dataplane::DropReason::ALL {
+        for reason in DropReason::ALL {
             // Most reasons have no entry; an entry that cannot be removed only adds a line to a report.
             let _absent = self.drops.remove(&DropKey { ifindex, reason: *reason as u32 });
         }

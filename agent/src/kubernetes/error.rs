@@ -45,6 +45,17 @@ impl PublishError {
     pub(super) fn is_not_known(&self) -> bool {
         matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
     }
+
+    /// Whether another try of the same object comes to the same: it is malformed, or there is no place for it.
+    pub(super) fn is_about_the_object(&self) -> bool {
+        match self {
+            Self::Nonsense(_) => true,
+            Self::Request { source, .. } => {
+                matches!(&**source, kube::Error::Api(status) if matches!(status.code, 400 | 404 | 405 | 409 | 413 | 422))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What is between a person and a fault, in one line.

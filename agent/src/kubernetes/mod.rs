@@ -1,5 +1,5 @@
 //! Kubernetes: publishing the uplinks' bandwidth to an API server and keeping it there ([`Publisher`]), and preparing the claims that the
-//! scheduler makes of it for the node's kubelet ([`NodePlugin`]).
+//! scheduler makes of it for the node's kubelet ([`NodePlugin`]). [`Recorder`] writes events of pods for what their users can cure.
 //!
 //! In: what the books say can be handed out, asked for whenever an event says that it has changed. Out: a `ResourceSlice`
 //! of the node, or where the server has none, capacity of the node itself. The server is watched: a kubelet deletes its
@@ -29,13 +29,19 @@ mod node_capacity;
 #[cfg(feature = "kubernetes")]
 mod node_plugin;
 #[cfg(feature = "kubernetes")]
+mod pod_event;
+#[cfg(feature = "kubernetes")]
 mod publisher;
+#[cfg(feature = "kubernetes")]
+mod recorder;
 #[cfg(feature = "kubernetes")]
 mod session;
 #[cfg(feature = "kubernetes")]
 mod sharing;
 #[cfg(feature = "kubernetes")]
 mod slices;
+#[cfg(feature = "kubernetes")]
+mod told;
 
 pub use node_name::node_name;
 
@@ -43,3 +49,5 @@ pub use node_name::node_name;
 pub use node_plugin::NodePlugin;
 #[cfg(feature = "kubernetes")]
 pub use publisher::Publisher;
+#[cfg(feature = "kubernetes")]
+pub use recorder::Recorder;

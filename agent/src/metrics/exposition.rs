@@ -2,6 +2,7 @@
 //!
 //! Rates are bytes a second here, as Prometheus wants its units, and bits a second everywhere else.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
@@ -12,9 +13,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use shunt_agent_api::{
-    AgentStatus, Allocation, BridgeUplinkReport, CapacityReport, DropReport, MappingReport, PoolReport,
-    PortReport, Traffic, UplinkReport,
+    AgentStatus, BridgeUplinkReport, CapacityReport, DropReport, MappingReport, PoolReport, PortReport,
+    Traffic, UplinkReport, Volume,
 };
+
+use super::host_ports::Volumes;
+use super::labels::{Grouping, Labels};
+use crate::config::MetricsLabels;
+use crate::departed::{Carried, Departed};
 
 /// What the agent says of itself at one moment.
 #[derive(Clone, Debug)]
@@ -29,6 +35,12 @@ pub struct Snapshot {
     pub drops: Vec<DropReport>,
     /// What is left.
     pub capacity: CapacityReport,
+    /// Of whom it tells.
+    pub labels: MetricsLabels,
+    /// What containers that are gone have carried, where figures are summed.
+    pub departed: Departed,
+    /// What came by host ports that are gone, by namespace, where figures are summed.
+    pub gone_host_ports: BTreeMap<String, [Volume; 2]>,
 }
 
 /// The snapshot in the OpenMetrics text format.
@@ -39,16 +51,31 @@ pub fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
     let mut page = Page(Registry::with_prefix("shunt"));
     page.agent(&snapshot.status);
     page.bridge_uplinks(&snapshot.status.bridge_uplinks);
-    page.ports(&snapshot.ports);
-    page.mappings(&snapshot.mappings);
-    page.drops(&snapshot.drops);
-    page.capacity(&snapshot.capacity);
+    let grouping = Grouping::new(snapshot.labels, &snapshot.ports);
+    page.ports(&snapshot.ports, &grouping, &gone(snapshot));
+    page.mappings(&snapshot.mappings, &grouping, &snapshot.gone_host_ports);
+    page.drops(&snapshot.drops, &grouping, &gone(snapshot));
+    page.capacity(&snapshot.capacity, &grouping);
     let mut text = String::new();
     encode(&mut text, &page.0)?;
     Ok(text)
 }
 
-type Labels<const N: usize> = [(&'static str, String); N];
+/// What those have carried that are gone, each with its namespace; of a sum over the node those of namespaces that made room, too.
+fn gone(snapshot: &Snapshot) -> Vec<(&str, &Carried)> {
+    match snapshot.labels {
+        MetricsLabels::Pod => Vec::new(),
+        MetricsLabels::Namespace => snapshot.departed.namespaces().collect(),
+        MetricsLabels::Node => snapshot.departed.all().map(|carried| ("", carried)).collect(),
+    }
+}
+
+/// A figure of one direction.
+type Figure = fn(&Traffic) -> u64;
+
+const WAYS: [&str; 2] = ["from", "to"];
+
+const PATHS: [(&str, Figure); 2] = [("fast", |traffic| traffic.fast), ("kernel", |traffic| traffic.kernel)];
 
 struct Page(Registry);
 
@@ -59,27 +86,18 @@ impl Page {
         self.0.register(name, help, gauge);
     }
 
-    fn gauges<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (Labels<N>, f64)>,
-    ) {
-        let family = Family::<Labels<N>, Gauge<f64, AtomicU64>>::default();
+    /// Values with the same labels are summed.
+    fn gauges(&mut self, name: &str, help: &str, values: impl IntoIterator<Item = (Labels, f64)>) {
+        let family = Family::<Labels, Gauge<f64, AtomicU64>>::default();
         for (labels, value) in values {
             family.get_or_create(&labels).inc_by(value);
         }
         self.0.register(name, help, family);
     }
 
-    /// The encoder adds `_total` to the name.
-    fn counters<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (Labels<N>, u64)>,
-    ) {
-        let family = Family::<Labels<N>, Counter>::default();
+    /// The same of what only grows. The encoder adds `_total` to the name.
+    fn counters(&mut self, name: &str, help: &str, values: impl IntoIterator<Item = (Labels, u64)>) {
+        let family = Family::<Labels, Counter>::default();
         for (labels, value) in values {
             family.get_or_create(&labels).inc_by(value);
         }
@@ -103,33 +121,30 @@ impl Page {
         self.0.register("flow_evictions", help, evictions);
         let programs = status.programs.iter().map(|program| {
             let mode = format!("{:?}", program.mode).to_lowercase();
-            ([("program", program.name.clone()), ("mode", mode)], 1.0)
+            (vec![("program", program.name.clone()), ("mode", mode)], 1.0)
         });
         self.gauges("programs", "Programs on interfaces", programs);
     }
 
-    fn bridge_uplinks(&mut self, uplinks: &[BridgeUplinkReport]) {
-        type Figure = fn(&Traffic) -> u64;
+    fn bridge_uplinks<'a>(&mut self, uplinks: &'a [BridgeUplinkReport]) {
         let of = |uplink: &BridgeUplinkReport| {
-            [("uplink", uplink.name.clone()), ("bridge", uplink.bridge.clone())]
+            vec![("uplink", uplink.name.clone()), ("bridge", uplink.bridge.clone())]
+        };
+        let with = |uplink: &BridgeUplinkReport, more: &[(&'static str, &str)]| {
+            let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+            of(uplink).into_iter().chain(more).collect::<Labels>()
         };
         let ways = || {
-            let both = |uplink| [(of(uplink), "from", uplink.from), (of(uplink), "to", uplink.to)];
+            let both =
+                |uplink: &'a BridgeUplinkReport| [(uplink, "from", uplink.from), (uplink, "to", uplink.to)];
             uplinks.iter().flat_map(both)
         };
-        let paths: [(&'static str, Figure); 2] =
-            [("fast", |traffic| traffic.fast), ("kernel", |traffic| traffic.kernel)];
-        let packets = ways().flat_map(|([uplink, bridge], way, traffic)| {
-            paths.map(|(path, figure)| {
-                let labels = [("direction", way.to_owned()), ("path", path.to_owned())];
-                let [direction, path] = labels;
-                ([uplink.clone(), bridge.clone(), direction, path], figure(&traffic))
-            })
+        let packets = ways().flat_map(|(uplink, way, traffic)| {
+            PATHS
+                .map(|(path, figure)| (with(uplink, &[("direction", way), ("path", path)]), figure(&traffic)))
         });
         self.counters("bridge_uplink_packets", "Packets of bridges' uplinks, by path", packets);
-        let bytes = ways().map(|([uplink, bridge], way, traffic)| {
-            ([uplink, bridge, ("direction", way.to_owned())], traffic.bytes)
-        });
+        let bytes = ways().map(|(uplink, way, traffic)| (with(uplink, &[("direction", way)]), traffic.bytes));
         self.counters("bridge_uplink_bytes", "Bytes of bridges' uplinks, Ethernet headers included", bytes);
         let stations = uplinks.iter().map(|uplink| (of(uplink), uplink.stations as f64));
         self.gauges("bridge_uplink_stations", "Stations known beyond bridges' uplinks", stations);
@@ -137,79 +152,83 @@ impl Page {
         self.counters("bridge_uplink_unlearned_stations", "Stations not learned, for want of room", refused);
     }
 
-    fn ports(&mut self, ports: &[PortReport]) {
-        type Figure = fn(&Traffic) -> u64;
-        let paths: [(&'static str, Figure); 2] =
-            [("fast", |traffic| traffic.fast), ("kernel", |traffic| traffic.kernel)];
-        let packets = each_way(ports).flat_map(|(labels, traffic)| {
-            let [network, container, interface, host, direction] = labels;
-            paths.map(|(path, figure)| {
-                let (network, container) = (network.clone(), container.clone());
-                let (interface, host) = (interface.clone(), host.clone());
-                let labels =
-                    [network, container, interface, host, direction.clone(), ("path", path.to_owned())];
-                (labels, figure(traffic))
-            })
+    fn ports(&mut self, ports: &[PortReport], grouping: &Grouping<'_>, gone: &[(&str, &Carried)]) {
+        // Every figure of every port, and of those that are gone.
+        let figures = |more: &[(&'static str, &str)], way, figure: Figure| {
+            let more: Vec<_> = [("direction", way)].into_iter().chain(more.iter().copied()).collect();
+            let living = ports.iter().map(|port| {
+                (grouping.of_port(port, &more), figure(if way == "from" { &port.from } else { &port.to }))
+            });
+            let gone = gone.iter().map(|(namespace, carried)| {
+                let traffic = if way == "from" { &carried.from } else { &carried.to };
+                (grouping.of_namespace(namespace, &more), figure(traffic))
+            });
+            living.chain(gone).collect::<Vec<_>>()
+        };
+        let packets = WAYS.into_iter().flat_map(|way| {
+            PATHS.into_iter().flat_map(move |(path, figure)| figures(&[("path", path)], way, figure))
         });
         self.counters("port_packets", "Packets forwarded (a GSO packet is one), by path", packets);
-        let bytes = each_way(ports).map(|(labels, traffic)| (labels, traffic.bytes));
+        let bytes = WAYS.into_iter().flat_map(|way| figures(&[], way, |traffic| traffic.bytes));
         self.counters("port_bytes", "Bytes forwarded, Ethernet headers included", bytes);
-        let dropped = each_way(ports).map(|(labels, traffic)| (labels, traffic.dropped));
+        let dropped = WAYS.into_iter().flat_map(|way| figures(&[], way, |traffic| traffic.dropped));
         self.counters("port_dropped_packets", "Packets dropped by a program", dropped);
         let limits = ports.iter().flat_map(|port| {
             let both = [("from", port.limits.egress), ("to", port.limits.ingress)];
-            both.into_iter().filter_map(|(way, rate)| Some((directed(port, way), bytes_of(rate?))))
+            both.into_iter().filter_map(|(way, rate)| {
+                Some((grouping.of_port(port, &[("direction", way)]), bytes_of(rate?)))
+            })
         });
         self.gauges("port_limit_bytes_per_second", "Configured limits", limits);
     }
 
-    fn mappings(&mut self, mappings: &[MappingReport]) {
+    fn mappings(
+        &mut self,
+        mappings: &[MappingReport],
+        grouping: &Grouping<'_>,
+        gone: &BTreeMap<String, Volumes>,
+    ) {
         let flows = mappings.iter().map(|mapping| mapping.connections).sum();
         self.number("flows", "Translated connections", flows);
-        let labels = |mapping: &MappingReport| {
-            let address = mapping.host_ip.map(|ip| ip.to_string()).unwrap_or_default();
-            [
-                ("network", mapping.network.clone()),
-                ("container", mapping.container.clone()),
-                ("protocol", mapping.proto.to_string()),
-                ("host_address", address),
-                ("host_port", mapping.host_port.to_string()),
-            ]
-        };
-        let connections = mappings.iter().map(|mapping| (labels(mapping), mapping.connections as f64));
+        let connections =
+            mappings.iter().map(|mapping| (grouping.of_mapping(mapping, &[]), mapping.connections as f64));
         self.gauges("mapping_flows", "Translated connections, by host port", connections);
-        let volumes = || {
-            mappings.iter().flat_map(|mapping| {
-                [("from", mapping.from), ("to", mapping.to)].map(|(way, volume)| {
-                    let [network, container, protocol, address, port] = labels(mapping);
-                    ([network, container, protocol, address, port, ("direction", way.to_owned())], volume)
-                })
-            })
+        let volumes: Vec<(Labels, Volume)> = {
+            let living = mappings.iter().flat_map(|mapping| {
+                let both = [("from", mapping.from), ("to", mapping.to)];
+                both.map(|(way, volume)| (grouping.of_mapping(mapping, &[("direction", way)]), volume))
+            });
+            let gone = gone.iter().flat_map(|(namespace, [from, to])| {
+                let both = [("from", *from), ("to", *to)];
+                both.map(|(way, volume)| (grouping.of_namespace(namespace, &[("direction", way)]), volume))
+            });
+            living.chain(gone).collect()
         };
-        let packets = volumes().map(|(labels, volume)| (labels, volume.packets));
+        let packets = volumes.iter().map(|(labels, volume)| (labels.clone(), volume.packets));
         self.counters("mapping_packets", "Packets translated (a GSO packet is one), by host port", packets);
-        let bytes = volumes().map(|(labels, volume)| (labels, volume.bytes));
+        let bytes = volumes.iter().map(|(labels, volume)| (labels.clone(), volume.bytes));
         self.counters("mapping_bytes", "Bytes translated, Ethernet headers included, by host port", bytes);
     }
 
-    fn drops(&mut self, drops: &[DropReport]) {
-        let labels = |drop: &DropReport| {
-            [
-                ("host_interface", drop.port.clone()),
-                ("stage", drop.stage.clone()),
-                ("reason", drop.reason.clone()),
-            ]
-        };
-        let packets = drops.iter().map(|drop| (labels(drop), drop.packets));
+    fn drops(&mut self, drops: &[DropReport], grouping: &Grouping<'_>, gone: &[(&str, &Carried)]) {
+        let mut figures: Vec<_> =
+            drops.iter().map(|drop| (grouping.of_drop(drop), drop.packets, drop.bytes)).collect();
+        for (namespace, carried) in gone {
+            figures.extend(carried.drops.iter().map(|drop| {
+                let more = [("stage", &*drop.stage), ("reason", &*drop.reason)];
+                (grouping.of_namespace(namespace, &more), drop.packets, drop.bytes)
+            }));
+        }
+        let packets = figures.iter().map(|(labels, packets, _)| (labels.clone(), *packets));
         self.counters("dropped_packets", "Packets dropped, by reason", packets);
-        let bytes = drops.iter().map(|drop| (labels(drop), drop.bytes));
+        let bytes = figures.iter().map(|(labels, _, bytes)| (labels.clone(), *bytes));
         self.counters("dropped_bytes", "Bytes dropped, by reason", bytes);
     }
 
-    fn capacity(&mut self, capacity: &CapacityReport) {
+    fn capacity(&mut self, capacity: &CapacityReport, grouping: &Grouping<'_>) {
         type Figure = fn(&PoolReport) -> u64;
         let uplinks = || capacity.uplinks.iter();
-        let of = |uplink: &UplinkReport| [("uplink", uplink.name.clone())];
+        let of = |uplink: &UplinkReport| vec![("uplink", uplink.name.clone())];
         self.gauges(
             "uplink_speed_bytes_per_second",
             "What the link says of its speed; 0 where it says nothing",
@@ -225,14 +244,17 @@ impl Page {
             let values = uplinks().flat_map(|uplink| {
                 let both = [("egress", &uplink.egress), ("ingress", &uplink.ingress)];
                 both.map(|(way, pool)| {
-                    let labels = [("uplink", uplink.name.clone()), ("direction", way.to_owned())];
+                    let labels = vec![("uplink", uplink.name.clone()), ("direction", way.to_owned())];
                     (labels, bytes_of(figure(pool)))
                 })
             });
             self.gauges(name, help, values);
         }
         let allocations = uplinks().flat_map(|uplink| {
-            uplink.allocations.iter().flat_map(|allocation| allocated(&uplink.name, allocation))
+            uplink.allocations.iter().flat_map(|one| {
+                let both = [("egress", one.egress), ("ingress", one.ingress)];
+                both.map(|(way, rate)| (grouping.of_allocation(&uplink.name, one, way), bytes_of(rate)))
+            })
         });
         self.gauges("allocation_bytes_per_second", "What each attachment has been given", allocations);
         // The same for all uplinks.
@@ -241,37 +263,6 @@ impl Page {
             self.number("slots_free", "What is left of them", slots.free);
         }
     }
-}
-
-/// Both directions of every port, with their labels.
-fn each_way(ports: &[PortReport]) -> impl Iterator<Item = (Labels<5>, &Traffic)> {
-    ports.iter().flat_map(|port| {
-        [("from", &port.from), ("to", &port.to)].map(|(way, traffic)| (directed(port, way), traffic))
-    })
-}
-
-/// A port's labels, and which way: from the container or to it.
-fn directed(port: &PortReport, way: &str) -> Labels<5> {
-    [
-        ("network", port.network.clone()),
-        ("container", port.container.clone()),
-        ("interface", port.ifname.clone()),
-        ("host_interface", port.host_ifname.clone()),
-        ("direction", way.to_owned()),
-    ]
-}
-
-fn allocated(uplink: &str, allocation: &Allocation) -> [(Labels<5>, f64); 2] {
-    [("egress", allocation.egress), ("ingress", allocation.ingress)].map(|(way, rate)| {
-        let labels = [
-            ("uplink", uplink.to_owned()),
-            ("network", allocation.network.clone()),
-            ("container", allocation.container.clone()),
-            ("interface", allocation.ifname.clone()),
-            ("direction", way.to_owned()),
-        ];
-        (labels, bytes_of(rate))
-    })
 }
 
 /// Bits a second as bytes a second.

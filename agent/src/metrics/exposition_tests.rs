@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shunt_agent_api::{
-    BridgeUplinkReport, Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport, Volume,
+    Allocation, BridgeUplinkReport, Limits, ProgramMode, ProgramReport, Protocol, SlotsReport, VlanReport,
+    Volume,
 };
 
 use super::*;
+use crate::departed::Dropped;
 
 const DASHBOARD: &str = include_str!("../../../dashboards/grafana.json");
 
@@ -60,6 +62,9 @@ fn snapshot() -> Snapshot {
             restrictions: Vec::new(),
             limits: Limits { ingress: None, egress: Some(800) },
             kernels_way: Vec::new(),
+            namespace: String::new(),
+            pod: String::new(),
+            pod_uid: String::new(),
             from: traffic(10),
             to: traffic(20),
         }],
@@ -70,6 +75,8 @@ fn snapshot() -> Snapshot {
             network: "net".into(),
             container: "c1".into(),
             ifname: "eth0".into(),
+            namespace: String::new(),
+            pod: String::new(),
             container_ips: Vec::new(),
             container_port: 80,
             connections: 3,
@@ -96,10 +103,14 @@ fn snapshot() -> Snapshot {
                     ifname: "eth0".into(),
                     egress: 800,
                     ingress: 0,
+                    claimed: false,
                 }],
                 unknown: None,
             }],
         },
+        labels: MetricsLabels::Pod,
+        departed: Departed::default(),
+        gone_host_ports: BTreeMap::new(),
     }
 }
 
@@ -139,6 +150,77 @@ fn the_page_is_what_prometheus_reads() {
         assert!(page.contains(&line), "{line}\nis not in\n{page}");
     }
     assert!(page.ends_with("# EOF\n"), "{page}");
+}
+
+/// Two containers of one namespace, one of another, and one that is gone.
+fn of_three_pods(labels: MetricsLabels) -> Snapshot {
+    let mut known = snapshot();
+    let pod = |container: &str, namespace: &str| PortReport {
+        container: container.into(),
+        host_ifname: format!("veth-{container}"),
+        namespace: namespace.into(),
+        pod: format!("pod-{container}"),
+        ..known.ports[0].clone()
+    };
+    known.ports = vec![pod("a", "team"), pod("b", "team"), pod("c", "te\"am\n2")];
+    let drop = |port: &str| DropReport { port: port.into(), ..known.drops[0].clone() };
+    known.drops = vec![drop("veth-a"), drop("veth-b"), drop("eth9")];
+    known.mappings[0].namespace = "team".into();
+    known.gone_host_ports.insert("team".into(), [Volume { packets: 6, bytes: 600 }; 2]);
+    let gone = Carried {
+        from: Traffic { packets: 3, bytes: 1, fast: 2, kernel: 1, dropped: 1 },
+        drops: vec![Dropped {
+            stage: "police".into(),
+            reason: "rate_exceeded".into(),
+            packets: 5,
+            bytes: 50,
+        }],
+        ..Carried::default()
+    };
+    known.departed.add("team", &gone, |_| true);
+    Snapshot { labels, ..known }
+}
+
+#[test]
+fn pods_are_named_where_they_are_known_and_escaped() {
+    let page = text(&of_three_pods(MetricsLabels::Pod)).unwrap();
+    let port = r#"network="net",container="c",interface="eth0",host_interface="veth-c",direction="from""#;
+    let line = format!(r#"shunt_port_bytes_total{{{port},namespace="te\"am\n2",pod="pod-c"}} 1000"#);
+    assert!(page.contains(&line), "{line}\nis not in\n{page}");
+    assert!(!page.contains(r#"namespace="""#), "{page}");
+}
+
+#[test]
+fn a_namespace_is_the_sum_of_its_containers_and_of_those_that_are_gone() {
+    let page = text(&of_three_pods(MetricsLabels::Namespace)).unwrap();
+    for line in [
+        r#"shunt_port_bytes_total{direction="from",namespace="team"} 2001"#,
+        r#"shunt_port_bytes_total{direction="from",namespace="te\"am\n2"} 1000"#,
+        r#"shunt_port_packets_total{direction="from",path="fast",namespace="team"} 20"#,
+        r#"shunt_port_limit_bytes_per_second{direction="from",namespace="team"} 200.0"#,
+        r#"shunt_dropped_packets_total{stage="police",reason="rate_exceeded",namespace="team"} 9"#,
+        r#"shunt_dropped_packets_total{host_interface="eth9",stage="police",reason="rate_exceeded"} 2"#,
+        r#"shunt_mapping_packets_total{direction="from",namespace="team"} 10"#,
+        r#"shunt_mapping_flows{namespace="team"} 3.0"#,
+        r#"shunt_allocation_bytes_per_second{uplink="eth1",direction="egress",namespace=""} 100.0"#,
+    ] {
+        assert!(page.contains(line), "{line}\nis not in\n{page}");
+    }
+    assert!(!page.contains("container=") && !page.contains("pod="), "{page}");
+}
+
+#[test]
+fn a_node_is_the_sum_of_all() {
+    let page = text(&of_three_pods(MetricsLabels::Node)).unwrap();
+    for line in [
+        r#"shunt_port_bytes_total{direction="from"} 3001"#,
+        r#"shunt_port_dropped_packets_total{direction="from"} 7"#,
+        r#"shunt_dropped_packets_total{stage="police",reason="rate_exceeded"} 9"#,
+        r#"shunt_mapping_bytes_total{direction="to"} 1100"#,
+    ] {
+        assert!(page.contains(line), "{line}\nis not in\n{page}");
+    }
+    assert!(!page.contains("namespace="), "{page}");
 }
 
 #[test]

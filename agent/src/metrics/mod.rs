@@ -1,11 +1,16 @@
 //! Metrics over HTTP for Prometheus: `GET /metrics` says what the agent knows at that moment, `GET /healthz` whether an ADD
-//! would work. Nothing is kept between scrapes but the tally of a large table of connections, for five seconds at most.
+//! would work. Nothing is kept between scrapes but the tally of a large table of connections, for five seconds at most, and, where figures
+//! are sums (`metrics_labels`), what came by host ports that are gone.
 
 mod exposition;
+mod host_ports;
+mod labels;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,12 +23,16 @@ use hyper::{Method, Request as Ask, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use shunt_agent_api::{AgentStatus, Reply, Request};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 pub use exposition::{Snapshot, text};
 
+use self::host_ports::GoneHostPorts;
 use crate::agent::Core;
+use crate::config::MetricsLabels;
+use crate::requests::query::traffic::TrafficReport;
 
 /// Scrapers at a time; more of them wait in the kernel's backlog.
 const MAX_CONNECTIONS: usize = 16;
@@ -48,6 +57,16 @@ pub struct MetricsError {
 #[derive(Debug)]
 pub struct Metrics {
     listener: TcpListener,
+    labels: MetricsLabels,
+}
+
+/// What answers scrapers.
+#[derive(Debug)]
+struct Source {
+    core: Core,
+    labels: MetricsLabels,
+    /// One snapshot at a time: with an older one after a newer one, host ports would seem to be gone.
+    gone: Mutex<GoneHostPorts>,
 }
 
 impl Metrics {
@@ -55,21 +74,22 @@ impl Metrics {
     ///
     /// # Errors
     /// [`MetricsError`], when another process listens there or the address is not the node's.
-    pub async fn bind(address: SocketAddr) -> Result<Self, MetricsError> {
+    pub async fn bind(address: SocketAddr, labels: MetricsLabels) -> Result<Self, MetricsError> {
         let failed = |source| MetricsError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         tracing::info!(%address, "serving metrics");
-        Ok(Self { listener })
+        Ok(Self { listener, labels })
     }
 
     /// Answers scrapers until it is dropped.
     pub async fn serve(self, core: Core) {
         let mut connections = JoinSet::new();
+        let source = Arc::new(Source { core, labels: self.labels, gone: Mutex::default() });
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                    Ok((stream, _)) => _ = connections.spawn(timeout(PATIENCE, converse(stream, core.clone()))),
+                    Ok((stream, _)) => _ = connections.spawn(timeout(PATIENCE, converse(stream, Arc::clone(&source)))),
                     Err(error) => {
                         tracing::warn!(%error, "a scraper was not accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -81,8 +101,8 @@ impl Metrics {
     }
 }
 
-async fn converse(stream: TcpStream, core: Core) {
-    let service = service_fn(move |ask| answer(ask, core.clone()));
+async fn converse(stream: TcpStream, source: Arc<Source>) {
+    let service = service_fn(move |ask| answer(ask, Arc::clone(&source)));
     let mut server = http1::Builder::new();
     server.keep_alive(false).timer(TokioTimer::new());
     if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
@@ -90,18 +110,19 @@ async fn converse(stream: TcpStream, core: Core) {
     }
 }
 
-async fn answer(ask: Ask<Incoming>, core: Core) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(ask: Ask<Incoming>, source: Arc<Source>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let core = &source.core;
     let (status, kind, text) = match (ask.method(), ask.uri().path()) {
-        (&Method::GET, "/metrics") => match snapshot(&core).await {
+        (&Method::GET, "/metrics") => match snapshot(&source).await {
             Ok(snapshot) => match text(&snapshot) {
                 Ok(text) => (StatusCode::OK, OPEN_METRICS, text),
                 Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
             },
             Err(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, why),
         },
-        (&Method::GET, "/healthz") => judged(&core, |status| status.reasons).await,
-        (&Method::GET, "/readyz") => judged(&core, |status| status.obstacles).await,
-        (&Method::GET, "/livez") => judged(&core, |_| Vec::new()).await,
+        (&Method::GET, "/healthz") => judged(core, |status| status.reasons).await,
+        (&Method::GET, "/readyz") => judged(core, |status| status.obstacles).await,
+        (&Method::GET, "/livez") => judged(core, |_| Vec::new()).await,
         (&Method::GET, _) => {
             (StatusCode::NOT_FOUND, PLAIN, "there are /metrics, /healthz, /readyz and /livez\n".to_owned())
         }
@@ -114,33 +135,28 @@ async fn answer(ask: Ask<Incoming>, core: Core) -> Result<Response<Full<Bytes>>,
 }
 
 /// Everything that is told, one question after the other.
-async fn snapshot(core: &Core) -> Result<Snapshot, String> {
+async fn snapshot(source: &Source) -> Result<Snapshot, String> {
+    let Source { core, labels, gone } = source;
+    let mut gone = gone.lock().await;
     let refused = |reply| match reply {
         Reply::Error(error) => error.message,
         other => format!("an answer to another question: {other:?}"),
     };
-    Ok(Snapshot {
-        status: match core.ask(Request::Status).await {
-            Reply::Status(status) => status,
-            other => return Err(refused(other)),
-        },
-        ports: match core.ask(Request::Ports).await {
-            Reply::Ports(ports) => ports,
-            other => return Err(refused(other)),
-        },
-        mappings: match core.ask(Request::Mappings).await {
-            Reply::Mappings(mappings) => mappings,
-            other => return Err(refused(other)),
-        },
-        drops: match core.ask(Request::Drops).await {
-            Reply::Drops(drops) => drops,
-            other => return Err(refused(other)),
-        },
-        capacity: match core.ask(Request::Capacity).await {
-            Reply::Capacity(capacity) => capacity,
-            other => return Err(refused(other)),
-        },
-    })
+    let status = match core.ask(Request::Status).await {
+        Reply::Status(status) => status,
+        other => return Err(refused(other)),
+    };
+    let TrafficReport { ports, drops, departed } = core.traffic().await.map_err(|error| error.message)?;
+    let mappings = match core.ask(Request::Mappings).await {
+        Reply::Mappings(mappings) => mappings,
+        other => return Err(refused(other)),
+    };
+    let capacity = match core.ask(Request::Capacity).await {
+        Reply::Capacity(capacity) => capacity,
+        other => return Err(refused(other)),
+    };
+    let gone_host_ports = if labels.are_sums() { gone.see(&mappings).clone() } else { BTreeMap::new() };
+    Ok(Snapshot { status, ports, mappings, drops, capacity, labels: *labels, departed, gone_host_ports })
 }
 
 /// Healthy is an agent with nothing wrong, ready one of which an ADD would succeed, and alive one that answers.

@@ -14,6 +14,8 @@ pub(crate) mod devices;
 mod limit;
 mod map;
 #[cfg(feature = "kubernetes")]
+mod noticed;
+#[cfg(feature = "kubernetes")]
 pub(crate) mod prepare;
 pub(crate) mod query;
 mod restore;
@@ -27,6 +29,8 @@ use crate::resources::Node;
 
 /// Handles a request.
 pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
+    #[cfg(feature = "kubernetes")]
+    let pod = noticed::pod_of(node, &request);
     let answer = match request {
         Request::Attach { port, set_up } => node.attach_as(port, set_up).map(Reply::Attached),
         Request::Adopt { port } => node.adopt(port).map(Reply::Attached),
@@ -43,7 +47,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Status => Ok(Reply::Status(node.status())),
         Request::Ports => node.ports().map(Reply::Ports),
         // Core's readers answer these two beside the agent's thread.
-        Request::Flows => Ok(query::flows::all(&node.tallies.table)),
+        Request::Flows => Ok(query::flows::all(&node.tallies.table, &node.pod_owners())),
         Request::Mappings => Ok(query::mappings::reports(&node.tallies, node.host_ports())),
         Request::Fdb => node.fdb().map(Reply::Fdb),
         Request::Drops => node.drops().map(Reply::Drops),
@@ -54,5 +58,9 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Subscribe => Ok(Reply::Subscribed),
     };
     node.tell_capacity();
+    #[cfg(feature = "kubernetes")]
+    if let (Some(pod), Err(refusal)) = (pod, &answer) {
+        noticed::notice(node, pod, refusal);
+    }
     answer.unwrap_or_else(|refusal| Reply::Error(refusal.into()))
 }

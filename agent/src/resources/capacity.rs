@@ -1,6 +1,10 @@
 //! Admission by capacity, and the events about free capacity.
 
-use shunt_agent_api::{BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport};
+use std::collections::HashSet;
+
+use shunt_agent_api::{
+    Allocation, AttachmentKey, BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport,
+};
 
 use crate::capacity::{Demand, Quantity, Shortage, Speed};
 use crate::config::Admission;
@@ -17,7 +21,8 @@ impl Node {
             return Ok(());
         }
         self.read_speeds();
-        match self.ledger.admits(&port.key, demand) {
+        let promised = self.promised_to_others(port);
+        match self.ledger.admits(&port.key, demand, promised) {
             Err(shortage) if self.admission == Admission::Enforce => {
                 Err(Refusal::Capacity { key: port.key.clone(), shortage: Box::new(shortage) })
             }
@@ -29,11 +34,29 @@ impl Node {
         }
     }
 
+    /// What prepared claims have of the port's uplink whose pods are not attached yet: the scheduler has given it away.
+    fn promised_to_others(&self, port: &BridgePort) -> Demand {
+        let Some(uplink) = self.ledger.uplink_of(&port.key.network) else { return Demand::default() };
+        let pods = self.registry.attachments().filter_map(|known| known.port.pod.as_ref());
+        let held = pods.filter_map(|pod| pod.claimed.as_ref()).flat_map(|claimed| &claimed.claims);
+        let held: HashSet<&str> = held.map(String::as_str).collect();
+        let own = port.pod.as_ref().map_or("", |pod| &pod.uid);
+        let waiting = self.claims.iter().filter(|claim| claim.pod.uid != own && !held.contains(&*claim.uid));
+        waiting.filter_map(|claim| claim.of_uplink(uplink)).fold(Demand::default(), Demand::and)
+    }
+
     /// [`CapacityReport`], of the links as they are now.
     pub(crate) fn capacity(&mut self) -> CapacityReport {
         self.read_speeds();
         let (total, free) = self.registry.slots.count();
-        self.ledger.report(SlotsReport { total: total.into(), free: free as u64 })
+        let mut report = self.ledger.report(SlotsReport { total: total.into(), free: free as u64 });
+        for allocation in report.uplinks.iter_mut().flat_map(|uplink| &mut uplink.allocations) {
+            let Allocation { network, container, ifname, .. } = allocation.clone();
+            let known = self.registry.get(&AttachmentKey { network, container, ifname });
+            let pod = known.and_then(|known| known.port.pod.as_ref());
+            allocation.claimed = pod.is_some_and(|pod| pod.claimed.is_some());
+        }
+        report
     }
 
     /// Sends an event for each uplink whose free capacity has changed.
@@ -45,7 +68,7 @@ impl Node {
         for (uplink, egress, ingress) in pools.iter().filter(|uplink| !self.told.contains(uplink)) {
             let left = |pool: &PoolReport| format!("{} of {}", Quantity(pool.free), Quantity(pool.total));
             let detail = format!("left: egress {}, ingress {} bit/s", left(egress), left(ingress));
-            self.events.tell(EventKind::Capacity, None, uplink, detail);
+            self.events.tell(EventKind::Capacity, uplink, detail);
         }
         self.told = pools;
     }

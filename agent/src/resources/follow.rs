@@ -126,7 +126,7 @@ impl Node {
                 self.datapath.write_station(&attachment)?;
                 tracing::debug!(key = %attachment.port.key, up = link.carrier, "the container's end changed");
                 let kind = if link.carrier { EventKind::LinkUp } else { EventKind::LinkDown };
-                self.events.tell(kind, Some(&attachment.port.key), &link.name, String::new());
+                self.events.tell_of(kind, &attachment.port, String::new());
             }
         } else if let Some(bridge) = self.registry.bridge(link.index).cloned()
             && bridge.link != *link
@@ -233,7 +233,7 @@ impl Node {
         let bridge = bridge.map(|link| Link { mac: own.map(Mac::octets).or(link.mac), ..link });
         if let Some(bridge) = bridge.filter(|bridge| !is_still_there(&bridge.name)) {
             let detail = format!("{} attachments are without it", self.registry.of_bridge(index).count());
-            self.events.tell(EventKind::BridgeLost, None, &bridge.name, detail);
+            self.events.tell(EventKind::BridgeLost, &bridge.name, detail);
             let keys: Vec<_> =
                 self.registry.of_bridge(index).map(|attachment| attachment.port.key.clone()).collect();
             for key in keys {

@@ -11,6 +11,7 @@ use shunt_netlink::link::Link;
 use super::bridge::Orphan;
 use super::connection::table::Table;
 use super::connection::{Sweeping, Tallies};
+use super::departed::KeptDeparted;
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
 use super::kernel_flow::Former;
@@ -100,6 +101,8 @@ pub(crate) struct Node {
     pub(crate) tallies: Arc<Tallies>,
     /// Learned stations.
     pub(crate) learning: Learning,
+    /// What containers that are gone have carried; none where nobody asks.
+    pub(crate) departed: Option<KeptDeparted>,
     pub(crate) events: Events,
     /// The capacity in the last event.
     pub(crate) told: Vec<(String, PoolReport, PoolReport)>,
@@ -153,6 +156,7 @@ impl Node {
             former: Former::default(),
             tallies: Arc::new(tallies),
             learning: Learning::default(),
+            departed: config.metrics_labels.are_sums().then(KeptDeparted::default),
             events: Events::default(),
             told: Vec::new(),
             repairs: Repairs::new(config.repairs),

@@ -109,7 +109,7 @@ impl Node {
             return;
         }
         for finding in findings.iter().flatten().filter(|finding| matches!(finding, Finding::Program(_))) {
-            self.events.tell(EventKind::ProgramLost, key, resource.ifname(), finding.to_string());
+            self.tell_found(EventKind::ProgramLost, resource, finding.to_string());
         }
         let applied = findings.and_then(|findings| resource.apply(self, Cause::Repair(&findings)));
         let left = match applied.and_then(|()| resource.observe(self)) {
@@ -117,7 +117,7 @@ impl Node {
                 self.repairs.count += 1;
                 self.repairs.resolve(&what);
                 tracing::warn!(what = what.1, wrong, took = ?begun.elapsed(), "repaired");
-                return self.events.tell(EventKind::Repair, key, resource.ifname(), wrong);
+                return self.tell_found(EventKind::Repair, resource, wrong);
             }
             Ok(left) => left.iter().map(Finding::to_string).collect(),
             Err(error) => vec![error.to_string()],
@@ -126,6 +126,14 @@ impl Node {
             tracing::error!(what = what.1, wrong, left = left.join("; "), "cannot be repaired");
             self.repairs.faults.insert(what, left);
         }
+    }
+
+    /// Sends an event of a resource. That of an attachment may be on another interface than the attachment's.
+    fn tell_found(&self, kind: EventKind, resource: &dyn Resource, detail: String) {
+        let Some(key) = resource.key() else { return self.events.tell(kind, resource.ifname(), detail) };
+        let port = self.registry.get(key).map(|known| &known.port);
+        let port = port.or_else(|| self.orphaned_port(key));
+        self.events.tell_at(kind, key, port.and_then(|port| port.pod.as_ref()), resource.ifname(), detail);
     }
 }
 

@@ -9,6 +9,15 @@ use crate::kernel::KernelError;
 use crate::nft::NftError;
 use crate::state::StoreError;
 
+/// Why a claim cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimFault {
+    /// It is of another uplink.
+    OtherUplink,
+    /// Another attachment has it.
+    Shared,
+}
+
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -104,6 +113,8 @@ pub enum Refusal {
     Claim {
         /// The attachment.
         key: AttachmentKey,
+        /// What kind of fault.
+        fault: ClaimFault,
         /// The claim's namespace and name, and what is wrong.
         why: String,
     },

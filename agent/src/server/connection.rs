@@ -110,7 +110,7 @@ impl Client {
     async fn list_flows(&mut self, core: &Core) -> Result<(), WireError> {
         let version = self.reader.version;
         let encode = move |page: Reply, more| (wire::encoded(version, &page, more), more);
-        let mut pages = match core.reader().flows(PART, encode) {
+        let mut pages = match core.list_flows(PART, encode).await {
             Ok(pages) => pages,
             Err(why) => return self.say(refusal(ErrorKind::Unavailable, why), true).await,
         };

@@ -35,7 +35,7 @@ pub(super) async fn serve(
 }
 
 fn lagged(missed: u64) -> Event {
-    Events::event(EventKind::Lagged, None, None, format!("{missed} events were missed"))
+    Events::event(EventKind::Lagged, None, format!("{missed} events were missed"))
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
         let (_stop, stopping) = watch::channel(false);
         // More than a socket's buffer takes.
         for _ in 0..4096 {
-            sender.send(Events::event(EventKind::Repair, None, None, "x".repeat(500))).unwrap();
+            sender.send(Events::event(EventKind::Repair, None, "x".repeat(500))).unwrap();
         }
         let served = serve(requests, replies, VERSION, Some(events), stopping).await;
         assert!(matches!(served, Err(WireError::Slow(_))), "{served:?}");

@@ -6,7 +6,7 @@ use super::error::ServerError;
 use crate::agent::Core;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
-use crate::kubernetes::{NodePlugin, Publisher};
+use crate::kubernetes::{NodePlugin, Publisher, Recorder};
 use crate::metrics::Metrics;
 
 /// What tells them, as far as the configuration asks for it.
@@ -15,6 +15,8 @@ pub(super) struct Telling {
     metrics: Option<Metrics>,
     #[cfg(feature = "kubernetes")]
     publisher: Option<Publisher>,
+    #[cfg(feature = "kubernetes")]
+    recorder: Option<Recorder>,
     #[cfg(feature = "kubernetes")]
     node_plugin: Option<NodePlugin>,
 }
@@ -26,7 +28,7 @@ impl Telling {
     /// [`ServerError::Metrics`], [`ServerError::Kubernetes`].
     pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
         let metrics = match config.metrics {
-            Some(address) => Some(Metrics::bind(address).await?),
+            Some(address) => Some(Metrics::bind(address, config.metrics_labels).await?),
             None => None,
         };
         #[cfg(feature = "kubernetes")]
@@ -37,6 +39,8 @@ impl Telling {
             metrics,
             #[cfg(feature = "kubernetes")]
             publisher: config.kubernetes.clone().map(Publisher::new).transpose()?,
+            #[cfg(feature = "kubernetes")]
+            recorder: config.kubernetes.clone().map(Recorder::new).transpose()?,
             #[cfg(feature = "kubernetes")]
             node_plugin: kubelet.map(|(options, root)| NodePlugin::new(options, root)).transpose()?,
         })
@@ -52,6 +56,11 @@ impl Telling {
         if let Some(publisher) = self.publisher {
             let publishing = publisher.run(core.clone());
             telling.spawn(async { match publishing.await {} });
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(recorder) = self.recorder {
+            let recording = recorder.run(core.clone());
+            telling.spawn(async { match recording.await {} });
         }
         #[cfg(feature = "kubernetes")]
         if let Some(plugin) = self.node_plugin {

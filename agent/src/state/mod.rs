@@ -5,6 +5,7 @@
 //! well again may read stays. What becomes of its port is told in `resources/port/unattached.rs`.
 
 mod claims;
+mod departed;
 mod name;
 mod record;
 mod recorded;

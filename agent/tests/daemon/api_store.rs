@@ -13,6 +13,9 @@ use crate::api_rules::{canonical, check_slice, without_gated_fields};
 /// The only node.
 pub(crate) const NODE: &str = "node-1";
 
+/// Events of pods in the tests' namespace.
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/team/events";
+
 const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 
 /// A request.
@@ -22,6 +25,22 @@ pub(crate) struct Ask {
     pub(crate) query: String,
     pub(crate) kind: Option<String>,
     pub(crate) body: Bytes,
+}
+
+impl Ask {
+    /// The verb of the request, by which rights are given (as far as an agent has any).
+    fn verb(&self) -> &'static str {
+        let is_list = self.query.contains("fieldSelector");
+        match self.method.as_str() {
+            "GET" if self.query.contains("watch=true") => "watch",
+            "GET" if is_list => "list",
+            "GET" => "get",
+            "POST" => "create",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            _ => "delete",
+        }
+    }
 }
 
 /// What is said to it.
@@ -57,6 +76,10 @@ pub(crate) struct Store {
     pub(crate) asked: Vec<String>,
     /// How long an answer takes.
     pub(crate) lag: Duration,
+    /// Verbs that get 403, each with a part of the path: as a role has them.
+    pub(crate) forbidden: Vec<(&'static str, &'static str)>,
+    /// Events of pods, as they were created.
+    pub(crate) events: Vec<Value>,
     /// Claims and pods by their paths.
     pub(crate) objects: BTreeMap<String, Value>,
     version: u64,
@@ -101,6 +124,13 @@ impl Store {
     pub(crate) fn answer(&mut self, ask: &Ask) -> Answer {
         self.asked.push(format!("{} {}?{}", ask.method, ask.path, ask.query));
         let nodes = ["/api/v1/nodes", &format!("/api/v1/nodes/{NODE}/status")].contains(&ask.path.as_str());
+        let forbids = |(verb, path): &(&str, &str)| ask.verb() == *verb && ask.path.ends_with(path);
+        if let Some((verb, path)) = self.forbidden.iter().find(|it| forbids(it)) {
+            return failure(403, "Forbidden", &format!("cannot {verb} {path}"));
+        }
+        if let Some(rest) = ask.path.strip_prefix(EVENTS) {
+            return self.event(ask, rest.trim_start_matches('/'));
+        }
         match self.mood {
             Mood::Forbids => failure(403, "Forbidden", "this node may not do that"),
             Mood::Nonsense(text) => Answer::Said(200, text.to_owned()),
@@ -166,6 +196,26 @@ impl Store {
         let devices = check_devices(&patch["status"]["devices"]);
         object["status"]["devices"] = devices;
         said(object)
+    }
+
+    /// Creates an event, or counts on in its series.
+    fn event(&mut self, ask: &Ask, name: &str) -> Answer {
+        if self.mood == Mood::Forbids {
+            return failure(403, "Forbidden", "this node may not do that");
+        }
+        let body: Value = serde_json::from_slice(&ask.body).unwrap();
+        if ask.verb() == "create" {
+            let typed: k8s_openapi::api::events::v1::Event = serde_json::from_value(body.clone()).unwrap();
+            assert!(typed.event_time.is_some() && typed.reporting_controller.is_some());
+            self.events.push(body.clone());
+            return said(&body);
+        }
+        assert_eq!(ask.kind.as_deref(), Some("application/merge-patch+json"));
+        let Some(event) = self.events.iter_mut().find(|event| event["metadata"]["name"] == name) else {
+            return failure(404, "NotFound", "no such event");
+        };
+        event["series"] = body["series"].clone();
+        said(event)
     }
 
     fn object(&self, path: &str) -> Answer {

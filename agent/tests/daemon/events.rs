@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use shunt_agent_api::{Client, Event, EventKind, Reply, Request};
+use shunt_agent_api::{BridgePort, Client, Event, EventKind, Pod, Reply, Request};
 
 use crate::rig::{BRIDGE, PATIENCE, Rig, eventually};
 
@@ -53,13 +53,15 @@ impl Subscriber {
 #[test]
 fn a_subscriber_hears_what_becomes_of_attachments_their_links_and_bridges() {
     let mut rig = Rig::start("auto");
-    let (first, second) = (rig.container(2), rig.container(3));
+    let pod = Pod { namespace: "team".into(), name: "web".into(), uid: "u-1".into(), ..Pod::default() };
+    let (first, second) = (BridgePort { pod: Some(pod), ..rig.container(2) }, rig.container(3));
     let subscriber = Subscriber::new(&rig);
 
     rig.attach(&first).unwrap();
     let heard = subscriber.hear(EventKind::Attach);
     assert_eq!(heard.key, Some(first.key.clone()));
     assert_eq!(heard.host_ifname.as_deref(), Some("veth2"));
+    assert_eq!((heard.namespace.as_str(), heard.pod.as_str()), ("team", "web"));
     assert!(heard.time.starts_with("20") && heard.time.ends_with('Z'), "{}", heard.time);
 
     rig.containers[0].command("ip", &["link", "set", "eth0", "down"]).unwrap();

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use shunt_agent_api::{BridgePort, Pod, Request};
 use shunt_lab::uninterrupted;
 
-use crate::rig::{PATIENCE, Rig};
+use crate::rig::{PATIENCE, Rig, eventually};
 
 pub(crate) const ADDRESS: &str = "127.0.0.1:9464";
 
@@ -114,4 +115,93 @@ fn an_address_that_is_none_is_refused_before_anything_is_done() {
         assert_eq!(rig.run_to_end(command), 2, "{address}");
     }
     assert!(rig.log().contains("--metrics <ADDR:PORT>"), "{}", rig.log());
+}
+
+/// A pod of a namespace.
+fn pod(namespace: &str, name: &str) -> Option<Pod> {
+    Some(Pod { namespace: namespace.into(), name: name.into(), uid: format!("uid-{name}"), ..Pod::default() })
+}
+
+fn run_with_sums(rig: &mut Rig) {
+    let config = rig.lab.root().join("config.toml");
+    fs::write(&config, format!("metrics = '{ADDRESS}'\nmetrics_labels = 'namespace'\n")).unwrap();
+    rig.run_with("auto", &["--config", config.to_str().unwrap()]);
+}
+
+#[test]
+fn a_namespaces_sum_stays_when_its_pods_go_and_the_agent_is_killed() {
+    let mut rig = Rig::bare();
+    run_with_sums(&mut rig);
+    let ports = [2, 3].map(|number| BridgePort { pod: pod("team", "web"), ..rig.container(number) });
+    ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
+    rig.exchange(0, 1, 20);
+    let sum = |rig: &Rig| {
+        let page = get(rig, "/metrics");
+        assert!(!page.contains("container="), "{page}");
+        sample(&page, r#"shunt_port_bytes_total{direction="from",namespace="team"} "#)
+    };
+    let carried = || -> u64 { rig.ports().iter().map(|port| port.from.bytes).sum() };
+    let (before, both, after) = (carried() as f64, sum(&rig), carried() as f64);
+    assert!(before >= 2000.0 && (before..=after).contains(&both), "{before} {both} {after}");
+    rig.detach(&ports[0]).unwrap();
+    let one = sum(&rig);
+    assert!(one >= both && one <= both * 1.5, "{both}, then {one}");
+    rig.detach(&ports[1]).unwrap();
+    let none = sum(&rig);
+    assert!(none >= one && none <= both * 1.5, "{one}, then {none}");
+    // It is on the disk within a second.
+    let file = rig.state().join("departed.json");
+    eventually("it is written", || fs::read_to_string(&file).is_ok_and(|text| text.contains("\"team\"")));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    rig.kill();
+    run_with_sums(&mut rig);
+    assert_eq!(sum(&rig), none);
+    // The next pod adds to it.
+    rig.attach(&ports[0]).unwrap();
+    assert!(sum(&rig) >= none);
+}
+
+#[test]
+fn a_pod_that_went_while_there_was_no_agent_stays_in_the_sum_and_a_bad_file_is_begun_anew() {
+    let mut rig = Rig::bare();
+    run_with_sums(&mut rig);
+    let ports = [2, 3].map(|number| BridgePort { pod: pod("team", "web"), ..rig.container(number) });
+    ports.iter().for_each(|port| drop(rig.attach(port).unwrap()));
+    rig.exchange(0, 1, 20);
+    let name = r#"shunt_port_bytes_total{direction="from",namespace="team"} "#;
+    let before = sample(&get(&rig, "/metrics"), name);
+    rig.kill();
+    rig.ip(&["link", "del", "veth2"]);
+    run_with_sums(&mut rig);
+    assert!(sample(&get(&rig, "/metrics"), name) >= before);
+    rig.kill();
+    fs::write(rig.state().join("departed.json"), "{\"format\":1,").unwrap();
+    run_with_sums(&mut rig);
+    assert!(rig.status().healthy);
+    assert!(sample(&get(&rig, "/metrics"), name) > 0.0);
+}
+
+#[test]
+fn ports_and_samples_name_the_pod_and_a_record_of_an_older_agent_names_none() {
+    let mut rig = serving();
+    let named = BridgePort { pod: pod("team", "web-0"), ..rig.container(2) };
+    let nameless = rig.container(3);
+    for port in [&named, &nameless] {
+        rig.attach(port).unwrap();
+    }
+    for _ in 0..2 {
+        let ports = rig.ports();
+        let of = |container: &str| ports.iter().find(|port| port.container == container).unwrap();
+        let port = of("c2");
+        assert_eq!([&*port.namespace, &*port.pod, &*port.pod_uid], ["team", "web-0", "uid-web-0"]);
+        let json = serde_json::to_value(of("c3")).unwrap();
+        assert!(json.get("namespace").is_none() && json.get("pod").is_none(), "{json}");
+        let page = get(&rig, "/metrics");
+        let line = r#"host_interface="veth2",direction="from",namespace="team",pod="web-0"} "#;
+        assert!(page.contains(line), "{page}");
+        // The next agent has it from the record.
+        rig.kill();
+        rig.run_with("auto", &["--metrics", ADDRESS]);
+    }
+    rig.ask(Request::Check { port: named }).unwrap();
 }

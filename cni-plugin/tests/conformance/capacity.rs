@@ -13,6 +13,7 @@ fn report() -> CapacityReport {
         ifname: "eth0".into(),
         egress: 4_000,
         ingress: 4_000,
+        claimed: false,
     };
     let uplink = UplinkReport {
         name: "eth1".into(),

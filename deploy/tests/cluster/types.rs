@@ -101,6 +101,7 @@ fn there_are_no_secrets_and_no_rights_but_those_that_publishing_takes() {
         json!([
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
               "verbs": ["get", "list", "watch", "create", "update"] },
+            { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"] },
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"] },
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch"] },
             { "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/driver"],

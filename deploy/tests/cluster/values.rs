@@ -116,6 +116,7 @@ fn rights_are_those_of_the_way_of_publishing() {
             "slice",
             vec![
                 json!(["resourceslices"]),
+                json!(["events"]),
                 json!(["resourceclaims"]),
                 json!(["resourceclaims/status"]),
                 json!(["resourceclaims/driver"]),
@@ -123,7 +124,7 @@ fn rights_are_those_of_the_way_of_publishing() {
             ],
             vec!["shunt-slices", "shunt-claims"],
         ),
-        ("node", vec![json!(["nodes"]), json!(["nodes/status"])], vec!["shunt-node"]),
+        ("node", vec![json!(["events"]), json!(["nodes"]), json!(["nodes/status"])], vec!["shunt-node"]),
     ] {
         let rendered = chart.render(&["--set", &format!("kubernetes.publish={publish}")]).unwrap();
         let role = object(&rendered, "ClusterRole", "shunt");

@@ -54,6 +54,12 @@ pub struct FlowReport {
     pub state: String,
     /// When it is forgotten, if nothing comes any more.
     pub expires_seconds: u64,
+    /// The namespace of the container's pod, as far as the runtime says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// The pod's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod: String,
     /// How many packets of both directions were translated.
     pub packets: u64,
     /// How many bytes they had, Ethernet headers included.
@@ -88,6 +94,12 @@ pub struct MappingReport {
     pub container: String,
     /// Its interface.
     pub ifname: String,
+    /// The pod's namespace, as far as the runtime says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// The pod's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod: String,
     /// The container's addresses that it leads to, one of each family at most.
     pub container_ips: Vec<IpAddr>,
     /// The container's port.

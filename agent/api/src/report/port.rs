@@ -31,6 +31,15 @@ pub struct PortReport {
     /// heed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels_way: Vec<String>,
+    /// The pod's namespace, as far as the runtime says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// The pod's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod: String,
+    /// The pod's UID.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod_uid: String,
     /// What the container sent.
     pub from: Traffic,
     /// What the container was sent.

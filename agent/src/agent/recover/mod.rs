@@ -102,6 +102,11 @@ impl Node {
 
     /// Removes the files of ports whose links are gone, and gives back the counters that nobody has taken.
     fn drop_lost(&mut self, lost: Vec<(BridgePort, String)>, found: &mut Found) -> Vec<BridgePort> {
+        for (port, _) in &lost {
+            if let Some(slot) = found.previous_slots.get(&port.host.index) {
+                self.keep_carried(port, *slot);
+            }
+        }
         for slot in std::mem::take(&mut found.previous_slots).into_values() {
             self.registry.slots.give_back(slot);
         }

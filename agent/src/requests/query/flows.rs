@@ -10,6 +10,7 @@ use shunt_dataplane::abi::translation::TupleKey;
 use shunt_dataplane::nat::connection::Phase;
 use shunt_dataplane::wire::Protocol;
 
+use super::owners::Owners;
 use crate::datapath::in_map;
 use crate::resources::Refusal;
 use crate::resources::clock::boot_time;
@@ -24,12 +25,17 @@ const TOO_MANY: usize = MAX_MESSAGE / 180;
 
 /// Hands over a [`FlowReport`] of every connection, `most` at a time, and each time whether more is to come. The last page may be empty; a page
 /// is sorted. An error is handed over as the last page. Stops when nobody takes them, and after a minute.
-pub(crate) fn pages(table: &Table, most: usize, mut give: impl FnMut(Reply, bool) -> ControlFlow<()>) {
+pub(crate) fn pages(
+    table: &Table,
+    owners: &Owners,
+    most: usize,
+    mut give: impl FnMut(Reply, bool) -> ControlFlow<()>,
+) {
     let (begun, now) = (Instant::now(), boot_time());
     let (mut page, mut is_late, mut is_wanted) = (Vec::new(), false, true);
     let walked = table.walk(|key, flow| {
         let Some(connection) = table.connection(key, flow) else { return ControlFlow::Continue(()) };
-        page.push(flow_report(&connection, now));
+        page.push(flow_report(&connection, owners, now));
         if page.len() < most {
             return ControlFlow::Continue(());
         }
@@ -60,9 +66,9 @@ fn too_many() -> Reply {
 }
 
 /// All of it in one answer.
-pub(crate) fn all(table: &Table) -> Reply {
+pub(crate) fn all(table: &Table, owners: &Owners) -> Reply {
     let mut answer = None;
-    pages(table, TOO_MANY, |page, more| {
+    pages(table, owners, TOO_MANY, |page, more| {
         answer = Some(if more { too_many() } else { page });
         ControlFlow::Break(())
     });
@@ -75,7 +81,8 @@ fn sorted(page: &mut Vec<FlowReport>) -> Reply {
     Reply::Flows(page)
 }
 
-fn flow_report(connection: &Connection, now: u64) -> FlowReport {
+fn flow_report(connection: &Connection, owners: &Owners, now: u64) -> FlowReport {
+    let (namespace, pod) = owners.of(connection);
     let Connection { request, opener, answerer } = connection;
     let ends = |tuple: &TupleKey| FlowEnds {
         src: IpAddr::from(tuple.source),
@@ -105,6 +112,8 @@ fn flow_report(connection: &Connection, now: u64) -> FlowReport {
         }
         .to_owned(),
         expires_seconds: connection.remaining(now).as_secs(),
+        namespace,
+        pod,
         packets: opener.packets + answerer.packets,
         bytes: opener.bytes + answerer.bytes,
     }

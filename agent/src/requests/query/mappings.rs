@@ -1,6 +1,6 @@
 //! Reports of host ports: the agent knows the ports, and a walk of the table what came by them.
 
-use shunt_agent_api::{MappingReport, Reply};
+use shunt_agent_api::{MappingReport, Pod, Reply};
 use shunt_dataplane::wire::address::Address;
 
 use crate::datapath::{encode, in_map};
@@ -25,6 +25,7 @@ impl Node {
                 let place = |ip| (encode::mapping_key(mapping, ip), Address::from(ip));
                 let places = ips.iter().copied().map(place).collect();
                 let Volumes { from, to } = Volumes::default();
+                let (namespace, pod) = Pod::names(attachment.port.pod.as_ref());
                 let report = MappingReport {
                     proto: mapping.protocol,
                     host_ip: mapping.host_ip,
@@ -32,6 +33,8 @@ impl Node {
                     network: attachment.port.key.network.clone(),
                     container: attachment.port.key.container.clone(),
                     ifname: attachment.port.key.ifname.clone(),
+                    namespace,
+                    pod,
                     container_ips: ips,
                     container_port: mapping.container_port,
                     connections: 0,

@@ -4,4 +4,6 @@ mod explain;
 pub(crate) mod flows;
 mod health;
 pub(crate) mod mappings;
+pub(crate) mod owners;
 mod report;
+pub(crate) mod traffic;

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use ipnet::IpNet;
 use shunt_agent_api::VlanGatewayReport;
 use shunt_agent_api::{
-    AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, PortReport,
-    ProgramMode, ProgramReport, Traffic, VlanReport,
+    AgentStatus, BridgePort, BridgeUplinkReport, DropReport, FdbEntry, FdbKind, Limits, Pod, PortReport,
+    ProgramMode, ProgramReport, VlanReport,
 };
 use shunt_dataplane::DropReason;
 use shunt_dataplane::abi::vlan::VID_ANY;
-use shunt_dataplane::abi::{ABI_VERSION, Count, PortCounters, STATION_HOST};
+use shunt_dataplane::abi::{ABI_VERSION, STATION_HOST};
 
 use crate::datapath::attach::hook::Hook;
 use crate::datapath::attach::xdp;
@@ -21,6 +21,7 @@ use crate::registry::Attachment;
 use crate::registry::Place;
 use crate::registry::Uplink;
 use crate::registry::VlanGateway;
+use crate::resources::departed::both_ways;
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -102,6 +103,7 @@ impl Node {
         let counters = self.datapath.maps.counters(attachment.slot).map_err(in_map("COUNTERS"))?;
         let (from, to) = both_ways(counters);
         let port = &attachment.port;
+        let (namespace, pod) = Pod::names(port.pod.as_ref());
         Ok(PortReport {
             network: port.key.network.clone(),
             container: port.key.container.clone(),
@@ -117,6 +119,9 @@ impl Node {
                 egress: port.bandwidth.egress.map(|limit| limit.rate),
             },
             kernels_way: kernels_way(attachment),
+            namespace,
+            pod,
+            pod_uid: port.pod.as_ref().map(|pod| pod.uid.clone()).unwrap_or_default(),
             from,
             to,
         })
@@ -223,21 +228,6 @@ impl Node {
         let gateways = self.registry.gateways.values();
         let gateways = gateways.map(|it| (it.port.port.host.index, it.link.name.clone()));
         links.chain(bridges).chain(gateways).chain(wires).collect()
-    }
-}
-
-pub(crate) fn both_ways(counters: PortCounters) -> (Traffic, Traffic) {
-    let PortCounters { from_fast, from_kernel, from_dropped, to_fast, to_kernel, to_dropped } = counters;
-    (traffic(from_fast, from_kernel, from_dropped), traffic(to_fast, to_kernel, to_dropped))
-}
-
-fn traffic(fast: Count, kernel: Count, dropped: Count) -> Traffic {
-    Traffic {
-        packets: fast.packets + kernel.packets,
-        bytes: fast.bytes + kernel.bytes,
-        fast: fast.packets,
-        kernel: kernel.packets,
-        dropped: dropped.packets,
     }
 }
 

@@ -66,6 +66,11 @@ impl Node {
         self.orphans.iter().map(|orphan| &orphan.port.key)
     }
 
+    /// An orphan's port.
+    pub(crate) fn orphaned_port(&self, key: &AttachmentKey) -> Option<&BridgePort> {
+        self.orphans.iter().map(|orphan| &orphan.port).find(|port| port.key == *key)
+    }
+
     /// The reason of each that nobody has tried to reattach yet, for the status.
     pub(crate) fn orphan_reasons(&self) -> impl Iterator<Item = String> {
         let is_untried = |orphan: &&Orphan| {

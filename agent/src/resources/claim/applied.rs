@@ -3,6 +3,9 @@
 use shunt_agent_api::{AttachmentKey, BridgePort, Claimed, EventKind, Pod};
 
 use crate::claims::{Claim, Held};
+#[cfg(feature = "kubernetes")]
+use crate::resources::notice::{Notice, Reason};
+use crate::resources::refusal::ClaimFault;
 use crate::resources::{Node, Refusal};
 
 /// Gives a port the limits that were asked for, and takes the note of claims away.
@@ -33,8 +36,11 @@ impl Node {
         if pod.uid.is_empty() {
             return Ok(None);
         }
-        let refused =
-            |claim: &Claim, why: String| Refusal::Claim { key: key.clone(), why: format!("{claim} {why}") };
+        let refused = |claim: &Claim, fault, why: String| Refusal::Claim {
+            key: key.clone(),
+            fault,
+            why: format!("{claim} {why}"),
+        };
         let Some(first) = self.claims.of_pod(&pod.uid).next() else { return Ok(None) };
         let uplink = self.ledger.uplink_of(&key.network);
         let held = uplink.and_then(|uplink| Held::of(self.claims.of_pod(&pod.uid), uplink));
@@ -45,7 +51,7 @@ impl Node {
                 None => "goes by no declared uplink".to_owned(),
             };
             let why = format!("is of uplink {}, and network {} {network}", claimed.join(", "), key.network);
-            return Err(refused(first, why));
+            return Err(refused(first, ClaimFault::OtherUplink, why));
         };
         match self.holder(key, pod, &held.claims) {
             Some((uid, holder)) => {
@@ -53,7 +59,7 @@ impl Node {
                 let why = format!(
                     "limits {holder} already: several attachments cannot have one claim until there are limits of groups"
                 );
-                Err(refused(claim, why))
+                Err(refused(claim, ClaimFault::Shared, why))
             }
             None => Ok(Some(held)),
         }
@@ -83,6 +89,11 @@ impl Node {
         let Some(pod) = &port.pod else { return };
         let Some(Claimed { asked, .. }) = &pod.claimed else { return };
         let Ok(Some(held)) = self.held(&port.key, pod) else { return };
-        self.events.tell(EventKind::Claim, Some(&port.key), &port.host.name, held.described(asked));
+        self.events.tell_of(EventKind::Claim, port, held.described(asked));
+        #[cfg(feature = "kubernetes")]
+        if held.differs_from(asked) {
+            let note = format!("the lower one holds each way: {}", held.described(asked));
+            self.events.notify(|| Notice { pod: pod.clone(), reason: Reason::LimitsDiffer, note });
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Node {
         let (port, wrong) = (&lease.0, finding.to_string());
         let known = self.repairs.faults.get(&(lease.gravity(), lease.name()));
         if known.is_none_or(|known| !known.contains(&wrong)) {
-            self.events.tell(EventKind::LeaseTaken, Some(&port.key), &port.host.name, wrong);
+            self.events.tell_of(EventKind::LeaseTaken, port, wrong);
         }
     }
 }

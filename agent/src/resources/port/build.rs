@@ -63,7 +63,7 @@ impl Node {
         }
         built?;
         self.tell_shadowed(&port);
-        self.events.tell(EventKind::Attach, Some(&port.key), &port.host.name, String::new());
+        self.events.tell_of(EventKind::Attach, &port, String::new());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ impl Node {
         let change = Change::begin("detach");
         let port = self.take_out(key, why)?;
         change.made(key, why);
-        self.events.tell(EventKind::Detach, Some(key), &port.host.name, why.to_owned());
+        self.events.tell_of(EventKind::Detach, &port, why.to_owned());
         Some(port)
     }
 
@@ -100,6 +100,7 @@ impl Node {
         if !attachment.abandoned {
             failures.extend(self.kernel.unlimit(&attachment.port, None));
         }
+        self.keep_carried(&attachment.port, attachment.slot);
         failures.extend(self.datapath.erase_port(attachment));
         self.registry.slots.give_back(attachment.slot);
         failures
