@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::{Core, ServerError};
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
-use crate::kubernetes::{NodePlugin, Publisher};
+use crate::kubernetes::{ClusterNetwork, NodePlugin, Publisher};
 use crate::metrics::Metrics;
 
 /// What tells them, as far as the configuration asks for it.
@@ -16,6 +16,8 @@ pub(super) struct Telling {
     publisher: Option<Publisher>,
     #[cfg(feature = "kubernetes")]
     node_plugin: Option<NodePlugin>,
+    #[cfg(feature = "kubernetes")]
+    cluster: Option<ClusterNetwork>,
 }
 
 impl Telling {
@@ -38,6 +40,8 @@ impl Telling {
             publisher: config.kubernetes.clone().map(Publisher::new).transpose()?,
             #[cfg(feature = "kubernetes")]
             node_plugin: kubelet.map(|(options, root)| NodePlugin::new(options, root)).transpose()?,
+            #[cfg(feature = "kubernetes")]
+            cluster: ClusterNetwork::of(config)?,
         })
     }
 
@@ -56,6 +60,11 @@ impl Telling {
         if let Some(plugin) = self.node_plugin {
             let serving = plugin.run(core.clone());
             telling.spawn(async { match serving.await {} });
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(cluster) = self.cluster {
+            let keeping = cluster.run(core.clone());
+            telling.spawn(async { match keeping.await {} });
         }
         telling
     }
