@@ -9,6 +9,7 @@ pub mod adoption;
 mod agent;
 pub mod capacity;
 pub mod claims;
+mod cluster;
 pub mod config;
 pub mod datapath;
 pub mod departed;

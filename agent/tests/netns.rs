@@ -50,6 +50,8 @@ mod hooks;
 mod ingress;
 #[path = "netns/intruder.rs"]
 mod intruder;
+#[path = "netns/kept_addresses.rs"]
+mod kept_addresses;
 #[path = "netns/killed.rs"]
 mod killed;
 #[path = "netns/ladder.rs"]

@@ -8,6 +8,8 @@
 mod archive;
 #[path = "cluster/kept.rs"]
 mod kept;
+#[path = "cluster/network.rs"]
+mod network;
 #[path = "cluster/policy.rs"]
 mod policy;
 #[path = "cluster/rendered.rs"]

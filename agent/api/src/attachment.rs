@@ -40,6 +40,10 @@ pub struct BridgePort {
     /// Prefixes, as `10.1.0.0/16`, whose traffic to anywhere else gets the node's address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masquerade: Vec<String>,
+    /// Prefixes, as `10.2.0.0/16`, that see the container's own address nevertheless. An agent that does not know the field masquerades
+    /// what goes there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmasqueraded: Vec<String>,
     /// What it may do less than an open port.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restrictions: Restrictions,

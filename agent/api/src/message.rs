@@ -157,6 +157,13 @@ pub enum Request {
         /// The host ports from now on.
         mappings: Vec<PortMapping>,
     },
+    /// Give every attachment of a network that is masqueraded other destinations that see its own address. None takes them away.
+    Exempt {
+        /// The network's name.
+        network: String,
+        /// [`BridgePort::unmasqueraded`] from now on.
+        destinations: Vec<String>,
+    },
     /// Compare an attachment's host ports, and nothing else of it, with what is in force.
     CheckMap {
         /// Which.
@@ -203,6 +210,7 @@ impl Request {
             | Self::Restore { .. }
             | Self::Collect { .. }
             | Self::Limit { .. }
+            | Self::Exempt { .. }
             | Self::Map { .. } => false,
             Self::Check { .. }
             | Self::CheckLimit { .. }
@@ -236,6 +244,8 @@ pub enum Reply {
     Collected(Collected),
     /// To [`Request::Limit`].
     Limited,
+    /// To [`Request::Exempt`].
+    Exempted,
     /// To [`Request::Status`].
     Status(AgentStatus),
     /// To [`Request::Ports`].

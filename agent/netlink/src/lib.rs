@@ -17,6 +17,7 @@ mod error;
 pub mod ethtool;
 pub mod failpoint;
 pub mod fdb;
+pub mod kept_route;
 pub mod l3_config;
 pub mod link;
 pub mod message;

@@ -198,12 +198,16 @@ pub struct NextHop {
     pub gateway: Option<IpAddr>,
     /// The largest packet that the route says, in bytes; none where it is the interface's word.
     pub mtu: Option<u32>,
+    /// Whether the destination is an address of the node itself.
+    pub is_local: bool,
 }
 
 impl Reply for NextHop {
     fn read(payload: &[u8]) -> Option<Self> {
         let (mut index, mut gateway, mut mtu) = (None, None, None);
-        for attribute in RouteMessage::read(payload)?.attributes {
+        let message = RouteMessage::read(payload)?;
+        let is_local = message.header.kind == RouteType::Local;
+        for attribute in message.attributes {
             match attribute {
                 RouteAttribute::Oif(out) => index = Some(out),
                 RouteAttribute::Gateway(address) => gateway = ip(&address),
@@ -216,7 +220,7 @@ impl Reply for NextHop {
                 _ => {}
             }
         }
-        Some(Self { index: index?, gateway, mtu })
+        Some(Self { index: index?, gateway, mtu, is_local })
     }
 }
 
@@ -231,5 +235,15 @@ pub fn next_hop(source: IpAddr, destination: IpAddr, by: Option<u32>) -> Request
     message.attributes.push(RouteAttribute::Destination(destination.into()));
     message.attributes.push(RouteAttribute::Source(source.into()));
     message.attributes.extend(by.map(RouteAttribute::Iif));
+    Request::new("look up a route", RouteNetlinkMessage::GetRoute(message), 0)
+}
+
+/// The same of a packet of the node's own, whose source the kernel chooses.
+pub fn next_hop_of_node(destination: IpAddr) -> Request<NextHop> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family_of(destination);
+    message.header.kind = RouteType::Unspec;
+    message.header.destination_prefix_length = if destination.is_ipv4() { 32 } else { 128 };
+    message.attributes.push(RouteAttribute::Destination(destination.into()));
     Request::new("look up a route", RouteNetlinkMessage::GetRoute(message), 0)
 }

@@ -155,6 +155,7 @@ fn port(remembered: Remembered, host: &Link, master: &Link) -> BridgePort {
         netns: Some(remembered.netns),
         peer_up: host.carrier,
         masquerade: Vec::new(),
+        unmasqueraded: Vec::new(),
         restrictions: Restrictions::default(),
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),

@@ -113,6 +113,7 @@ impl Run {
             grace_periods: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
+            cluster: None,
         };
         let (repairs, late_programs) = (!self.no_repairs, self.late_programs);
         Ok(Config { repairs, late_programs, ..flags.or(file).into() })

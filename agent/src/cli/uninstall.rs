@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent::config::{Config, Options};
+use shunt_agent::config::{ClusterOptions, Config, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall};
 
@@ -46,6 +46,9 @@ pub(crate) struct Uninstall {
     /// Where the runtime looks for network configurations.
     #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
     conf_dir: PathBuf,
+    /// The network configuration that the agent has written as the cluster's network, which goes too [default: that of `[cluster]`].
+    #[arg(long, value_name = "FILE")]
+    conflist: Option<PathBuf>,
 }
 
 impl Uninstall {
@@ -69,6 +72,7 @@ impl Uninstall {
             socket: self.socket,
             state_dir: self.state_dir,
             bpffs: self.bpffs,
+            cluster: self.conflist.map(ClusterOptions::written_to),
             ..Options::default()
         };
         let config = Config::from(flags.or(file));

@@ -1,5 +1,6 @@
 //! The agent's configuration: a TOML file, and flags that override it.
 
+mod cluster;
 mod error;
 mod kubernetes;
 mod mark_mask;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use cluster::{ClusterOptions, Routes};
 pub use error::ConfigError;
 pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
@@ -57,6 +59,8 @@ pub struct Config {
     pub metrics_labels: MetricsLabels,
     /// How the uplinks' bandwidth is published to Kubernetes, if it is.
     pub kubernetes: Option<KubernetesOptions>,
+    /// How the agent is the cluster's network, if it is.
+    pub cluster: Option<ClusterOptions>,
     /// Whether changes by others are repaired.
     pub repairs: bool,
     /// Whether the programs of host ports are loaded with the first host port.
@@ -67,7 +71,9 @@ pub struct Config {
 
 impl From<Options> for Config {
     fn from(options: Options) -> Self {
-        let not_built = [("kubernetes", options.kubernetes.is_some() && !cfg!(feature = "kubernetes"))];
+        let cluster = options.cluster.filter(|cluster| cluster.enabled);
+        let not_built = [("kubernetes", options.kubernetes.is_some()), ("cluster", cluster.is_some())];
+        let not_built = not_built.map(|(option, asked)| (option, asked && !cfg!(feature = "kubernetes")));
         Self {
             socket: options.socket.unwrap_or_else(|| shunt_agent_api::DEFAULT_SOCKET.into()),
             group: options.group,
@@ -84,6 +90,7 @@ impl From<Options> for Config {
             metrics: options.metrics,
             metrics_labels: options.metrics_labels.unwrap_or_default(),
             kubernetes: options.kubernetes,
+            cluster,
             repairs: true,
             late_programs: false,
             warnings: not_built

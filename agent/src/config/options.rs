@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{
-    Admission, AttachMode, ConfigError, GracePeriodMode, KubernetesOptions, MarkMask, Masquerading,
-    MetricsLabels,
+    Admission, AttachMode, ClusterOptions, ConfigError, GracePeriodMode, KubernetesOptions, MarkMask,
+    Masquerading, MetricsLabels,
 };
 use crate::capacity::UplinkOptions;
 
@@ -52,6 +52,8 @@ pub struct Options {
     pub uplinks: BTreeMap<String, UplinkOptions>,
     /// How the uplinks' bandwidth is published to Kubernetes, if it is.
     pub kubernetes: Option<KubernetesOptions>,
+    /// How the agent is the cluster's network, if it is.
+    pub cluster: Option<ClusterOptions>,
 }
 
 impl Options {
@@ -98,6 +100,7 @@ impl Options {
             // A flag only names an uplink; the file has its options.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
+            cluster: self.cluster.or(fallback.cluster),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Kubernetes: publishing the uplinks' bandwidth to an API server and keeping it there ([`Publisher`]), and preparing the claims that the
-//! scheduler makes of it for the node's kubelet ([`NodePlugin`]). [`Recorder`] writes events of pods for what their users can cure.
+//! Kubernetes: publishing the uplinks' bandwidth to an API server and keeping it there ([`Publisher`]), preparing the claims that the
+//! scheduler makes of it for the node's kubelet ([`NodePlugin`]), and being the cluster's network ([`ClusterNetwork`]). [`Recorder`]
+//! writes events of pods for what their users can cure.
 //!
 //! In: what the books say can be handed out, asked for whenever an event says that it has changed. Out: a `ResourceSlice`
 //! of the node, or where the server has none, capacity of the node itself. The server is watched: a kubelet deletes its
@@ -18,6 +19,8 @@ mod books;
 mod claim_status;
 #[cfg(feature = "kubernetes")]
 mod client;
+#[cfg(feature = "kubernetes")]
+mod cluster;
 #[cfg(feature = "kubernetes")]
 mod difference;
 #[cfg(feature = "kubernetes")]
@@ -45,6 +48,8 @@ mod told;
 
 pub use node_name::node_name;
 
+#[cfg(feature = "kubernetes")]
+pub use cluster::ClusterNetwork;
 #[cfg(feature = "kubernetes")]
 pub use node_plugin::NodePlugin;
 #[cfg(feature = "kubernetes")]

@@ -41,6 +41,13 @@ const FIB_FLAGS: u16 = 3;
 const FIB_ADDRTYPE: u32 = 3;
 const FIB_DESTINATION: u32 = 2;
 
+const LOOKUP_SET: u16 = 1;
+const LOOKUP_SREG: u16 = 2;
+
+const DATA_VERDICT: u16 = 2;
+const VERDICT_CODE: u16 = 1;
+const VERDICT_REGISTER: u32 = 0;
+
 const IMMEDIATE_DREG: u16 = 1;
 const IMMEDIATE_DATA: u16 = 2;
 
@@ -70,7 +77,7 @@ pub(super) enum Side {
 }
 
 /// An address in network order.
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),
@@ -91,18 +98,7 @@ impl Expressions {
     /// Goes on for packets whose address is, or is not, in a prefix.
     pub(super) fn address(self, side: Side, comparison: Comparison, prefix: &IpNet) -> Self {
         let network = octets(prefix.network());
-        let offset = match (prefix.addr().is_ipv4(), side) {
-            (true, Side::Source) => 12,
-            (true, Side::Destination) => 16,
-            (false, Side::Source) => 8,
-            (false, Side::Destination) => 24,
-        };
-        let length = u32::try_from(network.len()).unwrap_or(u32::MAX);
-        let load = Attributes::default()
-            .number(PAYLOAD_DREG, REGISTER)
-            .number(PAYLOAD_BASE, NETWORK_HEADER)
-            .number(PAYLOAD_OFFSET, offset)
-            .number(PAYLOAD_LEN, length);
+        let (load, length) = load_address(side, prefix.addr().is_ipv4());
         let mask = Attributes::default()
             .number(BITWISE_SREG, REGISTER)
             .number(BITWISE_DREG, REGISTER)
@@ -110,6 +106,12 @@ impl Expressions {
             .nest(BITWISE_MASK, value(&octets(prefix.netmask())))
             .nest(BITWISE_XOR, value(&vec![0; network.len()]));
         self.step("payload", load).step("bitwise", mask).compare(comparison, &network)
+    }
+
+    /// Goes on for packets whose address is in a set of its family.
+    pub(super) fn address_in(self, side: Side, is_v4: bool, set: &str) -> Self {
+        let lookup = Attributes::default().text(LOOKUP_SET, set).number(LOOKUP_SREG, REGISTER);
+        self.step("payload", load_address(side, is_v4).0).step("lookup", lookup)
     }
 
     /// Goes on for packets of this protocol (IANA "Assigned Internet Protocol Numbers"), extension headers passed.
@@ -157,6 +159,14 @@ impl Expressions {
         self.step("masq", Attributes::default())
     }
 
+    /// Ends the chain: what would come behind does not happen to the packet.
+    pub(super) fn accept(self) -> Self {
+        let verdict = Attributes::default().number(VERDICT_CODE, libc::NF_ACCEPT.unsigned_abs());
+        let data = Attributes::default().nest(DATA_VERDICT, verdict);
+        let load = Attributes::default().number(IMMEDIATE_DREG, VERDICT_REGISTER).nest(IMMEDIATE_DATA, data);
+        self.step("immediate", load)
+    }
+
     /// All of them.
     pub(super) fn into_attributes(self) -> Attributes {
         self.0
@@ -181,6 +191,22 @@ impl Expressions {
     }
 }
 
-fn value(bytes: &[u8]) -> Attributes {
+/// Loads an address of a packet; with its length in bytes.
+fn load_address(side: Side, is_v4: bool) -> (Attributes, u32) {
+    let (offset, length) = match (is_v4, side) {
+        (true, Side::Source) => (12, 4),
+        (true, Side::Destination) => (16, 4),
+        (false, Side::Source) => (8, 16),
+        (false, Side::Destination) => (24, 16),
+    };
+    let load = Attributes::default()
+        .number(PAYLOAD_DREG, REGISTER)
+        .number(PAYLOAD_BASE, NETWORK_HEADER)
+        .number(PAYLOAD_OFFSET, offset)
+        .number(PAYLOAD_LEN, length);
+    (load, length)
+}
+
+pub(super) fn value(bytes: &[u8]) -> Attributes {
     Attributes::default().bytes(DATA_VALUE, bytes)
 }

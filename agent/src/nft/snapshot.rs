@@ -5,7 +5,7 @@ use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::{BaseChain, base_chains};
 use shunt_netlink::nf_tables::{TableRule, generation, rules_of};
 
-use super::table::TABLE;
+use super::names::TABLE;
 
 /// The table's chains and rules, as the kernel lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]

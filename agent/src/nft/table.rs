@@ -9,8 +9,8 @@ use super::batch::{Batch, Committed, NftError};
 use super::expression::Expressions;
 use super::host_port::HostPortRule;
 use super::masquerade::MasqueradeRule;
-
-pub(super) const TABLE: &str = "shunt";
+use super::names::TABLE;
+use super::unmasqueraded::{self, UnmasqueradedRule};
 
 const TABLE_NAME: u16 = 1;
 const CHAIN_TABLE: u16 = 1;
@@ -31,6 +31,8 @@ const COMMENT: u8 = 0;
 pub struct Rules {
     /// Whose packets get the node's address.
     pub masquerade: BTreeSet<MasqueradeRule>,
+    /// Whose packets keep their address, and where they go: heeded before `masquerade`.
+    pub unmasqueraded: BTreeSet<UnmasqueradedRule>,
     /// Where the node's own sockets are led.
     pub host_ports: BTreeSet<HostPortRule>,
 }
@@ -39,13 +41,13 @@ impl Rules {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.masquerade.is_empty() && self.host_ports.is_empty()
+        self.len() == 0
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.masquerade.len() + self.host_ports.len()
+        self.masquerade.len() + self.unmasqueraded.len() + self.host_ports.len()
     }
 }
 
@@ -75,7 +77,14 @@ pub fn replace(rules: &Rules) -> Result<Committed, NftError> {
     if !rules.is_empty() {
         batch.add("the new table", libc::NFT_MSG_NEWTABLE, libc::NLM_F_CREATE, &table);
     }
-    fill(&mut batch, &POSTROUTING, rules.masquerade.iter().map(|rule| (&*rule.network, rule.steps())));
+    let sets = unmasqueraded::sets(&rules.unmasqueraded);
+    sets.values().for_each(|set| set.add_to(&mut batch));
+    let kept = rules
+        .unmasqueraded
+        .iter()
+        .filter_map(|rule| Some((&*rule.network, rule.steps(sets.get(&rule.destinations)?))));
+    let masqueraded = rules.masquerade.iter().map(|rule| (&*rule.network, rule.steps()));
+    fill(&mut batch, &POSTROUTING, kept.chain(masqueraded));
     fill(&mut batch, &OUTPUT, rules.host_ports.iter().map(|rule| (&*rule.network, rule.steps())));
     batch.commit()
 }
@@ -170,6 +179,35 @@ mod tests {
         ] {
             assert!(listed.contains(line), "{line} in {listed}");
         }
+    }
+
+    #[test]
+    fn what_keeps_its_address_is_asked_for_first() {
+        let rule = |source: &str, destinations: &[&str]| UnmasqueradedRule {
+            network: "one".to_owned(),
+            source: source.parse().unwrap(),
+            destinations: destinations.iter().map(|text| text.parse().unwrap()).collect(),
+        };
+        let unmasqueraded = [
+            rule("10.77.0.0/24", &["10.78.0.0/24", "10.79.0.0/16"]),
+            rule("10.76.0.9/32", &["10.78.0.0/24", "10.79.0.0/16"]),
+            rule("fd77::/64", &["fd78::/16", "::/1"]),
+        ];
+        let masquerade = masquerading(&[("one", "10.77.0.0/24"), ("one", "fd77::/64")]).masquerade;
+        let listed =
+            listed_after(&[Rules { masquerade, unmasqueraded: unmasqueraded.into(), ..Rules::default() }]);
+        for line in [
+            "elements = { 10.78.0.0/24, 10.79.0.0/16 }",
+            "elements = { ::/1,",
+            "fd78::/16 }",
+            "ip saddr 10.77.0.0/24 ip daddr @unmasqueraded-1 accept comment \"one\"",
+            "ip saddr 10.76.0.9 ip daddr @unmasqueraded-1 accept comment \"one\"",
+            "ip6 saddr fd77::/64 ip6 daddr @unmasqueraded-2 accept comment \"one\"",
+        ] {
+            assert!(listed.contains(line), "{line} in {listed}");
+        }
+        assert!(listed.rfind("accept comment") < listed.find("masquerade comment"), "{listed}");
+        assert_eq!(listed.matches("set unmasqueraded-").count(), 2, "shared: {listed}");
     }
 
     #[test]

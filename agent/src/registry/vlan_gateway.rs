@@ -42,6 +42,7 @@ impl VlanGateway {
             netns: None,
             peer_up: false,
             masquerade: Vec::new(),
+            unmasqueraded: Vec::new(),
             restrictions: Restrictions { mac_check: true, vlans: Some(vlans), ..Restrictions::default() },
             mappings: Vec::new(),
             bandwidth: Default::default(),

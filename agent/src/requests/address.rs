@@ -72,6 +72,7 @@ fn addressed_as(known: &BridgePort, port: &BridgePort) -> BridgePort {
     BridgePort {
         ips: known.ips.clone(),
         masquerade: known.masquerade.clone(),
+        unmasqueraded: known.unmasqueraded.clone(),
         mappings: known.mappings.clone(),
         ..port.clone()
     }

@@ -62,5 +62,7 @@ pub(super) fn as_seen(attachment: &Attachment, port: &BridgePort) -> BridgePort 
     if port.mappings.is_empty() || are_as_asked(&attachment.port.mappings, &port.mappings) {
         port.mappings.clone_from(&attachment.port.mappings);
     }
+    // A cluster's nodes come and go: the agent's list is newer than that of any configuration.
+    port.unmasqueraded.clone_from(&attachment.port.unmasqueraded);
     port
 }

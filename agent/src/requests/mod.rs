@@ -11,6 +11,7 @@ pub(crate) mod claim_usages;
 mod detach;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod devices;
+mod exempt;
 mod limit;
 mod map;
 #[cfg(feature = "kubernetes")]
@@ -43,6 +44,9 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Update { port, keeps_mappings } => node.update(port, keeps_mappings).map(Reply::Attached),
         Request::Address { port } => node.address(port).map(Reply::Attached),
         Request::Map { key, mappings } => node.map(&key, mappings).map(Reply::Attached),
+        Request::Exempt { network, destinations } => {
+            node.exempt(&network, &destinations).map(|()| Reply::Exempted)
+        }
         Request::CheckMap { key, mappings } => node.check_map(&key, &mappings).map(|()| Reply::Checked),
         Request::Status => Ok(Reply::Status(node.status())),
         Request::Ports => node.ports().map(Reply::Ports),

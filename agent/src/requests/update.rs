@@ -1,4 +1,4 @@
-//! Updates limits and host ports of an attachment in place, while traffic flows.
+//! Updates limits, host ports and unmasqueraded destinations of an attachment in place, while traffic flows.
 
 use shunt_agent_api::{Attached, BridgePort};
 
@@ -8,7 +8,7 @@ use crate::resources::validation;
 use crate::resources::{Node, Refusal};
 
 impl Node {
-    /// Gives an attachment the limits and the host ports of `port`, all of them or none. One that is not there is attached.
+    /// Gives an attachment the limits and the host ports of `port`, all of them or none, then its unmasqueraded destinations. One that is not there is attached.
     /// With `keeps_mappings` it keeps the host ports that it has.
     ///
     /// # Errors
@@ -36,6 +36,9 @@ impl Node {
             }
             return Err(refusal);
         }
+        if known.unmasqueraded != port.unmasqueraded {
+            self.exempt_one(&port.key, &port.unmasqueraded)?;
+        }
         Ok(self.programs_of(&port))
     }
 }
@@ -43,5 +46,6 @@ impl Node {
 /// Whether they differ in nothing that stays what it is as long as an attachment lives.
 fn is_changeable(known: &BridgePort, port: &BridgePort) -> bool {
     let (bandwidth, mappings) = (known.bandwidth.clone(), known.mappings.clone());
-    difference(known, &BridgePort { bandwidth, mappings, ..port.clone() }).is_none()
+    let unmasqueraded = known.unmasqueraded.clone();
+    difference(known, &BridgePort { bandwidth, mappings, unmasqueraded, ..port.clone() }).is_none()
 }

@@ -1,5 +1,6 @@
 //! Keeps the nf_tables rules equal to what the attachments need.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
@@ -8,6 +9,7 @@ use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
 use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
 use crate::rcu::Expedited;
+use crate::resources::masquerade::unmasqueraded;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
@@ -69,7 +71,11 @@ impl Node {
             .flat_map(|port| port.masquerade.iter().map(|prefix| (port.key.network.clone(), prefix)))
             .filter_map(|(network, prefix)| Some(MasqueradeRule { network, prefix: prefix.parse().ok()? }))
             .collect();
-        Rules { masquerade, host_ports: ports().flat_map(host_ports).collect() }
+        Rules {
+            masquerade,
+            unmasqueraded: unmasqueraded(ports()),
+            host_ports: ports().flat_map(host_ports).collect(),
+        }
     }
 }
 
@@ -83,7 +89,7 @@ fn replace(wanted: &Rules) -> Result<Committed, NftError> {
         return replaced;
     }
     tracing::warn!(%error, "the node's own SCTP sockets do not reach host ports");
-    nft::replace(&Rules { masquerade: wanted.masquerade.clone(), ..Rules::default() })
+    nft::replace(&Rules { host_ports: BTreeSet::new(), ..wanted.clone() })
 }
 
 /// Rules for host ports of the node's own sockets that no program translates (SCTP).

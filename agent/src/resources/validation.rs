@@ -24,6 +24,9 @@ const MAX_POD_NAME: usize = 253;
 /// Addresses of one interface.
 const MAX_IPS: usize = 64;
 
+/// Destinations of one interface that are not masqueraded.
+const MAX_UNMASQUERADED: usize = 256;
+
 /// The range of MTUs: IPv4's minimum to the kernel's maximum.
 const MTU: std::ops::RangeInclusive<u32> = 68..=65535;
 
@@ -89,8 +92,20 @@ fn addresses(port: &BridgePort) -> Result<(), Refusal> {
     if let Some(ip) = port.ips.iter().find(is_nobodys) {
         return Err(malformed("ips", &ip.to_string(), "cannot be a container's address"));
     }
-    match port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
-        Some(prefix) => Err(malformed("masquerade", prefix, "is not an address prefix")),
+    if let Some(prefix) = port.masquerade.iter().find(|text| prefix::parse(text).is_err()) {
+        return Err(malformed("masquerade", prefix, "is not an address prefix"));
+    }
+    unmasqueraded(&port.unmasqueraded)
+}
+
+/// Validates the destinations that are not masqueraded.
+pub(crate) fn unmasqueraded(destinations: &[String]) -> Result<(), Refusal> {
+    if destinations.len() > MAX_UNMASQUERADED {
+        let count = destinations.len().to_string();
+        return Err(malformed("unmasqueraded", &count, "are more than one interface may have here, 256"));
+    }
+    match destinations.iter().find(|text| prefix::parse(text).is_err()) {
+        Some(prefix) => Err(malformed("unmasqueraded", prefix, "is not an address prefix")),
         None => Ok(()),
     }
 }
@@ -247,6 +262,7 @@ mod tests {
             netns: None,
             peer_up: false,
             masquerade: Vec::new(),
+            unmasqueraded: Vec::new(),
             restrictions: Restrictions::default(),
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),
@@ -265,7 +281,7 @@ mod tests {
     #[test]
     fn an_impossible_port_is_refused_by_the_name_of_its_field() {
         type Spoil = fn(&mut BridgePort);
-        let cases: [(&str, Spoil); 20] = [
+        let cases: [(&str, Spoil); 22] = [
             ("shaped", |p| p.bandwidth.shaped = vec!["10.0.0.0".into()]),
             ("unshaped", |p| p.bandwidth.unshaped = vec!["fd00::/8".into(); MAX_SUBNETS + 1]),
             ("unshaped", |p| {
@@ -289,6 +305,8 @@ mod tests {
             ("ips", |p| p.ips = vec!["224.0.0.1".parse().unwrap()]),
             ("gateways", |p| p.service.gateways = vec!["10.0.0.1".into()]),
             ("masquerade", |p| p.masquerade = vec!["10.0.0.0".into()]),
+            ("unmasqueraded", |p| p.unmasqueraded = vec!["10.0.0.0".into()]),
+            ("unmasqueraded", |p| p.unmasqueraded = vec!["10.0.0.0/8".into(); 257]),
         ];
         for (field, spoil) in cases {
             let mut spoiled = good();

@@ -6,7 +6,7 @@ use super::error::ServerError;
 use crate::agent::Core;
 use crate::config::Config;
 #[cfg(feature = "kubernetes")]
-use crate::kubernetes::{NodePlugin, Publisher, Recorder};
+use crate::kubernetes::{ClusterNetwork, NodePlugin, Publisher, Recorder};
 use crate::metrics::Metrics;
 
 /// What tells them, as far as the configuration asks for it.
@@ -19,6 +19,8 @@ pub(super) struct Telling {
     recorder: Option<Recorder>,
     #[cfg(feature = "kubernetes")]
     node_plugin: Option<NodePlugin>,
+    #[cfg(feature = "kubernetes")]
+    cluster: Option<ClusterNetwork>,
 }
 
 impl Telling {
@@ -43,6 +45,8 @@ impl Telling {
             recorder: config.kubernetes.clone().map(Recorder::new).transpose()?,
             #[cfg(feature = "kubernetes")]
             node_plugin: kubelet.map(|(options, root)| NodePlugin::new(options, root)).transpose()?,
+            #[cfg(feature = "kubernetes")]
+            cluster: ClusterNetwork::of(config)?,
         })
     }
 
@@ -66,6 +70,11 @@ impl Telling {
         if let Some(plugin) = self.node_plugin {
             let serving = plugin.run(core.clone());
             telling.spawn(async { match serving.await {} });
+        }
+        #[cfg(feature = "kubernetes")]
+        if let Some(cluster) = self.cluster {
+            let keeping = cluster.run(core.clone());
+            telling.spawn(async { match keeping.await {} });
         }
         telling
     }

@@ -110,6 +110,7 @@ mod tests {
                 netns: None,
                 peer_up: false,
                 masquerade: Vec::new(),
+                unmasqueraded: Vec::new(),
                 restrictions: Restrictions::default(),
                 mappings: Vec::new(),
                 bandwidth: Bandwidth::default(),
@@ -128,6 +129,20 @@ mod tests {
         let bytes = Record { port, ..record() }.write().unwrap();
         let mut value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert!(value["port"].as_object_mut().unwrap().remove("lease_dir").is_some());
+        assert_eq!(Record::read(value.to_string().as_bytes()).unwrap(), record());
+    }
+
+    #[test]
+    fn unmasqueraded_destinations_are_a_field_that_older_agents_pass_over() {
+        let mut port = record().port;
+        port.unmasqueraded = vec!["10.244.0.0/16".into()];
+        let bytes = Record { port, ..record() }.write().unwrap();
+        let mut value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(value["format"], FORMAT, "they read it");
+        assert!(value["port"].as_object_mut().unwrap().remove("unmasqueraded").is_some());
+        assert_eq!(Record::read(value.to_string().as_bytes()).unwrap(), record());
+        // A field that this agent does not know is no fault, either.
+        value["port"]["later"] = serde_json::json!(["x"]);
         assert_eq!(Record::read(value.to_string().as_bytes()).unwrap(), record());
     }
 

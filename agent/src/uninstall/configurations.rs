@@ -13,11 +13,14 @@ const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
 /// What the names of shunt's own plugins begin with.
 const OURS: &str = "shunt";
 
-/// An obstacle for each such name. What is no configuration is no obstacle.
-pub(super) fn obstacles(directory: &Path) -> Vec<Obstacle> {
+/// An obstacle for each such name. What is no configuration is no obstacle, nor is `own`, which the agent has written.
+pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
     let mut obstacles = Vec::new();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
+        if own == Some(&*path) {
+            continue;
+        }
         let extension = path.extension().and_then(|extension| extension.to_str());
         if !extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) || !path.is_file() {
             continue;
@@ -57,11 +60,15 @@ mod tests {
         ] {
             fs::write(dir.path().join(name), text).unwrap();
         }
-        let mut found: Vec<_> = obstacles(dir.path()).iter().map(ToString::to_string).collect();
+        let mut found: Vec<_> = obstacles(dir.path(), None).iter().map(ToString::to_string).collect();
         found.sort();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("10-a.conflist") && found[0].contains("shunt-ipam"));
         assert!(found[1].contains("20-b.conf"));
-        assert!(obstacles(&dir.path().join("none")).is_empty());
+        let own = dir.path().join("20-b.conf");
+        let others = obstacles(dir.path(), Some(&own));
+        assert!(others.iter().all(|obstacle| !obstacle.to_string().contains("20-b.conf")), "{others:?}");
+        assert_eq!(others.len(), found.len() - 1, "it goes with the agent that has written it");
+        assert!(obstacles(&dir.path().join("none"), None).is_empty());
     }
 }

@@ -15,7 +15,7 @@ mod reference;
 mod scratch;
 mod stop;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::hand_over::Handed;
 use self::names::PluginNames;
@@ -23,6 +23,7 @@ pub(crate) use self::names::{KEPT, PLUGIN, UNFINISHED, is_ours};
 pub use self::obstacle::Obstacle;
 use self::reference::ReferencePlugins;
 use crate::agent::{Agent, OpenError, PreviousState};
+use crate::cluster;
 use crate::config::Config;
 use crate::state::{StoreError, recorded};
 
@@ -76,13 +77,18 @@ pub struct Uninstalled {
     pub lost: Vec<Obstacle>,
 }
 
+/// The network configuration that the agent has written, and that goes with it.
+fn written_by_agent(config: &Config) -> Option<&Path> {
+    config.cluster.as_ref().map(|cluster| &*cluster.conflist)
+}
+
 /// What would be in the way. Changes nothing and needs no agent.
 ///
 /// # Errors
 /// The state directory cannot be read.
 pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, UninstallError> {
     let plugins = ReferencePlugins::find(&places.bin_dir);
-    let mut obstacles = configurations::obstacles(&places.conf_dir);
+    let mut obstacles = configurations::obstacles(&places.conf_dir, written_by_agent(config));
     let recorded = recorded(&config.state_dir)?;
     obstacles.extend(recorded.ports.iter().flat_map(|port| obstacle::of_port(port, &plugins)));
     obstacles.extend(recorded.unreadable.into_iter().map(|(path, error)| Obstacle::Unreadable {
@@ -109,6 +115,9 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     let ports = recorded(&config.state_dir)?.ports;
     let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
     done.files = PluginNames::at(&places.bin_dir).put_back(&mut left);
+    left.extend(cluster::routes::remove().err().map(|error| error.to_string()));
+    let conflist = written_by_agent(config);
+    done.files.extend(conflist.and_then(|conflist| directories::remove_file(conflist, &mut left)));
     done.files.extend(directories::remove_file(&places.sbin_dir.join("shunt-agent"), &mut left));
     if let Some(agent) = &mut agent {
         done.attachments = agent.attachments();

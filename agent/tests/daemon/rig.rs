@@ -187,6 +187,7 @@ impl Rig {
             netns: None,
             peer_up: true,
             masquerade: Vec::new(),
+            unmasqueraded: Vec::new(),
             restrictions: Restrictions::default(),
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),

@@ -89,6 +89,7 @@ pub(crate) fn port(key: u8, inside: &Namespace) -> BridgePort {
         netns: None,
         peer_up: true,
         masquerade: Vec::new(),
+        unmasqueraded: Vec::new(),
         restrictions: Restrictions::default(),
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),

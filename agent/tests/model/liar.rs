@@ -94,6 +94,7 @@ fn stand(lab: &Lab, node: &Namespace) -> Stand {
             netns: None,
             peer_up: true,
             masquerade: Vec::new(),
+            unmasqueraded: Vec::new(),
             restrictions: Restrictions { ip_check: true, ..Restrictions::default() },
             mappings: Vec::new(),
             bandwidth: Bandwidth::default(),

@@ -111,6 +111,7 @@ fn port() -> BridgePort {
         netns: None,
         peer_up: false,
         masquerade: Vec::new(),
+        unmasqueraded: Vec::new(),
         restrictions: Restrictions::default(),
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),

@@ -46,6 +46,7 @@ fn port() -> BridgePort {
         netns: None,
         peer_up: false,
         masquerade: Vec::new(),
+        unmasqueraded: Vec::new(),
         restrictions: Restrictions { vlans: Some(vlans), ..Restrictions::default() },
         mappings: Vec::new(),
         bandwidth: Bandwidth::default(),

@@ -4,7 +4,7 @@ use shunt_agent_api::BridgePort;
 use shunt_netlink::link::Selector;
 
 use crate::call::Call;
-use crate::config::{Bridge, Config};
+use crate::config::{Bridge, Config, unmasqueraded};
 use crate::error::{AttachError, Error};
 use crate::mac::Mac;
 use crate::node::{Node, Sandbox};
@@ -49,6 +49,7 @@ pub(crate) fn port_found(
         netns: Some(call.netns.clone()),
         peer_up: inner.up,
         masquerade: masqueraded(ips(), wanted),
+        unmasqueraded: unmasqueraded(wanted)?,
         restrictions: restrictions(wanted),
         bandwidth: config.limits()?,
         service: service(wanted, &gateways_of(ips(), wanted)),

@@ -20,6 +20,9 @@ pub struct Bridge {
     pub ip_masq: bool,
     /// `iptables` or `nftables`; shunt uses neither.
     pub ip_masq_backend: Option<String>,
+    /// With `ipMasq`: destinations, as `10.2.0.0/16`, that see the container's own address; at most 256.
+    #[serde(rename = "nonMasqueradeCIDRs")]
+    pub non_masquerade_cidrs: Vec<String>,
     /// MTU of the bridge and of both ends of the veth; 0 leaves the kernel's default.
     pub mtu: u32,
     /// Whether a frame may leave by the port that it came from.
@@ -85,6 +88,7 @@ impl Default for Bridge {
             force_address: false,
             ip_masq: false,
             ip_masq_backend: None,
+            non_masquerade_cidrs: Vec::new(),
             mtu: 0,
             hairpin_mode: false,
             promisc_mode: false,

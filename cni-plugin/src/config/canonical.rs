@@ -126,6 +126,7 @@ const KEYS: &[&str] = &[
     "broadcast",
     "multicast",
     "updateExisting",
+    "nonMasqueradeCIDRs",
     "dataplane",
 ];
 

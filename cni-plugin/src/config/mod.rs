@@ -16,6 +16,7 @@ mod portmap;
 mod rules;
 #[cfg(test)]
 mod schema;
+mod unmasqueraded;
 mod vlan;
 
 use std::net::IpAddr;
@@ -30,6 +31,7 @@ pub(crate) use ingress::{ingress_policy, storm_control};
 pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
+pub(crate) use unmasqueraded::unmasqueraded;
 pub use vlan::{Dataplane, Vlan};
 
 use crate::call::{Verb, Version, check_identifier};

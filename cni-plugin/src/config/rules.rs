@@ -8,6 +8,7 @@ use super::error::ConfigError;
 use super::ingress::{ingress_policy, storm_control};
 use super::membership::membership;
 use super::network::Network;
+use super::unmasqueraded::unmasqueraded;
 use crate::call::check_interface;
 use crate::mac::Mac;
 
@@ -45,6 +46,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     }
     membership(bridge)?;
     storm_control(bridge)?;
+    unmasqueraded(bridge)?;
     let ipam = network.ipam.as_ref().is_some_and(|ipam| !ipam.r#type.is_empty());
     if bridge.disable_container_interface && ipam {
         return Err(invalid("disableContainerInterface", "cannot be set together with an IPAM"));

@@ -59,10 +59,11 @@ impl Vlan {
 }
 
 /// Keys of a bridge's port that mean nothing on a VLAN's interface, and must not be taken to be in force.
-const OF_BRIDGES: [&str; 17] = [
+const OF_BRIDGES: [&str; 18] = [
     "isGateway",
     "isDefaultGateway",
     "ipMasq",
+    "nonMasqueradeCIDRs",
     "hairpinMode",
     "promiscMode",
     "vlan",

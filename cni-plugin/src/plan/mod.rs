@@ -14,7 +14,7 @@ pub(crate) use port::{interface, port_of};
 pub(crate) use service::{inherits_from, restrictions, service, vlan_gateway};
 
 use crate::call::Call;
-use crate::config::{Bridge, Config};
+use crate::config::{Bridge, Config, unmasqueraded};
 use crate::error::{AttachError, Error};
 use crate::ipam::lease_dir;
 use crate::mac::Mac;
@@ -60,6 +60,8 @@ pub(crate) struct Plan {
     pub(crate) layer3: bool,
     /// The subnets whose traffic to elsewhere gets the node's address.
     pub(crate) masquerade: Vec<String>,
+    /// The destinations that see its own address nevertheless.
+    pub(crate) unmasqueraded: Vec<String>,
     /// What the container may send and receive.
     pub(crate) limits: Bandwidth,
     /// The node's ports that lead to it.
@@ -102,6 +104,7 @@ impl Plan {
             detect_duplicates: bridge.enabledad,
             layer3: false,
             masquerade: Vec::new(),
+            unmasqueraded: unmasqueraded(bridge)?,
             mappings: Vec::new(),
             limits: config.limits()?,
             lease_dir: None,

@@ -17,6 +17,7 @@ pub(crate) fn port_of(plan: &Plan, bridge: Interface, host: &Link) -> BridgePort
         netns: Some(plan.netns.clone()),
         peer_up: plan.up,
         masquerade: plan.masquerade.clone(),
+        unmasqueraded: plan.unmasqueraded.clone(),
         restrictions: plan.restrictions.clone(),
         mappings: plan.mappings.clone(),
         bandwidth: plan.limits.clone(),

@@ -93,6 +93,7 @@ impl Attachment for Joined<'_> {
 pub(super) fn port(plan: &Plan, joins: VlanInterface, trunk: Interface, host: &Link) -> BridgePort {
     BridgePort {
         masquerade: Vec::new(),
+        unmasqueraded: Vec::new(),
         restrictions: Restrictions::default(),
         service: Service::default(),
         vlan: Some(joins),

@@ -40,7 +40,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 32] = [
+    let cases: [(&str, Value); 37] = [
         ("ingressBurst", json!(1000)),
         ("shapedSubnets", json!(["10.0.0.0"])),
         ("unshapedSubnets", json!(["fd00::/129"])),
@@ -66,6 +66,11 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("vlans", json!({ "untagged": 4095 })),
         ("vlans", json!({})),
         ("ipMasqBackend", json!("pf")),
+        ("nonMasqueradeCIDRs", json!("10.0.0.0/8")),
+        ("nonMasqueradeCIDRs", json!(["10.0.0.1"])),
+        ("nonMasqueradeCIDRs", json!(["10.0.0.0/33"])),
+        ("nonMasqueradeCIDRs", json!(["::ffff:10.0.0.0/104"])),
+        ("nonMasqueradeCIDRs", json!(vec!["10.0.0.0/8"; 257])),
         ("ingressPolicy", json!("closed")),
         ("stormControl", json!(10)),
         ("stormControl", json!({ "broadcast": 0 })),

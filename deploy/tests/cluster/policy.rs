@@ -167,3 +167,29 @@ fn an_agent_writes_its_own_nodes_figures_and_no_others() {
     Write::of("UPDATE", others.clone(), others)
         .assert_refused_by("shunt-node", "the node is not the agent's");
 }
+
+#[test]
+fn an_agent_says_that_its_nodes_network_is_there_and_nothing_else_of_it() {
+    let with = |conditions: Value, address: &str| {
+        let addresses = json!([{ "type": "InternalIP", "address": address }]);
+        json!({ "metadata": { "name": "one" },
+            "status": { "capacity": {}, "conditions": conditions, "addresses": addresses } })
+    };
+    let ready = |status: &str| json!({ "type": "Ready", "status": status });
+    let network = |status: &str| json!({ "type": "NetworkUnavailable", "status": status });
+    let before = with(json!([ready("False"), network("True")]), "192.0.2.1");
+    let said = with(json!([ready("False"), network("False")]), "192.0.2.1");
+    Write::of("UPDATE", said, before.clone()).assert_allowed_by("shunt-node");
+    let first = with(json!([ready("False"), network("False")]), "192.0.2.1");
+    Write::of("UPDATE", first, with(json!([ready("False")]), "192.0.2.1")).assert_allowed_by("shunt-node");
+    for (altered, because) in [
+        (
+            with(json!([ready("True"), network("True")]), "192.0.2.1"),
+            "the condition is not NetworkUnavailable",
+        ),
+        (with(json!([network("False")]), "192.0.2.1"), "conditions are not removed"),
+        (with(json!([ready("False"), network("False")]), "192.0.2.9"), "the addresses are not shunt's"),
+    ] {
+        Write::of("UPDATE", altered, before.clone()).assert_refused_by("shunt-node", because);
+    }
+}

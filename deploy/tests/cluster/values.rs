@@ -7,7 +7,7 @@ use crate::kept::{object, objects};
 use crate::rendered::chart;
 
 /// Each is refused, and the error names the value.
-const REFUSED: [(&str, &str); 12] = [
+const REFUSED: [(&str, &str); 15] = [
     ("imagge.tag=1", "imagge"),
     ("image.pullPolicy=Sometimes", "image/pullPolicy"),
     ("image.digest=sha256:12", "image/digest"),
@@ -20,6 +20,9 @@ const REFUSED: [(&str, &str); 12] = [
     ("agent.config.uplinks.eth0.egress=fast", "uplinks/eth0/egress"),
     ("agent.config.uplinks.eth0.factor=0", "uplinks/eth0/factor"),
     ("maxUnavailable=0", "maxUnavailable"),
+    ("cluster.routes=vxlan", "cluster/routes"),
+    ("cluster.conflist=shunt.conf", "cluster/conflist"),
+    ("cluster.podCidrs={10.1.0.0}", "cluster/podCidrs"),
 ];
 
 #[test]

@@ -54,6 +54,7 @@ const SUITES: [Kind; 6] = [
             "learned::",
             "storms::",
             "masquerade::",
+            "kept_addresses::",
             "pinged::",
             "agent_restart::",
             "bridged_host_ports::",

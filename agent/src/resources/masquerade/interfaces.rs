@@ -86,7 +86,7 @@ impl Node {
     }
 
     /// The kernel's connections stay with the kernel.
-    pub(super) fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
+    pub(crate) fn learn_masqueraded(&mut self) -> Result<(), KernelError> {
         if !self.is_masqueraded() {
             return Ok(());
         }

@@ -5,7 +5,9 @@ mod interfaces;
 mod observed;
 mod sources;
 mod state;
+mod unmasqueraded;
 mod ways_out;
 
 pub(crate) use self::applied::Outlets;
 pub(crate) use self::state::Masquerade;
+pub(crate) use self::unmasqueraded::unmasqueraded;

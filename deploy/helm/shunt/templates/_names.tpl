@@ -17,6 +17,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and (ne .Values.kubernetes.publish "off") (not .Values.uninstall) }}yes{{ end }}
 {{- end }}
 
+{{/* Whether the agent is the cluster's network. */}}
+{{- define "shunt.isNetwork" -}}
+{{- if and .Values.cluster.enabled (not .Values.uninstall) }}yes{{ end }}
+{{- end }}
+
+{{/* Whether the agent asks the API server for anything, and so needs rights and a token. */}}
+{{- define "shunt.asks" -}}
+{{- if or (include "shunt.publishes" .) (include "shunt.isNetwork" .) }}yes{{ end }}
+{{- end }}
+
 {{/* Whether claims are prepared for the kubelet. */}}
 {{- define "shunt.prepares" -}}
 {{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}
@@ -38,6 +48,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $kubernetes = set $kubernetes "dra" false -}}
 {{- end -}}
 {{- $config = set $config "kubernetes" $kubernetes -}}
+{{- end -}}
+{{- if include "shunt.isNetwork" . -}}
+{{- with .Values.cluster -}}
+{{- $conflist := printf "%s/%s" .confDir .conflist -}}
+{{- $cluster := dict "enabled" true "routes" .routes "conflist" $conflist "cni_bin_dir" $.Values.plugin.binDir -}}
+{{- with .podCidrs -}}
+{{- $cluster = set $cluster "pod_cidrs" . -}}
+{{- end -}}
+{{- $config = set $config "cluster" $cluster -}}
+{{- end -}}
 {{- end -}}
 {{ toToml $config | trim }}
 {{- end }}

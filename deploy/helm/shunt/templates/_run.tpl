@@ -103,7 +103,14 @@ containers:
   - name: kubelet-registry
     mountPath: {{ .Values.host.kubelet }}/plugins_registry
   {{- end }}
-  {{- if include "shunt.publishes" . }}
+  {{- if include "shunt.isNetwork" . }}
+  - name: networks
+    mountPath: {{ .Values.cluster.confDir }}
+  - name: plugins
+    mountPath: {{ .Values.plugin.binDir }}
+    readOnly: true
+  {{- end }}
+  {{- if include "shunt.asks" . }}
   - name: token
     mountPath: /var/run/secrets/kubernetes.io/serviceaccount
     readOnly: true
@@ -135,7 +142,11 @@ volumes:
 - name: kubelet-registry
   hostPath: {path: {{ .Values.host.kubelet }}/plugins_registry, type: DirectoryOrCreate}
 {{- end }}
-{{- if include "shunt.publishes" . }}
+{{- if include "shunt.isNetwork" . }}
+- name: networks
+  hostPath: {path: {{ .Values.cluster.confDir }}, type: DirectoryOrCreate}
+{{- end }}
+{{- if include "shunt.asks" . }}
 # What the service account's own mount would be, for one container. The token is bound to the pod, and so to the node.
 - name: token
   projected:

@@ -9,6 +9,10 @@ initContainers:
   - uninstall
   - --on-host
   - --bin-dir={{ .Values.plugin.binDir }}
+  {{- if .Values.cluster.enabled }}
+  - --conf-dir={{ .Values.cluster.confDir }}
+  - --conflist={{ .Values.cluster.confDir }}/{{ .Values.cluster.conflist }}
+  {{- end }}
   {{- if .Values.uninstallForce }}
   - --force
   {{- end }}

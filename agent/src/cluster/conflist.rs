@@ -1,0 +1,123 @@
+//! The network configuration that runtimes read: written once it can be kept, replaced in one step, removed by `uninstall`.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use serde_json::{Value, json};
+
+/// The network's name.
+pub(crate) const NETWORK: &str = "shunt";
+
+/// The names that runtimes look for (libcni).
+const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
+
+/// The end of a file's name that is being written. No runtime reads such a file.
+const UNFINISHED: &str = "shunt-unfinished";
+
+/// The configuration of pods with addresses of `own`, which all pods in `pods` see.
+pub(crate) fn content(own: &[IpNet], pods: &[IpNet], socket: &Path) -> Value {
+    let ranges: Vec<_> = own.iter().map(|prefix| json!([{ "subnet": prefix.to_string() }])).collect();
+    let mut plugin = json!({
+        "type": "shunt",
+        "bridge": "cni0",
+        "isDefaultGateway": true,
+        "ipMasq": true,
+        "nonMasqueradeCIDRs": pods.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "hairpinMode": true,
+        "capabilities": { "portMappings": true, "bandwidth": true },
+        "ipam": { "type": "shunt-ipam", "ranges": ranges },
+    });
+    if socket != Path::new(shunt_agent_api::DEFAULT_SOCKET) {
+        plugin["agentSocket"] = json!(socket);
+    }
+    json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": [plugin] })
+}
+
+/// Writes it where it says something else, or is missing; whether it did.
+///
+/// # Errors
+/// The file system's; the file is as it was.
+pub(crate) fn write(path: &Path, content: &Value) -> io::Result<bool> {
+    let known = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    if known.as_ref() == Some(content) {
+        return Ok(false);
+    }
+    replace(path, format!("{content:#}\n").as_bytes(), 0o644).map(|()| true)
+}
+
+/// Replaces a file in one step.
+///
+/// # Errors
+/// The file system's; the file is as it was.
+pub(crate) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let unfinished = path.with_added_extension(UNFINISHED);
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&unfinished)?;
+        // Whatever the process's mask says.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)
+    })();
+    if written.is_err() {
+        let _absent = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// A configuration of somebody else's that runtimes read instead, as its name comes first.
+pub(crate) fn earlier(path: &Path) -> Option<PathBuf> {
+    let own = path.file_name()?;
+    let is_read = |other: &PathBuf| {
+        let extension = other.extension().and_then(OsStr::to_str);
+        extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+            && other.file_name().is_some_and(|name| name < own)
+            && other.is_file()
+    };
+    let entries = fs::read_dir(path.parent()?).ok()?;
+    entries.flatten().map(|entry| entry.path()).filter(is_read).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nets(texts: &[&str]) -> Vec<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn it_is_written_once_and_names_both_families_ranges() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("10-shunt.conflist");
+        let own = nets(&["10.244.1.0/24", "fd01::/64"]);
+        let wanted = content(&own, &nets(&["10.244.0.0/16"]), Path::new("/run/other.sock"));
+        assert!(write(&path, &wanted).unwrap());
+        assert!(!write(&path, &wanted).unwrap(), "it says so already");
+        let read: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(read["plugins"][0]["ipam"]["ranges"][1][0]["subnet"], "fd01::/64");
+        assert_eq!(read["plugins"][0]["agentSocket"], "/run/other.sock");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+        fs::write(&path, "{").unwrap();
+        assert!(write(&path, &wanted).unwrap(), "what is torn is written anew");
+    }
+
+    #[test]
+    fn a_configuration_that_sorts_first_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("10-shunt.conflist");
+        for name in ["10-shunt.conflist", "20-late.conflist", "05-note.txt", "99.conf"] {
+            fs::write(dir.path().join(name), "{}").unwrap();
+        }
+        assert_eq!(earlier(&path), None);
+        fs::write(dir.path().join("05-other.conf"), "{}").unwrap();
+        assert_eq!(earlier(&path), Some(dir.path().join("05-other.conf")));
+        assert_eq!(earlier(Path::new("/nonexistent/10-shunt.conflist")), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! The agent as the cluster's network: what of it needs no API server.
+//!
+//! In: the nodes, with their pods' prefixes and their addresses ([`Members`]). Out: what is to be done on this node ([`Plan`]): the
+//! network configuration ([`conflist`]), routes to the other nodes' pods ([`routes`]), destinations that are not masqueraded. Pods that
+//! run are never touched: what goes wrong is a warning.
+
+pub(crate) mod conflist;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod known;
+#[cfg(feature = "kubernetes")]
+mod members;
+#[cfg(feature = "kubernetes")]
+mod plan;
+#[cfg(all(test, feature = "kubernetes"))]
+mod plan_tests;
+pub(crate) mod routes;
+
+#[cfg(feature = "kubernetes")]
+pub(crate) use members::{Member, Members};
+#[cfg(feature = "kubernetes")]
+pub(crate) use plan::Plan;

@@ -1,0 +1,124 @@
+//! What the nodes of a cluster mean for this one.
+
+use std::collections::BTreeMap;
+use std::iter::successors;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::{Member, Members};
+use crate::config::{ClusterOptions, Routes};
+
+/// Destinations that one container may have unmasqueraded.
+const MOST: usize = 256;
+
+/// Prefixes are not shortened further, of IPv4 and of IPv6, to make them fit.
+const SHORTEST: [u8; 2] = [8, 32];
+
+/// What is to be done on this node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The prefixes of this node's pods, at most one of each family.
+    pub(crate) own: Vec<IpNet>,
+    /// Prefixes of other nodes' pods, and the address of the node that has them.
+    pub(crate) hops: Vec<(IpNet, IpAddr)>,
+    /// The prefixes of all pods, sorted: none of them is masqueraded.
+    pub(crate) pods: Vec<IpNet>,
+    /// What is wrong, and what to do.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Decides. `node` is this node's name.
+    pub(crate) fn of(options: &ClusterOptions, node: &str, members: &Members) -> Self {
+        let mut plan = Self { own: options.pod_cidrs.clone(), ..Self::default() };
+        if plan.own.is_empty() {
+            plan.own = members.0.get(node).map(|own| firsts(&own.pod_cidrs)).unwrap_or_default();
+        }
+        if plan.own.is_empty() {
+            plan.warnings.push(format!(
+                "the node {node} has no pod CIDR, so no network configuration is written: have the controller manager allocate \
+                 them (--allocate-node-cidrs), or set pod_cidrs"
+            ));
+        }
+        let mut taken: BTreeMap<IpNet, &str> = plan.own.iter().map(|own| (*own, node)).collect();
+        for (name, member) in members.0.iter().filter(|(name, _)| *name != node) {
+            for prefix in firsts(&member.pod_cidrs) {
+                match overlapping(&taken, prefix) {
+                    None => {
+                        taken.insert(prefix, name);
+                        if options.routes != Routes::Off {
+                            plan.lead_to(name, prefix, member);
+                        }
+                    }
+                    Some((other, whose)) => plan.warnings.push(format!(
+                        "the pod CIDR {prefix} of the node {name} overlaps with {other} of {whose}: no packet is led to {name}"
+                    )),
+                }
+            }
+        }
+        plan.exempt(taken.into_keys().collect());
+        plan
+    }
+
+    /// Leads to the pods of another node.
+    fn lead_to(&mut self, name: &str, prefix: IpNet, member: &Member) {
+        match member.address(prefix.addr().is_ipv4()) {
+            Some(address) => self.hops.push((prefix, address)),
+            None => self.warnings.push(format!(
+                "the node {name} has no InternalIP of the family of its pod CIDR {prefix}: no packet is led there"
+            )),
+        }
+    }
+
+    /// Leaves pods that go to these their own addresses.
+    fn exempt(&mut self, prefixes: Vec<IpNet>) {
+        let Fitting { prefixes, is_widened } = fitting(prefixes);
+        self.pods = prefixes;
+        if is_widened {
+            self.warnings.push(format!(
+                "the pod CIDRs are more than {MOST} prefixes: neighbouring addresses are not masqueraded either"
+            ));
+        }
+    }
+}
+
+/// The first prefix of each family.
+fn firsts(prefixes: &[IpNet]) -> Vec<IpNet> {
+    let first = |is_v4: bool| prefixes.iter().find(|prefix| prefix.addr().is_ipv4() == is_v4);
+    [first(true), first(false)].into_iter().flatten().map(IpNet::trunc).collect()
+}
+
+/// One of the prefixes that holds another one, or is within it. Sorted, those within come right behind the one that holds them.
+fn overlapping<'a>(taken: &BTreeMap<IpNet, &'a str>, prefix: IpNet) -> Option<(IpNet, &'a str)> {
+    let mut around = successors(Some(prefix), IpNet::supernet).map(|prefix| prefix.trunc());
+    let holds = around.find_map(|around| taken.get_key_value(&around));
+    let within = || taken.range(prefix..).next().filter(|(other, _)| prefix.contains(*other));
+    holds.or_else(within).map(|(other, whose)| (*other, *whose))
+}
+
+struct Fitting {
+    prefixes: Vec<IpNet>,
+    is_widened: bool,
+}
+
+/// The prefixes in as few as hold them exactly; where these are still too many, in shorter ones.
+fn fitting(prefixes: Vec<IpNet>) -> Fitting {
+    let mut fitting = Fitting { prefixes: IpNet::aggregate(&prefixes), is_widened: false };
+    while fitting.prefixes.len() > MOST {
+        let longest = fitting.prefixes.iter().filter(|prefix| may_widen(prefix)).map(IpNet::prefix_len).max();
+        let Some(longest) = longest else { break };
+        let widened = fitting.prefixes.iter().map(|prefix| match prefix.supernet() {
+            Some(wider) if prefix.prefix_len() == longest && may_widen(prefix) => wider,
+            _ => *prefix,
+        });
+        fitting = Fitting { prefixes: IpNet::aggregate(&widened.collect()), is_widened: true };
+    }
+    fitting.prefixes.truncate(MOST);
+    fitting.prefixes.sort_unstable();
+    fitting
+}
+
+fn may_widen(prefix: &IpNet) -> bool {
+    prefix.prefix_len() > SHORTEST[usize::from(prefix.addr().is_ipv6())]
+}

@@ -1,0 +1,87 @@
+//! Clusters, and what they mean for the node `a`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use super::{Member, Members, Plan};
+use crate::config::{ClusterOptions, Routes};
+
+fn members(nodes: &[(&str, &[&str], &[&str])]) -> Members {
+    let member = |pod_cidrs: &[&str], addresses: &[&str]| Member {
+        pod_cidrs: pod_cidrs.iter().map(|text| text.parse().unwrap()).collect(),
+        addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+    };
+    let nodes = nodes.iter().map(|(name, cidrs, addresses)| ((*name).to_owned(), member(cidrs, addresses)));
+    Members(nodes.collect())
+}
+
+fn plan(nodes: &[(&str, &[&str], &[&str])]) -> Plan {
+    Plan::of(&ClusterOptions::default(), "a", &members(nodes))
+}
+
+fn texts<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn pods_of_other_nodes_are_behind_the_nodes_addresses_in_both_families() {
+    let plan = plan(&[
+        ("a", &["10.244.0.0/24", "fd01::/64"], &["192.0.2.1", "2001:db8::1"]),
+        ("b", &["10.244.1.0/24", "fd02::/64"], &["192.0.2.2", "2001:db8::2"]),
+    ]);
+    assert_eq!(texts(&plan.own), ["10.244.0.0/24", "fd01::/64"]);
+    let hops: Vec<_> = plan.hops.iter().map(|(to, by)| format!("{to} {by}")).collect();
+    assert_eq!(hops, ["10.244.1.0/24 192.0.2.2", "fd02::/64 2001:db8::2"]);
+    assert_eq!(texts(&plan.pods), ["10.244.0.0/23", "fd01::/64", "fd02::/64"], "neighbours are one prefix");
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
+#[test]
+fn what_cannot_be_is_a_warning_and_leads_nowhere() {
+    let overlapping = plan(&[
+        ("a", &["10.244.0.0/24"], &["192.0.2.1"]),
+        ("b", &["10.244.0.0/16"], &["192.0.2.2"]),
+        ("c", &["10.245.0.0/24"], &["192.0.2.3"]),
+        ("d", &["10.245.0.0/24"], &["192.0.2.4"]),
+        ("e", &["10.246.0.0/24"], &["2001:db8::5"]),
+        ("f", &[], &["192.0.2.6"]),
+    ]);
+    assert_eq!(texts(&overlapping.warnings).len(), 3, "{:?}", overlapping.warnings);
+    assert!(overlapping.warnings[0].contains("overlaps with 10.244.0.0/24 of a"));
+    assert!(overlapping.warnings[1].contains("of the node d"), "the first by name has it");
+    assert!(overlapping.warnings[2].contains("no InternalIP"));
+    assert_eq!(overlapping.hops.len(), 1);
+    let nothing = plan(&[("a", &[], &["192.0.2.1"]), ("b", &["10.244.1.0/24"], &["192.0.2.2"])]);
+    assert!(nothing.own.is_empty() && nothing.warnings[0].contains("no pod CIDR"), "{nothing:?}");
+}
+
+#[test]
+fn the_configuration_wins_over_the_api_server_and_may_turn_routes_off() {
+    let nodes = members(&[("a", &["10.1.0.0/24"], &[]), ("b", &["10.2.0.0/24"], &["192.0.2.2"])]);
+    let options = ClusterOptions {
+        pod_cidrs: vec!["10.9.0.0/24".parse().unwrap()],
+        routes: Routes::Off,
+        ..ClusterOptions::default()
+    };
+    let plan = Plan::of(&options, "a", &nodes);
+    assert_eq!((texts(&plan.own), plan.hops.len()), (vec!["10.9.0.0/24".to_owned()], 0));
+    assert_eq!(texts(&plan.pods), ["10.2.0.0/24", "10.9.0.0/24"]);
+}
+
+#[test]
+fn five_thousand_nodes_fit_into_the_list() {
+    // Every second /24, so that none joins its neighbour.
+    let cidrs: Vec<_> = (0..5000).map(|n: u32| format!("10.{}.{}.0/24", n * 2 / 256, n * 2 % 256)).collect();
+    let nodes = cidrs.iter().enumerate().map(|(n, cidr)| {
+        let member = Member { pod_cidrs: vec![cidr.parse().unwrap()], addresses: Vec::new() };
+        (format!("n{n}"), member)
+    });
+    let plan = Plan::of(
+        &ClusterOptions { routes: Routes::Off, ..ClusterOptions::default() },
+        "n0",
+        &Members(nodes.collect()),
+    );
+    assert!(plan.pods.len() <= 256);
+    assert!(plan.warnings.iter().any(|warning| warning.contains("more than 256")), "{:?}", plan.warnings);
+    let held =
+        |cidr: &String| plan.pods.iter().any(|pods| pods.contains(&cidr.parse::<ipnet::IpNet>().unwrap()));
+    assert!(cidrs.iter().all(held));
+}

@@ -1,0 +1,168 @@
+//! Keeps on this node what the cluster's nodes mean for it, and asks the agent as any client does.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use shunt_agent_api::{Reply, Request};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::condition;
+use super::watcher::{self, Known};
+use crate::agent::Core;
+use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::cluster::{Members, Plan, conflist, known, routes};
+use crate::config::{ClusterOptions, Config, KubernetesOptions};
+use crate::kubernetes::node_name;
+
+/// How often everything is looked at: routes that somebody has deleted, pods that were made with an older list.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Changes that come together are done together.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// As many warnings are named.
+const MOST: usize = 16;
+
+/// The plugin's name in the plugin directory.
+const PLUGIN: &str = "shunt";
+
+/// The agent as the cluster's network.
+#[derive(Debug)]
+pub struct ClusterNetwork {
+    options: ClusterOptions,
+    kubernetes: KubernetesOptions,
+    node: String,
+    state_dir: PathBuf,
+    socket: PathBuf,
+}
+
+impl ClusterNetwork {
+    /// None unless the configuration asks for it. Nothing is asked of the server yet.
+    ///
+    /// # Errors
+    /// [`NodeNameError`].
+    pub fn of(config: &Config) -> Result<Option<Self>, NodeNameError> {
+        let Some(options) = config.cluster.clone() else { return Ok(None) };
+        let kubernetes = config.kubernetes.clone().unwrap_or_default();
+        let node = kubernetes.node.clone().unwrap_or_else(node_name);
+        check_node_name(&node)?;
+        let (state_dir, socket) = (config.state_dir.clone(), config.socket.clone());
+        Ok(Some(Self { options, kubernetes, node, state_dir, socket }))
+    }
+
+    /// Keeps it, as long as the agent runs.
+    pub async fn run(self, core: Core) -> Infallible {
+        let mut written = known::read(&self.state_dir);
+        let begun = Known { members: written.clone(), ..Known::default() };
+        let (sender, mut receiver) = watch::channel(begun);
+        let watching = watcher::follow(self.kubernetes.clone(), self.node.clone(), sender);
+        let keeping = async {
+            loop {
+                let known = receiver.borrow_and_update().clone();
+                let warnings = self.keep(&known, &mut written, &core).await;
+                core.remark("cluster", remark(&warnings)).await;
+                if let Ok(Ok(())) = timeout(PERIOD, receiver.changed()).await {
+                    tokio::time::sleep(TOGETHER).await;
+                }
+            }
+        };
+        tokio::select! {
+            never = watching => never,
+            never = keeping => never,
+        }
+    }
+
+    /// Does what is to be done; what is wrong, in words.
+    async fn keep(&self, known: &Known, written: &mut Members, core: &Core) -> Vec<String> {
+        let plan = Plan::of(&self.options, &self.node, &known.members);
+        let mut warnings = plan.warnings.clone();
+        warnings.extend(known.fault.iter().map(|fault| format!("the nodes are not watched: {fault}")));
+        self.write_down(&known.members, written, &mut warnings);
+        warnings.extend(self.route(&plan).await);
+        if plan.own.is_empty() {
+            return warnings;
+        }
+        warnings.extend(exempt(core, &plan.pods).await);
+        match self.configure(&plan) {
+            Ok(()) if known.is_unavailable => {
+                let cleared = condition::clear(&self.kubernetes, &self.node).await;
+                warnings.extend(cleared.err().map(|error| error.to_string()));
+            }
+            Ok(()) => {}
+            Err(why) => warnings.push(why),
+        }
+        warnings.extend(conflist::earlier(&self.options.conflist).map(|earlier| {
+            format!(
+                "runtimes read {} and not {}, as its name comes first: remove or rename it",
+                earlier.display(),
+                self.options.conflist.display()
+            )
+        }));
+        warnings
+    }
+
+    /// For the next agent, should the server be away then.
+    fn write_down(&self, members: &Members, written: &mut Members, warnings: &mut Vec<String>) {
+        if members == written {
+            return;
+        }
+        match known::write(&self.state_dir, members) {
+            Ok(()) => written.clone_from(members),
+            Err(error) => {
+                warnings.push(format!("what is known of the cluster cannot be written down: {error}"));
+            }
+        }
+    }
+
+    /// Netlink blocks, if not for long.
+    async fn route(&self, plan: &Plan) -> Vec<String> {
+        let hops = plan.hops.clone();
+        match tokio::task::spawn_blocking(move || routes::keep(&hops)).await {
+            Ok(Ok(warnings)) => warnings,
+            Ok(Err(error)) => vec![format!("routes: {error}")],
+            Err(error) => vec![format!("routes: {error}")],
+        }
+    }
+
+    /// Writes the network configuration where the plugin is there that it names.
+    fn configure(&self, plan: &Plan) -> Result<(), String> {
+        let path = &self.options.conflist;
+        let plugin = self.options.cni_bin_dir.join(PLUGIN);
+        if !plugin.is_file() {
+            return Err(format!(
+                "{} is not there, so {} is not written: install the plugin",
+                plugin.display(),
+                path.display()
+            ));
+        }
+        let content = conflist::content(&plan.own, &plan.pods, &self.socket);
+        match conflist::write(path, &content) {
+            Ok(true) => tracing::info!(file = %path.display(), "network configuration written"),
+            Ok(false) => {}
+            Err(error) => return Err(format!("{} cannot be written: {error}", path.display())),
+        }
+        Ok(())
+    }
+}
+
+/// What the status says.
+fn remark(warnings: &[String]) -> Option<String> {
+    let named = warnings.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
+    match warnings.len().saturating_sub(MOST) {
+        0 if named.is_empty() => None,
+        0 => Some(format!("cluster: {named}")),
+        more => Some(format!("cluster: {named}; and {more} more")),
+    }
+}
+
+/// Has running pods seen by each other; what is wrong.
+async fn exempt(core: &Core, pods: &[IpNet]) -> Option<String> {
+    let destinations = pods.iter().map(ToString::to_string).collect();
+    match core.ask(Request::Exempt { network: conflist::NETWORK.to_owned(), destinations }).await {
+        Reply::Error(error) => Some(format!("running pods are masqueraded as before: {error}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,199 @@
+//! Watches the nodes: list by pages, watch, list again.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, ResourceExt as _};
+use shunt_netlink::prefix;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::condition;
+use crate::cluster::{Member, Members};
+use crate::config::KubernetesOptions;
+use crate::kubernetes::backoff::Backoff;
+use crate::kubernetes::client;
+use crate::kubernetes::error::PublishError;
+use crate::kubernetes::session::within;
+
+/// Nodes of one page: an answer has a bound, and a node some ten thousand bytes.
+const PAGE: u32 = 250;
+
+/// As many nodes are known; Kubernetes itself goes no further.
+const MOST: usize = 5000;
+
+/// Prefixes and addresses that are read of one node.
+const MOST_OF_NODE: usize = 8;
+
+/// As in the session of what is published.
+const WATCH: u32 = 240;
+const LOST: Duration = Duration::from_secs(270);
+const STEADY: Duration = Duration::from_secs(30);
+
+/// What the server says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// The nodes.
+    pub(super) members: Members,
+    /// Whether this node's network is said to be unavailable, or nothing is said of it.
+    pub(super) is_unavailable: bool,
+    /// Why nothing newer is known.
+    pub(super) fault: Option<String>,
+}
+
+/// Watches until the agent ends.
+pub(super) async fn follow(
+    options: KubernetesOptions,
+    node: String,
+    known: watch::Sender<Known>,
+) -> Infallible {
+    let mut backoff = Backoff::default();
+    loop {
+        let begun = Instant::now();
+        let ended = converse(&options, &node, &known).await;
+        if begun.elapsed() > STEADY {
+            backoff.reset();
+            if ended.is_ok() {
+                continue;
+            }
+        }
+        let wait = backoff.wait();
+        if let Err(error) = ended {
+            tracing::warn!(%error, again_in = ?wait, "the cluster's nodes are not watched");
+            known.send_modify(|known| known.fault = Some(error.to_string()));
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
+async fn converse(
+    options: &KubernetesOptions,
+    node: &str,
+    known: &watch::Sender<Known>,
+) -> Result<(), PublishError> {
+    const WATCHING: &str = "watching the nodes";
+    let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
+    let api: Api<Node> = Api::all(client::connect(options).await?);
+    let (listed, version) = list(&api, node).await?;
+    known.send_replace(listed);
+    let params = WatchParams::default().timeout(WATCH);
+    let events = within(WATCHING, api.watch(&params, &version)).await?;
+    let mut events = std::pin::pin!(events);
+    loop {
+        let Ok(event) = timeout(LOST, events.next()).await else {
+            return Err(PublishError::Silent(WATCHING));
+        };
+        let Some(event) = event else { return Ok(()) };
+        match event.map_err(failed)? {
+            WatchEvent::Added(changed) | WatchEvent::Modified(changed) => {
+                known.send_if_modified(|known| learn(known, node, &changed));
+            }
+            WatchEvent::Deleted(gone) => {
+                known.send_if_modified(|known| known.members.0.remove(&gone.name_any()).is_some());
+            }
+            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            WatchEvent::Bookmark(_) => {}
+        }
+    }
+}
+
+/// All nodes, and the version that they are of.
+async fn list(api: &Api<Node>, node: &str) -> Result<(Known, String), PublishError> {
+    let mut known = Known::default();
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = within("listing the nodes", api.list(&params)).await?;
+        for listed in &page.items {
+            learn(&mut known, node, listed);
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if known.members.0.len() < MOST => params.continue_token = Some(token),
+            _ => return Ok((known, page.metadata.resource_version.unwrap_or_default())),
+        }
+    }
+}
+
+/// Notes a node; whether that is news.
+fn learn(known: &mut Known, own: &str, node: &Node) -> bool {
+    let name = node.name_any();
+    let mut is_news = false;
+    if name == own {
+        let is_unavailable = condition::is_unavailable(node);
+        is_news = is_unavailable != known.is_unavailable;
+        known.is_unavailable = is_unavailable;
+    }
+    let member = member(node);
+    if known.members.0.get(&name) == Some(&member) {
+        return is_news;
+    }
+    if let Some(was) = known.members.0.get(&name) {
+        tracing::warn!(node = name, ?was, is = ?member, "the node has changed its addresses or pod CIDRs: pods that run keep theirs");
+    } else if known.members.0.len() >= MOST {
+        return is_news;
+    }
+    known.members.0.insert(name, member);
+    true
+}
+
+/// A node, without what makes no sense.
+fn member(node: &Node) -> Member {
+    let spec = node.spec.clone().unwrap_or_default();
+    let cidrs = spec.pod_cidrs.filter(|cidrs| !cidrs.is_empty()).or(spec.pod_cidr.map(|cidr| vec![cidr]));
+    let pod_cidrs = cidrs.unwrap_or_default();
+    let pod_cidrs =
+        pod_cidrs.iter().filter_map(|text| prefix::parse(text).ok()).map(|prefix: IpNet| prefix.trunc());
+    let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
+    let internal = addresses.filter(|address| address.type_ == "InternalIP");
+    let usable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
+    Member {
+        pod_cidrs: pod_cidrs.take(MOST_OF_NODE).collect(),
+        addresses: internal
+            .filter_map(|one| one.address.parse().ok())
+            .filter(usable)
+            .take(MOST_OF_NODE)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str, cidrs: &[&str], address: &str) -> Node {
+        let node = json!({
+            "metadata": { "name": name },
+            "spec": { "podCIDRs": cidrs },
+            "status": { "addresses": [
+                { "type": "Hostname", "address": name },
+                { "type": "ExternalIP", "address": "203.0.113.9" },
+                { "type": "InternalIP", "address": address },
+            ] },
+        });
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_news_once() {
+        let mut known = Known::default();
+        let one = node("a", &["10.244.1.0/24", "fd01::/64"], "192.0.2.1");
+        assert!(learn(&mut known, "a", &one));
+        assert!(known.is_unavailable, "nothing is said of its network");
+        assert!(!learn(&mut known, "a", &one));
+        assert!(learn(&mut known, "a", &node("a", &["10.244.1.0/24", "fd01::/64"], "192.0.2.7")));
+        assert_eq!(known.members.0["a"].addresses, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_out() {
+        let member = member(&node("a", &["pods", "10.0.0.0/40"], "127.0.0.1"));
+        assert_eq!(member, Member::default());
+        assert_eq!(super::member(&Node::default()), Member::default());
+    }
+}

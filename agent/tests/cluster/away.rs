@@ -1,0 +1,75 @@
+//! What goes away and comes back: the API server, the agent, routes; and what is left when shunt is taken off.
+
+use std::process::Command;
+
+use crate::pods::two;
+use crate::world::{Member, seen};
+
+#[test]
+fn an_agent_goes_on_with_what_it_knows_while_the_server_is_away() {
+    let mut world = two();
+    let pods = [world.pod(0, "one"), world.pod(1, "two")];
+    world.server.go_away();
+    let written = world.members[0].written();
+    let node = &mut world.members[0].node;
+    node.agent_mut().kill().unwrap();
+    node.namespace().command("ip", &["route", "flush", "proto", "83"]).unwrap();
+    node.restart_agent().unwrap();
+    let (a, b) = (&world.members[0], &world.members[1]);
+    a.until("the routes are there again", || a.routes() == Member::routes_to(b));
+    a.until("it says so", || a.warns("the nodes are not watched"));
+    assert_eq!(a.written(), written);
+    let to = (world.address(pods[1], true), 7000).into();
+    let own = world.address(pods[0], true);
+    let inside = |pod: usize| world.sandboxes[pods[pod]].namespace();
+    assert_eq!(seen(inside(0), inside(1), to), [own, own]);
+    // Back again, and nothing is wrong.
+    let mut server = std::mem::take(&mut world.server);
+    world.members.iter().for_each(|member| server.listen(member.node.namespace()));
+    world.server = server;
+    let (a, b) = (&world.members[0], &world.members[1]);
+    a.until("nothing is wrong any more", || !a.warns("the nodes are not watched"));
+    assert_eq!(a.routes(), Member::routes_to(b));
+}
+
+#[test]
+fn deleted_routes_come_back_and_other_programs_routes_stay() {
+    let world = two();
+    let (a, b) = (&world.members[0], &world.members[1]);
+    let ip = |arguments: &[&str]| a.node.namespace().command("ip", arguments).unwrap();
+    ip(&["route", "add", "10.250.0.0/24", "via", &b.addresses[0], "proto", "static"]);
+    // A stale one of an earlier agent.
+    ip(&["route", "add", "10.251.0.0/24", "via", &b.addresses[0], "proto", "83"]);
+    ip(&["route", "del", &b.pod_cidrs[0], "proto", "83"]);
+    a.until("they are as they should be", || a.routes() == Member::routes_to(b));
+    assert!(ip(&["route", "show"]).contains("10.250.0.0/24"));
+    // Somebody else's to the same pods is left alone.
+    ip(&["route", "replace", &b.pod_cidrs[0], "via", "10.99.0.9", "proto", "static"]);
+    ip(&["route", "flush", &b.pod_cidrs[0], "proto", "83"]);
+    a.until("it says so", || a.warns("another route to 10.244.2.0/24"));
+    assert!(ip(&["route", "show", &b.pod_cidrs[0]]).contains("via 10.99.0.9"));
+    assert!(a.node.agent().status().unwrap().healthy);
+}
+
+#[test]
+fn what_is_uninstalled_leaves_no_route_and_no_configuration() {
+    let world = two();
+    let a = &world.members[0];
+    let bin = std::env::current_exe().unwrap();
+    let agent = bin.ancestors().skip(1).map(|up| up.join("shunt-agent")).find(|program| program.is_file());
+    let agent = std::env::var_os("SHUNT_BIN_DIR")
+        .map(|dir| std::path::Path::new(&dir).join("shunt-agent"))
+        .or(agent)
+        .unwrap();
+    let mut command = Command::new(agent);
+    command.arg("uninstall").arg("--config").arg(a.directory.join("agent.toml"));
+    command.arg("--socket").arg(a.node.agent().socket()).arg("--state-dir").arg(a.node.agent().state());
+    command.arg("--bpffs").arg(a.node.agent().bpffs()).arg("--bin-dir").arg(a.node.plugins());
+    command.arg("--sbin-dir").arg(world.lab.root()).arg("--conf-dir").arg(&a.directory);
+    let output = a.node.namespace().enter(|| command.output().unwrap()).unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("10-shunt.conflist removed"), "{said}");
+    assert!(!a.conflist().exists() && !a.node.agent().state().exists());
+    assert_eq!(a.routes(), Vec::<String>::new());
+}

@@ -1,0 +1,70 @@
+//! What cannot be: it is said, and pods that run are left alone.
+
+use std::fs;
+
+use crate::world::{Member, World};
+
+#[test]
+fn a_node_without_a_pod_cidr_gets_no_configuration_until_it_has_one() {
+    let world = World::new(&["a"], "");
+    let a = &world.members[0];
+    world.server.nodes().put("a", &[], &["10.99.0.1"]);
+    a.until("it says so", || a.warns("the node a has no pod CIDR"));
+    assert!(a.written().is_none());
+    world.join(0);
+    a.network();
+    a.until("nothing is wrong any more", || !a.warns("no pod CIDR"));
+}
+
+#[test]
+fn without_the_plugin_or_behind_another_configuration_it_says_so() {
+    let world = World::new(&["a"], "");
+    let a = &world.members[0];
+    let plugin = a.node.plugins().join("shunt");
+    let aside = plugin.with_extension("aside");
+    fs::rename(&plugin, &aside).unwrap();
+    world.join(0);
+    a.until("the plugin is missing", || a.warns("install the plugin"));
+    assert!(a.written().is_none());
+    assert!(world.server.nodes().patches.is_empty(), "the network is not there");
+    fs::rename(&aside, &plugin).unwrap();
+    a.network();
+    fs::write(a.directory.join("05-other.conflist"), "{}").unwrap();
+    a.until("another one comes first", || a.warns("05-other.conflist"));
+    assert!(a.node.agent().status().unwrap().healthy);
+}
+
+#[test]
+fn overlapping_pods_and_nodes_beyond_the_link_are_told_and_led_nowhere() {
+    let mut world = World::new(&["a", "b"], "");
+    world.join(0);
+    let pod = world.pod(0, "one");
+    world.server.nodes().put("over", &["10.244.0.0/16"], &["10.99.0.7"]);
+    world.server.nodes().put("far", &["10.246.0.0/24"], &["192.0.2.7"]);
+    let (a, b) = (&world.members[0], &world.members[1]);
+    a.until("it says so", || a.warns("10.244.0.0/16 of the node over overlaps") && a.warns("192.0.2.7"));
+    assert_eq!(a.routes(), Vec::<String>::new());
+    a.node.namespace().command("ip", &["route", "add", "192.0.2.0/24", "via", "10.99.0.9"]).unwrap();
+    a.until("it says why", || a.warns("192.0.2.7 is not on the link but behind 10.99.0.9"));
+    // A node that changes its address.
+    world.server.nodes().remove("over");
+    world.join(1);
+    a.until("its pods are reached", || a.routes() == Member::routes_to(b));
+    world.server.nodes().put("b", &["10.244.2.0/24"], &["10.99.0.77"]);
+    a.until("they are reached by the new address", || a.routes() == ["10.244.2.0/24 via 10.99.0.77"]);
+    assert_eq!(a.node.agent().status().unwrap().attachments, 1);
+    assert!(!world.sandboxes[pod].addresses().is_empty());
+}
+
+#[test]
+fn a_server_that_forbids_is_told_and_heeded_when_it_no_longer_does() {
+    let world = World::new(&["a"], "");
+    world.server.nodes().forbids = true;
+    let a = &world.members[0];
+    a.until("it says so", || a.warns("the nodes are not watched") && a.warns("403"));
+    world.server.nodes().forbids = false;
+    world.join(0);
+    a.network();
+    world.server.nodes().end_watches();
+    a.until("nothing is wrong any more", || !a.warns("not watched"));
+}
