@@ -1,6 +1,8 @@
 //! Routes of the main table that belong to one program, by the protocol number that it gives them (rtnetlink(7), `rtm_protocol`).
+//!
+//! Whatever others have to the same destination goes first: the metric of these routes is larger than any that is usual.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
@@ -12,7 +14,10 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use crate::connection::Connection;
 use crate::error::{NetlinkError, unless};
 use crate::request::{MAKE, Request};
-use crate::route::{family_of, ip, routes};
+use crate::route::{family_of, ip};
+
+/// The metric: beyond the kernel's own for IPv6 (1024), and those of routing daemons and network managers.
+const METRIC: u32 = 4096;
 
 /// A route by a gateway that is on an interface's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +41,13 @@ impl KeptRoute {
                 _ => {}
             }
         }
-        let destination = IpNet::new(destination?, message.header.destination_prefix_length).ok()?;
-        Some(Self { destination, gateway: gateway?, index: index? })
+        let gateway = gateway?;
+        // The kernel leaves it out where it is everything.
+        let anywhere =
+            if gateway.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let destination = destination.unwrap_or(anywhere);
+        let destination = IpNet::new(destination, message.header.destination_prefix_length).ok()?;
+        Some(Self { destination, gateway, index: index? })
     }
 
     fn message(&self, protocol: u8) -> RouteMessage {
@@ -52,6 +62,7 @@ impl KeptRoute {
             RouteAttribute::Destination(self.destination.network().into()),
             RouteAttribute::Gateway(self.gateway.into()),
             RouteAttribute::Oif(self.index),
+            RouteAttribute::Priority(METRIC),
         ];
         message
     }
@@ -64,14 +75,28 @@ impl KeptRoute {
 pub fn all(connection: &mut Connection, protocol: u8) -> Result<Vec<KeptRoute>, NetlinkError> {
     let mut found = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-        let mut messages = connection.list(routes(family))?;
-        messages.retain(|message: &RouteMessage| {
-            let header = &message.header;
-            header.table == RouteHeader::RT_TABLE_MAIN && u8::from(header.protocol) == protocol
-        });
-        found.extend(messages.iter().filter_map(KeptRoute::read));
+        let messages = connection.list(of_protocol(family, protocol))?;
+        let own = messages.iter().filter(|message| is_of(message, family, protocol));
+        found.extend(own.filter_map(KeptRoute::read));
     }
     Ok(found)
+}
+
+/// Asks for them; a kernel that checks strictly tells no others.
+fn of_protocol(family: AddressFamily, protocol: u8) -> Request<RouteMessage> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::from(protocol);
+    Request::dump("list the program's routes", RouteNetlinkMessage::GetRoute(message))
+}
+
+/// Whether a route is one of these: of a family that it lacks the kernel tells those of all others.
+fn is_of(message: &RouteMessage, family: AddressFamily, protocol: u8) -> bool {
+    let header = &message.header;
+    header.address_family == family
+        && header.table == RouteHeader::RT_TABLE_MAIN
+        && u8::from(header.protocol) == protocol
 }
 
 /// Adds a route, or with `replaces` puts it in the place of the one to the same destination.
@@ -98,4 +123,36 @@ pub fn take(connection: &mut Connection, route: &KeptRoute, protocol: u8) -> Res
     let message = RouteNetlinkMessage::DelRoute(route.message(protocol));
     let taken = connection.run(Request::new(what, message, 0));
     unless(taken, |error| error.is_no_route() || error.is_missing())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOCOL: u8 = 83;
+
+    fn route(destination: &str, gateway: &str) -> KeptRoute {
+        KeptRoute { destination: destination.parse().unwrap(), gateway: gateway.parse().unwrap(), index: 7 }
+    }
+
+    #[test]
+    fn a_route_is_read_as_it_is_written_also_one_to_anywhere() {
+        for written in [route("10.244.1.0/24", "192.0.2.1"), route("fd02::/64", "2001:db8::1")] {
+            assert_eq!(KeptRoute::read(&written.message(PROTOCOL)), Some(written));
+        }
+        let mut everything = route("0.0.0.0/0", "192.0.2.1").message(PROTOCOL);
+        everything.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
+        assert_eq!(KeptRoute::read(&everything), Some(route("0.0.0.0/0", "192.0.2.1")));
+    }
+
+    #[test]
+    fn routes_of_another_family_table_or_protocol_are_none_of_these() {
+        let message = route("10.244.1.0/24", "192.0.2.1").message(PROTOCOL);
+        assert!(is_of(&message, AddressFamily::Inet, PROTOCOL));
+        assert!(!is_of(&message, AddressFamily::Inet6, PROTOCOL));
+        assert!(!is_of(&message, AddressFamily::Inet, PROTOCOL + 1));
+        let mut elsewhere = message;
+        elsewhere.header.table = 100;
+        assert!(!is_of(&elsewhere, AddressFamily::Inet, PROTOCOL));
+    }
 }

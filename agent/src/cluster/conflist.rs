@@ -1,4 +1,5 @@
-//! The network configuration that runtimes read: written once it can be kept, replaced in one step, removed by `uninstall`.
+//! The network configuration that runtimes read: written once it can be kept, replaced in one step, removed by `uninstall`. It says that
+//! the agent has written it: what an operator has put in its place stays.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -8,12 +9,19 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
+use shunt_regular_file::read_own;
 
 /// The network's name.
 pub(crate) const NETWORK: &str = "shunt";
 
 /// The names that runtimes look for (libcni).
 const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
+
+/// Says that the agent has written a configuration. Runtimes pass over keys that they do not know (CNI spec, section 1).
+const MARK: &str = "shunt.dev/managed";
+
+/// As many bytes are read of a configuration.
+const LONGEST: u64 = 1 << 20;
 
 /// The end of a file's name that is being written. No runtime reads such a file.
 const UNFINISHED: &str = "shunt-unfinished";
@@ -34,19 +42,38 @@ pub(crate) fn content(own: &[IpNet], pods: &[IpNet], socket: &Path) -> Value {
     if socket != Path::new(shunt_agent_api::DEFAULT_SOCKET) {
         plugin["agentSocket"] = json!(socket);
     }
-    json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": [plugin] })
+    json!({ "cniVersion": "1.1.0", "name": NETWORK, MARK: true, "plugins": [plugin] })
 }
 
 /// Writes it where it says something else, or is missing; whether it did.
 ///
 /// # Errors
-/// The file system's; the file is as it was.
+/// The file system's, or the file is somebody else's; it is as it was.
 pub(crate) fn write(path: &Path, content: &Value) -> io::Result<bool> {
-    let known = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-    if known.as_ref() == Some(content) {
-        return Ok(false);
+    match read_own(path, LONGEST) {
+        Ok(text) => match serde_json::from_slice::<Value>(&text) {
+            Ok(known) if known == *content => return Ok(false),
+            Ok(known) if is_marked(&known) => {}
+            _ => {
+                return Err(io::Error::other(
+                    "somebody else has written it: move it away, or name another in conflist",
+                ));
+            }
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
     }
     replace(path, format!("{content:#}\n").as_bytes(), 0o644).map(|()| true)
+}
+
+/// Whether an agent has written the configuration that is there.
+pub(crate) fn is_managed(path: &Path) -> bool {
+    let text = read_own(path, LONGEST).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).is_some_and(|known| is_marked(&known))
+}
+
+fn is_marked(known: &Value) -> bool {
+    known[MARK] == true
 }
 
 /// Replaces a file in one step.
@@ -104,8 +131,21 @@ mod tests {
         assert_eq!(read["plugins"][0]["agentSocket"], "/run/other.sock");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
-        fs::write(&path, "{").unwrap();
-        assert!(write(&path, &wanted).unwrap(), "what is torn is written anew");
+        let changed = content(&own, &nets(&["10.244.0.0/15"]), Path::new("/run/other.sock"));
+        assert!(write(&path, &changed).unwrap() && is_managed(&path));
+    }
+
+    #[test]
+    fn what_an_operator_has_written_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("10-shunt.conflist");
+        for text in [r#"{"cniVersion": "1.1.0", "name": "shunt", "plugins": [{"type": "shunt"}]}"#, "{"] {
+            fs::write(&path, text).unwrap();
+            let refused = write(&path, &content(&nets(&["10.244.1.0/24"]), &[], Path::new("/run/s.sock")));
+            assert!(refused.unwrap_err().to_string().contains("somebody else"));
+            assert!(!is_managed(&path));
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub(crate) struct Members(pub(crate) BTreeMap<String, Member>);
 pub(crate) struct Member {
     /// The prefixes of its pods (`spec.podCIDRs`).
     pub(crate) pod_cidrs: Vec<IpNet>,
+    /// When it came, in seconds since 1970 (`metadata.creationTimestamp`).
+    #[serde(default)]
+    pub(crate) created: i64,
     /// Its addresses (`status.addresses` of the type `InternalIP`).
     pub(crate) addresses: Vec<IpAddr>,
 }

@@ -4,6 +4,8 @@
 //! network configuration ([`conflist`]), routes to the other nodes' pods ([`routes`]), destinations that are not masqueraded. Pods that
 //! run are never touched: what goes wrong is a warning.
 
+#[cfg(feature = "kubernetes")]
+mod believable;
 pub(crate) mod conflist;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod known;

@@ -1,12 +1,13 @@
 //! What the nodes of a cluster mean for this one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{Member, Members};
+use super::believable::objection;
+use super::members::{Member, Members};
 use crate::config::{ClusterOptions, Routes};
 
 /// Destinations that one container may have unmasqueraded.
@@ -32,8 +33,11 @@ impl Plan {
     /// Decides. `node` is this node's name.
     pub(crate) fn of(options: &ClusterOptions, node: &str, members: &Members) -> Self {
         let mut plan = Self { own: options.pod_cidrs.clone(), ..Self::default() };
+        let addresses: BTreeSet<IpAddr> =
+            members.0.values().flat_map(|member| member.addresses.iter().copied()).collect();
         if plan.own.is_empty() {
-            plan.own = members.0.get(node).map(|own| firsts(&own.pod_cidrs)).unwrap_or_default();
+            let own = members.0.get(node).map(|own| firsts(&own.pod_cidrs)).unwrap_or_default();
+            plan.own = own.into_iter().filter(|prefix| plan.believes(node, *prefix, &addresses)).collect();
         }
         if plan.own.is_empty() {
             plan.warnings.push(format!(
@@ -42,8 +46,14 @@ impl Plan {
             ));
         }
         let mut taken: BTreeMap<IpNet, &str> = plan.own.iter().map(|own| (*own, node)).collect();
-        for (name, member) in members.0.iter().filter(|(name, _)| *name != node) {
+        let mut others: Vec<_> = members.0.iter().filter(|(name, _)| *name != node).collect();
+        // Nobody takes the prefix of a node that was there before.
+        others.sort_by_key(|(name, member)| (member.created, *name));
+        for (name, member) in others {
             for prefix in firsts(&member.pod_cidrs) {
+                if !plan.believes(name, prefix, &addresses) {
+                    continue;
+                }
                 match overlapping(&taken, prefix) {
                     None => {
                         taken.insert(prefix, name);
@@ -59,6 +69,16 @@ impl Plan {
         }
         plan.exempt(taken.into_keys().collect());
         plan
+    }
+
+    /// Whether a prefix may be that of a node's pods; else a warning says why not.
+    fn believes(&mut self, name: &str, prefix: IpNet, addresses: &BTreeSet<IpAddr>) -> bool {
+        let objection = objection(prefix, addresses);
+        self.warnings.extend(
+            objection
+                .map(|why| format!("the pod CIDR {prefix} of the node {name} {why}, and is passed over")),
+        );
+        objection.is_none()
     }
 
     /// Leads to the pods of another node.

@@ -7,6 +7,7 @@ use crate::config::{ClusterOptions, Routes};
 fn members(nodes: &[(&str, &[&str], &[&str])]) -> Members {
     let member = |pod_cidrs: &[&str], addresses: &[&str]| Member {
         pod_cidrs: pod_cidrs.iter().map(|text| text.parse().unwrap()).collect(),
+        created: 0,
         addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
     };
     let nodes = nodes.iter().map(|(name, cidrs, addresses)| ((*name).to_owned(), member(cidrs, addresses)));
@@ -54,6 +55,23 @@ fn what_cannot_be_is_a_warning_and_leads_nowhere() {
 }
 
 #[test]
+fn who_came_first_has_a_prefix_and_nobody_leads_the_nodes_own_traffic_away() {
+    let mut nodes = members(&[
+        ("a", &["10.244.0.0/24"], &["192.0.2.1"]),
+        ("aaa", &["10.244.1.0/24"], &["192.0.2.9"]),
+        ("b", &["10.244.1.0/24"], &["192.0.2.2"]),
+        ("lan", &["192.0.2.0/24"], &["192.0.2.3"]),
+        ("all", &["0.0.0.0/0", "::ffff:10.9.0.0/112"], &["192.0.2.4"]),
+    ]);
+    nodes.0.get_mut("aaa").unwrap().created = 7;
+    let plan = Plan::of(&ClusterOptions::default(), "a", &nodes);
+    let hops: Vec<_> = plan.hops.iter().map(|(to, by)| format!("{to} {by}")).collect();
+    assert_eq!(hops, ["10.244.1.0/24 192.0.2.2"]);
+    assert_eq!(plan.warnings.len(), 4, "{:?}", plan.warnings);
+    assert_eq!(texts(&plan.pods), ["10.244.0.0/23"]);
+}
+
+#[test]
 fn the_configuration_wins_over_the_api_server_and_may_turn_routes_off() {
     let nodes = members(&[("a", &["10.1.0.0/24"], &[]), ("b", &["10.2.0.0/24"], &["192.0.2.2"])]);
     let options = ClusterOptions {
@@ -71,7 +89,7 @@ fn five_thousand_nodes_fit_into_the_list() {
     // Every second /24, so that none joins its neighbour.
     let cidrs: Vec<_> = (0..5000).map(|n: u32| format!("10.{}.{}.0/24", n * 2 / 256, n * 2 % 256)).collect();
     let nodes = cidrs.iter().enumerate().map(|(n, cidr)| {
-        let member = Member { pod_cidrs: vec![cidr.parse().unwrap()], addresses: Vec::new() };
+        let member = Member { pod_cidrs: vec![cidr.parse().unwrap()], ..Member::default() };
         (format!("n{n}"), member)
     });
     let plan = Plan::of(

@@ -1,7 +1,7 @@
 //! Routes to the pods of other nodes, `podCIDR via InternalIP`, under a protocol number of their own.
 //!
-//! Routes of other protocols are never touched: one to the same destination is a warning. A route is made again within a period when
-//! somebody has deleted it, or its interface has gone down and come up.
+//! Routes of other protocols are never touched, and go first: one to the same destination is a warning. A route is made again within a
+//! period when somebody has deleted it, or its interface has gone down and come up.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -47,14 +47,22 @@ pub(crate) fn keep(hops: &[(IpNet, IpAddr)]) -> Result<Vec<String>, NetlinkError
         let replaces = present.contains_key(&route.destination);
         match kept_route::put(&mut connection, route, PROTOCOL, replaces) {
             Ok(()) => tracing::info!(to = %route.destination, by = %route.gateway, "route added"),
-            Err(error) if error.is_existing() => warnings.push(format!(
-                "there is another route to {}, which is left alone: delete it, or set routes = \"off\"",
-                route.destination
-            )),
             Err(error) => warnings.push(error.to_string()),
         }
     }
+    warnings.extend(wanted.values().filter_map(|route| what_goes_first(&mut connection, route)));
     Ok(warnings)
+}
+
+/// The warning about somebody else's route to the same destination.
+fn what_goes_first(connection: &mut Connection, route: &KeptRoute) -> Option<String> {
+    let hop = connection.get(next_hop_of_node(route.destination.network())).ok()??;
+    (hop.gateway != Some(route.gateway)).then(|| {
+        format!(
+            "there is another route to {}, which goes first: delete it, or set routes = \"off\"",
+            route.destination
+        )
+    })
 }
 
 /// Removes all of them.

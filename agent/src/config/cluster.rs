@@ -15,6 +15,8 @@ pub enum Routes {
     Auto,
     /// By routes to nodes that are on a link of this one.
     Host,
+    /// Through a VXLAN device of the agent's; not built yet.
+    Vxlan,
     /// By somebody else's routes.
     Off,
 }
@@ -29,6 +31,7 @@ pub struct ClusterOptions {
     #[serde(deserialize_with = "prefixes")]
     pub pod_cidrs: Vec<IpNet>,
     /// How packets reach the pods of other nodes.
+    #[serde(deserialize_with = "routes")]
     pub routes: Routes,
     /// The network configuration that is written.
     pub conflist: PathBuf,
@@ -59,11 +62,27 @@ fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D:
     let texts = Vec::<String>::deserialize(deserializer)?;
     let read = texts.iter().map(|text| prefix::parse(text).map(|prefix| prefix.trunc()));
     let prefixes: Vec<IpNet> = read.collect::<Result<_, _>>().map_err(de::Error::custom)?;
+    if let Some(mapped) = prefixes.iter().find(|prefix| is_mapped(prefix)) {
+        return Err(de::Error::custom(format!("{mapped} holds mapped IPv4 addresses: write them as IPv4")));
+    }
     let of_v4 = prefixes.iter().filter(|prefix| prefix.addr().is_ipv4()).count();
     if of_v4 > 1 || prefixes.len() - of_v4 > 1 {
         return Err(de::Error::custom("pod_cidrs has more than one prefix of a family"));
     }
     Ok(prefixes)
+}
+
+fn is_mapped(prefix: &IpNet) -> bool {
+    matches!(prefix, IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some())
+}
+
+fn routes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Routes, D::Error> {
+    match Routes::deserialize(deserializer)? {
+        Routes::Vxlan => Err(de::Error::custom(
+            "routes = \"vxlan\" is not built in this version: nodes are to be on one link",
+        )),
+        routes => Ok(routes),
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +102,8 @@ mod tests {
         for (text, fault) in [
             ("pod_cidrs = ['10.244.1.0']", "10.244.1.0"),
             ("pod_cidrs = ['10.1.0.0/24', '10.2.0.0/24']", "more than one"),
-            ("routes = 'vxlan'", "vxlan"),
+            ("routes = 'vxlan'", "not built"),
+            ("pod_cidrs = ['::ffff:10.1.0.0/112']", "mapped"),
             ("pod_cidr = '10.1.0.0/24'", "pod_cidr"),
         ] {
             let error = read(text).unwrap_err().to_string();

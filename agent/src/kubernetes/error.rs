@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use kube::config::{InClusterError, KubeconfigError};
+use kube::core::Status;
 
 /// Why nothing is published for now.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +52,18 @@ impl PublishError {
         match self {
             Self::Nonsense(_) => true,
             Self::Request { source, .. } => {
-                matches!(&**source, kube::Error::Api(status) if matches!(status.code, 400 | 404 | 405 | 409 | 413 | 422))
+                matches!(&**source, kube::Error::Api(status)
+                    if matches!(status.code, 400 | 404 | 405 | 409 | 413 | 422) || is_of_ending_namespace(status))
             }
             _ => false,
         }
     }
+}
+
+/// Whether nothing is made in a namespace any more, as it is being deleted (`NamespaceTerminating`, a 403 like a missing right).
+fn is_of_ending_namespace(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// What is between a person and a fault, in one line.

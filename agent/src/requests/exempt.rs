@@ -13,7 +13,7 @@ impl Node {
     /// Gives every masqueraded attachment of a network these destinations. Repeating a request changes nothing.
     ///
     /// # Errors
-    /// [`Refusal`]; attachments before the one that failed have the new destinations.
+    /// [`Refusal`], the first; all other attachments have the new destinations.
     pub(crate) fn exempt(&mut self, network: &str, destinations: &[String]) -> Result<(), Refusal> {
         validation::unmasqueraded(destinations)?;
         let is_other = |port: &BridgePort| {
@@ -38,18 +38,20 @@ impl Node {
         if !keys.is_empty() && self.datapath.begins_masquerading {
             self.learn_masqueraded()?;
         }
+        let mut failed = None;
         for key in keys {
             let change = Change::begin("exempt");
             match self.exempt_unlogged(key, destinations) {
                 Ok(()) => change.made(key, format!("{} destinations", destinations.len())),
                 Err(refusal) => {
                     change.refused(key, &refusal);
-                    return Err(refusal);
+                    failed.get_or_insert(refusal);
                 }
             }
         }
         // The programs leave to the kernel what is exempt before its rules say so: until then it masquerades.
-        Ok(self.set_rules()?)
+        self.set_rules()?;
+        failed.map_or(Ok(()), Err)
     }
 
     fn exempt_unlogged(&mut self, key: &AttachmentKey, destinations: &[String]) -> Result<(), Refusal> {

@@ -25,6 +25,14 @@ pub(super) fn pod_of(node: &Node, request: &Request) -> Option<Pod> {
 /// Tells of a refusal, if it is one of those.
 pub(super) fn notice(node: &Node, pod: Pod, refusal: &Refusal) {
     if let Some(reason) = Reason::of(refusal) {
-        node.events.notify(|| Notice { pod, reason, note: refusal.to_string() });
+        node.events.notify(|| Notice { pod, reason, note: note(refusal) });
+    }
+}
+
+/// What users of the pod's namespace are told: of other pods' containers nothing.
+fn note(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::PortTaken { mapping, .. } => format!("another pod of this node has the host port {mapping}"),
+        refusal => refusal.to_string(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, Pod, StormControl, Vlans, find_overlap,
 };
@@ -104,8 +105,12 @@ pub(crate) fn unmasqueraded(destinations: &[String]) -> Result<(), Refusal> {
         let count = destinations.len().to_string();
         return Err(malformed("unmasqueraded", &count, "are more than one interface may have here, 256"));
     }
-    match destinations.iter().find(|text| prefix::parse(text).is_err()) {
-        Some(prefix) => Err(malformed("unmasqueraded", prefix, "is not an address prefix")),
+    let is_prefix = |text: &str| match prefix::parse(text) {
+        Ok(IpNet::V6(v6)) => v6.addr().to_ipv4_mapped().is_none(),
+        read => read.is_ok(),
+    };
+    match destinations.iter().find(|text| !is_prefix(text)) {
+        Some(prefix) => Err(malformed("unmasqueraded", prefix, "is not an address prefix, IPv4 as IPv4")),
         None => Ok(()),
     }
 }

@@ -55,7 +55,7 @@ fn what_a_user_can_cure_is_an_event_of_the_pod() {
     let second = mapped(&cluster.container(4, "second"));
     cluster.rig.attach(&second).unwrap_err();
     let note = told(&cluster, "second", "HostPortTaken")["note"].clone();
-    assert!(note.as_str().unwrap().contains("host port 8080/tcp is net/c3/eth0's already"), "{note}");
+    assert_eq!(note, "another pod of this node has the host port 8080/tcp", "and not which: others read it");
 
     cluster.keep("other", "eth2", &["away"], ["1M", "1M"]);
     cluster.prepare("other").unwrap();

@@ -1,7 +1,7 @@
 //! Keeps on this node what the cluster's nodes mean for it, and asks the agent as any client does.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -80,72 +80,69 @@ impl ClusterNetwork {
         let plan = Plan::of(&self.options, &self.node, &known.members);
         let mut warnings = plan.warnings.clone();
         warnings.extend(known.fault.iter().map(|fault| format!("the nodes are not watched: {fault}")));
-        self.write_down(&known.members, written, &mut warnings);
-        warnings.extend(self.route(&plan).await);
+        if known.members != *written {
+            let (state_dir, members) = (self.state_dir.clone(), known.members.clone());
+            match aside(move || known::write(&state_dir, &members)).await {
+                Ok(Ok(())) => written.clone_from(&known.members),
+                Ok(Err(error)) => {
+                    warnings.push(format!("what is known of the cluster cannot be written down: {error}"));
+                }
+                Err(why) => warnings.push(why),
+            }
+        }
+        // Without a prefix of its own a node cannot tell what is led away from it: what there is stays.
         if plan.own.is_empty() {
             return warnings;
         }
+        let hops = plan.hops.clone();
+        match aside(move || routes::keep(&hops)).await {
+            Ok(Ok(kept)) => warnings.extend(kept),
+            Ok(Err(error)) => warnings.push(format!("routes: {error}")),
+            Err(why) => warnings.push(why),
+        }
         warnings.extend(exempt(core, &plan.pods).await);
-        match self.configure(&plan) {
-            Ok(()) if known.is_unavailable => {
+        let (options, socket) = (self.options.clone(), self.socket.clone());
+        match aside(move || configure(&options, &socket, &plan)).await {
+            Ok(Ok(())) if known.is_unavailable => {
                 let cleared = condition::clear(&self.kubernetes, &self.node).await;
                 warnings.extend(cleared.err().map(|error| error.to_string()));
             }
-            Ok(()) => {}
-            Err(why) => warnings.push(why),
+            Ok(Ok(())) => {}
+            Ok(Err(why)) | Err(why) => warnings.push(why),
         }
-        warnings.extend(conflist::earlier(&self.options.conflist).map(|earlier| {
-            format!(
-                "runtimes read {} and not {}, as its name comes first: remove or rename it",
-                earlier.display(),
-                self.options.conflist.display()
-            )
-        }));
         warnings
     }
+}
 
-    /// For the next agent, should the server be away then.
-    fn write_down(&self, members: &Members, written: &mut Members, warnings: &mut Vec<String>) {
-        if members == written {
-            return;
-        }
-        match known::write(&self.state_dir, members) {
-            Ok(()) => written.clone_from(members),
-            Err(error) => {
-                warnings.push(format!("what is known of the cluster cannot be written down: {error}"));
-            }
-        }
-    }
+/// Does what blocks on a thread of its own.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
+}
 
-    /// Netlink blocks, if not for long.
-    async fn route(&self, plan: &Plan) -> Vec<String> {
-        let hops = plan.hops.clone();
-        match tokio::task::spawn_blocking(move || routes::keep(&hops)).await {
-            Ok(Ok(warnings)) => warnings,
-            Ok(Err(error)) => vec![format!("routes: {error}")],
-            Err(error) => vec![format!("routes: {error}")],
-        }
+/// Writes the network configuration where the plugin is there that it names. Fine only where runtimes read it.
+fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan) -> Result<(), String> {
+    let path = &options.conflist;
+    let plugin = options.cni_bin_dir.join(PLUGIN);
+    if !plugin.is_file() {
+        return Err(format!(
+            "{} is not there, so {} is not written: install the plugin",
+            plugin.display(),
+            path.display()
+        ));
     }
-
-    /// Writes the network configuration where the plugin is there that it names.
-    fn configure(&self, plan: &Plan) -> Result<(), String> {
-        let path = &self.options.conflist;
-        let plugin = self.options.cni_bin_dir.join(PLUGIN);
-        if !plugin.is_file() {
-            return Err(format!(
-                "{} is not there, so {} is not written: install the plugin",
-                plugin.display(),
-                path.display()
-            ));
-        }
-        let content = conflist::content(&plan.own, &plan.pods, &self.socket);
-        match conflist::write(path, &content) {
-            Ok(true) => tracing::info!(file = %path.display(), "network configuration written"),
-            Ok(false) => {}
-            Err(error) => return Err(format!("{} cannot be written: {error}", path.display())),
-        }
-        Ok(())
+    let content = conflist::content(&plan.own, &plan.pods, socket);
+    match conflist::write(path, &content) {
+        Ok(true) => tracing::info!(file = %path.display(), "network configuration written"),
+        Ok(false) => {}
+        Err(error) => return Err(format!("{} cannot be written: {error}", path.display())),
     }
+    conflist::earlier(path).map_or(Ok(()), |earlier| {
+        Err(format!(
+            "runtimes read {} and not {}, as its name comes first: remove or rename it",
+            earlier.display(),
+            path.display()
+        ))
+    })
 }
 
 /// What the status says.

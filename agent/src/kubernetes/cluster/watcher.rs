@@ -152,6 +152,7 @@ fn member(node: &Node) -> Member {
     let usable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
     Member {
         pod_cidrs: pod_cidrs.take(MOST_OF_NODE).collect(),
+        created: node.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second()),
         addresses: internal
             .filter_map(|one| one.address.parse().ok())
             .filter(usable)

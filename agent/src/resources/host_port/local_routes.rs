@@ -22,16 +22,17 @@ impl Node {
 
     fn update_local_routes(&mut self) -> Result<(), KernelError> {
         let wanted = self.find_local_routes()?;
-        let known = std::mem::take(&mut self.nat_ingress.local_routes);
-        for gone in
-            known.difference(&wanted).filter(|prefix| !self.is_address(prefix)).copied().collect::<Vec<_>>()
-        {
-            self.forget_local(gone)?;
+        let known = self.nat_ingress.local_routes.clone();
+        for gone in known.difference(&wanted) {
+            if !self.is_address(gone) {
+                self.forget_local(*gone)?;
+            }
+            self.nat_ingress.local_routes.remove(gone);
         }
         for new in wanted.difference(&known) {
             self.write_local(*new)?;
+            self.nat_ingress.local_routes.insert(*new);
         }
-        self.nat_ingress.local_routes = wanted;
         Ok(())
     }
 
