@@ -62,7 +62,6 @@ impl KeptRoute {
             RouteAttribute::Destination(self.destination.network().into()),
             RouteAttribute::Gateway(self.gateway.into()),
             RouteAttribute::Oif(self.index),
-            RouteAttribute::Priority(METRIC),
         ];
         message
     }
@@ -111,10 +110,12 @@ pub fn put(
 ) -> Result<(), NetlinkError> {
     let flags = if replaces { NLM_F_CREATE | NLM_F_REPLACE } else { MAKE };
     let what = format!("add the route {} via {}", route.destination, route.gateway);
-    connection.run(Request::new(what, RouteNetlinkMessage::NewRoute(route.message(protocol)), flags))
+    let mut message = route.message(protocol);
+    message.attributes.push(RouteAttribute::Priority(METRIC));
+    connection.run(Request::new(what, RouteNetlinkMessage::NewRoute(message), flags))
 }
 
-/// Removes a route; it may be gone.
+/// Removes a route, whatever its metric; it may be gone.
 ///
 /// # Errors
 /// Every other kind of [`NetlinkError`].
