@@ -49,7 +49,9 @@ fn deleted_routes_come_back_and_other_programs_routes_stay() {
     a.until("it says so", || a.warns("another route to 10.244.2.0/24"));
     assert!(ip(&["route", "show", &b.pod_cidrs[0]]).contains("via 10.99.0.9"));
     ip(&["route", "del", &b.pod_cidrs[0], "proto", "static"]);
-    a.until("it is gone", || !a.warns("another route to 10.244.2.0/24") && a.routes() == Member::routes_to(b));
+    a.until("it is gone", || {
+        !a.warns("another route to 10.244.2.0/24") && a.routes() == Member::routes_to(b)
+    });
     // As routing daemons and network managers have them.
     ip(&["route", "add", &b.pod_cidrs[0], "via", "10.99.0.9", "proto", "bgp", "metric", "100"]);
     a.until("theirs goes first", || a.warns("another route to 10.244.2.0/24"));
