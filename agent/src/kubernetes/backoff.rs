@@ -12,6 +12,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Who has not had to wait for so long begins anew.
 const FORGOTTEN: Duration = Duration::from_secs(120);
 
+/// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
+const STEADY: Duration = Duration::from_secs(30);
+
 /// Waits that double. Nodes that lost their server together do not come back together: each wait is up to a quarter
 /// longer by chance.
 #[derive(Debug, Default)]
@@ -47,6 +50,15 @@ impl Backoff {
         }
     }
 
+    /// How long to wait after a conversation that began at `begun`; none where a steady one has ended as it should.
+    pub(super) fn after(&mut self, begun: Instant, is_well: bool) -> Option<Duration> {
+        let is_steady = begun.elapsed() > STEADY;
+        if is_steady {
+            self.reset();
+        }
+        (!(is_steady && is_well)).then(|| self.wait())
+    }
+
     /// What was tried has worked.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
@@ -67,5 +79,18 @@ mod tests {
         }
         backoff.reset();
         assert!(backoff.wait() < FIRST * 2);
+    }
+
+    #[test]
+    fn only_a_steady_conversation_that_ended_well_is_begun_anew_at_once() {
+        let now = Instant::now();
+        let Some(long_ago) = now.checked_sub(STEADY * 2) else { return };
+        let mut backoff = Backoff::default();
+        assert!(backoff.after(now, true).is_some() && backoff.after(now, false).is_some());
+        assert_eq!(backoff.after(long_ago, true), None);
+        assert!(
+            backoff.after(long_ago, false).is_some_and(|wait| wait < FIRST * 2),
+            "it is begun with the first wait"
+        );
     }
 }

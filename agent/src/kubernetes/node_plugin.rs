@@ -13,7 +13,7 @@ use super::claim_status;
 use super::driver::ClaimDriver;
 use super::node_name;
 use crate::agent::Core;
-use crate::capacity::slice::{DRIVER, NodeNameError, check_node_name};
+use crate::capacity::slice::{DRIVER, NodeNameError};
 use crate::config::KubernetesOptions;
 use crate::requests::devices::DeviceState;
 
@@ -40,8 +40,7 @@ impl NodePlugin {
     /// # Errors
     /// [`NodeNameError`].
     pub fn new(options: &KubernetesOptions, root: PathBuf) -> Result<Self, NodeNameError> {
-        let node = options.node.clone().unwrap_or_else(node_name);
-        check_node_name(&node)?;
+        let node = node_name::of_options(options)?;
         Ok(Self { options: options.clone(), node, root })
     }
 

@@ -1,7 +1,7 @@
 //! Who publishes: connects, holds a conversation, and begins anew when that ends.
 
 use std::convert::Infallible;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::backoff::Backoff;
 use super::books::Books;
@@ -12,11 +12,8 @@ use super::node_name;
 use super::session::hold;
 use super::slices::Slices;
 use crate::agent::Core;
-use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::capacity::slice::NodeNameError;
 use crate::config::{KubernetesOptions, Publish};
-
-/// A conversation that lasted so long has worked; a shorter one is not begun anew at once.
-const STEADY: Duration = Duration::from_secs(30);
 
 /// Publishes the uplinks' bandwidth as long as the agent runs.
 #[derive(Debug)]
@@ -31,8 +28,7 @@ impl Publisher {
     /// # Errors
     /// [`NodeNameError`].
     pub fn new(options: KubernetesOptions) -> Result<Self, NodeNameError> {
-        let node = options.node.clone().unwrap_or_else(node_name);
-        check_node_name(&node)?;
+        let node = node_name::of_options(&options)?;
         Ok(Self { options, node })
     }
 
@@ -43,13 +39,7 @@ impl Publisher {
         loop {
             let begun = Instant::now();
             let ended = self.converse(&mut books).await;
-            if begun.elapsed() > STEADY {
-                backoff.reset();
-                if ended.is_ok() {
-                    continue;
-                }
-            }
-            let wait = backoff.wait();
+            let Some(wait) = backoff.after(begun, ended.is_ok()) else { continue };
             if let Err(error) = ended {
                 tracing::warn!(%error, again_in = ?wait, "the capacity is not published");
                 books.remark(Some(format!("the capacity is not published: {error}"))).await;

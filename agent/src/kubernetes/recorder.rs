@@ -22,7 +22,7 @@ use super::pod_event::{event, series};
 use super::session::within;
 use super::told::{Step, Told};
 use crate::agent::Core;
-use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::capacity::slice::NodeNameError;
 use crate::config::KubernetesOptions;
 use crate::resources::notice::Notice;
 
@@ -48,8 +48,7 @@ impl Recorder {
     /// # Errors
     /// [`NodeNameError`].
     pub fn new(options: KubernetesOptions) -> Result<Self, NodeNameError> {
-        let node = options.node.clone().unwrap_or_else(node_name);
-        check_node_name(&node)?;
+        let node = node_name::of_options(&options)?;
         Ok(Self { options, node })
     }
 

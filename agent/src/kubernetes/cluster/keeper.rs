@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::condition;
 use super::watcher::{self, Known};
 use crate::agent::Core;
-use crate::capacity::slice::{NodeNameError, check_node_name};
+use crate::capacity::slice::NodeNameError;
 use crate::cluster::{Members, Plan, conflist, known, routes};
 use crate::config::{ClusterOptions, Config, KubernetesOptions};
 use crate::kubernetes::node_name;
@@ -47,8 +47,7 @@ impl ClusterNetwork {
     pub fn of(config: &Config) -> Result<Option<Self>, NodeNameError> {
         let Some(options) = config.cluster.clone() else { return Ok(None) };
         let kubernetes = config.kubernetes.clone().unwrap_or_default();
-        let node = kubernetes.node.clone().unwrap_or_else(node_name);
-        check_node_name(&node)?;
+        let node = node_name::of_options(&kubernetes)?;
         let (state_dir, socket) = (config.state_dir.clone(), config.socket.clone());
         Ok(Some(Self { options, kubernetes, node, state_dir, socket }))
     }

@@ -33,7 +33,6 @@ const MOST_OF_NODE: usize = 8;
 /// As in the session of what is published.
 const WATCH: u32 = 240;
 const LOST: Duration = Duration::from_secs(270);
-const STEADY: Duration = Duration::from_secs(30);
 
 /// What the server says.
 #[derive(Clone, Debug, Default)]
@@ -56,13 +55,7 @@ pub(super) async fn follow(
     loop {
         let begun = Instant::now();
         let ended = converse(&options, &node, &known).await;
-        if begun.elapsed() > STEADY {
-            backoff.reset();
-            if ended.is_ok() {
-                continue;
-            }
-        }
-        let wait = backoff.wait();
+        let Some(wait) = backoff.after(begun, ended.is_ok()) else { continue };
         if let Err(error) = ended {
             tracing::warn!(%error, again_in = ?wait, "the cluster's nodes are not watched");
             known.send_modify(|known| known.fault = Some(error.to_string()));
