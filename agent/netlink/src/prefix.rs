@@ -25,7 +25,12 @@ pub fn parse(text: &str) -> Result<IpNet, PrefixError> {
     read().ok_or_else(|| PrefixError(text.to_owned()))
 }
 
-/// The same of a text in JSON.
+/// Whether a prefix is of IPv4 addresses in IPv6 (`::ffff:0:0/96`, RFC 4291 section 2.5.5.2), which nobody means.
+pub fn is_mapped(prefix: &IpNet) -> bool {
+    matches!(prefix, IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some())
+}
+
+/// Reads a prefix, as [`parse`] does, of a text in JSON.
 ///
 /// # Errors
 /// The deserializer's.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use shunt_netlink::prefix::is_mapped;
 
 /// Lengths of pods' prefixes, of IPv4 and of IPv6: no node has more pods than a /8 has addresses, or fewer than a handful.
 const LENGTHS: [std::ops::RangeInclusive<u8>; 2] = [8..=29, 32..=124];
@@ -16,10 +17,10 @@ pub(super) fn objection(prefix: IpNet, addresses: &BTreeSet<IpAddr>) -> Option<&
         IpAddr::V4(ip) => ip.is_link_local(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
-    let is_mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
     if !LENGTHS[usize::from(ip.is_ipv6())].contains(&prefix.prefix_len()) {
         Some("is too large or too small to be one")
-    } else if ip.is_loopback() || ip.is_multicast() || ip.is_unspecified() || is_of_link || is_mapped {
+    } else if ip.is_loopback() || ip.is_multicast() || ip.is_unspecified() || is_of_link || is_mapped(&prefix)
+    {
         Some("is of no addresses that pods can have")
     } else if addresses.range(ip..=prefix.broadcast()).next().is_some() {
         Some("holds a node's own address")

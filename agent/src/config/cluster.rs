@@ -62,7 +62,7 @@ fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D:
     let texts = Vec::<String>::deserialize(deserializer)?;
     let read = texts.iter().map(|text| prefix::parse(text).map(|prefix| prefix.trunc()));
     let prefixes: Vec<IpNet> = read.collect::<Result<_, _>>().map_err(de::Error::custom)?;
-    if let Some(mapped) = prefixes.iter().find(|prefix| is_mapped(prefix)) {
+    if let Some(mapped) = prefixes.iter().find(|prefix| prefix::is_mapped(prefix)) {
         return Err(de::Error::custom(format!("{mapped} holds mapped IPv4 addresses: write them as IPv4")));
     }
     let of_v4 = prefixes.iter().filter(|prefix| prefix.addr().is_ipv4()).count();
@@ -70,10 +70,6 @@ fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D:
         return Err(de::Error::custom("pod_cidrs has more than one prefix of a family"));
     }
     Ok(prefixes)
-}
-
-fn is_mapped(prefix: &IpNet) -> bool {
-    matches!(prefix, IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some())
 }
 
 fn routes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Routes, D::Error> {

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use shunt_agent_api::{
     AttachmentKey, Bandwidth, BridgePort, Interface, Pod, StormControl, Vlans, find_overlap,
 };
@@ -105,10 +104,7 @@ pub(crate) fn unmasqueraded(destinations: &[String]) -> Result<(), Refusal> {
         let count = destinations.len().to_string();
         return Err(malformed("unmasqueraded", &count, "are more than one interface may have here, 256"));
     }
-    let is_prefix = |text: &str| match prefix::parse(text) {
-        Ok(IpNet::V6(v6)) => v6.addr().to_ipv4_mapped().is_none(),
-        read => read.is_ok(),
-    };
+    let is_prefix = |text: &str| prefix::parse(text).is_ok_and(|prefix| !prefix::is_mapped(&prefix));
     match destinations.iter().find(|text| !is_prefix(text)) {
         Some(prefix) => Err(malformed("unmasqueraded", prefix, "is not an address prefix, IPv4 as IPv4")),
         None => Ok(()),

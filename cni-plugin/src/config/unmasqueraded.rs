@@ -29,12 +29,10 @@ pub(crate) fn unmasqueraded(bridge: &Bridge) -> Result<Vec<String>, ConfigError>
 fn read(text: &str) -> Result<IpNet, ConfigError> {
     let prefix = prefix::parse(text)
         .map_err(|_| invalid(format!("`{text}` is no prefix, as 10.2.0.0/16 and fd02::7/128 are")))?;
-    match prefix {
-        IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some() => {
-            Err(invalid(format!("`{text}` holds mapped IPv4 addresses: write them as IPv4")))
-        }
-        prefix => Ok(prefix.trunc()),
+    if prefix::is_mapped(&prefix) {
+        return Err(invalid(format!("`{text}` holds mapped IPv4 addresses: write them as IPv4")));
     }
+    Ok(prefix.trunc())
 }
 
 fn invalid(why: String) -> ConfigError {
