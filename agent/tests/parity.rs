@@ -121,6 +121,7 @@ fn assert_parity(
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
     assert_eq!(remembered.incoming_flows, *tables.incoming_flows.borrow(), "{name}: incoming flows");
     assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
+    assert_eq!(remembered.handed, tables.handed.get(), "{name}: what is handed on");
     assert_eq!(remembered.stations, *tables.stations.borrow(), "{name}: stations");
     assert_eq!(remembered.addresses, *tables.addresses.borrow(), "{name}: addresses");
     let timeless = |flows: BTreeMap<TupleKey, Translation>| -> BTreeMap<TupleKey, Translation> {

@@ -104,6 +104,9 @@ pub trait Tables {
     /// An interface that programs run on (`PORTS`).
     fn port(&self, key: &PortKey) -> Option<Port>;
 
+    /// Hands the entry of the port `here` to the program behind this one: the packet is for the node (`HANDED_ON`).
+    fn hand_on(&self, here: u32, port: &Port);
+
     /// A station's place (`FDB`).
     fn station(&self, key: &StationKey) -> Option<Station>;
 

@@ -13,6 +13,7 @@ pub mod synthetic_frame;
 
 use shunt_agent_api::StageReport;
 
+use shunt_dataplane::abi::HandedOn;
 use shunt_dataplane::programs::order::Pipeline;
 use shunt_dataplane::programs::{
     from_container, from_host, from_mapped, from_member, from_trunk, from_uplink, from_vlan, from_wire,
@@ -54,7 +55,7 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         Pipeline::ToContainer => to_container::run(packet, here, missing, &tables),
         Pipeline::ToMember => to_member::run(packet, here, &tables),
         Pipeline::FromHost => from_host::run(packet, here, &tables),
-        Pipeline::FromMapped => from_mapped::run(packet, here, &tables),
+        Pipeline::FromMapped => from_mapped::run(packet, here, &tables, &mut HandedOn::default()),
         Pipeline::FromWire | Pipeline::FromTunnel => from_wire::run(packet, here, &tables),
         Pipeline::FromVlan => from_vlan::run(packet, here, &tables),
         Pipeline::FromTrunk => from_trunk::run(packet, here, &tables),

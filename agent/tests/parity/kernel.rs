@@ -26,8 +26,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port,
+    PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -51,6 +51,8 @@ pub(crate) struct Kernel {
     /// A program goes to the verifier with its first packet: it takes seconds on an emulated processor, and no set has
     /// packets for all of them.
     loaded: BTreeSet<&'static str>,
+    /// What was in `HANDED_ON` before the last packet, on each CPU.
+    handed: HandedOn,
 }
 
 /// What one run came to.
@@ -70,6 +72,7 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
+    pub(crate) handed: HandedOn,
     pub(crate) stations: BTreeMap<StationKey, Station>,
     pub(crate) addresses: BTreeMap<AddressKey, Owner>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
@@ -102,13 +105,13 @@ impl Kernel {
         loader.override_global("RESTRICTED", &restricted, true);
         loader.override_global(aya_log::LEVEL, &level, true);
         let ebpf = loader.load_file(object("shunt-decisions.o")).expect("the debug build loads");
-        Self { ebpf, loaded: BTreeSet::new() }
+        Self { ebpf, loaded: BTreeSet::new(), handed: HandedOn::default() }
     }
 
     /// The programs as they are shipped, for open ports. They write no decision down, so they cannot be [`Kernel::run`].
     pub(crate) fn shipped() -> Self {
         let ebpf = loader().load_file(object("shunt.o")).expect("the shipped build loads");
-        Self { ebpf, loaded: BTreeSet::new() }
+        Self { ebpf, loaded: BTreeSet::new(), handed: HandedOn::default() }
     }
 
     /// What a program answers to a packet that it does not change, and how long it takes, by the mean of `repeat` times.
@@ -216,6 +219,7 @@ impl Kernel {
             context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         let mut context_out = context;
+        self.hand_on(here, packet.handed);
         let frame = packet.clone().framed(world::mac(here), [0; 6]).bytes;
         let mut bytes = vec![0u8; frame.len() + 64];
         let mut options = TestRunOptions::new();
@@ -237,6 +241,17 @@ impl Kernel {
         Run { action: run.return_value, decision, mark_left, checked, outside, bytes }
     }
 
+    /// Puts what `from_container` would hand on, or nothing, into each CPU's value.
+    fn hand_on(&mut self, here: u32, is_handed: bool) {
+        let ports: HashMap<_, PortKey, Port> = self.map("PORTS").try_into().expect("PORTS");
+        let port = ports.get(&PortKey { ifindex: here }, 0).ok().filter(|_| is_handed);
+        let handed = port.map(|port| HandedOn { ifindex: here, port }).unwrap_or_default();
+        let values = vec![handed; nr_cpus().expect("a number of CPUs")];
+        self.handed = handed;
+        let mut place: PerCpuArray<_, HandedOn> = self.map("HANDED_ON").try_into().expect("HANDED_ON");
+        place.set(0, PerCpuValues::try_from(values).expect("one for each CPU"), 0).expect("the one entry");
+    }
+
     pub(crate) fn remembered(&mut self) -> Remembered {
         let counters: PerCpuArray<_, PortCounters> = self.map("COUNTERS").try_into().expect("COUNTERS");
         let counters = (0..=world::places().count() as u32)
@@ -256,6 +271,10 @@ impl Kernel {
             |map| self.entries::<FlowKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect();
         let (kernel_flows, incoming_flows) = (keys("KERNEL_FLOWS"), keys("INCOMING_FLOWS"));
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
+        let place: PerCpuArray<_, HandedOn> = self.map("HANDED_ON").try_into().expect("HANDED_ON");
+        let places = place.get(&0, 0).expect("the one entry");
+        // The one CPU that ran the packet may have taken it, or put it there.
+        let handed = places.iter().copied().find(|now| *now != self.handed).unwrap_or(self.handed);
         let stations = self.entries::<StationKey, Station>("FDB").into_iter().collect();
         let addresses = self.entries::<AddressKey, Owner>("ADDRESSES").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
@@ -272,6 +291,7 @@ impl Kernel {
             kernel_flows,
             incoming_flows,
             ports,
+            handed,
             stations,
             addresses,
             flows,

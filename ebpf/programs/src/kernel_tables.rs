@@ -21,8 +21,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, Owner, Port, PortKey, ReversePath, Station,
-    StationKey,
+    AddressKey, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Owner, Port, PortKey, ReversePath,
+    Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -31,8 +31,9 @@ use shunt_dataplane::wire::address::Address;
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, FDB, FLOWS, FRAGMENTS, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS,
-    MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
+    ADDRESSES, FDB, FLOWS, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
+    MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED,
+    UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -61,6 +62,13 @@ impl Tables for KernelTables {
         // SAFETY: an entry that is replaced meanwhile is read as a mixture at worst; the agent writes the whole entry
         // before traffic flows, and afterwards only single words of it change.
         unsafe { PORTS.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn hand_on(&self, here: u32, port: &Port) {
+        let Some(place) = HANDED_ON.get_ptr_mut(0) else { return };
+        // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs.
+        unsafe { *place = HandedOn { ifindex: here, port: *port } };
     }
 
     #[inline(always)]

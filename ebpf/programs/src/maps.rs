@@ -12,10 +12,10 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS, MAX_FLOWS,
-    MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
-    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, Owner,
-    Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS,
+    MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS,
+    MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES,
+    MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -148,6 +148,10 @@ pub(crate) static SUBNETS: LpmTrie<SubnetKey, u32> =
 /// Drops by port and reason. The programs write it, the agent reads it; the least recently used go when it is full.
 #[map]
 pub(crate) static DROPS: LruPerCpuHashMap<DropKey, Count> = LruPerCpuHashMap::with_max_entries(MAX_DROPS, 0);
+
+/// What `from_container` hands to `from_mapped` behind it, on this CPU. Pinned: the two may be of different sets.
+#[map]
+pub(crate) static HANDED_ON: PerCpuArray<HandedOn> = PerCpuArray::with_max_entries(1, 0);
 
 /// What one part of a program has planned for the next about an ICMP error, on this CPU and for this packet. Not pinned.
 #[map]

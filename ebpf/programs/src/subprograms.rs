@@ -14,7 +14,7 @@ use shunt_dataplane::{Verdict, nat};
 
 use crate::action;
 use crate::kernel_tables::KernelTables;
-use crate::maps::{BEGIN_PLANS, DNAT_PLANS, ICMP_PLANS};
+use crate::maps::{BEGIN_PLANS, DNAT_PLANS, HANDED_ON, ICMP_PLANS};
 use crate::missing;
 use crate::sctp_note::SctpNote;
 use crate::skb::{FRAMED, Skb};
@@ -27,6 +27,7 @@ const RETURN: i32 = i32::MIN + 2;
 const ICMP_ERROR: i32 = i32::MIN + 3;
 const FRAG_NEEDED: i32 = i32::MIN + 4;
 const MOVED: i32 = i32::MIN + 6;
+const TRANSLATE: i32 = i32::MIN + 7;
 
 /// What a part returns.
 trait End {
@@ -50,6 +51,7 @@ impl End for Next {
             Self::Answer => ANSWER,
             // `from_mapped` is another program, behind this one.
             Self::Reply => action::take_silently(packet, self.verdict()),
+            Self::Translate => TRANSLATE,
             Self::Begin => BEGIN,
             Self::Moved => MOVED,
             Self::Return => RETURN,
@@ -69,7 +71,7 @@ macro_rules! subprograms {
             let mut packet = Skb::<KIND>::of(TcContext::new(skb));
             let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
             $(
-                let plan = || {
+                let write = || {
                     let plan = $written.get_ptr_mut(0)?;
                     // SAFETY: the pointer is to this CPU's value, which nobody else has while this program runs; zeros make a plan.
                     Some(unsafe { &mut *plan })
@@ -77,11 +79,11 @@ macro_rules! subprograms {
             )?
             $(
                 // An array has the entry; the verifier wants to see it.
-                let Some(plan) = $read.get_ptr(0) else { return TC_ACT_UNSPEC };
+                let Some(read) = $read.get_ptr(0) else { return TC_ACT_UNSPEC };
                 // SAFETY: as above; the part before has written it.
-                let plan = unsafe { &*plan };
+                let read = unsafe { &*read };
             )?
-            let end = ($part)(&mut packet, here, &tables $(, handed!(plan $written))? $(, handed!(plan $read))?);
+            let end = ($part)(&mut packet, here, &tables $(, handed!(write $written))? $(, handed!(read $read))?);
             end.action(&packet)
         }
     )* };
@@ -123,13 +125,14 @@ subprograms! {
     returns = from_wire::returns;
     frag_needed = nat::frag_needed::send;
 
-    reply = from_mapped::reply, plans BEGIN_PLANS;
-    fragment_outwards = from_mapped::later_fragment;
-    plan_error_outwards = from_mapped::plan_icmp_error, plans ICMP_PLANS;
+    enter = from_mapped::enter, plans HANDED_ON;
+    reply = from_mapped::reply, plans BEGIN_PLANS, does HANDED_ON;
+    fragment_outwards = from_mapped::later_fragment, does HANDED_ON;
+    plan_error_outwards = from_mapped::plan_icmp_error, plans ICMP_PLANS, does HANDED_ON;
     error_outwards = from_mapped::rewrite_icmp_error, does ICMP_PLANS;
     plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
     begin = from_mapped::begin, does BEGIN_PLANS;
-    refuse = from_mapped::refuse;
+    refuse = from_mapped::refuse, does HANDED_ON;
 }
 
 /// `from_container` of a restricted port: as [`from_container::run`].
@@ -183,7 +186,11 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
 #[inline(always)]
 pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
     SctpNote::clear(skb);
-    let action = match reply::<FRAMED>(skb) {
+    let action = match enter::<FRAMED>(skb) {
+        TRANSLATE => reply::<FRAMED>(skb),
+        action => action,
+    };
+    let action = match action {
         ICMP_ERROR => match fragment_outwards::<FRAMED>(skb) {
             ICMP_ERROR => match plan_error_outwards::<FRAMED>(skb) {
                 ICMP_ERROR => error_outwards::<FRAMED>(skb),

@@ -8,8 +8,8 @@ use super::translation::{
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
-    AddressKey, Count, Decision, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port,
+    PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 
 use crate::wire::address::Address;
@@ -24,6 +24,7 @@ macro_rules! pod {
 pod!(
     Marks,
     PortKey,
+    HandedOn,
     Port,
     StationKey,
     Station,

@@ -30,6 +30,17 @@ pub struct Port {
     pub mac: Mac,
 }
 
+/// Value of `HANDED_ON`, one for each CPU: what `from_container` hands to `from_mapped`, which runs right behind it on the same packet.
+/// Nothing of a packet's own says that: a container's programs could write it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct HandedOn {
+    /// The port whose packet is for the node; 0 for none, and once it has been taken.
+    pub ifindex: u32,
+    /// Its entry.
+    pub port: Port,
+}
+
 /// [`Port::flags`]: reaches no other isolated port (the kernel's `BR_ISOLATED`).
 pub const PORT_ISOLATED: u32 = 1;
 /// [`Port::flags`]: may send from its own MAC address only.
@@ -99,4 +110,5 @@ pub const PORT_CHECKED: u32 = PORT_MAC_CHECK | PORT_IP_CHECK;
 const _: () = {
     assert!(size_of::<PortKey>() == 4);
     assert!(size_of::<Port>() == 24);
+    assert!(size_of::<HandedOn>() == 28);
 };

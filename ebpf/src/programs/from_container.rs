@@ -62,7 +62,13 @@ fn stages<P: Packet, T: Tables>(
     }
     mac_filter::check(&frame, port).map_err(behind)?;
     port::not_shared(port).map_err(behind)?;
-    let station = find::station(&frame, port, here, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
+    let station = find::station(&frame, port, here, tables).map_err(|stop| {
+        if stop == Stop::Pass(PassReason::ToHost) && port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 {
+            tables.hand_on(here, port);
+            return Next::Reply;
+        }
+        elsewhere(stop, &frame, port)
+    })?;
     isolate::ports(port, &station)?;
     flow_affinity::check_sent(packet, &frame, port, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
     Ok(deliver::from_container(packet, &station)?)
@@ -73,7 +79,6 @@ fn stages<P: Packet, T: Tables>(
 fn elsewhere(stop: Stop, frame: &Frame, port: &Port) -> Next {
     match stop {
         Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Hear,
-        Stop::Pass(PassReason::ToHost) if port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 => Next::Reply,
         Stop::Pass(reason) if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && may_be_answer(reason) => {
             Next::Reply
         }

@@ -14,6 +14,8 @@ pub enum Next {
     Answer,
     /// To the node, from a port with host ports or masquerading: `from_mapped`, which runs behind `from_container`.
     Reply,
+    /// The same where that program has judged it: its parts that translate.
+    Translate,
     /// Of no connection: the part that begins one.
     Begin,
     /// To a host port whose container has another MAC address by now, or another port: the part that has the kernel find it.
@@ -34,7 +36,9 @@ impl Next {
             Self::Done(verdict) => verdict,
             Self::Hear => Verdict::Pass(PassReason::ForeignSource),
             Self::Answer => Verdict::Pass(PassReason::Group),
-            Self::Reply | Self::Begin | Self::IcmpError => Verdict::Pass(PassReason::ToHost),
+            Self::Reply | Self::Translate | Self::Begin | Self::IcmpError => {
+                Verdict::Pass(PassReason::ToHost)
+            }
             Self::Return | Self::Moved => Verdict::Pass(PassReason::Stray),
             Self::FragNeeded => Verdict::Drop(DropReason::TooBig),
         }

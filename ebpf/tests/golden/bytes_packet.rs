@@ -24,6 +24,8 @@ pub struct BytesPacket {
     pub judged: bool,
     pub checked: bool,
     pub outside: bool,
+    /// Whether `from_container` has handed its port on.
+    pub handed: bool,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
     /// What one of them was that came in once more.

@@ -36,12 +36,13 @@ use shunt_dataplane::{DropReason, PassReason};
 
 use super::bytes_packet::BytesPacket;
 pub use super::entry::Entry;
+use super::memory_tables::MemoryTables;
 use super::world;
 
 /// From the workspace's folder.
 const PACKETS: &str = "ebpf/tests/golden/packets";
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
     pub entry: Entry,
@@ -84,7 +85,21 @@ pub fn all() -> Vec<Case> {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "no golden packets in {}", folder.display());
-    files.iter().map(|path| read(path)).collect()
+    let mut cases: Vec<Case> = files.iter().map(|path| read(path)).collect();
+    let handed_on: Vec<Case> = cases.iter().filter_map(handed_on).collect();
+    cases.extend(handed_on);
+    cases
+}
+
+/// The same packet behind `from_container`, if that hands its port on to `from_mapped`: it must fare as it does alone.
+fn handed_on(alone: &Case) -> Option<Case> {
+    let tables = MemoryTables::of_world();
+    if alone.entry == Entry::FromMapped {
+        Entry::FromContainer.travel(&mut alone.packet.clone(), alone.here, Missing::Pass, &tables);
+    }
+    let packet = BytesPacket { handed: true, ..alone.packet.clone() };
+    let name = format!("{}_handed_on", alone.name);
+    (tables.handed.get().ifindex == alone.here).then(|| Case { name, packet, ..alone.clone() })
 }
 
 fn read(path: &Path) -> Case {

@@ -1,12 +1,13 @@
 //! Where a golden packet meets the dataplane: a pipeline, by the name that golden files have for it.
 
-use shunt_dataplane::Verdict;
+use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::programs::order::Pipeline;
 use shunt_dataplane::programs::{
     from_container, from_host, from_mapped, from_member, from_trunk, from_uplink, from_vlan, from_wire,
     guard_from, guard_to, to_container, to_member, to_trunk, to_uplink,
 };
 use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::{Tables as _, Verdict};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
@@ -105,11 +106,19 @@ impl Entry {
         tables: &MemoryTables,
     ) -> Verdict {
         packet.host = world::mac(here);
+        if let Some(port) = tables.port(&PortKey { ifindex: here }).filter(|_| packet.handed) {
+            tables.hand_on(here, &port);
+        }
         match self {
             Self::FromContainer => from_container::run(packet, here, missing, tables),
             Self::ToContainer => to_container::run(packet, here, missing, tables),
             Self::FromHost => from_host::run(packet, here, tables),
-            Self::FromMapped => from_mapped::run(packet, here, tables),
+            Self::FromMapped => {
+                let mut handed = tables.handed.get();
+                let verdict = from_mapped::run(packet, here, tables, &mut handed);
+                tables.handed.set(handed);
+                verdict
+            }
             Self::FromWire | Self::FromTunnel => from_wire::run(packet, here, tables),
             Self::FromMember => from_member::run(packet, here, tables),
             Self::ToMember => to_member::run(packet, here, tables),

@@ -13,8 +13,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, LinkLocal, Owner, PORT_AWAY, Port,
-    PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, LinkLocal, Owner,
+    PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -27,6 +27,7 @@ pub struct MemoryTables {
     /// The clock.
     pub now: Cell<u64>,
     pub ports: RefCell<BTreeMap<PortKey, Port>>,
+    pub handed: Cell<HandedOn>,
     pub stations: RefCell<BTreeMap<StationKey, Station>>,
     pub nics: BTreeSet<u32>,
     pub addresses: RefCell<BTreeMap<AddressKey, Owner>>,
@@ -57,6 +58,10 @@ pub struct MemoryTables {
 impl Tables for MemoryTables {
     fn port(&self, key: &PortKey) -> Option<Port> {
         self.ports.borrow().get(key).copied()
+    }
+
+    fn hand_on(&self, here: u32, port: &Port) {
+        self.handed.set(HandedOn { ifindex: here, port: *port });
     }
 
     fn station(&self, key: &StationKey) -> Option<Station> {

@@ -34,6 +34,8 @@ impl Tables for LiveTables<'_> {
         self.look((asked, "PORTS"), &self.maps.ports, (key, self.name(key.ifindex)), found)
     }
 
+    fn hand_on(&self, _here: u32, _port: &Port) {}
+
     fn station(&self, key: &StationKey) -> Option<Station> {
         let called = format!("{}, {}", self.name(key.bridge), mac::format(key.mac));
         let found = |station: &Station| {

@@ -1,11 +1,11 @@
 //! The container's ICMP errors about packets of translated connections.
 
-use super::{TO_NODE, count_end, entry, holder};
+use super::{TO_NODE, count_end, holder};
 use crate::Tables;
-use crate::abi::{NO_SLOT, PORT_SHARED, Port};
+use crate::abi::{HandedOn, NO_SLOT, PORT_SHARED, Port};
 use crate::nat::{embedded, icmp_error};
 use crate::programs::{IcmpErrorPlan, Next};
-use crate::stages::deliver;
+use crate::stages::{deliver, parse};
 use crate::tables::{Lane, Route};
 use crate::verdict::{Delivery, Stop, Verdict, Way};
 use crate::wire::{Frame, Packet};
@@ -17,17 +17,15 @@ pub fn plan_icmp_error<'a, P: Packet, T: Tables>(
     here: u32,
     tables: &T,
     plan: impl FnOnce() -> Option<&'a mut IcmpErrorPlan>,
+    HandedOn { port, .. }: &HandedOn,
 ) -> Next {
     let Some(plan) = plan() else { return TO_NODE.into() };
-    let (frame, port) = match entry(packet, here, tables) {
-        Ok(entry) => entry,
-        Err(stop) => return stop.into(),
-    };
-    match plan_icmp_error_stages(packet, &frame, (here, &port), tables, plan) {
+    let Ok(frame) = parse::frame(packet) else { return TO_NODE.into() };
+    match plan_icmp_error_stages(packet, &frame, (here, port), tables, plan) {
         Ok(()) => Next::IcmpError,
         Err(stop) => {
             let next = stop.into();
-            count_end(&next, &port, here, packet.length(), tables);
+            count_end(&next, port, here, packet.length(), tables);
             next
         }
     }

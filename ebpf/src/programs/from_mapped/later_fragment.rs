@@ -1,7 +1,8 @@
 //! Later fragments of translated datagrams.
 
-use super::{count_end, entry};
+use super::count_end;
 use crate::Tables;
+use crate::abi::HandedOn;
 use crate::nat::fragments;
 use crate::programs::Next;
 use crate::stages::deliver;
@@ -10,15 +11,16 @@ use crate::wire::{self, Frame, LaterFragment, Packet};
 
 /// Later fragments, which have no transport header: as their datagram's first one. [`Next::IcmpError`] for other packets.
 #[inline(always)]
-pub fn later_fragment<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+pub fn later_fragment<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    HandedOn { port, .. }: &HandedOn,
+) -> Next {
     let bytes = packet.length();
     let Some((frame, fragment)) = wire::later_fragment(packet) else { return Next::IcmpError };
-    let port = match entry(packet, here, tables) {
-        Ok((_, port)) => port,
-        Err(stop) => return stop.into(),
-    };
     let next = later_fragment_stages(packet, &frame, &fragment, port.bridge, tables).into();
-    count_end(&next, &port, here, bytes, tables);
+    count_end(&next, port, here, bytes, tables);
     next
 }
 

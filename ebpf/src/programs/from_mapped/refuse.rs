@@ -2,7 +2,7 @@
 
 use super::count_end;
 use crate::Tables;
-use crate::abi::PortKey;
+use crate::abi::HandedOn;
 use crate::nat::frag_needed;
 use crate::tables::Lane;
 use crate::verdict::{DropReason, PassReason, Verdict};
@@ -11,13 +11,15 @@ use crate::wire::Packet;
 /// A packet of a translated connection that does not fit the way out. The kernel tells its sender that it is too large, or would cut it and
 /// send it from the container's own address. No program cuts, so the sender of one that may be cut is told here.
 #[inline(always)]
-pub fn refuse<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
-    let Some(port) = tables.port(&PortKey { ifindex: here }) else {
-        return Verdict::Pass(PassReason::TooBig);
-    };
+pub fn refuse<P: Packet, T: Tables>(
+    packet: &mut P,
+    here: u32,
+    tables: &T,
+    HandedOn { port, .. }: &HandedOn,
+) -> Verdict {
     let is_told = frag_needed::may_be_cut(packet);
     let ends = if is_told { Verdict::Drop(DropReason::TooBig) } else { Verdict::Pass(PassReason::TooBig) };
-    count_end(&ends.into(), &port, here, packet.length(), tables);
+    count_end(&ends.into(), port, here, packet.length(), tables);
     if !is_told {
         return ends;
     }

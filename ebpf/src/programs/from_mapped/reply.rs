@@ -1,13 +1,13 @@
 //! Packets of connections that are translated already.
 
-use super::{TO_NODE, count_end, entry, holder};
+use super::{TO_NODE, count_end, holder};
 use crate::Tables;
-use crate::abi::Port;
+use crate::abi::{HandedOn, Port};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
 use crate::nat::{self, fragments, masquerade, segment, snat};
 use crate::programs::{BeginPlan, Next};
-use crate::stages::{count, deliver};
+use crate::stages::{deliver, parse};
 use crate::verdict::{Delivery, PassReason, Stop};
 use crate::wire::{EtherType, Frame, Packet};
 
@@ -19,14 +19,12 @@ pub fn reply<'a, P: Packet, T: Tables>(
     here: u32,
     tables: &T,
     plan: impl FnOnce() -> Option<&'a mut BeginPlan>,
+    HandedOn { port, .. }: &HandedOn,
 ) -> Next {
-    let (frame, port) = match entry(packet, here, tables) {
-        Ok(entry) => entry,
-        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
-    };
+    let Ok(frame) = parse::frame(packet) else { return TO_NODE.into() };
     let bytes = packet.length();
-    let next = reply_stages(packet, &frame, (here, &port), bytes, tables, plan).into();
-    count_end(&next, &port, here, bytes, tables);
+    let next = reply_stages(packet, &frame, (here, port), bytes, tables, plan).into();
+    count_end(&next, port, here, bytes, tables);
     next
 }
 

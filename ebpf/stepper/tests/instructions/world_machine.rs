@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shunt_dataplane::abi::{KernelFlow, Marks};
+use shunt_dataplane::abi::{HandedOn, KernelFlow, Marks, Port, PortKey};
 use shunt_dataplane::tables::{RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 use stepper::{FIB_LOOKUP_BYTES, FibAnswer, Machine, Object, Outcome, SocketBuffer, Surroundings};
@@ -52,9 +52,19 @@ impl Programs {
         let surroundings = Kernel { boot_time: MemoryTables::of_world().boot_time };
         let mut machine = Machine::new(&self.object, &surroundings);
         fill(&mut machine, surroundings.boot_time);
+        if let Some((ifindex, port)) = handed(case) {
+            insert(&mut machine, "HANDED_ON", &[(0u32, HandedOn { ifindex, port })]);
+        }
         let outcome = machine.run(case.entry.program(), socket_buffer(&case.packet, case.here));
         outcome.unwrap_or_else(|fault| panic!("{}: {fault}", case.name))
     }
+}
+
+/// The port that `from_container` has handed on.
+fn handed(case: &Case) -> Option<(u32, Port)> {
+    let here = PortKey { ifindex: case.here };
+    let (_, port) = world::ports().into_iter().find(|(key, _)| *key == here && case.packet.handed)?;
+    Some((case.here, port))
 }
 
 fn fill(machine: &mut Machine<'_>, now: u64) {
