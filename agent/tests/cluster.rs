@@ -20,5 +20,7 @@ mod tunnel;
 mod tunnel_bad_input;
 #[path = "cluster/tunnel_kept.rs"]
 mod tunnel_kept;
+#[path = "cluster/watched.rs"]
+mod watched;
 #[path = "cluster/world.rs"]
 mod world;

@@ -85,6 +85,11 @@ impl World {
         world
     }
 
+    /// One more node.
+    pub(crate) fn enter(&mut self, name: &'static str) {
+        self.start(self.members.len() + 1, name, "", Link::Near);
+    }
+
     fn start(&mut self, number: usize, name: &'static str, options: &str, link: Link) {
         let directory = self.lab.directory(&format!("{name}-cni")).unwrap();
         let kubeconfig = directory.join("kubeconfig");

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::condition;
-use super::watcher::{self, Known};
+use super::learned::Known;
+use super::watcher;
 use crate::agent::Core;
 use crate::capacity::slice::NodeNameError;
 use crate::cluster::ways::{self, Kept};
