@@ -14,5 +14,13 @@ mod nodes;
 mod pods;
 #[path = "cluster/server.rs"]
 mod server;
+#[path = "cluster/tunnel.rs"]
+mod tunnel;
+#[path = "cluster/tunnel_bad_input.rs"]
+mod tunnel_bad_input;
+#[path = "cluster/tunnel_kept.rs"]
+mod tunnel_kept;
+#[path = "cluster/watched.rs"]
+mod watched;
 #[path = "cluster/world.rs"]
 mod world;

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -28,6 +28,8 @@ pub struct KeptRoute {
     pub gateway: IpAddr,
     /// Out of this interface.
     pub index: u32,
+    /// Whether the gateway is taken to be on the link, whatever addresses the interface has (`RTNH_F_ONLINK`).
+    pub on_link: bool,
 }
 
 impl KeptRoute {
@@ -47,7 +49,8 @@ impl KeptRoute {
             if gateway.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let destination = destination.unwrap_or(anywhere);
         let destination = IpNet::new(destination, message.header.destination_prefix_length).ok()?;
-        Some(Self { destination, gateway, index: index? })
+        let on_link = message.header.flags.contains(RouteFlags::Onlink);
+        Some(Self { destination, gateway, index: index?, on_link })
     }
 
     fn message(&self, protocol: u8) -> RouteMessage {
@@ -58,6 +61,9 @@ impl KeptRoute {
         message.header.protocol = RouteProtocol::from(protocol);
         message.header.scope = RouteScope::Universe;
         message.header.kind = RouteType::Unicast;
+        if self.on_link {
+            message.header.flags = RouteFlags::Onlink;
+        }
         message.attributes = vec![
             RouteAttribute::Destination(self.destination.network().into()),
             RouteAttribute::Gateway(self.gateway.into()),
@@ -133,12 +139,14 @@ mod tests {
     const PROTOCOL: u8 = 83;
 
     fn route(destination: &str, gateway: &str) -> KeptRoute {
-        KeptRoute { destination: destination.parse().unwrap(), gateway: gateway.parse().unwrap(), index: 7 }
+        let (destination, gateway) = (destination.parse().unwrap(), gateway.parse().unwrap());
+        KeptRoute { destination, gateway, index: 7, on_link: false }
     }
 
     #[test]
     fn a_route_is_read_as_it_is_written_also_one_to_anywhere() {
-        for written in [route("10.244.1.0/24", "192.0.2.1"), route("fd02::/64", "2001:db8::1")] {
+        let on_link = KeptRoute { on_link: true, ..route("10.244.1.0/24", "10.244.1.0") };
+        for written in [route("10.244.1.0/24", "192.0.2.1"), route("fd02::/64", "2001:db8::1"), on_link] {
             assert_eq!(KeptRoute::read(&written.message(PROTOCOL)), Some(written));
         }
         let mut everything = route("0.0.0.0/0", "192.0.2.1").message(PROTOCOL);

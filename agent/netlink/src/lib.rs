@@ -35,6 +35,7 @@ pub mod sock_diag;
 mod socket;
 mod socket_filter;
 pub mod tc;
+pub mod vtep;
 
 pub use connection::{Answers, Connection};
 pub use error::{NetlinkError, unless};

@@ -16,6 +16,9 @@ pub(crate) struct Upgrade {
     /// Can this agent take over from the one that runs now, or ran last? 0 yes, 3 no.
     #[arg(long, required = true)]
     check: bool,
+    /// 3 as well if the agent that ran last could not take over again afterwards.
+    #[arg(long)]
+    undoable: bool,
     /// Read options from a TOML file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -45,12 +48,14 @@ impl Upgrade {
         let text = if self.json { serde_json::to_string_pretty(&report).ok() } else { None };
         // The exit code says it to a reader that has heard enough.
         let _closed = writeln!(io::stdout(), "{}", text.unwrap_or_else(|| for_people(&report)));
-        if report.possible { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+        let may_be = report.possible && (report.lasting.is_empty() || !self.undoable);
+        if may_be { ExitCode::SUCCESS } else { INCONSISTENT.into() }
     }
 }
 
 fn for_people(report: &UpgradeReport) -> String {
-    let UpgradeReport { version, abi, reasons, older, attachments, kept, rebuilt, aside, .. } = report;
+    let UpgradeReport { version, abi, reasons, older, attachments, kept, rebuilt, aside, lasting, .. } =
+        report;
     let mut lines = Vec::new();
     if reasons.is_empty() {
         lines.push(format!("shunt-agent {version} (ABI {abi}) can take over: {attachments} attachments"));
@@ -63,6 +68,7 @@ fn for_people(report: &UpgradeReport) -> String {
         lines.push(format!("maps that are kept: {}", kept.join(", ")));
         lines.push(format!("maps that are written anew: {}", rebuilt.join(", ")));
     }
+    lines.extend(lasting.iter().map(|why| format!("this cannot be undone: {why}")));
     lines.extend(aside.iter().map(|file| format!("would be set aside: {file}")));
     lines.join("\n")
 }

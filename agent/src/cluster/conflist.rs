@@ -26,8 +26,8 @@ const LONGEST: u64 = 1 << 20;
 /// The end of a file's name that is being written. No runtime reads such a file.
 const UNFINISHED: &str = "shunt-unfinished";
 
-/// The configuration of pods with addresses of `own`, which all pods in `pods` see.
-pub(crate) fn content(own: &[IpNet], pods: &[IpNet], socket: &Path) -> Value {
+/// The configuration of pods with addresses of `own`, which all pods in `pods` see, and an MTU in bytes; none leaves it to the kernel.
+pub(crate) fn content(own: &[IpNet], pods: &[IpNet], mtu: Option<u32>, socket: &Path) -> Value {
     let ranges: Vec<_> = own.iter().map(|prefix| json!([{ "subnet": prefix.to_string() }])).collect();
     let mut plugin = json!({
         "type": "shunt",
@@ -39,6 +39,9 @@ pub(crate) fn content(own: &[IpNet], pods: &[IpNet], socket: &Path) -> Value {
         "capabilities": { "portMappings": true, "bandwidth": true },
         "ipam": { "type": "shunt-ipam", "ranges": ranges },
     });
+    if let Some(mtu) = mtu {
+        plugin["mtu"] = json!(mtu);
+    }
     if socket != Path::new(shunt_agent_api::DEFAULT_SOCKET) {
         plugin["agentSocket"] = json!(socket);
     }
@@ -123,15 +126,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("10-shunt.conflist");
         let own = nets(&["10.244.1.0/24", "fd01::/64"]);
-        let wanted = content(&own, &nets(&["10.244.0.0/16"]), Path::new("/run/other.sock"));
+        let wanted = content(&own, &nets(&["10.244.0.0/16"]), Some(1450), Path::new("/run/other.sock"));
         assert!(write(&path, &wanted).unwrap());
         assert!(!write(&path, &wanted).unwrap(), "it says so already");
         let read: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(read["plugins"][0]["ipam"]["ranges"][1][0]["subnet"], "fd01::/64");
         assert_eq!(read["plugins"][0]["agentSocket"], "/run/other.sock");
+        assert_eq!(read["plugins"][0]["mtu"], 1450);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
-        let changed = content(&own, &nets(&["10.244.0.0/15"]), Path::new("/run/other.sock"));
+        let changed = content(&own, &nets(&["10.244.0.0/15"]), None, Path::new("/run/other.sock"));
         assert!(write(&path, &changed).unwrap() && is_managed(&path));
     }
 
@@ -141,7 +145,8 @@ mod tests {
         let path = dir.path().join("10-shunt.conflist");
         for text in [r#"{"cniVersion": "1.1.0", "name": "shunt", "plugins": [{"type": "shunt"}]}"#, "{"] {
             fs::write(&path, text).unwrap();
-            let refused = write(&path, &content(&nets(&["10.244.1.0/24"]), &[], Path::new("/run/s.sock")));
+            let refused =
+                write(&path, &content(&nets(&["10.244.1.0/24"]), &[], None, Path::new("/run/s.sock")));
             assert!(refused.unwrap_err().to_string().contains("somebody else"));
             assert!(!is_managed(&path));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);

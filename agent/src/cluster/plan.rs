@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::believable::objection;
+use super::hop::Hop;
 use super::members::{Member, Members};
 use crate::config::{ClusterOptions, Routes};
 
@@ -21,8 +22,10 @@ const SHORTEST: [u8; 2] = [8, 32];
 pub(crate) struct Plan {
     /// The prefixes of this node's pods, at most one of each family.
     pub(crate) own: Vec<IpNet>,
-    /// Prefixes of other nodes' pods, and the address of the node that has them.
-    pub(crate) hops: Vec<(IpNet, IpAddr)>,
+    /// The address of this node that encapsulated packets come from: its first one.
+    pub(crate) local: Option<IpAddr>,
+    /// Prefixes of other nodes' pods, and where these nodes are.
+    pub(crate) hops: Vec<Hop>,
     /// The prefixes of all pods, sorted: none of them is masqueraded.
     pub(crate) pods: Vec<IpNet>,
     /// What is wrong, and what to do.
@@ -32,7 +35,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// Decides. `node` is this node's name.
     pub(crate) fn of(options: &ClusterOptions, node: &str, members: &Members) -> Self {
-        let mut plan = Self { own: options.pod_cidrs.clone(), ..Self::default() };
+        let local = members.0.get(node).and_then(|own| own.addresses.first().copied());
+        let mut plan = Self { own: options.pod_cidrs.clone(), local, ..Self::default() };
         let addresses: BTreeSet<IpAddr> =
             members.0.values().flat_map(|member| member.addresses.iter().copied()).collect();
         if plan.own.is_empty() {
@@ -58,7 +62,7 @@ impl Plan {
                     None => {
                         taken.insert(prefix, name);
                         if options.routes != Routes::Off {
-                            plan.lead_to(name, prefix, member);
+                            plan.lead_to(name, prefix, member, options.routes);
                         }
                     }
                     Some((other, whose)) => plan.warnings.push(format!(
@@ -82,12 +86,28 @@ impl Plan {
     }
 
     /// Leads to the pods of another node.
-    fn lead_to(&mut self, name: &str, prefix: IpNet, member: &Member) {
-        match member.address(prefix.addr().is_ipv4()) {
-            Some(address) => self.hops.push((prefix, address)),
-            None => self.warnings.push(format!(
-                "the node {name} has no InternalIP of the family of its pod CIDR {prefix}: no packet is led there"
-            )),
+    fn lead_to(&mut self, name: &str, pods: IpNet, member: &Member, routes: Routes) {
+        let node = member.address(pods.addr().is_ipv4());
+        // Nodes send encapsulated packets from their first addresses, and take those of no other family.
+        let is_like_own =
+            |remote: &IpAddr| self.local.is_some_and(|local| local.is_ipv4() == remote.is_ipv4());
+        let tunnel = member.addresses.first().copied().filter(is_like_own);
+        let is_led = match routes {
+            Routes::Host => node.is_some(),
+            Routes::Vxlan => tunnel.is_some(),
+            Routes::Auto => node.or(tunnel).is_some(),
+            Routes::Off => false,
+        };
+        if is_led {
+            self.hops.push(Hop { pods, node, tunnel });
+        } else if routes == Routes::Vxlan {
+            self.warnings.push(format!(
+                "the first InternalIP of the node {name} is not of the family of this node's: no packet is led to {pods}"
+            ));
+        } else {
+            self.warnings.push(format!(
+                "the node {name} has no InternalIP of the family of its pod CIDR {pods}: no packet is led there"
+            ));
         }
     }
 

@@ -29,7 +29,7 @@ fn pods_of_other_nodes_are_behind_the_nodes_addresses_in_both_families() {
         ("b", &["10.244.1.0/24", "fd02::/64"], &["192.0.2.2", "2001:db8::2"]),
     ]);
     assert_eq!(texts(&plan.own), ["10.244.0.0/24", "fd01::/64"]);
-    let hops: Vec<_> = plan.hops.iter().map(|(to, by)| format!("{to} {by}")).collect();
+    let hops: Vec<_> = plan.hops.iter().map(|hop| format!("{} {}", hop.pods, hop.node.unwrap())).collect();
     assert_eq!(hops, ["10.244.1.0/24 192.0.2.2", "fd02::/64 2001:db8::2"]);
     assert_eq!(texts(&plan.pods), ["10.244.0.0/23", "fd01::/64", "fd02::/64"], "neighbours are one prefix");
     assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
@@ -65,7 +65,7 @@ fn who_came_first_has_a_prefix_and_nobody_leads_the_nodes_own_traffic_away() {
     ]);
     nodes.0.get_mut("aaa").unwrap().created = 7;
     let plan = Plan::of(&ClusterOptions::default(), "a", &nodes);
-    let hops: Vec<_> = plan.hops.iter().map(|(to, by)| format!("{to} {by}")).collect();
+    let hops: Vec<_> = plan.hops.iter().map(|hop| format!("{} {}", hop.pods, hop.node.unwrap())).collect();
     assert_eq!(hops, ["10.244.1.0/24 192.0.2.2"]);
     assert_eq!(plan.warnings.len(), 4, "{:?}", plan.warnings);
     assert_eq!(texts(&plan.pods), ["10.244.0.0/23"]);
@@ -82,6 +82,29 @@ fn the_configuration_wins_over_the_api_server_and_may_turn_routes_off() {
     let plan = Plan::of(&options, "a", &nodes);
     assert_eq!((texts(&plan.own), plan.hops.len()), (vec!["10.9.0.0/24".to_owned()], 0));
     assert_eq!(texts(&plan.pods), ["10.2.0.0/24", "10.9.0.0/24"]);
+}
+
+#[test]
+fn a_tunnel_goes_between_first_addresses_of_one_family() {
+    let nodes = members(&[
+        ("a", &["10.1.0.0/24", "fd01::/64"], &["192.0.2.1", "2001:db8::1"]),
+        ("b", &["10.2.0.0/24", "fd02::/64"], &["192.0.2.2"]),
+        ("c", &["10.3.0.0/24"], &["2001:db8::3", "192.0.2.3"]),
+    ]);
+    let plan = |routes| Plan::of(&ClusterOptions { routes, ..ClusterOptions::default() }, "a", &nodes);
+    let led = |plan: &Plan| plan.hops.iter().map(|hop| hop.pods.to_string()).collect::<Vec<_>>();
+    let vxlan = plan(Routes::Vxlan);
+    assert_eq!(led(&vxlan), ["10.2.0.0/24", "fd02::/64"], "whatever the pods' family");
+    assert!(vxlan.hops.iter().all(|hop| hop.tunnel == Some("192.0.2.2".parse().unwrap())));
+    assert_eq!(vxlan.local, Some("192.0.2.1".parse().unwrap()));
+    assert!(
+        vxlan.warnings.len() == 1 && vxlan.warnings[0].contains("first InternalIP of the node c"),
+        "{vxlan:?}"
+    );
+    let auto = plan(Routes::Auto);
+    assert_eq!(led(&auto), ["10.2.0.0/24", "fd02::/64", "10.3.0.0/24"]);
+    assert_eq!(auto.hops[2].tunnel, None);
+    assert_eq!(led(&plan(Routes::Host)), ["10.2.0.0/24", "10.3.0.0/24"]);
 }
 
 #[test]

@@ -6,16 +6,18 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use shunt_netlink::prefix;
 
+use super::vxlan::VxlanOptions;
+
 /// How packets reach the pods of other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Routes {
-    /// By the best way there is: today as `host`.
+    /// As `host` where that leads there, else as `vxlan`.
     #[default]
     Auto,
     /// By routes to nodes that are on a link of this one.
     Host,
-    /// Through a VXLAN device of the agent's; not built yet.
+    /// Through a VXLAN device of the agent's, wherever the nodes are.
     Vxlan,
     /// By somebody else's routes.
     Off,
@@ -31,8 +33,9 @@ pub struct ClusterOptions {
     #[serde(deserialize_with = "prefixes")]
     pub pod_cidrs: Vec<IpNet>,
     /// How packets reach the pods of other nodes.
-    #[serde(deserialize_with = "routes")]
     pub routes: Routes,
+    /// The VXLAN device.
+    pub vxlan: VxlanOptions,
     /// The network configuration that is written.
     pub conflist: PathBuf,
     /// The runtime's plugin directory, which must have the plugin before the configuration is written.
@@ -45,6 +48,7 @@ impl Default for ClusterOptions {
             enabled: false,
             pod_cidrs: Vec::new(),
             routes: Routes::default(),
+            vxlan: VxlanOptions::default(),
             conflist: PathBuf::from("/etc/cni/net.d/10-shunt.conflist"),
             cni_bin_dir: PathBuf::from("/opt/cni/bin"),
         }
@@ -72,15 +76,6 @@ fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D:
     Ok(prefixes)
 }
 
-fn routes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Routes, D::Error> {
-    match Routes::deserialize(deserializer)? {
-        Routes::Vxlan => Err(de::Error::custom(
-            "routes = \"vxlan\" is not built in this version: nodes are to be on one link",
-        )),
-        routes => Ok(routes),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +93,8 @@ mod tests {
         for (text, fault) in [
             ("pod_cidrs = ['10.244.1.0']", "10.244.1.0"),
             ("pod_cidrs = ['10.1.0.0/24', '10.2.0.0/24']", "more than one"),
-            ("routes = 'vxlan'", "not built"),
+            ("routes = 'tunnel'", "tunnel"),
+            ("[vxlan]\nid = 16777216", "16777216"),
             ("pod_cidrs = ['::ffff:10.1.0.0/112']", "mapped"),
             ("pod_cidr = '10.1.0.0/24'", "pod_cidr"),
         ] {

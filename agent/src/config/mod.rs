@@ -6,6 +6,7 @@ mod kubernetes;
 mod mark_mask;
 mod modes;
 mod options;
+mod vxlan;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
 pub use modes::{Admission, AttachMode, GracePeriodMode, Masquerading, MetricsLabels};
 pub use options::{DEFAULT_FILE, Options};
+pub use vxlan::VxlanOptions;
 
 use crate::capacity::UplinkOptions;
 

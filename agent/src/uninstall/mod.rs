@@ -116,7 +116,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     let ports = recorded(&config.state_dir)?.ports;
     let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
     done.files = PluginNames::at(&places.bin_dir).put_back(&mut left);
-    left.extend(cluster::routes::remove().err().map(|error| error.to_string()));
+    left.extend(cluster::removal::remove());
     let conflist = written_by_agent(config);
     done.files.extend(conflist.and_then(|conflist| directories::remove_file(conflist, &mut left)));
     done.files.extend(directories::remove_file(&places.sbin_dir.join("shunt-agent"), &mut left));

@@ -1,7 +1,5 @@
 //! What goes away and comes back: the API server, the agent, routes; and what is left when shunt is taken off.
 
-use std::process::Command;
-
 use crate::pods::two;
 use crate::world::{Member, seen};
 
@@ -64,20 +62,7 @@ fn deleted_routes_come_back_and_other_programs_routes_stay() {
 fn what_is_uninstalled_leaves_no_route_and_no_configuration() {
     let world = two();
     let a = &world.members[0];
-    let bin = std::env::current_exe().unwrap();
-    let agent = bin.ancestors().skip(1).map(|up| up.join("shunt-agent")).find(|program| program.is_file());
-    let agent = std::env::var_os("SHUNT_BIN_DIR")
-        .map(|dir| std::path::Path::new(&dir).join("shunt-agent"))
-        .or(agent)
-        .unwrap();
-    let mut command = Command::new(agent);
-    command.arg("uninstall").arg("--config").arg(a.directory.join("agent.toml"));
-    command.arg("--socket").arg(a.node.agent().socket()).arg("--state-dir").arg(a.node.agent().state());
-    command.arg("--bpffs").arg(a.node.agent().bpffs()).arg("--bin-dir").arg(a.node.plugins());
-    command.arg("--sbin-dir").arg(world.lab.root()).arg("--conf-dir").arg(&a.directory);
-    let output = a.node.namespace().enter(|| command.output().unwrap()).unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{said}");
+    let said = world.uninstall(0);
     assert!(said.contains("10-shunt.conflist removed"), "{said}");
     assert!(!a.conflist().exists() && !a.node.agent().state().exists());
     assert_eq!(a.routes(), Vec::<String>::new());

@@ -36,7 +36,7 @@ fn without_the_plugin_or_behind_another_configuration_it_says_so() {
 
 #[test]
 fn overlapping_pods_and_nodes_beyond_the_link_are_told_and_led_nowhere() {
-    let mut world = World::new(&["a", "b"], "");
+    let mut world = World::new(&["a", "b"], "routes = 'host'");
     world.join(0);
     let pod = world.pod(0, "one");
     world.server.nodes().put("over", &["10.244.0.0/16"], &["10.99.0.7"]);

@@ -19,8 +19,17 @@ pub(crate) struct Nodes {
     pub(crate) forbids: bool,
     /// Every patch, by the node's name.
     pub(crate) patches: Vec<(String, Value)>,
+    /// How often all nodes were listed, and how many pages were given.
+    pub(crate) lists: usize,
+    pub(crate) pages: usize,
+    /// What each watch asked for.
+    pub(crate) watched: Vec<String>,
     version: u64,
     nodes: BTreeMap<String, Value>,
+    /// What has happened, with the version that it led to.
+    history: Vec<(u64, String)>,
+    /// Nothing up to this version is remembered.
+    forgotten: u64,
     watches: Vec<mpsc::UnboundedSender<String>>,
 }
 
@@ -51,11 +60,70 @@ impl Nodes {
         self.watches.clear();
     }
 
+    /// How far everything has come.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Something happens elsewhere in the cluster, and watches hear how far it has come.
+    pub(crate) fn bookmark(&mut self) {
+        self.version += 1;
+        let metadata = json!({ "resourceVersion": self.version.to_string(), "creationTimestamp": null });
+        let object = json!({ "kind": "Node", "apiVersion": "v1", "metadata": metadata });
+        self.say(&format!("{}\n", json!({ "type": "BOOKMARK", "object": object })));
+    }
+
+    /// Forgets what has happened so far.
+    pub(crate) fn compact(&mut self) {
+        self.version += 1;
+        self.history.clear();
+        self.forgotten = self.version;
+    }
+
     fn tell(&mut self, kind: &str, name: &str) {
         self.version += 1;
-        let Some(node) = self.nodes.get(name) else { return };
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        node["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let line = format!("{}\n", json!({ "type": kind, "object": node }));
-        self.watches.retain(|watch| watch.send(line.clone()).is_ok());
+        self.history.push((self.version, line.clone()));
+        self.say(&line);
+    }
+
+    fn say(&mut self, line: &str) {
+        self.watches.retain(|watch| watch.send(line.to_owned()).is_ok());
+    }
+
+    /// Everything behind the version that is asked for, and what is yet to come.
+    fn watch(&mut self, query: &str) -> Answer {
+        let since: u64 = value(query, "resourceVersion").unwrap().parse().unwrap();
+        self.watched.push(query.to_owned());
+        let (watch, lines) = mpsc::unbounded_channel();
+        if since < self.forgotten {
+            // As the server does: the watch begins, and its first word is the last.
+            let line = json!({ "type": "ERROR", "object": status(410, "Expired") });
+            watch.send(format!("{line}\n")).unwrap();
+            return Answer::Stream(lines);
+        }
+        for (_, line) in self.history.iter().filter(|(version, _)| *version > since) {
+            watch.send(line.clone()).unwrap();
+        }
+        self.watches.push(watch);
+        Answer::Stream(lines)
+    }
+
+    /// As many as are asked for, behind the one that is named.
+    fn list(&mut self, query: &str) -> Answer {
+        let behind = value(query, "continue");
+        self.pages += 1;
+        self.lists += usize::from(behind.is_none());
+        let limit = value(query, "limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let rest = self.nodes.iter().filter(|(name, _)| behind.is_none_or(|behind| name.as_str() > behind));
+        let page: Vec<_> = rest.clone().take(limit).collect();
+        let last = page.last().filter(|_| rest.count() > page.len()).map(|(name, _)| name.as_str());
+        let items: Vec<_> = page.iter().map(|(_, node)| node).collect();
+        let metadata = json!({ "resourceVersion": self.version.to_string(), "continue": last });
+        let list = json!({ "kind": "NodeList", "apiVersion": "v1", "items": items, "metadata": metadata });
+        Answer::Said(200, list.to_string())
     }
 
     pub(crate) fn answer(&mut self, method: &str, path: &str, query: &str, body: &[u8]) -> Answer {
@@ -64,18 +132,8 @@ impl Nodes {
         }
         let name = path.strip_prefix("/api/v1/nodes/").and_then(|rest| rest.strip_suffix("/status"));
         match (method, name) {
-            ("GET", None) if path == PATH && query.contains("watch=true") => {
-                let (watch, lines) = mpsc::unbounded_channel();
-                self.watches.push(watch);
-                Answer::Stream(lines)
-            }
-            ("GET", None) if path == PATH => {
-                let items: Vec<_> = self.nodes.values().collect();
-                let metadata = json!({ "resourceVersion": self.version.to_string() });
-                let list =
-                    json!({ "kind": "NodeList", "apiVersion": "v1", "items": items, "metadata": metadata });
-                Answer::Said(200, list.to_string())
-            }
+            ("GET", None) if path == PATH && query.contains("watch=true") => self.watch(query),
+            ("GET", None) if path == PATH => self.list(query),
             ("PATCH", Some(name)) => self.patch(name, body),
             _ => failure(405, "MethodNotAllowed"),
         }
@@ -94,7 +152,15 @@ impl Nodes {
 }
 
 fn failure(code: u16, reason: &str) -> Answer {
-    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
-        "reason": reason, "message": reason });
-    Answer::Said(code, status.to_string())
+    Answer::Said(code, status(code, reason).to_string())
+}
+
+fn status(code: u16, reason: &str) -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
+        "reason": reason, "message": reason })
+}
+
+/// The value of a query's key.
+fn value<'a>(query: &'a str, key: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
 }

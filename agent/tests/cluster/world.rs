@@ -1,7 +1,8 @@
 //! Nodes on one link, a host outside on it that knows no way to pods, and what the agents make of them.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -18,6 +19,9 @@ const SOON: Duration = Duration::from_secs(20);
 /// Addresses of the host outside.
 pub(crate) const OUTSIDE: [&str; 2] = ["10.99.0.9", "fd99::9"];
 
+/// The router's addresses on the link, and on the one behind it.
+pub(crate) const ROUTER: [[&str; 2]; 2] = [["10.99.0.254", "fd99::fe"], ["10.98.0.254", "fd98::fe"]];
+
 /// A node as the cluster has it.
 pub(crate) struct Member {
     pub(crate) node: Node,
@@ -33,17 +37,37 @@ pub(crate) struct World {
     pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) members: Vec<Member>,
     pub(crate) outside: Namespace,
-    switch: Namespace,
+    pub(crate) switch: Namespace,
     pub(crate) lab: Lab,
+}
+
+/// Which of the two links a namespace is on.
+#[derive(Clone, Copy)]
+enum Link {
+    Near = 0,
+    Far = 1,
 }
 
 impl World {
     /// Nodes `a`, `b` and so on, of which the server knows nothing yet.
     pub(crate) fn new(names: &[&'static str], options: &str) -> Self {
+        Self::with_far(names, &[], options)
+    }
+
+    /// Some of them on a second link, behind a router that knows no pods.
+    pub(crate) fn with_far(near: &[&'static str], far: &[&'static str], options: &str) -> Self {
         let lab = Lab::new().unwrap();
         let switch = lab.namespace("switch").unwrap();
-        switch.command("ip", &["link", "add", "sw0", "type", "bridge"]).unwrap();
-        switch.command("ip", &["link", "set", "sw0", "up"]).unwrap();
+        for (bridge, addresses) in ["sw0", "sw1"].into_iter().zip(ROUTER) {
+            switch.command("ip", &["link", "add", bridge, "type", "bridge"]).unwrap();
+            switch.command("ip", &["link", "set", bridge, "up"]).unwrap();
+            for (address, length) in addresses.iter().zip(["24", "64"]) {
+                let address = format!("{address}/{length}");
+                switch.command("ip", &["address", "add", &address, "dev", bridge, "nodad"]).unwrap();
+            }
+        }
+        switch.sysctl("net/ipv4/ip_forward", "1").unwrap();
+        switch.sysctl("net/ipv6/conf/all/forwarding", "1").unwrap();
         let outside = lab.namespace("outside").unwrap();
         let mut world = Self {
             server: Server::default(),
@@ -53,14 +77,20 @@ impl World {
             switch,
             lab,
         };
-        world.plug(&world.outside, "outside", &OUTSIDE.map(str::to_owned));
-        for (number, name) in names.iter().enumerate() {
-            world.start(number + 1, name, options);
+        world.plug(&world.outside, "outside", &OUTSIDE.map(str::to_owned), Link::Near);
+        let near = near.iter().map(|name| (name, Link::Near));
+        for (number, (name, link)) in near.chain(far.iter().map(|name| (name, Link::Far))).enumerate() {
+            world.start(number + 1, name, options, link);
         }
         world
     }
 
-    fn start(&mut self, number: usize, name: &'static str, options: &str) {
+    /// One more node.
+    pub(crate) fn enter(&mut self, name: &'static str) {
+        self.start(self.members.len() + 1, name, "", Link::Near);
+    }
+
+    fn start(&mut self, number: usize, name: &'static str, options: &str, link: Link) {
         let directory = self.lab.directory(&format!("{name}-cni")).unwrap();
         let kubeconfig = directory.join("kubeconfig");
         fs::write(&kubeconfig, kubeconfig_text().to_string()).unwrap();
@@ -75,24 +105,29 @@ impl World {
         );
         fs::write(&config, text).unwrap();
         let node = Node::start_with(&self.lab, name, &["--config", config.to_str().unwrap()]).unwrap();
-        let addresses = [format!("10.99.0.{number}"), format!("fd99::{number}")];
+        let net = 99 - link as usize;
+        let addresses = [format!("10.{net}.0.{number}"), format!("fd{net}::{number}")];
         let pod_cidrs = [format!("10.244.{number}.0/24"), format!("fd24:0:0:{number}::/64")];
-        self.plug(node.namespace(), name, &addresses);
+        self.plug(node.namespace(), name, &addresses, link);
         self.server.listen(node.namespace());
         self.members.push(Member { node, name, addresses, pod_cidrs, directory });
     }
 
-    /// Puts a namespace on the link, by `up0`.
-    fn plug(&self, namespace: &Namespace, name: &str, addresses: &[String; 2]) {
+    /// Puts a namespace on a link, by `up0`, with routes to the other one.
+    fn plug(&self, namespace: &Namespace, name: &str, addresses: &[String; 2], link: Link) {
         // `ip` takes a short name for the beginning of a keyword.
         let port = format!("to-{name}");
+        let bridge = ["sw0", "sw1"][link as usize];
         self.switch.pair(&port, namespace, "up0").unwrap();
-        self.switch.command("ip", &["link", "set", &port, "master", "sw0", "up"]).unwrap();
+        self.switch.command("ip", &["link", "set", &port, "master", bridge, "up"]).unwrap();
         for (address, length) in addresses.iter().zip(["24", "64"]) {
             let address = format!("{address}/{length}");
             namespace.command("ip", &["address", "add", &address, "dev", "up0", "nodad"]).unwrap();
         }
         namespace.command("ip", &["link", "set", "up0", "up"]).unwrap();
+        for (both, router) in ["10.98.0.0/15", "fd98::/15"].into_iter().zip(ROUTER[link as usize]) {
+            namespace.command("ip", &["route", "add", both, "via", router]).unwrap();
+        }
     }
 
     /// Has the server know a node as it is.
@@ -107,6 +142,27 @@ impl World {
         let network = self.members[member].network();
         self.sandboxes.push(Sandbox::start(&self.lab, &self.members[member].node, &network, id).unwrap());
         self.sandboxes.len() - 1
+    }
+
+    /// Takes shunt off a node; what is said of it.
+    pub(crate) fn uninstall(&self, member: usize) -> String {
+        let a = &self.members[member];
+        let bin = std::env::current_exe().unwrap();
+        let agent =
+            bin.ancestors().skip(1).map(|up| up.join("shunt-agent")).find(|program| program.is_file());
+        let agent = std::env::var_os("SHUNT_BIN_DIR")
+            .map(|dir| Path::new(&dir).join("shunt-agent"))
+            .or(agent)
+            .unwrap();
+        let mut command = Command::new(agent);
+        command.arg("uninstall").arg("--config").arg(a.directory.join("agent.toml"));
+        command.arg("--socket").arg(a.node.agent().socket()).arg("--state-dir").arg(a.node.agent().state());
+        command.arg("--bpffs").arg(a.node.agent().bpffs()).arg("--bin-dir").arg(a.node.plugins());
+        command.arg("--sbin-dir").arg(self.lab.root()).arg("--conf-dir").arg(&a.directory);
+        let output = a.node.namespace().enter(|| command.output().unwrap()).unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
     }
 
     /// A pod's address of a family.
@@ -141,6 +197,18 @@ impl Member {
         let both = ["-4", "-6"].map(of).concat();
         let words = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
         both.lines().map(words).collect()
+    }
+
+    /// The routes to another node's pods through the VXLAN device, as they should be.
+    pub(crate) fn tunnels_to(other: &Self) -> Vec<String> {
+        let first = |pods: &String| pods.split('/').next().unwrap().to_owned();
+        other.pod_cidrs.iter().map(|pods| format!("{pods} via {}", first(pods))).collect()
+    }
+
+    /// Runs `ip` in the node.
+    #[track_caller]
+    pub(crate) fn ip(&self, arguments: &[&str]) -> String {
+        self.node.namespace().command("ip", arguments).unwrap()
     }
 
     /// The routes to another node's pods, as they should be.

@@ -25,8 +25,12 @@ fn pretend(rig: &Rig, from: &str, to: &str) {
 
 /// Exit code and report of `shunt-agent upgrade --check`.
 fn check(rig: &Rig) -> (i32, Value) {
+    check_with(rig, &[])
+}
+
+fn check_with(rig: &Rig, arguments: &[&str]) -> (i32, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
-    command.args(["upgrade", "--check", "--json", "--state-dir"]).arg(rig.state());
+    command.args(["upgrade", "--check", "--json", "--state-dir"]).arg(rig.state()).args(arguments);
     let output = command.arg("--bpffs").arg(rig.lab.bpf_directory("agent")).output().unwrap();
     (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap())
 }
@@ -50,6 +54,9 @@ fn an_older_agents_containers_get_new_programs_and_maps_in_place() {
     assert_eq!((code, &report["older"], &report["attachments"]), (0, &Value::from([0]), &Value::from(2)));
     assert!(report["kept"].as_array().unwrap().contains(&"FLOWS".into()), "{report}");
     assert!(report["rebuilt"].as_array().unwrap().contains(&"PORTS".into()), "{report}");
+    // The older agent would refuse what this one leaves (`a_newer_agents_containers_are_left_to_it`), and that is said before.
+    assert!(report["lasting"][0].as_str().unwrap().contains("an agent of ABI 0 refuses"), "{report}");
+    assert_eq!(check_with(&rig, &["--undoable"]).0, 3);
 
     // Nothing serves it but the older programs with their maps.
     rig.exchange(0, 1, 3);
@@ -68,6 +75,9 @@ fn an_older_agents_containers_get_new_programs_and_maps_in_place() {
     }
     rig.exchange(0, 1, 3);
     assert!(!rig.log().contains("attached again"), "links were replaced, not made: {}", rig.log());
+    // From here on it can be undone.
+    let (code, report) = check_with(&rig, &["--undoable"]);
+    assert_eq!((code, &report["lasting"]), (0, &Value::Array(Vec::new())), "{report}");
     rig.detach(&open).unwrap();
     rig.detach(&restricted).unwrap();
     rig.assert_empty();

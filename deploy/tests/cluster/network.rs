@@ -1,7 +1,7 @@
 //! The chart's agents as the cluster's network.
 
 use serde_json::{Value, json};
-use shunt_agent::config::{ClusterOptions, Options};
+use shunt_agent::config::{ClusterOptions, Options, Routes, VxlanOptions};
 
 use crate::kept::object;
 use crate::rendered::chart;
@@ -56,9 +56,25 @@ fn whoever_names_pod_cidrs_has_them_and_nothing_is_mounted_for_others() {
 #[test]
 fn a_node_that_is_uninstalled_loses_the_configuration_too() {
     let Some(chart) = chart() else { return };
-    let rendered = chart.render(&["--set", "uninstall=true,cluster.enabled=true"]).unwrap();
-    let daemon_set = object(&rendered, "DaemonSet", "shunt");
-    let arguments = &daemon_set["spec"]["template"]["spec"]["initContainers"][0]["args"];
-    let named = ["--conf-dir=/etc/cni/net.d", "--conflist=/etc/cni/net.d/10-shunt.conflist"];
-    assert!(named.iter().all(|name| arguments.as_array().unwrap().contains(&json!(name))), "{arguments}");
+    // As `uninstall.yaml` is rendered, whatever was set when the agents came.
+    for network in ["false", "true"] {
+        let rendered =
+            chart.render(&["--set", &format!("uninstall=true,cluster.enabled={network}")]).unwrap();
+        let daemon_set = object(&rendered, "DaemonSet", "shunt");
+        let arguments = &daemon_set["spec"]["template"]["spec"]["initContainers"][0]["args"];
+        let named = ["--conf-dir=/etc/cni/net.d", "--conflist=/etc/cni/net.d/10-shunt.conflist"];
+        assert!(named.iter().all(|name| arguments.as_array().unwrap().contains(&json!(name))), "{arguments}");
+    }
+}
+
+#[test]
+fn the_vxlan_device_reaches_the_agent_as_it_reads_it() {
+    let Some(chart) = chart() else { return };
+    let settings = "cluster.enabled=true,cluster.routes=vxlan,cluster.vxlan.id=16777215,cluster.vxlan.port=4789,\
+                    cluster.vxlan.device=tunnel0";
+    let cluster = options(&chart.render(&["--set", settings]).unwrap()).cluster.unwrap();
+    assert_eq!(cluster.routes, Routes::Vxlan);
+    assert_eq!(cluster.vxlan, VxlanOptions { device: "tunnel0".to_owned(), id: 16_777_215, port: 4789 });
+    let defaults = options(&chart.render(&["--set", "cluster.enabled=true"]).unwrap()).cluster.unwrap();
+    assert_eq!((defaults.routes, defaults.vxlan), (Routes::Auto, VxlanOptions::default()));
 }

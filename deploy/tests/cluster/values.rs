@@ -7,7 +7,7 @@ use crate::kept::{object, objects};
 use crate::rendered::chart;
 
 /// Each is refused, and the error names the value.
-const REFUSED: [(&str, &str); 15] = [
+const REFUSED: [(&str, &str); 18] = [
     ("imagge.tag=1", "imagge"),
     ("image.pullPolicy=Sometimes", "image/pullPolicy"),
     ("image.digest=sha256:12", "image/digest"),
@@ -20,7 +20,10 @@ const REFUSED: [(&str, &str); 15] = [
     ("agent.config.uplinks.eth0.egress=fast", "uplinks/eth0/egress"),
     ("agent.config.uplinks.eth0.factor=0", "uplinks/eth0/factor"),
     ("maxUnavailable=0", "maxUnavailable"),
-    ("cluster.routes=vxlan", "cluster/routes"),
+    ("cluster.routes=tunnel", "cluster/routes"),
+    ("cluster.vxlan.id=16777216", "cluster/vxlan/id"),
+    ("cluster.vxlan.port=0", "cluster/vxlan/port"),
+    ("cluster.vxlan.device=sixteen-bytes-is", "cluster/vxlan/device"),
     ("cluster.conflist=shunt.conf", "cluster/conflist"),
     ("cluster.podCidrs={10.1.0.0}", "cluster/podCidrs"),
 ];
@@ -152,7 +155,14 @@ fn a_node_is_uninstalled_by_a_pod_without_a_token_whose_main_container_does_noth
     let pod = &daemon_set["spec"]["template"]["spec"];
     assert_eq!(
         pod["initContainers"][0]["args"],
-        json!(["uninstall", "--on-host", "--bin-dir=/usr/lib/cni", "--force"])
+        json!([
+            "uninstall",
+            "--on-host",
+            "--bin-dir=/usr/lib/cni",
+            "--conf-dir=/etc/cni/net.d",
+            "--conflist=/etc/cni/net.d/10-shunt.conflist",
+            "--force"
+        ])
     );
     assert_eq!(pod["containers"][0]["args"], json!(["idle"]));
     assert_eq!((&pod["hostPID"], &pod["volumes"]), (&json!(true), &Value::Null));

@@ -3,6 +3,7 @@
 mod change;
 mod make;
 mod read;
+mod vxlan;
 
 pub use change::{
     delete_link, leave_master, set_alias, set_link_down, set_link_up, set_mac, set_master, set_mtu,
@@ -10,6 +11,7 @@ pub use change::{
 };
 pub use make::{Veth, VethEnd, VlanDevice, add_bridge, add_numbered_bridge, add_veth, add_vlan};
 pub use read::Link;
+pub use vxlan::{Vxlan, VxlanLink, add_vxlan, vxlan_link};
 
 use std::fmt;
 

@@ -16,6 +16,10 @@ impl Node {
         if versions.is_empty() {
             return Ok(false);
         }
+        tracing::warn!(
+            ?versions,
+            "this upgrade cannot be undone: an older agent refuses the pins that this one leaves"
+        );
         for bridge in self.registry.bridges().cloned().collect::<Vec<Bridge>>() {
             self.datapath.write_bridge(&bridge)?;
         }

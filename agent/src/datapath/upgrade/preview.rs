@@ -33,6 +33,8 @@ pub struct UpgradeReport {
     pub rebuilt: Vec<&'static str>,
     /// State files that would be set aside, each with the reason.
     pub aside: Vec<String>,
+    /// Why the agent that ran last could not take over again, once this one has started; empty where it could.
+    pub lasting: Vec<String>,
 }
 
 /// Looks at pins and state files. Needs nothing of a running agent, and disturbs none.
@@ -47,6 +49,7 @@ pub fn check(config: &Config) -> UpgradeReport {
         kept: Vec::new(),
         rebuilt: Vec::new(),
         aside: Vec::new(),
+        lasting: Vec::new(),
     };
     report.look_at_pins(&config.bpffs);
     report.look_at_state(&config.state_dir.join("attachments"));
@@ -67,6 +70,7 @@ impl UpgradeReport {
         self.kept = MAPS.iter().map(|(name, _)| *name).filter(|name| ours.map(name).exists()).collect();
         for older in &older {
             self.older.push(older.abi);
+            self.lasting.push(older.why_lasting());
             self.kept.extend(older.has_earlier_flows().then_some("FLOWS"));
             match older.carried() {
                 Ok(carried) => self.kept.extend(carried),

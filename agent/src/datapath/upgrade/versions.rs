@@ -100,6 +100,15 @@ impl Older {
         Ok(())
     }
 
+    /// Why it does not come back once its pins are taken over.
+    pub fn why_lasting(&self) -> String {
+        let Self { abi, .. } = self;
+        format!(
+            "pins of ABI {abi} become those of ABI {ABI_VERSION}, which an agent of ABI {abi} refuses: it could start again only once the \
+             containers are removed"
+        )
+    }
+
     /// Whether its connections can be copied, which [`Self::carried`] does not say.
     pub fn has_earlier_flows(&self) -> bool {
         grown::is_earlier(&self.pins.map("FLOWS"))

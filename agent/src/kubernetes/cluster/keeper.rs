@@ -10,10 +10,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::condition;
-use super::watcher::{self, Known};
+use super::learned::Known;
+use super::watcher;
 use crate::agent::Core;
 use crate::capacity::slice::NodeNameError;
-use crate::cluster::{Members, Plan, conflist, known, routes};
+use crate::cluster::ways::{self, Kept};
+use crate::cluster::{Members, Plan, PodsMtu, conflist, known};
 use crate::config::{ClusterOptions, Config, KubernetesOptions};
 use crate::kubernetes::node_name;
 
@@ -59,9 +61,11 @@ impl ClusterNetwork {
         let (sender, mut receiver) = watch::channel(begun);
         let watching = watcher::follow(self.kubernetes.clone(), self.node.clone(), sender);
         let keeping = async {
+            let mut is_first = true;
             loop {
                 let known = receiver.borrow_and_update().clone();
-                let warnings = self.keep(&known, &mut written, &core).await;
+                let warnings = self.keep(&known, &mut written, is_first, &core).await;
+                is_first = false;
                 core.remark("cluster", remark(&warnings)).await;
                 if let Ok(Ok(())) = timeout(PERIOD, receiver.changed()).await {
                     tokio::time::sleep(TOGETHER).await;
@@ -75,7 +79,7 @@ impl ClusterNetwork {
     }
 
     /// Does what is to be done; what is wrong, in words.
-    async fn keep(&self, known: &Known, written: &mut Members, core: &Core) -> Vec<String> {
+    async fn keep(&self, known: &Known, written: &mut Members, is_first: bool, core: &Core) -> Vec<String> {
         let plan = Plan::of(&self.options, &self.node, &known.members);
         let mut warnings = plan.warnings.clone();
         warnings.extend(known.fault.iter().map(|fault| format!("the nodes are not watched: {fault}")));
@@ -93,15 +97,19 @@ impl ClusterNetwork {
         if plan.own.is_empty() {
             return warnings;
         }
-        let hops = plan.hops.clone();
-        match aside(move || routes::keep(&hops)).await {
-            Ok(Ok(kept)) => warnings.extend(kept),
-            Ok(Err(error)) => warnings.push(format!("routes: {error}")),
-            Err(why) => warnings.push(why),
-        }
+        let (options, wanted) = (self.options.clone(), plan.clone());
+        let kept = aside(move || ways::keep(&options, &wanted, is_first)).await;
+        let kept = kept.and_then(|kept| kept.map_err(|error| format!("ways to other nodes: {error}")));
+        let kept = kept.unwrap_or_else(|why| Kept { warnings: vec![why], ..Kept::default() });
+        warnings.extend(kept.warnings);
         warnings.extend(exempt(core, &plan.pods).await);
+        let mtu = match kept.mtu {
+            PodsMtu::Kernels => None,
+            PodsMtu::Bytes(mtu) => Some(mtu),
+            PodsMtu::Unknown => return warnings,
+        };
         let (options, socket) = (self.options.clone(), self.socket.clone());
-        match aside(move || configure(&options, &socket, &plan)).await {
+        match aside(move || configure(&options, &socket, &plan, mtu)).await {
             Ok(Ok(())) if known.is_unavailable => {
                 let cleared = condition::clear(&self.kubernetes, &self.node).await;
                 warnings.extend(cleared.err().map(|error| error.to_string()));
@@ -119,7 +127,7 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 /// Writes the network configuration where the plugin is there that it names. Fine only where runtimes read it.
-fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan) -> Result<(), String> {
+fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan, mtu: Option<u32>) -> Result<(), String> {
     let path = &options.conflist;
     let plugin = options.cni_bin_dir.join(PLUGIN);
     if !plugin.is_file() {
@@ -129,7 +137,7 @@ fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan) -> Result<(),
             path.display()
         ));
     }
-    let content = conflist::content(&plan.own, &plan.pods, socket);
+    let content = conflist::content(&plan.own, &plan.pods, mtu, socket);
     match conflist::write(path, &content) {
         Ok(true) => tracing::info!(file = %path.display(), "network configuration written"),
         Ok(false) => {}

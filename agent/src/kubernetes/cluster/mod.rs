@@ -3,6 +3,7 @@
 
 mod condition;
 mod keeper;
+mod learned;
 mod watcher;
 
 pub use keeper::ClusterNetwork;

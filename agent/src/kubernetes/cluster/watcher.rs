@@ -1,20 +1,18 @@
-//! Watches the nodes: list by pages, watch, list again.
+//! Watches the nodes: lists them by pages once, and from then on goes on where the watch before it ended. They are listed anew only
+//! when the server no longer has what came behind that (410).
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::core::Status;
 use kube::{Api, ResourceExt as _};
-use shunt_netlink::prefix;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::condition;
-use crate::cluster::{Member, Members};
+use super::learned::{Known, MOST, learn};
 use crate::config::KubernetesOptions;
 use crate::kubernetes::backoff::Backoff;
 use crate::kubernetes::client;
@@ -24,26 +22,13 @@ use crate::kubernetes::session::within;
 /// Nodes of one page: an answer has a bound, and a node some ten thousand bytes.
 const PAGE: u32 = 250;
 
-/// As many nodes are known; Kubernetes itself goes no further.
-const MOST: usize = 5000;
-
-/// Prefixes and addresses that are read of one node.
-const MOST_OF_NODE: usize = 8;
-
-/// As in the session of what is published.
+/// The server ends a watch after so many seconds: credentials are read anew then. A bookmark says now and then how far it has come.
 const WATCH: u32 = 240;
+
+/// A watch that says nothing for so long has lost its server, which was to end it.
 const LOST: Duration = Duration::from_secs(270);
 
-/// What the server says.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Known {
-    /// The nodes.
-    pub(super) members: Members,
-    /// Whether this node's network is said to be unavailable, or nothing is said of it.
-    pub(super) is_unavailable: bool,
-    /// Why nothing newer is known.
-    pub(super) fault: Option<String>,
-}
+const WATCHING: &str = "watching the nodes";
 
 /// Watches until the agent ends.
 pub(super) async fn follow(
@@ -52,47 +37,93 @@ pub(super) async fn follow(
     known: watch::Sender<Known>,
 ) -> Infallible {
     let mut backoff = Backoff::default();
+    let mut watcher = Watcher { options, node, known, version: None };
     loop {
         let begun = Instant::now();
-        let ended = converse(&options, &node, &known).await;
+        let ended = watcher.converse().await;
         let Some(wait) = backoff.after(begun, ended.is_ok()) else { continue };
         if let Err(error) = ended {
             tracing::warn!(%error, again_in = ?wait, "the cluster's nodes are not watched");
-            known.send_modify(|known| known.fault = Some(error.to_string()));
+            watcher.known.send_modify(|known| known.fault = Some(error.to_string()));
         }
         tokio::time::sleep(wait).await;
     }
 }
 
-async fn converse(
-    options: &KubernetesOptions,
-    node: &str,
-    known: &watch::Sender<Known>,
-) -> Result<(), PublishError> {
-    const WATCHING: &str = "watching the nodes";
-    let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
-    let api: Api<Node> = Api::all(client::connect(options).await?);
-    let (listed, version) = list(&api, node).await?;
-    known.send_replace(listed);
-    let params = WatchParams::default().timeout(WATCH);
-    let events = within(WATCHING, api.watch(&params, &version)).await?;
-    let mut events = std::pin::pin!(events);
-    loop {
-        let Ok(event) = timeout(LOST, events.next()).await else {
-            return Err(PublishError::Silent(WATCHING));
+struct Watcher {
+    options: KubernetesOptions,
+    node: String,
+    known: watch::Sender<Known>,
+    /// The version that everything up to is known; none before the nodes are listed.
+    version: Option<String>,
+}
+
+impl Watcher {
+    /// One watch, with a list before it where there has to be one.
+    async fn converse(&mut self) -> Result<(), PublishError> {
+        let api: Api<Node> = Api::all(client::connect(&self.options).await?);
+        let version = match &self.version {
+            Some(version) => version.clone(),
+            None => {
+                let (listed, version) = list(&api, &self.node).await?;
+                self.known.send_replace(listed);
+                self.version.insert(version).clone()
+            }
         };
-        let Some(event) = event else { return Ok(()) };
-        match event.map_err(failed)? {
-            WatchEvent::Added(changed) | WatchEvent::Modified(changed) => {
-                known.send_if_modified(|known| learn(known, node, &changed));
+        match self.watch(&api, &version).await {
+            Err(PublishError::Request { source, .. }) if is_of_unknown_version(&source) => {
+                tracing::info!(
+                    version,
+                    "the server no longer knows what came behind: the nodes are listed anew"
+                );
+                self.version = None;
+                Ok(())
             }
-            WatchEvent::Deleted(gone) => {
-                known.send_if_modified(|known| known.members.0.remove(&gone.name_any()).is_some());
+            // An answer that has become too long, or was cut off: what came of it holds.
+            Err(PublishError::Request { source, .. })
+                if matches!(*source, kube::Error::ReadEvents(_))
+                    && self.version.as_ref() != Some(&version) =>
+            {
+                Ok(())
             }
-            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
-            WatchEvent::Bookmark(_) => {}
+            ended => ended,
         }
     }
+
+    async fn watch(&mut self, api: &Api<Node>, version: &str) -> Result<(), PublishError> {
+        let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
+        let params = WatchParams { bookmarks: true, ..WatchParams::default() }.timeout(WATCH);
+        let events = within(WATCHING, api.watch(&params, version)).await?;
+        self.known.send_if_modified(|known| known.fault.take().is_some());
+        let mut events = std::pin::pin!(events);
+        loop {
+            let Ok(event) = timeout(LOST, events.next()).await else {
+                return Err(PublishError::Silent(WATCHING));
+            };
+            let Some(event) = event else { return Ok(()) };
+            let reached = match event.map_err(failed)? {
+                WatchEvent::Added(changed) | WatchEvent::Modified(changed) => {
+                    self.known.send_if_modified(|known| learn(known, &self.node, &changed));
+                    changed.metadata.resource_version
+                }
+                WatchEvent::Deleted(gone) => {
+                    let forget = |known: &mut Known| known.members.0.remove(&gone.name_any()).is_some();
+                    self.known.send_if_modified(forget);
+                    gone.metadata.resource_version
+                }
+                WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version),
+                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            };
+            self.version = reached.filter(|version| !version.is_empty()).or_else(|| self.version.take());
+        }
+    }
+}
+
+/// Whether the server has forgotten what came behind a version (410), or has never known the version, as after a backup was restored
+/// (504, "too large resource version").
+fn is_of_unknown_version(error: &kube::Error) -> bool {
+    let is_unknown = |status: &Status| matches!(status.code, 400 | 410 | 504);
+    matches!(error, kube::Error::Api(status) if is_unknown(status))
 }
 
 /// All nodes, and the version that they are of.
@@ -108,86 +139,5 @@ async fn list(api: &Api<Node>, node: &str) -> Result<(Known, String), PublishErr
             Some(token) if known.members.0.len() < MOST => params.continue_token = Some(token),
             _ => return Ok((known, page.metadata.resource_version.unwrap_or_default())),
         }
-    }
-}
-
-/// Notes a node; whether that is news.
-fn learn(known: &mut Known, own: &str, node: &Node) -> bool {
-    let name = node.name_any();
-    let mut is_news = false;
-    if name == own {
-        let is_unavailable = condition::is_unavailable(node);
-        is_news = is_unavailable != known.is_unavailable;
-        known.is_unavailable = is_unavailable;
-    }
-    let member = member(node);
-    if known.members.0.get(&name) == Some(&member) {
-        return is_news;
-    }
-    if let Some(was) = known.members.0.get(&name) {
-        tracing::warn!(node = name, ?was, is = ?member, "the node has changed its addresses or pod CIDRs: pods that run keep theirs");
-    } else if known.members.0.len() >= MOST {
-        return is_news;
-    }
-    known.members.0.insert(name, member);
-    true
-}
-
-/// A node, without what makes no sense.
-fn member(node: &Node) -> Member {
-    let spec = node.spec.clone().unwrap_or_default();
-    let cidrs = spec.pod_cidrs.filter(|cidrs| !cidrs.is_empty()).or(spec.pod_cidr.map(|cidr| vec![cidr]));
-    let pod_cidrs = cidrs.unwrap_or_default();
-    let pod_cidrs =
-        pod_cidrs.iter().filter_map(|text| prefix::parse(text).ok()).map(|prefix: IpNet| prefix.trunc());
-    let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
-    let internal = addresses.filter(|address| address.type_ == "InternalIP");
-    let usable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
-    Member {
-        pod_cidrs: pod_cidrs.take(MOST_OF_NODE).collect(),
-        created: node.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second()),
-        addresses: internal
-            .filter_map(|one| one.address.parse().ok())
-            .filter(usable)
-            .take(MOST_OF_NODE)
-            .collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn node(name: &str, cidrs: &[&str], address: &str) -> Node {
-        let node = json!({
-            "metadata": { "name": name },
-            "spec": { "podCIDRs": cidrs },
-            "status": { "addresses": [
-                { "type": "Hostname", "address": name },
-                { "type": "ExternalIP", "address": "203.0.113.9" },
-                { "type": "InternalIP", "address": address },
-            ] },
-        });
-        serde_json::from_value(node).unwrap()
-    }
-
-    #[test]
-    fn a_node_is_news_once() {
-        let mut known = Known::default();
-        let one = node("a", &["10.244.1.0/24", "fd01::/64"], "192.0.2.1");
-        assert!(learn(&mut known, "a", &one));
-        assert!(known.is_unavailable, "nothing is said of its network");
-        assert!(!learn(&mut known, "a", &one));
-        assert!(learn(&mut known, "a", &node("a", &["10.244.1.0/24", "fd01::/64"], "192.0.2.7")));
-        assert_eq!(known.members.0["a"].addresses, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_left_out() {
-        let member = member(&node("a", &["pods", "10.0.0.0/40"], "127.0.0.1"));
-        assert_eq!(member, Member::default());
-        assert_eq!(super::member(&Node::default()), Member::default());
     }
 }

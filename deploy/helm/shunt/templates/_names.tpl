@@ -56,6 +56,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- with .podCidrs -}}
 {{- $cluster = set $cluster "pod_cidrs" . -}}
 {{- end -}}
+{{- with .vxlan -}}
+{{- $cluster = set $cluster "vxlan" . -}}
+{{- end -}}
 {{- $config = set $config "cluster" $cluster -}}
 {{- end -}}
 {{- end -}}

@@ -9,10 +9,9 @@ initContainers:
   - uninstall
   - --on-host
   - --bin-dir={{ .Values.plugin.binDir }}
-  {{- if .Values.cluster.enabled }}
   - --conf-dir={{ .Values.cluster.confDir }}
+  {{- /* Removed if an agent has written it, whatever the values say by now. */}}
   - --conflist={{ .Values.cluster.confDir }}/{{ .Values.cluster.conflist }}
-  {{- end }}
   {{- if .Values.uninstallForce }}
   - --force
   {{- end }}
