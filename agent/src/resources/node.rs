@@ -24,7 +24,7 @@ use super::station::Learning;
 use super::unattached::UnattachedPorts;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
-use crate::claims::Claims;
+use crate::claims::{Claim, Claims};
 use crate::config::{Admission, Config};
 use crate::datapath::{Datapath, DatapathError, in_map};
 use crate::kernel::{Kernel, KernelError};
@@ -65,6 +65,8 @@ pub(crate) struct Node {
     pub(crate) admission: Admission,
     /// Prepared claims.
     pub(crate) claims: Claims,
+    /// Claims that the scheduler has given something of the node, prepared or not, by UID.
+    pub(crate) allocated: BTreeMap<String, Claim>,
     pub(crate) speeds: Speeds,
     /// Warnings since the start.
     pub(crate) warnings: Vec<String>,
@@ -137,6 +139,7 @@ impl Node {
             ledger: Ledger::new(&config.uplinks),
             admission: config.admission,
             claims: Claims::default(),
+            allocated: BTreeMap::new(),
             speeds: Speeds::open()?,
             warnings: config.warnings.clone(),
             remarks: BTreeMap::new(),

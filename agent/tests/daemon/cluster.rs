@@ -67,7 +67,7 @@ impl Cluster {
 
     /// Has the API server keep a claim.
     pub(crate) fn keep(&self, name: &str, device: &str, pods: &[&str], rates: [&str; 2]) {
-        self.server.store().objects.insert(path(name), claim(name, device, pods, rates));
+        self.server.store().keep_claim(path(name), claim(name, device, pods, rates));
     }
 
     /// Has a claim prepared: its devices' names.
