@@ -69,6 +69,8 @@ mod forbidden;
 mod grace_periods;
 #[path = "daemon/group.rs"]
 mod group;
+#[path = "daemon/guarantee.rs"]
+mod guarantee;
 #[path = "daemon/health.rs"]
 mod health;
 #[path = "daemon/kernel.rs"]
@@ -108,5 +110,7 @@ mod start;
 mod state;
 #[path = "daemon/supervised.rs"]
 mod supervised;
+#[path = "daemon/traffic.rs"]
+mod traffic;
 #[path = "daemon/upgrade.rs"]
 mod upgrade;

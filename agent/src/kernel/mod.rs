@@ -9,6 +9,7 @@ mod limits;
 mod links;
 mod relocation;
 mod reverse_paths;
+mod shares;
 mod veth_pair;
 
 use shunt_netlink::Connection;
@@ -16,6 +17,7 @@ use shunt_netlink::ethtool::Ethtool;
 
 pub use self::error::{KernelError, LimitError};
 pub use self::limits::limit_egress_beside;
+pub use self::shares::{FoundShares, Shares};
 pub(crate) use self::links::delete_if_named;
 
 use crate::datapath::attach::clsact;

@@ -27,7 +27,7 @@ use crate::capacity::{Ledger, XdpMode};
 use crate::claims::{Claim, Claims};
 use crate::config::{Admission, Config};
 use crate::datapath::{Datapath, DatapathError, in_map};
-use crate::kernel::{Kernel, KernelError};
+use crate::kernel::{Kernel, KernelError, Shares};
 use crate::nft::{Rules, Watched};
 use crate::rcu::GracePeriods;
 use crate::registry::Registry;
@@ -68,6 +68,8 @@ pub(crate) struct Node {
     /// Claims that the scheduler has given something of the node, prepared or not, by UID.
     pub(crate) allocated: BTreeMap<String, Claim>,
     pub(crate) speeds: Speeds,
+    /// The queues of guaranteed uplinks as they were made last.
+    pub(crate) guaranteed: BTreeMap<String, Shares>,
     /// Warnings since the start.
     pub(crate) warnings: Vec<String>,
     /// Warnings of those who work beside the agent's thread, by who they are.
@@ -141,6 +143,7 @@ impl Node {
             claims: Claims::default(),
             allocated: BTreeMap::new(),
             speeds: Speeds::open()?,
+            guaranteed: BTreeMap::new(),
             warnings: config.warnings.clone(),
             remarks: BTreeMap::new(),
             aside: Vec::new(),
