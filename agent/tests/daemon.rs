@@ -35,6 +35,8 @@ mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_figures.rs"]
+mod claim_figures;
 #[path = "daemon/claim_orders.rs"]
 mod claim_orders;
 #[cfg(feature = "kubernetes")]

@@ -17,8 +17,8 @@ use shunt_netlink::ethtool::Ethtool;
 
 pub use self::error::{KernelError, LimitError};
 pub use self::limits::limit_egress_beside;
-pub use self::shares::{FoundShares, Shares};
 pub(crate) use self::links::delete_if_named;
+pub use self::shares::{FoundShares, Shares};
 
 use crate::datapath::attach::clsact;
 use crate::rcu::GracePeriods;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use shunt_netlink::tc::selector::{self, Found, Selector};
 use shunt_netlink::tc::shared::{self, Class, LINK, REST, Root, Said};
 
-use super::error::KernelError;
 use super::Kernel;
+use super::error::KernelError;
 
 /// An uplink's queue as it is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -93,13 +93,31 @@ impl Full {
         self.cluster.rig.node.command("tc", arguments).unwrap()
     }
 
+    /// The classes in order, without what the kernel numbers as it likes.
+    fn classes(&self) -> String {
+        let shown = self.tc(&["class", "show", "dev", "eth1"]);
+        let numbered = |word: &&str| word.ends_with(':') || *word == "leaf";
+        let without = |line: &str| {
+            let words = line.split_whitespace().filter(|word| !numbered(word));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let mut lines: Vec<_> = shown.lines().map(without).collect();
+        lines.sort();
+        lines.join("\n")
+    }
+
     fn root(&self) -> String {
         self.tc(&["qdisc", "show", "dev", "eth1", "root"])
     }
 }
 
 fn assert_near(what: &str, rate: f64, right: f64) {
-    println!("{what}: {:.1} Mbit/s, {:+.1} % of {:.0}", rate / 1e6, (rate / right - 1.0) * 100.0, right / 1e6);
+    println!(
+        "{what}: {:.1} Mbit/s, {:+.1} % of {:.0}",
+        rate / 1e6,
+        (rate / right - 1.0) * 100.0,
+        right / 1e6
+    );
     assert!((rate / right - 1.0).abs() <= 0.05, "{what}: {rate} of {right}");
 }
 
@@ -150,14 +168,13 @@ fn what_no_claim_uses_is_everybodys() {
 #[test]
 fn a_share_comes_and_goes_with_its_claim_and_stays_under_the_next_agent() {
     let mut full = Full::new(GUARANTEE);
-    let classes = |full: &Full| full.tc(&["class", "show", "dev", "eth1"]);
-    let shares = |full: &Full| classes(full).lines().filter(|line| line.contains("prio 0")).count();
+    let shares = |full: &Full| full.classes().lines().filter(|line| line.contains("prio 0")).count();
     eventually("the queue is there", || full.root().contains("htb 5347:"));
-    assert_eq!(shares(&full), 0, "{}", classes(&full));
+    assert_eq!(shares(&full), 0, "{}", full.classes());
     let port = full.claimed(true);
-    assert_eq!(shares(&full), 1, "{}", classes(&full));
-    assert!(classes(&full).contains("rate 302800Kbit"), "{}", classes(&full));
-    let before = (classes(&full), full.tc(&["filter", "show", "dev", "eth1"]));
+    assert_eq!(shares(&full), 1, "{}", full.classes());
+    assert!(full.classes().contains("rate 302800Kbit"), "{}", full.classes());
+    let before = (full.classes(), full.tc(&["filter", "show", "dev", "eth1"]));
     assert!(before.1.contains("input dev veth2"), "{}", before.1);
     // A lower limit of a chained plugin is the share, too.
     let limit = |megabits| shunt_agent_api::Request::Limit {
@@ -165,26 +182,86 @@ fn a_share_comes_and_goes_with_its_claim_and_stays_under_the_next_agent() {
         bandwidth: annotated(megabits, megabits),
     };
     full.cluster.rig.ask(limit(100)).unwrap();
-    assert!(classes(&full).contains("rate 100933Kbit"), "{}", classes(&full));
+    assert!(full.classes().contains("rate 100933Kbit"), "{}", full.classes());
     full.cluster.rig.ask(limit(900)).unwrap();
     full.cluster.restart();
-    assert_eq!((classes(&full), full.tc(&["filter", "show", "dev", "eth1"])), before);
+    assert_eq!((full.classes(), full.tc(&["filter", "show", "dev", "eth1"])), before);
     // Who takes it away finds it made again.
     full.tc(&["filter", "delete", "dev", "eth1", "parent", "5347:"]);
-    full.tc(&["class", "replace", "dev", "eth1", "parent", "5347:fffe", "classid", "5347:9", "htb", "rate", "1mbit"]);
+    full.tc(&[
+        "class",
+        "replace",
+        "dev",
+        "eth1",
+        "parent",
+        "5347:fffe",
+        "classid",
+        "5347:9",
+        "htb",
+        "rate",
+        "1mbit",
+    ]);
     eventually("it is as before", || {
-        (classes(&full), full.tc(&["filter", "show", "dev", "eth1"]).lines().count())
+        (full.classes(), full.tc(&["filter", "show", "dev", "eth1"]).lines().count())
             == (before.0.clone(), before.1.lines().count())
     });
     full.tc(&["qdisc", "delete", "dev", "eth1", "root"]);
-    eventually("it is made again", || classes(&full) == before.0);
+    eventually("it is made again", || full.classes() == before.0);
     assert_eq!(full.cluster.unprepare("wire"), "");
-    assert_eq!(shares(&full), 0, "{}", classes(&full));
+    assert_eq!(shares(&full), 0, "{}", full.classes());
     // No more wanted, it goes.
     let config = full.cluster.rig.lab.root().join("config.toml");
     let text = std::fs::read_to_string(&config).unwrap().replace(GUARANTEE, "guarantee = false");
     std::fs::write(&config, text).unwrap();
     full.cluster.restart();
+    assert!(full.root().contains("noqueue"), "{}", full.root());
+}
+
+#[test]
+fn who_has_a_share_or_none_loses_nothing_while_others_come_and_go() {
+    const TRIPS: u32 = 400;
+    let mut full = Full::new(GUARANTEE);
+    full.claimed(true);
+    full.container(3, "plain", true);
+    full.cluster.prepared("more", "late", ["200M", "200M"]);
+    let late = full.cluster.container(4, "late");
+    std::thread::scope(|scope| {
+        let [claimed, plain] = [(0, 8), (1, 9)].map(|(which, port)| {
+            let (full, at) = (&full, full.at(port));
+            scope.spawn(move || round_trips(full.inside(which), at, TRIPS))
+        });
+        let mut turns = 0;
+        while !(claimed.is_finished() && plain.is_finished()) {
+            full.cluster.rig.attach(&late).unwrap();
+            full.cluster.rig.detach(&late).unwrap();
+            turns += 1;
+        }
+        let longest = [claimed, plain].map(|trips| *trips.join().unwrap().last().unwrap());
+        println!("{turns} times, the longest round trips {longest:?}");
+        assert!(
+            turns > 10 && longest.iter().all(|trip| *trip < Duration::from_millis(500)),
+            "{turns} {longest:?}"
+        );
+    });
+    assert!(!full.classes().contains("201"), "{}", full.classes());
+}
+
+#[test]
+fn what_is_uninstalled_leaves_the_uplink_its_own_queue() {
+    let mut full = Full::new(GUARANTEE);
+    full.claimed(true);
+    assert!(full.root().contains("htb 5347:"), "{}", full.root());
+    let rig = &full.cluster.rig;
+    let nowhere = rig.lab.root().join("nowhere");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+    command.arg("uninstall").arg("--config").arg(rig.lab.root().join("config.toml")).arg("--force");
+    command.arg("--socket").arg(rig.socket()).arg("--state-dir").arg(rig.state());
+    command.arg("--bpffs").arg(rig.lab.bpf_directory("agent"));
+    for directory in ["--bin-dir", "--sbin-dir", "--conf-dir"] {
+        command.arg(directory).arg(&nowhere);
+    }
+    let output = rig.node.enter(|| command.output().unwrap()).unwrap();
+    assert!(output.status.success(), "{output:?}");
     assert!(full.root().contains("noqueue"), "{}", full.root());
 }
 
@@ -196,7 +273,8 @@ fn a_queue_of_somebody_elses_is_left_alone_and_told_of() {
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, text.replace("[uplinks.eth1]", "[uplinks.eth1]\nguarantee = true")).unwrap();
     full.cluster.restart();
-    full.cluster.until_warned("uplink eth1 has `pfifo` at its root, which somebody else has put there: remove that");
+    full.cluster
+        .until_warned("uplink eth1 has `pfifo` at its root, which somebody else has put there: remove that");
     assert!(full.root().contains("pfifo 7:"), "{}", full.root());
     assert!(full.cluster.rig.status().healthy);
     full.claimed(true);

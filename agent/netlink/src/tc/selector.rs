@@ -132,17 +132,14 @@ fn options(selector: &Selector, class: u16) -> Vec<DefaultNla> {
 
 /// A `struct tc_u32_key` for each word: mask and value in network order, where it is, no further mask.
 fn keys(at: u32, address: &[u8]) -> Vec<Vec<u8>> {
-    let key = |(at, word): (u32, &[u8])| {
-        [&[0xff; 4], word, &at.to_ne_bytes(), &[0; 4]].concat()
-    };
+    let key = |(at, word): (u32, &[u8])| [&[0xff; 4], word, &at.to_ne_bytes(), &[0; 4]].concat();
     (at..).step_by(4).zip(address.chunks(4)).map(key).collect()
 }
 
 fn selected(options: &[u8]) -> Selector {
     let Some(sel) = find(options, TCA_U32_SEL) else { return Selector::Other };
     let words = sel.get(SELECTOR..).unwrap_or_default();
-    let value: Vec<u8> =
-        words.chunks_exact(KEY).filter_map(|key| key.get(4..8)).flatten().copied().collect();
+    let value: Vec<u8> = words.chunks_exact(KEY).filter_map(|key| key.get(4..8)).flatten().copied().collect();
     let from = find(options, TCA_U32_INDEV).map(text);
     let selector = match (from, value.len()) {
         (Some(name), 0) => Selector::From(name),

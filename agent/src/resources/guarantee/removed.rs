@@ -6,7 +6,9 @@ use crate::resources::Node;
 impl Node {
     /// Removes the queues of an earlier configuration.
     pub(crate) fn sweep_guarantees(&mut self) {
-        if let Err(error) = self.keep_guarantees(|node, name| node.ledger.guaranteed().any(|(it, _)| it == name)) {
+        if let Err(error) =
+            self.keep_guarantees(|node, name| node.ledger.guaranteed().any(|(it, _)| it == name))
+        {
             self.warn(format!("cannot remove the queues of uplinks: {error}"));
         }
     }
