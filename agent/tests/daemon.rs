@@ -15,6 +15,8 @@ mod admission;
 #[path = "daemon/adopt.rs"]
 mod adopt;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/api_answer.rs"]
+mod api_answer;
 #[path = "daemon/api_claims.rs"]
 mod api_claims;
 #[cfg(feature = "kubernetes")]

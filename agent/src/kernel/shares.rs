@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shunt_netlink::tc::selector::{self, Found, Selector};
-use shunt_netlink::tc::shared::{self, Class, LINK, REST, Root, Said};
+use shunt_netlink::tc::shares::{self, Class, LINK, REST, Root, Said};
 
 use super::Kernel;
 use super::error::KernelError;
@@ -68,7 +68,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn root_queue(&mut self, index: u32) -> Result<Root, KernelError> {
-        Ok(shared::root(&mut self.route, index)?)
+        Ok(shares::root(&mut self.route, index)?)
     }
 
     /// The classes and filters of a link.
@@ -76,7 +76,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn shares(&mut self, index: u32) -> Result<FoundShares, KernelError> {
-        let classes = shared::classes(&mut self.route, index)?;
+        let classes = shares::classes(&mut self.route, index)?;
         Ok(FoundShares { classes, filters: selector::list(&mut self.route, index)? })
     }
 
@@ -93,19 +93,19 @@ impl Kernel {
         wanted: &Shares,
     ) -> Result<(), KernelError> {
         if !has_root {
-            shared::make(&mut self.route, index)?;
+            shares::make(&mut self.route, index)?;
         }
         for filter in found.surplus_filters(wanted) {
             selector::remove(&mut self.route, index, filter)?;
         }
         for minor in found.missing_classes(wanted) {
-            shared::set_class(&mut self.route, index, minor, wanted.classes[&minor])?;
+            shares::set_class(&mut self.route, index, minor, wanted.classes[&minor])?;
         }
         for (selector, class) in found.missing_selectors(wanted) {
             selector::add(&mut self.route, index, selector, class)?;
         }
         for minor in found.surplus_classes(wanted) {
-            shared::remove_class(&mut self.route, index, minor)?;
+            shares::remove_class(&mut self.route, index, minor)?;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn shared_links(&mut self) -> Result<Vec<u32>, KernelError> {
-        Ok(shared::all(&mut self.route)?)
+        Ok(shares::all(&mut self.route)?)
     }
 
     /// Takes the queue of a link away.
@@ -123,6 +123,6 @@ impl Kernel {
     /// # Errors
     /// Netlink's.
     pub fn unshare(&mut self, index: u32) -> Result<(), KernelError> {
-        Ok(shared::remove(&mut self.route, index)?)
+        Ok(shares::remove(&mut self.route, index)?)
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shunt_agent::capacity::slice::DRIVER;
 use tokio::sync::mpsc;
 
+use crate::api_answer::{Answer, failure, said};
 use crate::api_claims::check_devices;
 use crate::api_rules::{canonical, check_slice, without_gated_fields};
 
@@ -44,13 +45,6 @@ impl Ask {
             _ => "delete",
         }
     }
-}
-
-/// What is said to it.
-pub(crate) enum Answer {
-    Said(u16, String),
-    Stream(mpsc::UnboundedReceiver<String>),
-    Endless,
 }
 
 /// How the server is.
@@ -340,14 +334,4 @@ impl Store {
 
 fn name_of(slice: &Value) -> &str {
     slice["metadata"]["name"].as_str().unwrap()
-}
-
-fn said(object: &Value) -> Answer {
-    Answer::Said(200, object.to_string())
-}
-
-fn failure(code: u16, reason: &str, message: &str) -> Answer {
-    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
-        "reason": reason, "message": message });
-    Answer::Said(code, status.to_string())
 }

@@ -5,7 +5,7 @@
 mod filter;
 mod htb;
 pub mod selector;
-pub mod shared;
+pub mod shares;
 mod tbf;
 
 pub use filter::{Filter, filters};

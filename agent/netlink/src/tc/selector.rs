@@ -1,4 +1,4 @@
-//! Which packets are a share's of [`super::shared`]: filters of `u32`, which every kernel has (net/sched/cls_u32.c).
+//! Which packets are a share's of [`super::shares`]: filters of `u32`, which every kernel has (net/sched/cls_u32.c).
 //!
 //! A redirected packet keeps the interface that it came in by (`skb_iif`), and so does one that a bridge forwards. One that the kernel
 //! routes has its bridge's, and is known by its source address.
@@ -9,7 +9,7 @@ use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
 
-use super::shared::HANDLE;
+use super::shares::HANDLE;
 use super::{TrafficControl, about, with};
 use crate::attribute::{find, number, text};
 use crate::connection::Connection;

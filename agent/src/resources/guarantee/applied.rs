@@ -1,6 +1,6 @@
 //! Has the uplink's queue be as it is to be.
 
-use shunt_netlink::tc::shared::Root;
+use shunt_netlink::tc::shares::Root;
 
 use crate::capacity::uplink::Unknown;
 use crate::kernel::{FoundShares, Shares};

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use shunt_netlink::tc::selector::Selector;
-use shunt_netlink::tc::shared::{Class, LINK, REST};
+use shunt_netlink::tc::shares::{Class, LINK, REST};
 
 use crate::kernel::Shares;
 use crate::limits::bucket::Bucket;
