@@ -15,6 +15,8 @@ mod admission;
 #[path = "daemon/adopt.rs"]
 mod adopt;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/api_answer.rs"]
+mod api_answer;
 #[path = "daemon/api_claims.rs"]
 mod api_claims;
 #[cfg(feature = "kubernetes")]
@@ -35,6 +37,8 @@ mod capacity;
 #[path = "daemon/churn.rs"]
 mod churn;
 #[cfg(feature = "kubernetes")]
+#[path = "daemon/claim_figures.rs"]
+mod claim_figures;
 #[path = "daemon/claim_orders.rs"]
 mod claim_orders;
 #[cfg(feature = "kubernetes")]
@@ -69,6 +73,8 @@ mod forbidden;
 mod grace_periods;
 #[path = "daemon/group.rs"]
 mod group;
+#[path = "daemon/guarantee.rs"]
+mod guarantee;
 #[path = "daemon/health.rs"]
 mod health;
 #[path = "daemon/kernel.rs"]
@@ -108,5 +114,7 @@ mod start;
 mod state;
 #[path = "daemon/supervised.rs"]
 mod supervised;
+#[path = "daemon/traffic.rs"]
+mod traffic;
 #[path = "daemon/upgrade.rs"]
 mod upgrade;

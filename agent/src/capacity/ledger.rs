@@ -196,6 +196,12 @@ impl Ledger {
         found.map(|(name, _)| name.as_str())
     }
 
+    /// The uplinks that are shared out, each with what it sends at most.
+    pub fn guaranteed(&self) -> impl Iterator<Item = (&str, Result<u64, Unknown>)> {
+        let guaranteed = self.accounts.iter().filter(|(_, account)| account.options.guarantee);
+        guaranteed.map(|(name, account)| (name.as_str(), account.options.shared(account.speed)))
+    }
+
     /// Why nothing can be promised of an uplink, for each of which that is so.
     pub fn unknown(&self) -> Vec<Shortage> {
         let accounts = self.accounts.iter();

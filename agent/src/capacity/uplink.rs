@@ -70,7 +70,12 @@ pub struct UplinkOptions {
     pub networks: Vec<String>,
     /// Which programs run in the driver.
     pub xdp: XdpMode,
+    /// Whether claims have what they were given also while the uplink is full.
+    pub guarantee: bool,
 }
+
+/// How much of a link's own speed is shared out, in hundredths: what waits has to wait in the agent's queue, and not in the hardware's.
+const SHARED: u64 = 98;
 
 /// Why it is not known what an uplink has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +121,20 @@ impl UplinkOptions {
         };
         Ok(Totals { egress: total(self.egress)?, ingress: total(self.ingress)? })
     }
+
+    /// What a link of this speed sends at most while it is shared out, bits a second: the operator's figure, else a little less than its
+    /// speed.
+    ///
+    /// # Errors
+    /// [`Unknown`]: it cannot be shared out.
+    pub fn shared(&self, speed: Speed) -> Result<u64, Unknown> {
+        match (self.egress, speed) {
+            (_, Speed::NoLink) => Err(Unknown::NoLink),
+            (Some(Quantity(own)), _) => Ok(own),
+            (None, Speed::Known(speed)) => Ok(speed / 100 * SHARED),
+            (None, Speed::Unknown) => Err(Unknown::Speed),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +159,14 @@ mod tests {
         assert_eq!(totals, Totals { egress: 100_000_000, ingress: 1_000_000_000 });
         assert_eq!(uplink.totals(Speed::Unknown), Err(Unknown::Speed));
         assert_eq!(uplink.totals(Speed::NoLink), Err(Unknown::NoLink));
+    }
+
+    #[test]
+    fn what_is_shared_out_is_the_operators_figure_or_a_little_less_than_the_speed() {
+        let gigabit = Speed::Known(1_000_000_000);
+        assert_eq!(options("egress = '500M'").shared(gigabit), Ok(500_000_000));
+        assert_eq!(options("factor = 2.0").shared(gigabit), Ok(980_000_000));
+        assert_eq!(options("").shared(Speed::Unknown), Err(Unknown::Speed));
     }
 
     #[test]

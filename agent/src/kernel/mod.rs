@@ -9,6 +9,7 @@ mod limits;
 mod links;
 mod relocation;
 mod reverse_paths;
+mod shares;
 mod veth_pair;
 
 use shunt_netlink::Connection;
@@ -17,6 +18,7 @@ use shunt_netlink::ethtool::Ethtool;
 pub use self::error::{KernelError, LimitError};
 pub use self::limits::limit_egress_beside;
 pub(crate) use self::links::delete_if_named;
+pub use self::shares::{FoundShares, Shares};
 
 use crate::datapath::attach::clsact;
 use crate::rcu::GracePeriods;

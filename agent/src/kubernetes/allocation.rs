@@ -75,6 +75,23 @@ pub(super) fn read(found: &ResourceClaim, asked: &ClaimName, pool: &str) -> Resu
     })
 }
 
+/// What a claim has of the node's uplinks, whether it can be prepared or not; none where it has nothing of them. Its pod is nobody where it
+/// is not reserved for one pod. Figures that make no sense are refused when the claim is prepared, and count as nothing here.
+pub(super) fn allocated(found: &ResourceClaim, pool: &str) -> Option<Claim> {
+    let status = found.status.as_ref()?;
+    let results = status.allocation.as_ref()?.devices.as_ref()?.results.as_deref()?;
+    let ours = results.iter().filter(|result| result.driver == DRIVER && result.pool == pool);
+    let shares: Vec<_> = ours.take(MAX_SHARES).filter_map(|result| share(result, pool).ok()).collect();
+    let metadata = found.metadata.clone();
+    (!shares.is_empty()).then(|| Claim {
+        uid: metadata.uid.unwrap_or_default(),
+        namespace: metadata.namespace.unwrap_or_default(),
+        name: metadata.name.unwrap_or_default(),
+        pod: consumer(status.reserved_for.as_deref().unwrap_or_default()).unwrap_or_default(),
+        shares,
+    })
+}
+
 /// The one pod that a claim is reserved for.
 pub(super) fn consumer(reserved: &[ResourceClaimConsumerReference]) -> Result<Consumer, AllocationError> {
     match reserved {

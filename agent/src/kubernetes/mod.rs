@@ -10,6 +10,8 @@
 mod node_name;
 
 #[cfg(feature = "kubernetes")]
+mod allocated;
+#[cfg(feature = "kubernetes")]
 mod allocation;
 #[cfg(feature = "kubernetes")]
 mod backoff;
@@ -41,6 +43,8 @@ mod recorder;
 mod session;
 #[cfg(feature = "kubernetes")]
 mod sharing;
+#[cfg(feature = "kubernetes")]
+mod slice_name;
 #[cfg(feature = "kubernetes")]
 mod slices;
 #[cfg(feature = "kubernetes")]

@@ -9,12 +9,13 @@ use shunt_kubelet::{DeviceHealth, serve};
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
+use super::allocated;
 use super::claim_status;
 use super::driver::ClaimDriver;
 use super::node_name;
 use crate::agent::Core;
 use crate::capacity::slice::{DRIVER, NodeNameError};
-use crate::config::KubernetesOptions;
+use crate::config::{Admission, KubernetesOptions};
 use crate::requests::devices::DeviceState;
 
 /// Who remarks.
@@ -58,12 +59,22 @@ impl NodePlugin {
         let told = tell(core, outcome);
         let kept = claim_status::keep(Arc::clone(&driver));
         let served = keep_serving(&root, Arc::clone(&driver));
+        let followed = follow_where_admitted(&driver);
         tokio::select! {
             never = served => never,
+            never = followed => never,
             never = looked => never,
             never = told => never,
             never = kept => never,
         }
+    }
+}
+
+/// Watches allocated claims where something depends on them.
+async fn follow_where_admitted(driver: &ClaimDriver) -> Infallible {
+    match driver.core.with(|agent| agent.node().admission).await {
+        Some(Admission::Off) | None => std::future::pending().await,
+        Some(Admission::Warn | Admission::Enforce) => allocated::follow(driver).await,
     }
 }
 

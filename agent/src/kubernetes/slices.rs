@@ -1,4 +1,6 @@
 //! The uplinks as a `ResourceSlice` of the node.
+//!
+//! The slice is known by its driver and its node. Where somebody else's object has its name, it gets another one, always the same.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +13,14 @@ use shunt_agent_api::CapacityReport;
 use super::difference::differences;
 use super::error::PublishError;
 use super::session::{Publication, within};
-use crate::capacity::slice::{NodeNameError, resource_slice};
+use super::slice_name::slice_name;
+use crate::capacity::slice::{DRIVER, NodeNameError, resource_slice};
 
 /// Who writes, in the object's managed fields.
 const MANAGER: &str = "shunt-agent";
 
 /// How often a write is begun anew because the object was not what it was thought to be.
-const TRIES: usize = 4;
+const TRIES: usize = 8;
 
 /// The node's slice.
 pub(super) struct Slices {
@@ -58,7 +61,8 @@ impl Slices {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let written = match object {
             Some(object) => {
-                let name = wanted.metadata.name.clone().unwrap_or_default();
+                let name = name_of(object);
+                wanted.metadata.name = Some(name.clone());
                 wanted.metadata.resource_version.clone_from(&object.metadata.resource_version);
                 // Whoever allocates must not mix what was with what is.
                 wanted.spec.pool.generation = object.spec.pool.generation.saturating_add(1);
@@ -85,7 +89,7 @@ impl Publication for Slices {
     }
 
     fn is_ours(&self, slice: &ResourceSlice) -> bool {
-        slice.metadata.name.as_deref() == Some(&slice_name(&self.node))
+        slice.spec.driver == DRIVER && slice.spec.node_name.as_ref() == Some(&self.node)
     }
 
     fn is_settled(&self, object: Option<&ResourceSlice>, capacity: &CapacityReport) -> bool {
@@ -98,15 +102,21 @@ impl Publication for Slices {
         object: Option<ResourceSlice>,
         capacity: &CapacityReport,
     ) -> Result<Option<ResourceSlice>, PublishError> {
-        let wanted = self.wanted(capacity)?;
-        let name = slice_name(&self.node);
+        let mut wanted = self.wanted(capacity)?;
         let mut object = object;
+        let mut taken = 0;
         for _ in 0..TRIES {
             if object.as_ref().is_some_and(|object| self.to_do(object, &wanted).is_empty()) {
                 return Ok(object);
             }
+            let name = object.as_ref().map_or_else(|| slice_name(&self.node, taken), name_of);
+            wanted.metadata.name = Some(name.clone());
             let Some(written) = self.write(object.as_ref(), wanted.clone()).await? else {
                 object = within("reading the slice", self.api.get_opt(&name)).await?;
+                if object.take_if(|found| !self.is_ours(found)).is_some() {
+                    tracing::warn!(name, "somebody else's slice has this name: the node's gets another one");
+                    taken += 1;
+                }
                 continue;
             };
             let generation = written.spec.pool.generation;
@@ -137,9 +147,8 @@ impl Publication for Slices {
     }
 }
 
-/// The name that [`resource_slice`] gives.
-fn slice_name(node: &str) -> String {
-    format!("{node}-{}", crate::capacity::slice::DRIVER)
+fn name_of(slice: &ResourceSlice) -> String {
+    slice.metadata.name.clone().unwrap_or_default()
 }
 
 /// What is compared: everything that is said, under this generation.

@@ -62,6 +62,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Subscribe => Ok(Reply::Subscribed),
     };
     node.tell_capacity();
+    node.update_guarantees();
     #[cfg(feature = "kubernetes")]
     if let (Some(pod), Err(refusal)) = (pod, &answer) {
         noticed::notice(node, pod, refusal);

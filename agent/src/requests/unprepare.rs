@@ -17,6 +17,7 @@ impl Node {
                 self.warn(format!("{key} is limited by claim {claim}, which is no more: {refusal}"));
             }
         }
+        self.update_guarantees();
         tracing::info!(%claim, uid, "unprepared");
         self.store.remove_claim(uid)
     }

@@ -7,6 +7,7 @@ use shunt_agent_api::{
 };
 
 use crate::capacity::{Demand, Quantity, Shortage, Speed};
+use crate::claims::Claim;
 use crate::config::Admission;
 use crate::resources::{Node, Refusal};
 
@@ -34,14 +35,17 @@ impl Node {
         }
     }
 
-    /// What prepared claims have of the port's uplink whose pods are not attached yet: the scheduler has given it away.
+    /// What claims have of the port's uplink whose pods are not attached yet, prepared or only allocated: the scheduler has given it away.
     fn promised_to_others(&self, port: &BridgePort) -> Demand {
         let Some(uplink) = self.ledger.uplink_of(&port.key.network) else { return Demand::default() };
         let pods = self.registry.attachments().filter_map(|known| known.port.pod.as_ref());
         let held = pods.filter_map(|pod| pod.claimed.as_ref()).flat_map(|claimed| &claimed.claims);
         let held: HashSet<&str> = held.map(String::as_str).collect();
         let own = port.pod.as_ref().map_or("", |pod| &pod.uid);
-        let waiting = self.claims.iter().filter(|claim| claim.pod.uid != own && !held.contains(&*claim.uid));
+        let allocated = self.allocated.values().filter(|claim| self.claims.get(&claim.uid).is_none());
+        let claims = self.claims.iter().chain(allocated);
+        let is_own = |claim: &Claim| !own.is_empty() && claim.pod.uid == own;
+        let waiting = claims.filter(|claim| !is_own(claim) && !held.contains(&*claim.uid));
         waiting.filter_map(|claim| claim.of_uplink(uplink)).fold(Demand::default(), Demand::and)
     }
 

@@ -1,6 +1,7 @@
 //! What the attachments need on the node, resource by resource.
 
 use super::Node;
+use super::guarantee::Guarantee;
 use super::host_port::{Ingress, SocketPrograms};
 use super::lease::Lease;
 use super::masquerade::Outlets;
@@ -42,7 +43,7 @@ impl Node {
             Box::new(Outlets),
             Box::new(ReversePaths),
         ];
-        own.into_iter().chain(boxed(Ingress::all(self))).collect()
+        own.into_iter().chain(boxed(Ingress::all(self))).chain(boxed(Guarantee::all(self))).collect()
     }
 
     /// The leases of the containers' addresses.

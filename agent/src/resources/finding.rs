@@ -75,6 +75,8 @@ pub(crate) enum Finding {
     Rules,
     /// A limit, in these words.
     Limit(String),
+    /// Something of an uplink's queue, in these words.
+    Queue(String),
     /// A map or a program is pinned no more.
     Pin(PathBuf),
     /// The bridge with this name was deleted under a container.
@@ -151,7 +153,7 @@ impl fmt::Display for Finding {
             Self::Sockets => f.write_str("programs were detached from the cgroup"),
             Self::Lease(amiss) => amiss.fmt(f),
             Self::Rules => f.write_str("the table `inet shunt` is missing or altered"),
-            Self::Limit(how) => f.write_str(how),
+            Self::Limit(how) | Self::Queue(how) => f.write_str(how),
             Self::Pin(path) => write!(f, "the pin {} is gone", path.display()),
             Self::StateFile => f.write_str("its state file is missing or altered"),
         }

@@ -21,6 +21,7 @@ mod failures;
 mod finding;
 mod follow;
 mod gravity;
+pub(crate) mod guarantee;
 pub(crate) mod host_port;
 mod kernel_flow;
 pub(crate) mod lease;

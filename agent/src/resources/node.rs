@@ -24,10 +24,10 @@ use super::station::Learning;
 use super::unattached::UnattachedPorts;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
-use crate::claims::Claims;
+use crate::claims::{Claim, Claims};
 use crate::config::{Admission, Config};
 use crate::datapath::{Datapath, DatapathError, in_map};
-use crate::kernel::{Kernel, KernelError};
+use crate::kernel::{Kernel, KernelError, Shares};
 use crate::nft::{Rules, Watched};
 use crate::rcu::GracePeriods;
 use crate::registry::Registry;
@@ -65,7 +65,11 @@ pub(crate) struct Node {
     pub(crate) admission: Admission,
     /// Prepared claims.
     pub(crate) claims: Claims,
+    /// Claims that the scheduler has given something of the node, prepared or not, by UID.
+    pub(crate) allocated: BTreeMap<String, Claim>,
     pub(crate) speeds: Speeds,
+    /// The queues of guaranteed uplinks as they were made last.
+    pub(crate) guaranteed: BTreeMap<String, Shares>,
     /// Warnings since the start.
     pub(crate) warnings: Vec<String>,
     /// Warnings of those who work beside the agent's thread, by who they are.
@@ -137,7 +141,9 @@ impl Node {
             ledger: Ledger::new(&config.uplinks),
             admission: config.admission,
             claims: Claims::default(),
+            allocated: BTreeMap::new(),
             speeds: Speeds::open()?,
+            guaranteed: BTreeMap::new(),
             warnings: config.warnings.clone(),
             remarks: BTreeMap::new(),
             aside: Vec::new(),

@@ -20,7 +20,8 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::api_store::{Answer, Ask, Store};
+use crate::api_answer::Answer;
+use crate::api_store::{Ask, Store};
 use crate::rig::Rig;
 
 /// Where it listens in the node's namespace.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use shunt_agent::capacity::slice::DRIVER;
 use tokio::sync::mpsc;
 
+use crate::api_answer::{Answer, failure, said};
 use crate::api_claims::check_devices;
 use crate::api_rules::{canonical, check_slice, without_gated_fields};
 
@@ -17,6 +19,8 @@ pub(crate) const NODE: &str = "node-1";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/team/events";
 
 const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
+
+const CLAIMS: &str = "/apis/resource.k8s.io/v1/resourceclaims";
 
 /// A request.
 pub(crate) struct Ask {
@@ -30,7 +34,7 @@ pub(crate) struct Ask {
 impl Ask {
     /// The verb of the request, by which rights are given (as far as an agent has any).
     fn verb(&self) -> &'static str {
-        let is_list = self.query.contains("fieldSelector");
+        let is_list = self.query.contains("fieldSelector") || self.path == CLAIMS;
         match self.method.as_str() {
             "GET" if self.query.contains("watch=true") => "watch",
             "GET" if is_list => "list",
@@ -41,13 +45,6 @@ impl Ask {
             _ => "delete",
         }
     }
-}
-
-/// What is said to it.
-pub(crate) enum Answer {
-    Said(u16, String),
-    Stream(mpsc::UnboundedReceiver<String>),
-    Endless,
 }
 
 /// How the server is.
@@ -91,10 +88,40 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The only slice, if there is one.
+    /// The only slice of the node and the driver, if there is one.
     pub(crate) fn slice(&self) -> Option<&Value> {
-        assert!(self.slices.len() <= 1, "{:?}", self.slices);
-        self.slices.values().next()
+        let is_ours = |slice: &&Value| slice["spec"]["nodeName"] == NODE && slice["spec"]["driver"] == DRIVER;
+        let ours: Vec<_> = self.slices.values().filter(is_ours).collect();
+        assert!(ours.len() <= 1, "{:?}", self.slices);
+        ours.first().copied()
+    }
+
+    /// Somebody else creates a slice.
+    pub(crate) fn create_slice(&mut self, slice: Value) {
+        self.put(SLICES, "ADDED", slice);
+    }
+
+    /// Somebody creates or changes a claim.
+    pub(crate) fn keep_claim(&mut self, path: String, claim: Value) {
+        let kind = if self.objects.contains_key(&path) { "MODIFIED" } else { "ADDED" };
+        self.tell(CLAIMS, kind, &claim);
+        self.objects.insert(path, claim);
+    }
+
+    /// Somebody deletes a claim.
+    pub(crate) fn delete_claim(&mut self, path: &str) {
+        let claim = self.objects.remove(path).unwrap();
+        self.tell(CLAIMS, "DELETED", &claim);
+    }
+
+    fn claims(&mut self, ask: &Ask) -> Answer {
+        if ask.query.contains("watch=true") {
+            return self.watch(ask);
+        }
+        let items: Vec<_> = self.objects.values().filter(|it| it["kind"] == "ResourceClaim").collect();
+        let list = json!({ "kind": "List", "apiVersion": "v1", "items": items,
+            "metadata": { "resourceVersion": self.version.to_string() } });
+        Answer::Said(200, list.to_string())
     }
 
     /// What a kubelet does when it starts.
@@ -142,6 +169,7 @@ impl Store {
                 ("GET", SLICES) => self.list(ask, &format!("spec.nodeName={NODE}")),
                 ("GET", "/api/v1/nodes") => self.list(ask, &format!("metadata.name={NODE}")),
                 ("POST", SLICES) => self.create(ask),
+                ("GET", CLAIMS) => self.claims(ask),
                 (method, path) => match path.strip_prefix(SLICES).and_then(|rest| rest.strip_prefix('/')) {
                     Some(name) if method == "GET" => self.get(name),
                     Some(name) if method == "PUT" => self.replace(name, ask),
@@ -164,8 +192,8 @@ impl Store {
         if ask.query.contains("watch=true") {
             return self.watch(ask);
         }
-        let items: Vec<_> =
-            if ask.path == SLICES { self.slices.values().cloned().collect() } else { vec![self.node()] };
+        let of_node = self.slices.values().filter(|slice| slice["spec"]["nodeName"] == NODE);
+        let items: Vec<_> = if ask.path == SLICES { of_node.cloned().collect() } else { vec![self.node()] };
         let list = json!({ "kind": "List", "apiVersion": "v1", "items": items,
             "metadata": { "resourceVersion": self.version.to_string() } });
         Answer::Said(200, list.to_string())
@@ -306,14 +334,4 @@ impl Store {
 
 fn name_of(slice: &Value) -> &str {
     slice["metadata"]["name"].as_str().unwrap()
-}
-
-fn said(object: &Value) -> Answer {
-    Answer::Said(200, object.to_string())
-}
-
-fn failure(code: u16, reason: &str, message: &str) -> Answer {
-    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
-        "reason": reason, "message": message });
-    Answer::Said(code, status.to_string())
 }

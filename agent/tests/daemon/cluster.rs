@@ -30,6 +30,11 @@ impl Cluster {
 
     /// The same with more options before the uplinks.
     pub(crate) fn start_with(options: &str) -> Self {
+        Self::start_of(options, "")
+    }
+
+    /// The same with more options of the first uplink, whose other end is outside and leads back to the containers.
+    pub(crate) fn start_of(options: &str, of_first: &str) -> Self {
         let mut rig = Rig::bare();
         for (uplink, peer) in [("eth1", "peer1"), ("eth2", "peer2")] {
             rig.ip(&["link", "add", uplink, "type", "veth", "peer", "name", peer]);
@@ -40,8 +45,9 @@ impl Cluster {
         let kubelet = FakeKubelet::new(&kubelet_root(&rig));
         let [config, kubeconfig] = ["config.toml", "kubeconfig"].map(|name| rig.lab.root().join(name));
         fs::write(&kubeconfig, ApiServer::kubeconfig().to_string()).unwrap();
+        let uplinks = UPLINKS.replacen("[uplinks.eth1]", &format!("[uplinks.eth1]\n{of_first}"), 1);
         let text = format!(
-            "{options}\n{UPLINKS}[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\nkubelet_root = '{}'\n",
+            "{options}\n{uplinks}[kubernetes]\nkubeconfig = '{}'\nnode = '{NODE}'\nkubelet_root = '{}'\n",
             kubeconfig.display(),
             kubelet_root(&rig).display()
         );
@@ -67,7 +73,7 @@ impl Cluster {
 
     /// Has the API server keep a claim.
     pub(crate) fn keep(&self, name: &str, device: &str, pods: &[&str], rates: [&str; 2]) {
-        self.server.store().objects.insert(path(name), claim(name, device, pods, rates));
+        self.server.store().keep_claim(path(name), claim(name, device, pods, rates));
     }
 
     /// Has a claim prepared: its devices' names.

@@ -50,6 +50,43 @@ fn each_verb_on_slices_is_told_of_and_they_are_as_they_should_be_once_it_is_allo
 }
 
 #[test]
+fn a_slice_that_may_not_be_read_is_told_of_when_the_one_that_is_known_is_no_more() {
+    let cluster = Cluster::start();
+    let whole = || published(&cluster) == Some(json!("1G"));
+    eventually("it is published", whole);
+    // It is read alone after a conflict.
+    forbid(&cluster, "get", "node-1-bandwidth.shunt.dev");
+    cluster.server.store().conflicts = 1;
+    cluster.server.store().alter(|slice| {
+        slice["spec"]["devices"][0]["capacity"]["egressBandwidth"]["value"] = json!("1k");
+    });
+    cluster.until_warned("the capacity is not published: reading the slice: cannot get");
+    allow(&cluster);
+    eventually("it is published again", whole);
+}
+
+#[test]
+fn claims_that_may_not_be_listed_or_watched_are_told_of_and_counted_once_it_is_allowed() {
+    let mut cluster = Cluster::start_with("admission = 'enforce'");
+    let greedy = BridgePort { bandwidth: annotated(500, 1), ..cluster.container(2, "greedy") };
+    for verb in ["list", "watch"] {
+        forbid(&cluster, verb, "resourceclaims");
+        cluster.restart();
+        let said = "what the scheduler has given to claims lately is not known";
+        cluster.until_warned(said);
+        cluster.until_warned(&format!("cannot {verb} resourceclaims (403)"));
+        cluster.rig.attach(&greedy).unwrap();
+        cluster.rig.detach(&greedy).unwrap();
+        allow(&cluster);
+    }
+    cluster.keep("wire", "eth1", &["web"], ["600M", "600M"]);
+    eventually("it is counted", || match cluster.rig.attach(&greedy) {
+        Ok(_) => cluster.rig.detach(&greedy).is_none(),
+        Err(_) => true,
+    });
+}
+
+#[test]
 fn each_verb_on_claims_pods_and_events_is_told_of_and_nothing_is_lost() {
     let mut cluster = Cluster::start_with("admission = 'enforce'");
     cluster.keep("wire", "eth1", &["web"], ["50M", "100M"]);

@@ -74,5 +74,59 @@ fn what_a_prepared_claim_waits_for_is_given_to_no_annotation() {
     cluster.rig.detach(&web).unwrap();
     assert_eq!(cluster.unprepare("wire"), "");
     cluster.rig.detach(&modest).unwrap();
-    cluster.rig.attach(&greedy).unwrap();
+    // It is allocated until somebody deletes it.
+    cluster.rig.attach(&greedy).unwrap_err();
+    cluster.server.store().delete_claim(&crate::api_claims::path("wire"));
+    eventually("it is free", || cluster.rig.attach(&greedy).is_ok());
+}
+
+#[test]
+fn what_the_scheduler_has_given_to_a_claim_is_given_to_no_annotation_before_it_is_prepared() {
+    let mut cluster = Cluster::start_with("admission = 'enforce'");
+    let greedy = BridgePort { bandwidth: annotated(500, 1), ..cluster.container(2, "greedy") };
+    let watches = |cluster: &Cluster| {
+        let store = cluster.server.store();
+        store
+            .asked
+            .iter()
+            .filter(|asked| asked.contains("resourceclaims?") && asked.contains("watch"))
+            .count()
+    };
+    eventually("claims are watched", || watches(&cluster) == 1);
+    cluster.keep("wire", "eth1", &["web"], ["600M", "600M"]);
+    let begun = Instant::now();
+    eventually("it is refused", || match cluster.rig.attach(&greedy) {
+        Ok(_) => {
+            cluster.rig.detach(&greedy).unwrap();
+            false
+        }
+        Err(refused) => {
+            let said = "400M of 1G bit/s left for egress, and 500M";
+            assert!(refused.kind == ErrorKind::Capacity && refused.message.contains(said), "{refused:?}");
+            true
+        }
+    });
+    println!("counted after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    // The next agent lists it. A server that is away takes nothing from what is known.
+    cluster.restart();
+    eventually("claims are watched", || watches(&cluster) == 2);
+    cluster.server.go_away();
+    assert_eq!(cluster.rig.attach(&greedy).unwrap_err().kind, ErrorKind::Capacity);
+    cluster.server.come_back(&cluster.rig);
+    // Prepared, it counts once, and its own pod finds what it was promised.
+    cluster.prepare("wire").unwrap();
+    let modest = BridgePort { bandwidth: annotated(400, 1), ..greedy.clone() };
+    cluster.rig.attach(&modest).unwrap();
+    let web = cluster.container(3, "web");
+    cluster.rig.attach(&web).unwrap();
+    for port in [&modest, &web] {
+        cluster.rig.detach(port).unwrap();
+    }
+    assert_eq!(cluster.unprepare("wire"), "");
+    // It is allocated until it is deleted.
+    assert_eq!(cluster.rig.attach(&greedy).unwrap_err().kind, ErrorKind::Capacity);
+    eventually("claims are watched again", || watches(&cluster) >= 3);
+    cluster.server.store().delete_claim(&crate::api_claims::path("wire"));
+    eventually("it is free", || cluster.rig.attach(&greedy).is_ok());
 }

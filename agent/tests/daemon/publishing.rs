@@ -105,6 +105,41 @@ fn a_slice_that_somebody_else_writes_is_written_again_with_a_newer_generation() 
 }
 
 #[test]
+fn where_somebody_elses_slice_has_the_name_the_nodes_gets_another_one_and_keeps_it() {
+    let mut rig = Rig::bare();
+    rig.ip(&["link", "add", "eth1", "type", "veth", "peer", "name", "peer1"]);
+    let server = ApiServer::start(&rig);
+    let others = |name: &str, driver: &str, node: &str| {
+        json!({ "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": { "name": name },
+            "spec": { "driver": driver, "nodeName": node, "pool": { "name": node, "generation": 1,
+                "resourceSliceCount": 1 }, "devices": [] } })
+    };
+    let foreign = [
+        others("node-1-bandwidth.shunt.dev", "bandwidth.shunt.dev", "another"),
+        others("node-1-2-bandwidth.shunt.dev", "gpu.example.com", NODE),
+    ];
+    for slice in foreign {
+        server.store().create_slice(slice);
+    }
+    run(&mut rig, "");
+    until_published(&rig, &server, &[WHOLE]);
+    let name = || server.store().slice().unwrap()["metadata"]["name"].clone();
+    assert_eq!(name(), "node-1-3-bandwidth.shunt.dev");
+    assert!(rig.log().contains("somebody else's slice has this name"), "{}", rig.log());
+    // It is known by its driver and node: by the next agent, and when it is written again.
+    rig.kill();
+    server.store().asked.clear();
+    run(&mut rig, "");
+    eventually("the next agent watches", || asked(&server, "GET") >= 2);
+    server
+        .store()
+        .alter(|slice| slice["spec"]["devices"][0]["capacity"]["egressBandwidth"]["value"] = json!("1k"));
+    until_published(&rig, &server, &[WHOLE]);
+    assert_eq!((name(), asked(&server, "POST")), (json!("node-1-3-bandwidth.shunt.dev"), 0));
+    until_unremarked(&rig);
+}
+
+#[test]
 fn what_changes_on_the_node_changes_in_the_slice() {
     let (rig, server) = publishing("", Mood::Well);
     until_published(&rig, &server, &[WHOLE]);

@@ -13,13 +13,21 @@ struct Write {
     user: &'static str,
     extra: Value,
     operation: &'static str,
+    group: &'static str,
     object: Value,
     old: Value,
 }
 
 impl Write {
     fn of(operation: &'static str, object: Value, old: Value) -> Self {
-        Self { user: ACCOUNT, extra: json!({ NODE_CLAIM: ["one"] }), operation, object, old }
+        Self {
+            user: ACCOUNT,
+            extra: json!({ NODE_CLAIM: ["one"] }),
+            operation,
+            group: "events.k8s.io",
+            object,
+            old,
+        }
     }
 
     /// What the policy says: nothing where it does not apply, else each message of what is not so.
@@ -33,7 +41,8 @@ impl Write {
         let mut context = Context::default();
         context.add_variable_from_value(
             "request",
-            json_value(&json!({ "userInfo": user, "operation": self.operation })),
+            json_value(&json!({ "userInfo": user, "operation": self.operation,
+                "resource": { "group": self.group } })),
         );
         context.add_variable_from_value("object", json_value(&self.object));
         context.add_variable_from_value("oldObject", json_value(&self.old));
@@ -139,6 +148,38 @@ fn an_agent_says_what_becomes_of_devices_of_its_own_node_and_changes_no_allocati
     }
     let write = Write { extra: Value::Null, ..Write::of("UPDATE", said, claim("one")) };
     write.assert_refused_by("shunt-claims", "the token names no node");
+}
+
+fn event(instance: &str) -> Value {
+    json!({ "reportingController": "bandwidth.shunt.dev", "reportingInstance": instance, "reason": "ClaimShared",
+        "regarding": { "kind": "Pod", "namespace": "team", "name": "web", "uid": "u" } })
+}
+
+#[test]
+fn an_agent_writes_events_of_its_own_node_and_counts_on_in_those() {
+    let policy = "shunt-events";
+    Write::of("CREATE", event("one"), Value::Null).assert_allowed_by(policy);
+    let mut counted = event("one");
+    counted["series"] = json!({ "count": 2 });
+    Write::of("UPDATE", counted.clone(), event("one")).assert_allowed_by(policy);
+    Write::of("CREATE", event("two"), Value::Null).assert_refused_by(policy, "not of the agent's node");
+    Write::of("UPDATE", counted.clone(), event("two")).assert_refused_by(policy, "was another one");
+    for (field, value, because) in [
+        ("reportingController", json!("kubelet"), "not of the agent's node"),
+        ("regarding", json!({ "kind": "Node", "name": "one" }), "regards no pod"),
+    ] {
+        let mut altered = event("one");
+        altered[field] = value;
+        Write::of("CREATE", altered.clone(), Value::Null).assert_refused_by(policy, because);
+        Write::of("UPDATE", event("one"), altered).assert_refused_by(policy, "was another one");
+    }
+    let core = Write { group: "", ..Write::of("CREATE", event("one"), Value::Null) };
+    core.assert_refused_by(policy, "not of the agent's node");
+    let unbound = Write { extra: Value::Null, ..Write::of("CREATE", event(""), Value::Null) };
+    unbound.assert_refused_by(policy, "the token names no node");
+    let long = "n".repeat(200);
+    let write = Write::of("CREATE", event(&long[..128]), Value::Null);
+    Write { extra: json!({ NODE_CLAIM: [long] }), ..write }.assert_allowed_by(policy);
 }
 
 #[test]

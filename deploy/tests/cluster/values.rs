@@ -128,9 +128,13 @@ fn rights_are_those_of_the_way_of_publishing() {
                 json!(["resourceclaims/driver"]),
                 json!(["pods"]),
             ],
-            vec!["shunt-slices", "shunt-claims"],
+            vec!["shunt-slices", "shunt-events", "shunt-claims"],
         ),
-        ("node", vec![json!(["events"]), json!(["nodes"]), json!(["nodes/status"])], vec!["shunt-node"]),
+        (
+            "node",
+            vec![json!(["events"]), json!(["nodes"]), json!(["nodes/status"])],
+            vec!["shunt-node", "shunt-events"],
+        ),
     ] {
         let rendered = chart.render(&["--set", &format!("kubernetes.publish={publish}")]).unwrap();
         let role = object(&rendered, "ClusterRole", "shunt");
@@ -142,6 +146,22 @@ fn rights_are_those_of_the_way_of_publishing() {
         for policy in named {
             object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
         }
+    }
+}
+
+#[test]
+fn claims_are_listed_where_admission_counts_them_and_nowhere_else() {
+    let Some(chart) = chart() else { return };
+    for (admission, verbs) in [
+        ("off", json!(["get"])),
+        ("warn", json!(["get", "list", "watch"])),
+        ("enforce", json!(["get", "list", "watch"])),
+    ] {
+        let rendered = chart.render(&["--set", &format!("agent.config.admission={admission}")]).unwrap();
+        let role = object(&rendered, "ClusterRole", "shunt");
+        let mut rules = role["rules"].as_array().unwrap().iter();
+        let claims = rules.find(|rule| rule["resources"] == json!(["resourceclaims"])).unwrap();
+        assert_eq!(claims["verbs"], verbs, "{admission}");
     }
 }
 

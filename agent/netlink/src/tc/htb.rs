@@ -19,24 +19,24 @@ use crate::request::{MAKE, Request};
 /// The class of what is limited.
 pub const CLASS: u32 = HANDLE | 1;
 
-const TCA_HTB_PARMS: u16 = 1;
-const TCA_HTB_INIT: u16 = 2;
-const TCA_HTB_RATE64: u16 = 6;
-const TCA_HTB_CEIL64: u16 = 7;
+pub(super) const TCA_HTB_PARMS: u16 = 1;
+pub(super) const TCA_HTB_INIT: u16 = 2;
+pub(super) const TCA_HTB_RATE64: u16 = 6;
+pub(super) const TCA_HTB_CEIL64: u16 = 7;
 const TCA_BPF_OPS_LEN: u16 = 4;
 const TCA_BPF_OPS: u16 = 5;
 
 /// The version of `htb`'s messages (`HTB_VER` without its minor number), and what it divides rates by where a class has no
 /// quantum; ours has one.
-const VERSION: u32 = 3;
-const RATE_TO_QUANTUM: u32 = 10;
-const QUANTUM: u32 = 64 << 10;
+pub(super) const VERSION: u32 = 3;
+pub(super) const RATE_TO_QUANTUM: u32 = 10;
+pub(super) const QUANTUM: u32 = 64 << 10;
 
 /// Nanoseconds in a tick of the scheduler (`PSCHED_SHIFT`).
-const TICK: u64 = 64;
+pub(super) const TICK: u64 = 64;
 
 /// Priority 1, all protocols (`ETH_P_ALL` in network order).
-const EVERYTHING: u32 = 1 << 16 | (0x0003_u16.to_be() as u32);
+pub(super) const EVERYTHING: u32 = 1 << 16 | (0x0003_u16.to_be() as u32);
 
 /// Which packets are limited.
 #[derive(Debug)]

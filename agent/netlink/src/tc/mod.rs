@@ -4,6 +4,8 @@
 
 mod filter;
 mod htb;
+pub mod selector;
+pub mod shares;
 mod tbf;
 
 pub use filter::{Filter, filters};
@@ -59,8 +61,12 @@ pub struct TrafficControl {
     pub index: u32,
     /// Its handle.
     pub handle: u32,
+    /// What it hangs below.
+    pub parent: u32,
     /// A filter's priority.
     pub priority: u16,
+    /// The same with its protocol behind it.
+    pub(crate) info: u32,
     /// Its kind, as `tbf` or `bpf`.
     pub kind: String,
     /// Its options' bytes; what they are depends on the kind.
@@ -74,7 +80,9 @@ impl Reply for TrafficControl {
         Some(Self {
             index: header.index as u32,
             handle: header.handle.into(),
+            parent: header.parent.into(),
             priority: (header.info >> 16) as u16,
+            info: header.info,
             kind: find(attributes, TCA_KIND).map(text).unwrap_or_default(),
             options: find(attributes, TCA_OPTIONS).unwrap_or_default().to_vec(),
         })
@@ -96,7 +104,12 @@ fn with(mut message: TcMessage, kind: &str, options: Vec<DefaultNla>) -> TcMessa
 
 /// Stops shaping what leaves by an interface; the interface, or our discipline, may be gone.
 pub fn clear_root(connection: &mut Connection, index: u32) -> Result<(), NetlinkError> {
-    let message = RouteNetlinkMessage::DelQueueDiscipline(about(index, HANDLE, ROOT));
+    clear(connection, index, HANDLE)
+}
+
+/// Removes the root discipline that has this handle.
+fn clear(connection: &mut Connection, index: u32, handle: u32) -> Result<(), NetlinkError> {
+    let message = RouteNetlinkMessage::DelQueueDiscipline(about(index, handle, ROOT));
     let outcome = connection.run(Request::new("remove the queueing discipline", message, 0));
     // EINVAL: another user's is at the root.
     unless(outcome, |error| error.is_missing() || error.errno() == Some(Errno::EINVAL))

@@ -142,6 +142,8 @@ impl Node {
         self.sweep_flows_soon();
         self.sweep_nat_ingress();
         self.datapath.remove_older();
+        self.sweep_guarantees();
+        self.update_guarantees();
         if let Err(error) = self.set_rules() {
             self.warn(format!("cannot set the nf_tables rules: {error}"));
         }

@@ -1,5 +1,7 @@
 //! Claims of bandwidth: read at the start, made limits of the attachments of their pods.
 
+#[cfg(feature = "kubernetes")]
+mod allocated;
 mod applied;
 mod missing;
 mod state;

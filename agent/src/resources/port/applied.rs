@@ -140,6 +140,7 @@ impl Node {
                 | Finding::Link(_)
                 | Finding::Mac(_)
                 | Finding::Pin(_)
+                | Finding::Queue(_)
                 | Finding::Rules
                 | Finding::Bridge(_)
                 | Finding::Sockets

@@ -27,6 +27,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if or (include "shunt.publishes" .) (include "shunt.isNetwork" .) }}yes{{ end }}
 {{- end }}
 
+{{/* Whether ADDs are admitted by the free bandwidth. */}}
+{{- define "shunt.admits" -}}
+{{- if has .Values.agent.config.admission (list "warn" "enforce") }}yes{{ end }}
+{{- end }}
+
 {{/* Whether claims are prepared for the kubelet. */}}
 {{- define "shunt.prepares" -}}
 {{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}

@@ -1,0 +1,299 @@
+//! Guaranteed is had: on a full uplink a claimed pod has its rate beside unlimited neighbours and the node's own traffic.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use shunt_agent_api::BridgePort;
+use shunt_lab::{Namespace, measured};
+
+use crate::cluster::{Cluster, annotated};
+use crate::rig::eventually;
+use crate::traffic::{Flood, round_trips, sink, tcp_rate, udp_rate};
+
+/// What the claim has, bits a second, and what the uplink sends at most.
+const CLAIM: f64 = 300e6;
+const UPLINK: f64 = 1e9;
+
+const GUARANTEE: &str = "guarantee = true";
+
+/// A node whose first uplink leads to a host outside.
+struct Full {
+    cluster: Cluster,
+    outside: Namespace,
+}
+
+impl Full {
+    fn new(of_uplink: &str) -> Self {
+        let cluster = Cluster::start_of("", of_uplink);
+        let outside = cluster.rig.lab.namespace("outside").unwrap();
+        cluster.rig.ip(&["link", "set", "peer1", "netns", outside.path().to_str().unwrap()]);
+        cluster.rig.ip(&["addr", "add", "192.0.2.1/24", "dev", "eth1"]);
+        for arguments in [
+            &["addr", "add", "192.0.2.2/24", "dev", "peer1"][..],
+            &["link", "set", "peer1", "up"],
+            &["route", "add", "10.88.0.0/24", "via", "192.0.2.1"],
+        ] {
+            outside.command("ip", arguments).unwrap();
+        }
+        cluster.rig.node.sysctl("net/ipv4/ip_forward", "1").unwrap();
+        Self { cluster, outside }
+    }
+
+    /// A container of a pod with a way out; masqueraded by the programs, or routed by the kernel.
+    fn container(&mut self, number: u8, pod: &str, is_masqueraded: bool) -> BridgePort {
+        let mut port = self.cluster.container(number, pod);
+        let namespace = self.cluster.rig.containers.last().unwrap();
+        namespace.command("ip", &["route", "add", "default", "via", "10.88.0.1"]).unwrap();
+        if is_masqueraded {
+            port.masquerade = vec!["10.88.0.0/24".into()];
+        }
+        self.cluster.rig.attach(&port).unwrap();
+        port
+    }
+
+    fn claimed(&mut self, is_masqueraded: bool) -> BridgePort {
+        self.cluster.prepared("wire", "web", ["300M", "300M"]);
+        self.container(2, "web", is_masqueraded)
+    }
+
+    fn inside(&self, which: usize) -> &Namespace {
+        &self.cluster.rig.containers[which]
+    }
+
+    fn at(&self, port: u16) -> (&Namespace, SocketAddr) {
+        (&self.outside, SocketAddr::from(([192, 0, 2, 2], port)))
+    }
+
+    /// Two unlimited containers and the node itself send more than the uplink takes.
+    fn fill(&mut self, is_masqueraded: bool) -> (std::net::UdpSocket, Vec<Flood>) {
+        let sink = sink(&self.outside, 9);
+        for (number, pod) in [(3, "one"), (4, "two")] {
+            if self.cluster.rig.containers.len() < usize::from(number) - 1 {
+                self.container(number, pod, is_masqueraded);
+            }
+        }
+        let of = [self.inside(1), self.inside(2), &self.cluster.rig.node];
+        (sink, of.map(|from| Flood::start(from, self.at(9).1, 600_000_000)).into())
+    }
+
+    /// What arrives outside, bits of frames a second.
+    fn arriving(&self) -> f64 {
+        let bytes = || {
+            let text = self.outside.command("ip", &["-j", "-s", "link", "show", "dev", "peer1"]);
+            let shown: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
+            shown[0]["stats64"]["rx"]["bytes"].as_u64().unwrap()
+        };
+        let (before, begun) = (bytes(), std::time::Instant::now());
+        std::thread::sleep(Duration::from_secs(2));
+        (bytes() - before) as f64 * 8.0 / begun.elapsed().as_secs_f64()
+    }
+
+    fn tc(&self, arguments: &[&str]) -> String {
+        self.cluster.rig.node.command("tc", arguments).unwrap()
+    }
+
+    /// The classes in order, without what the kernel numbers as it likes.
+    fn classes(&self) -> String {
+        let shown = self.tc(&["class", "show", "dev", "eth1"]);
+        let numbered = |word: &&str| word.ends_with(':') || *word == "leaf";
+        let without = |line: &str| {
+            let words = line.split_whitespace().filter(|word| !numbered(word));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let mut lines: Vec<_> = shown.lines().map(without).collect();
+        lines.sort();
+        lines.join("\n")
+    }
+
+    fn root(&self) -> String {
+        self.tc(&["qdisc", "show", "dev", "eth1", "root"])
+    }
+}
+
+/// Measured again where a busy machine gave the senders too little time.
+fn assert_claimed(what: &str, rate: impl FnMut() -> f64) {
+    let (right, rate) = (CLAIM, measured(&(0.95 * CLAIM..1.05 * CLAIM), rate));
+    println!(
+        "{what}: {:.1} Mbit/s, {:+.1} % of {:.0}",
+        rate / 1e6,
+        (rate / right - 1.0) * 100.0,
+        right / 1e6
+    );
+    assert!((rate / right - 1.0).abs() <= 0.05, "{what}: {rate} of {right}");
+}
+
+#[test]
+fn a_claimed_pod_has_its_rate_on_a_full_uplink() {
+    for is_masqueraded in [true, false] {
+        let mut full = Full::new(GUARANTEE);
+        full.claimed(is_masqueraded);
+        let _floods = full.fill(is_masqueraded);
+        let way = if is_masqueraded { "masqueraded" } else { "routed by the kernel" };
+        assert_claimed(&format!("UDP, {way}"), || udp_rate(full.inside(0), full.at(7), 500_000_000));
+        assert_claimed(&format!("TCP, {way}"), || tcp_rate(full.inside(0), full.at(7)));
+    }
+}
+
+#[test]
+fn without_a_guarantee_the_claimed_pod_loses_and_waits() {
+    let figures = |of_uplink: &str| {
+        let mut full = Full::new(of_uplink);
+        full.claimed(true);
+        if of_uplink.is_empty() {
+            let shaped = ["rate", "1gbit", "burst", "128k", "latency", "15ms"];
+            full.tc(&[&["qdisc", "add", "dev", "eth1", "root", "tbf"][..], &shaped].concat());
+        }
+        let _floods = full.fill(true);
+        std::thread::sleep(Duration::from_millis(500));
+        let trips = round_trips(full.inside(0), full.at(8), 300);
+        (tcp_rate(full.inside(0), full.at(7)), trips[150], trips[297])
+    };
+    let with = figures(GUARANTEE);
+    let without = figures("");
+    println!("TCP, round trip of 64 bytes (median, 99 of 100): {with:?}, without the guarantee {without:?}");
+    assert!(with.0 > 0.95 * CLAIM && without.0 < 0.9 * CLAIM, "{with:?} {without:?}");
+    assert!(with.1 < without.1, "{with:?} {without:?}");
+}
+
+#[test]
+fn what_no_claim_uses_is_everybodys() {
+    let mut full = Full::new(GUARANTEE);
+    full.claimed(true);
+    let _floods = full.fill(true);
+    std::thread::sleep(Duration::from_millis(500));
+    // More than what is theirs anyway, and no more than there is.
+    let right = UPLINK - 0.7 * CLAIM..1.02 * UPLINK;
+    let arrives = measured(&right, || full.arriving());
+    println!("of what is idle: {:.1} Mbit/s", arrives / 1e6);
+    assert!(right.contains(&arrives), "{arrives}");
+}
+
+#[test]
+fn a_share_comes_and_goes_with_its_claim_and_stays_under_the_next_agent() {
+    let mut full = Full::new(GUARANTEE);
+    let shares = |full: &Full| full.classes().lines().filter(|line| line.contains("prio 0")).count();
+    eventually("the queue is there", || full.root().contains("htb 5347:"));
+    assert_eq!(shares(&full), 0, "{}", full.classes());
+    let port = full.claimed(true);
+    assert_eq!(shares(&full), 1, "{}", full.classes());
+    assert!(full.classes().contains("rate 302800Kbit"), "{}", full.classes());
+    let before = (full.classes(), full.tc(&["filter", "show", "dev", "eth1"]));
+    assert!(before.1.contains("input dev veth2"), "{}", before.1);
+    // A lower limit of a chained plugin is the share, too.
+    let limit = |megabits| shunt_agent_api::Request::Limit {
+        key: port.key.clone(),
+        bandwidth: annotated(megabits, megabits),
+    };
+    full.cluster.rig.ask(limit(100)).unwrap();
+    assert!(full.classes().contains("rate 100933Kbit"), "{}", full.classes());
+    full.cluster.rig.ask(limit(900)).unwrap();
+    full.cluster.restart();
+    assert_eq!((full.classes(), full.tc(&["filter", "show", "dev", "eth1"])), before);
+    // Who takes it away finds it made again.
+    full.tc(&["filter", "delete", "dev", "eth1", "parent", "5347:"]);
+    full.tc(&[
+        "class",
+        "replace",
+        "dev",
+        "eth1",
+        "parent",
+        "5347:fffe",
+        "classid",
+        "5347:9",
+        "htb",
+        "rate",
+        "1mbit",
+    ]);
+    eventually("it is as before", || {
+        (full.classes(), full.tc(&["filter", "show", "dev", "eth1"]).lines().count())
+            == (before.0.clone(), before.1.lines().count())
+    });
+    full.tc(&["qdisc", "delete", "dev", "eth1", "root"]);
+    eventually("it is made again", || full.classes() == before.0);
+    assert_eq!(full.cluster.unprepare("wire"), "");
+    assert_eq!(shares(&full), 0, "{}", full.classes());
+    // No more wanted, it goes.
+    let config = full.cluster.rig.lab.root().join("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap().replace(GUARANTEE, "guarantee = false");
+    std::fs::write(&config, text).unwrap();
+    full.cluster.restart();
+    assert!(full.root().contains("noqueue"), "{}", full.root());
+}
+
+#[test]
+fn who_has_a_share_or_none_loses_nothing_while_others_come_and_go() {
+    const TRIPS: u32 = 400;
+    let mut full = Full::new(GUARANTEE);
+    full.claimed(true);
+    full.container(3, "plain", true);
+    full.cluster.prepared("more", "late", ["200M", "200M"]);
+    let late = full.cluster.container(4, "late");
+    std::thread::scope(|scope| {
+        let [claimed, plain] = [(0, 8), (1, 9)].map(|(which, port)| {
+            let (full, at) = (&full, full.at(port));
+            scope.spawn(move || round_trips(full.inside(which), at, TRIPS))
+        });
+        let mut turns = 0;
+        while !(claimed.is_finished() && plain.is_finished()) {
+            full.cluster.rig.attach(&late).unwrap();
+            full.cluster.rig.detach(&late).unwrap();
+            turns += 1;
+        }
+        let longest = [claimed, plain].map(|trips| *trips.join().unwrap().last().unwrap());
+        println!("{turns} times, the longest round trips {longest:?}");
+        assert!(
+            turns > 10 && longest.iter().all(|trip| *trip < Duration::from_millis(500)),
+            "{turns} {longest:?}"
+        );
+    });
+    assert!(!full.classes().contains("201"), "{}", full.classes());
+}
+
+#[test]
+fn what_is_uninstalled_leaves_the_uplink_its_own_queue() {
+    let mut full = Full::new(GUARANTEE);
+    full.claimed(true);
+    assert!(full.root().contains("htb 5347:"), "{}", full.root());
+    let rig = &full.cluster.rig;
+    let nowhere = rig.lab.root().join("nowhere");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+    command.arg("uninstall").arg("--config").arg(rig.lab.root().join("config.toml")).arg("--force");
+    command.arg("--socket").arg(rig.socket()).arg("--state-dir").arg(rig.state());
+    command.arg("--bpffs").arg(rig.lab.bpf_directory("agent"));
+    for directory in ["--bin-dir", "--sbin-dir", "--conf-dir"] {
+        command.arg(directory).arg(&nowhere);
+    }
+    let output = rig.node.enter(|| command.output().unwrap()).unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(full.root().contains("noqueue"), "{}", full.root());
+}
+
+#[test]
+fn a_queue_of_somebody_elses_is_left_alone_and_told_of() {
+    let mut full = Full::new("");
+    full.tc(&["qdisc", "add", "dev", "eth1", "root", "handle", "7:", "pfifo"]);
+    let config = full.cluster.rig.lab.root().join("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("[uplinks.eth1]", "[uplinks.eth1]\nguarantee = true")).unwrap();
+    full.cluster.restart();
+    full.cluster
+        .until_warned("uplink eth1 has `pfifo` at its root, which somebody else has put there: remove that");
+    assert!(full.root().contains("pfifo 7:"), "{}", full.root());
+    assert!(full.cluster.rig.status().healthy);
+    full.claimed(true);
+    full.tc(&["qdisc", "delete", "dev", "eth1", "root"]);
+    eventually("it is shared out", || full.root().contains("htb 5347:"));
+    eventually("nothing is wrong", || full.cluster.rig.status().warnings.is_empty());
+}
+
+#[test]
+fn hardware_with_several_queues_is_left_alone_and_told_of() {
+    let mut full = Full::new(GUARANTEE);
+    full.cluster.rig.ip(&["link", "delete", "eth1"]);
+    full.cluster.until_warned("uplink eth1 is not shared out: there is no such link");
+    full.cluster.rig.ip(&["link", "add", "eth1", "numtxqueues", "2", "type", "ifb"]);
+    full.cluster.rig.ip(&["link", "set", "eth1", "up"]);
+    full.cluster.until_warned("uplink eth1 sends by several hardware queues (`mq` is at its root)");
+    assert!(full.root().contains("mq 0:"), "{}", full.root());
+    full.claimed(true);
+}
