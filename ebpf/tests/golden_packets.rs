@@ -109,6 +109,10 @@ fn golden_packets_go_where_their_files_say() {
         let dropped = (is_told || case.expect.0 == 1).then_some((1, case.packet.length().into()));
         assert_eq!(drops, Vec::from_iter(dropped), "{}: drop counters", case.name);
 
+        if case.entry == Entry::FromMapped {
+            assert_eq!(after.handed.get().ifindex, 0, "{}: what is handed on is taken", case.name);
+        }
+
         let made = after.flows.borrow().len().cast_signed() - before.flows.borrow().len().cast_signed();
         assert_eq!(made, case.flows, "{}: entries of connections", case.name);
         let firsts = after.fragments.borrow().len() - before.fragments.borrow().len();

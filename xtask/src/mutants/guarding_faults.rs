@@ -54,10 +54,26 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "translated-from-a-blocked-port",
-        file: "ebpf/src/programs/from_mapped/mod.rs",
+        file: "ebpf/src/programs/from_mapped/enter.rs",
         find: "port.flags & PORT_BLOCKED != 0",
         replace: "false",
         why: "a container whose port an operator has disabled would answer by host ports",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "handed-on-for-good",
+        file: "ebpf/src/programs/from_mapped/enter.rs",
+        find: "    handed.ifindex = 0;\n",
+        replace: "",
+        why: "a frame that `from_container` has not judged would pass for the one before it",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "handed-on-unmarked",
+        file: "ebpf/src/programs/from_mapped/enter.rs",
+        find: "guard::marked(packet, &handed.port)",
+        replace: "Ok(())",
+        why: "a restricted port without its program would be open",
         judge: Judge::Host,
     },
     // source guard
