@@ -3,7 +3,7 @@
 //! Routes of other protocols are never touched, and go first: one to the same destination is a warning. A route is made again within a
 //! period when somebody has deleted it, or its interface has gone down and come up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use shunt_netlink::kept_route::{self, KeptRoute};
@@ -12,13 +12,14 @@ use shunt_netlink::{Connection, NetlinkError};
 
 use super::removal::PROTOCOL;
 
-/// Has exactly these routes; what could not be done, in words.
+/// Has exactly these routes, and what there is to the pods in `undecided`; what could not be done, in words.
 ///
 /// # Errors
 /// The routes cannot be listed.
 pub(super) fn keep(
     connection: &mut Connection,
     wanted: &BTreeMap<IpNet, KeptRoute>,
+    undecided: &BTreeSet<IpNet>,
 ) -> Result<Vec<String>, NetlinkError> {
     let mut present: BTreeMap<IpNet, KeptRoute> = BTreeMap::new();
     let mut doubled = Vec::new();
@@ -26,7 +27,10 @@ pub(super) fn keep(
         doubled.extend(present.insert(route.destination, route));
     }
     let mut warnings = Vec::new();
-    let stale = present.values().filter(|route| !wanted.contains_key(&route.destination)).chain(&doubled);
+    let is_stale = |route: &&KeptRoute| {
+        !wanted.contains_key(&route.destination) && !undecided.contains(&route.destination)
+    };
+    let stale = present.values().filter(is_stale).chain(&doubled);
     for route in stale {
         match kept_route::take(connection, route, PROTOCOL) {
             Ok(()) => tracing::info!(to = %route.destination, by = %route.gateway, "route removed"),

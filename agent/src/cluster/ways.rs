@@ -3,7 +3,7 @@
 //! Everything is compared with what there is, and only what differs is changed: what somebody has deleted is there again, what is no
 //! longer wanted is gone, and what others have made stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use shunt_netlink::kept_route::KeptRoute;
@@ -42,6 +42,8 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
     let mut connection = Connection::open()?;
     let mut kept = Kept::default();
     let (mut wanted, mut far) = (BTreeMap::new(), Vec::new());
+    // Pods of nodes that cannot be reached now. What leads there stays: without it their packets would leave by the default route.
+    let mut undecided = BTreeSet::new();
     for hop in &plan.hops {
         match way(&mut connection, options.routes, hop) {
             Ok(Way::Link(index, gateway)) => {
@@ -49,21 +51,26 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
                 wanted.insert(hop.pods, route);
             }
             Ok(Way::Tunnel(remote)) => far.push(Far { pods: hop.pods, remote }),
-            Err(why) => kept.warnings.push(format!("no route to the pods in {}: {why}", hop.pods)),
+            Err(NoWay { why, is_passing }) => {
+                kept.warnings.push(format!("no way to the pods in {}: {why}", hop.pods));
+                undecided.extend(is_passing.then_some(hop.pods));
+            }
         }
     }
     if is_first {
         let stale = remove_devices(&mut connection, Some(&options.vxlan.device));
         kept.warnings.extend(stale.err().map(|error| error.to_string()));
     }
-    let is_tunneled = options.routes == Routes::Vxlan || !far.is_empty();
-    let tunnel = match is_tunneled {
-        true => Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?,
-        false => Tunnel::none(&mut connection, &options.vxlan)?,
+    let tunnel = match options.routes {
+        Routes::Vxlan => Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?,
+        _ if !far.is_empty() => Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?,
+        _ if !undecided.is_empty() => Tunnel::default(),
+        _ => Tunnel::none(&mut connection, &options.vxlan)?,
     };
+    undecided.extend(tunnel.undecided);
     wanted.extend(tunnel.routes.iter().map(|route| (route.destination, *route)));
     kept.warnings.extend(tunnel.warnings);
-    kept.warnings.extend(routes::keep(&mut connection, &wanted)?);
+    kept.warnings.extend(routes::keep(&mut connection, &wanted, &undecided)?);
     // Nothing leads there any more.
     let forgotten = tunnel.stale.into_iter().map(|stale| connection.run(stale));
     kept.warnings
@@ -72,25 +79,39 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
     Ok(kept)
 }
 
-fn way(connection: &mut Connection, routes: Routes, hop: &Hop) -> Result<Way, String> {
+/// Why a node is not reached.
+struct NoWay {
+    why: String,
+    /// Whether the network may have a way again at any moment.
+    is_passing: bool,
+}
+
+impl From<Beyond> for NoWay {
+    fn from(beyond: Beyond) -> Self {
+        let is_passing = matches!(beyond, Beyond::Nowhere(_) | Beyond::Unknown(..));
+        Self { why: beyond.to_string(), is_passing }
+    }
+}
+
+fn way(connection: &mut Connection, routes: Routes, hop: &Hop) -> Result<Way, NoWay> {
     let plain = match hop.node {
         Some(node) if routes != Routes::Vxlan => match on_link(connection, node) {
             Ok(index) => return Ok(Way::Link(index, node)),
             Err(Beyond::Router(_, gateway)) if routes == Routes::Auto => {
                 format!("the node {node} is not on the link but behind {gateway}")
             }
-            Err(why) => return Err(why.to_string()),
+            Err(beyond) => return Err(beyond.into()),
         },
         _ => "the node has no InternalIP of their family".to_owned(),
     };
     let Some(remote) = hop.tunnel.filter(|_| routes != Routes::Host) else {
-        return Err(format!(
-            "{plain}, and its first InternalIP is of another family than this node's first one"
-        ));
+        let why =
+            format!("{plain}, and its first InternalIP is of another family than this node's first one");
+        return Err(NoWay { why, is_passing: false });
     };
     match on_link(connection, remote) {
         Ok(_) | Err(Beyond::Router(..)) => Ok(Way::Tunnel(remote)),
-        Err(why) => Err(why.to_string()),
+        Err(beyond) => Err(beyond.into()),
     }
 }
 

@@ -129,3 +129,17 @@ fn another_name_leaves_no_device_of_the_old_one_and_an_uninstall_none() {
     assert!(!links().contains("vxlan") && !links().contains(": other0:"), "{}", links());
     assert_eq!(a.routes(), Vec::<String>::new());
 }
+
+#[test]
+fn what_leads_to_pods_stays_while_a_nodes_address_is_gone() {
+    let mut world = two(VXLAN);
+    let pods = [world.pod(0, "one"), world.pod(1, "two")];
+    let [a, b] = [0, 1].map(|index| &world.members[index]);
+    let address = format!("{}/24", a.addresses[0]);
+    a.ip(&["address", "del", &address, "dev", "up0"]);
+    a.until("it is told", || a.warns(&format!("the node {} cannot be reached", b.addresses[0])));
+    assert_eq!(a.routes(), Member::tunnels_to(b), "nothing leaves by another way");
+    a.ip(&["address", "add", &address, "dev", "up0"]);
+    a.until("it is as before", || is_whole(a, b) && !a.warns("cannot be reached"));
+    talk(&world, pods[0], pods[1]);
+}

@@ -11,6 +11,7 @@ mod far;
 mod station;
 mod underlay;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -30,6 +31,8 @@ use crate::config::VxlanOptions;
 pub(super) struct Tunnel {
     /// The routes by it that are to be.
     pub(super) routes: Vec<KeptRoute>,
+    /// The pods for which nothing can be decided now, say because this node's address is gone for a moment.
+    pub(super) undecided: BTreeSet<IpNet>,
     /// What is to be done once these are the only ones.
     pub(super) stale: Vec<Request>,
     /// The MTU that pods are to have.
@@ -57,7 +60,8 @@ impl Tunnel {
         plan: &Plan,
         far: &[Far],
     ) -> Result<Self, NetlinkError> {
-        let mut tunnel = Self::default();
+        let undecided = far.iter().map(|far| far.pods).collect();
+        let mut tunnel = Self { undecided, ..Self::default() };
         let Some(local) = plan.local else {
             tunnel.warnings.push(
                 "this node has no InternalIP that encapsulated packets could come from: no packet is led to nodes beyond the link"
@@ -88,6 +92,7 @@ impl Tunnel {
                 return Ok(tunnel);
             }
         };
+        tunnel.undecided.clear();
         let own: Vec<IpNet> =
             plan.own.iter().copied().filter(|own| mtu >= LEAST_OF_IPV6 || !is_of_ipv6(own)).collect();
         tunnel.warnings.extend(addresses::keep(connection, index, &own).err().map(|error| error.to_string()));
