@@ -1,7 +1,7 @@
 //! Watches which claims the scheduler has given bandwidth of this node: it counts them from then on, and the kubelet has them prepared
 //! later, with the pod. Admission counts them, too, so that no annotation takes what they have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
@@ -34,13 +34,13 @@ const LOST: Duration = Duration::from_secs(270);
 /// Watches as long as the agent runs. What was known stays so while the server is away.
 pub(super) async fn follow(driver: &ClaimDriver) -> Infallible {
     let mut backoff = Backoff::default();
+    let mut watcher = Watcher { driver, version: None, known: BTreeSet::new(), is_cut: false };
     loop {
         let begun = Instant::now();
-        let ended = converse(driver).await;
+        let ended = watcher.converse().await;
         let Some(wait) = backoff.after(begun, ended.is_ok()) else { continue };
         match ended {
-            // A server without claims allocates none.
-            Err(error) if error.is_not_known() => driver.core.remark(WHO, None).await,
+            Err(error) if error.is_not_known() => watcher.none().await,
             Err(error) => {
                 tracing::warn!(%error, again_in = ?wait, "allocated claims are not watched");
                 let remark = format!(
@@ -55,38 +55,103 @@ pub(super) async fn follow(driver: &ClaimDriver) -> Infallible {
     }
 }
 
-async fn converse(driver: &ClaimDriver) -> Result<(), PublishError> {
-    const WATCHING: &str = "watching claims";
-    let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
-    let api = Api::<ResourceClaim>::all(driver.client().await?);
-    let (listed, version) = list(&api, &driver.node).await?;
-    let params = WatchParams::default().timeout(WATCH);
-    let events = within(WATCHING, api.watch(&params, &version)).await?;
-    driver.core.with(move |agent| agent.node().set_allocated(listed)).await;
-    driver.core.remark(WHO, None).await;
-    let mut events = std::pin::pin!(events);
-    loop {
-        let Ok(event) = timeout(LOST, events.next()).await else {
-            return Err(PublishError::Silent(WATCHING));
-        };
-        let Some(event) = event else { return Ok(()) };
-        let (uid, claim) = match event.map_err(failed)? {
-            WatchEvent::Added(found) | WatchEvent::Modified(found) => {
-                (uid_of(&found), allocation::allocated(&found, &driver.node))
+struct Watcher<'a> {
+    driver: &'a ClaimDriver,
+    /// What has been heard up to; the claims are listed where there is none.
+    version: Option<String>,
+    /// The UIDs of the claims that have something of the node: the agent hears of no others.
+    known: BTreeSet<String>,
+    is_cut: bool,
+}
+
+impl Watcher<'_> {
+    /// A server without claims allocates none.
+    async fn none(&mut self) {
+        self.version = None;
+        self.set(BTreeMap::new()).await;
+        self.driver.core.remark(WHO, None).await;
+    }
+
+    async fn set(&mut self, claims: BTreeMap<String, Claim>) {
+        self.known = claims.keys().cloned().collect();
+        self.driver.core.with(move |agent| agent.node().set_allocated(claims)).await;
+    }
+
+    /// One watch, with a list before it where there has to be one.
+    async fn converse(&mut self) -> Result<(), PublishError> {
+        let api = Api::<ResourceClaim>::all(self.driver.client().await?);
+        let version = match self.version.clone() {
+            Some(version) => version,
+            None => {
+                let listed = list(&api, &self.driver.node).await?;
+                self.is_cut = listed.is_cut;
+                self.set(listed.claims).await;
+                self.version.insert(listed.version).clone()
             }
-            WatchEvent::Deleted(gone) => (uid_of(&gone), None),
-            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
-            WatchEvent::Bookmark(_) => continue,
         };
-        driver.core.with(move |agent| agent.node().allocate_claim(&uid, claim)).await;
+        match self.watch(&api, &version).await {
+            Err(error) if error.is_of_unknown_version() => {
+                self.version = None;
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    async fn watch(&mut self, api: &Api<ResourceClaim>, version: &str) -> Result<(), PublishError> {
+        const WATCHING: &str = "watching claims";
+        let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
+        let params = WatchParams { bookmarks: true, ..WatchParams::default() }.timeout(WATCH);
+        let events = within(WATCHING, api.watch(&params, version)).await?;
+        let cut =
+            || format!("kubernetes: of the cluster's claims the first {MOST} are counted, and no others");
+        self.driver.core.remark(WHO, self.is_cut.then(cut)).await;
+        let mut events = std::pin::pin!(events);
+        loop {
+            let Ok(event) = timeout(LOST, events.next()).await else {
+                return Err(PublishError::Silent(WATCHING));
+            };
+            let Some(event) = event else { return Ok(()) };
+            let reached = match event.map_err(failed)? {
+                WatchEvent::Added(found) | WatchEvent::Modified(found) => {
+                    self.hear(&found, allocation::allocated(&found, &self.driver.node)).await;
+                    found.metadata.resource_version
+                }
+                WatchEvent::Deleted(gone) => {
+                    self.hear(&gone, None).await;
+                    gone.metadata.resource_version
+                }
+                WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version),
+                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            };
+            self.version = reached.filter(|version| !version.is_empty()).or_else(|| self.version.take());
+        }
+    }
+
+    /// Tells the agent what the claim has of the node now, if it has or had anything.
+    async fn hear(&mut self, found: &ResourceClaim, claim: Option<Claim>) {
+        let uid = found.metadata.uid.clone().unwrap_or_default();
+        let was_known = match claim {
+            Some(_) => !self.known.insert(uid.clone()),
+            None => self.known.remove(&uid),
+        };
+        if was_known || claim.is_some() {
+            self.driver.core.with(move |agent| agent.node().allocate_claim(&uid, claim)).await;
+        }
     }
 }
 
-/// The claims that have something of the node, and the version that they are of.
-async fn list(
-    api: &Api<ResourceClaim>,
-    node: &str,
-) -> Result<(BTreeMap<String, Claim>, String), PublishError> {
+struct Listed {
+    /// The claims that have something of the node, by their UIDs.
+    claims: BTreeMap<String, Claim>,
+    /// The version that they are of.
+    version: String,
+    /// Whether there are more claims than are looked through.
+    is_cut: bool,
+}
+
+/// The claims that have something of the node.
+async fn list(api: &Api<ResourceClaim>, node: &str) -> Result<Listed, PublishError> {
     let mut allocated = BTreeMap::new();
     let mut seen = 0;
     let mut params = ListParams::default().limit(PAGE);
@@ -102,11 +167,13 @@ async fn list(
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) if seen < MOST => params.continue_token = Some(token),
-            _ => return Ok((allocated, page.metadata.resource_version.unwrap_or_default())),
+            more => {
+                return Ok(Listed {
+                    claims: allocated,
+                    version: page.metadata.resource_version.unwrap_or_default(),
+                    is_cut: more.is_some(),
+                });
+            }
         }
     }
-}
-
-fn uid_of(claim: &ResourceClaim) -> String {
-    claim.metadata.uid.clone().unwrap_or_default()
 }

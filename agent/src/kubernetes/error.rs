@@ -47,6 +47,13 @@ impl PublishError {
         matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
     }
 
+    /// Whether the server has forgotten what came behind a version (410), or has never known the version, as after a backup was restored
+    /// (504, "too large resource version").
+    pub(super) fn is_of_unknown_version(&self) -> bool {
+        let is_unknown = |code| matches!(code, 400 | 410 | 504);
+        matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if is_unknown(status.code)))
+    }
+
     /// Whether another try of the same object comes to the same: it is malformed, or there is no place for it.
     pub(super) fn is_about_the_object(&self) -> bool {
         match self {

@@ -84,14 +84,12 @@ fn what_a_prepared_claim_waits_for_is_given_to_no_annotation() {
 fn what_the_scheduler_has_given_to_a_claim_is_given_to_no_annotation_before_it_is_prepared() {
     let mut cluster = Cluster::start_with("admission = 'enforce'");
     let greedy = BridgePort { bandwidth: annotated(500, 1), ..cluster.container(2, "greedy") };
-    let watches = |cluster: &Cluster| {
+    let asked = |cluster: &Cluster, is_watch: bool| {
         let store = cluster.server.store();
-        store
-            .asked
-            .iter()
-            .filter(|asked| asked.contains("resourceclaims?") && asked.contains("watch"))
-            .count()
+        let claims = store.asked.iter().filter(|asked| asked.contains("resourceclaims?"));
+        claims.filter(|asked| asked.contains("watch") == is_watch).count()
     };
+    let watches = |cluster: &Cluster| asked(cluster, true);
     eventually("claims are watched", || watches(&cluster) == 1);
     cluster.keep("wire", "eth1", &["web"], ["600M", "600M"]);
     let begun = Instant::now();
@@ -127,6 +125,7 @@ fn what_the_scheduler_has_given_to_a_claim_is_given_to_no_annotation_before_it_i
     // It is allocated until it is deleted.
     assert_eq!(cluster.rig.attach(&greedy).unwrap_err().kind, ErrorKind::Capacity);
     eventually("claims are watched again", || watches(&cluster) >= 3);
+    assert_eq!(asked(&cluster, false), 2, "each agent has listed them once");
     cluster.server.store().delete_claim(&crate::api_claims::path("wire"));
     eventually("it is free", || cluster.rig.attach(&greedy).is_ok());
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::core::Status;
 use kube::{Api, ResourceExt as _};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -71,7 +70,7 @@ impl Watcher {
             }
         };
         match self.watch(&api, &version).await {
-            Err(PublishError::Request { source, .. }) if is_of_unknown_version(&source) => {
+            Err(error) if error.is_of_unknown_version() => {
                 tracing::info!(
                     version,
                     "the server no longer knows what came behind: the nodes are listed anew"
@@ -117,13 +116,6 @@ impl Watcher {
             self.version = reached.filter(|version| !version.is_empty()).or_else(|| self.version.take());
         }
     }
-}
-
-/// Whether the server has forgotten what came behind a version (410), or has never known the version, as after a backup was restored
-/// (504, "too large resource version").
-fn is_of_unknown_version(error: &kube::Error) -> bool {
-    let is_unknown = |status: &Status| matches!(status.code, 400 | 410 | 504);
-    matches!(error, kube::Error::Api(status) if is_unknown(status))
 }
 
 /// All nodes, and the version that they are of.
