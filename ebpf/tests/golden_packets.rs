@@ -144,6 +144,12 @@ fn golden_packets_go_where_their_files_say() {
 }
 
 #[test]
+fn what_is_for_the_node_is_handed_on() {
+    let handed_on = all().iter().filter(|case| case.packet.handed).count();
+    assert!(handed_on >= 100, "only {handed_on} packets are handed on to `from_mapped`");
+}
+
+#[test]
 fn a_port_without_kernel_flows_does_not_read_past_the_ethernet_header() {
     for case in all().iter().filter(|case| case.name.starts_with("alpha_to_beta")) {
         let mut packet = case.packet.clone();

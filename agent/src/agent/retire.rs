@@ -36,7 +36,6 @@ impl Agent {
         node.return_relocations();
         node.update_nat_ingress();
         let mut left: Vec<_> = node.relocation_warnings().collect();
-        left.extend(node.remove_guarantees().err().map(|error| error.to_string()));
         left.extend(replace(&Rules::default()).err().map(|error| error.to_string()));
         left.extend(node.datapath.remove_pins().err().map(|error| error.to_string()));
         left.extend(node.attached_still());

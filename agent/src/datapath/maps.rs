@@ -16,8 +16,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters, PortKey,
-    ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
+    PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -98,6 +98,7 @@ impl Maps {
     /// # Errors
     /// [`MapsError`]: the object is not of this version.
     pub fn take(ebpf: &mut Ebpf) -> Result<Self, MapsError> {
+        forget_handed_on(ebpf)?;
         let counters: PerCpuArray<MapData, PortCounters> = take(ebpf, "COUNTERS")?;
         let at = |source| MapsError::Map { name: "COUNTERS", source };
         let cpus = counters.get(&0, 0).map_err(at)?.len();
@@ -188,6 +189,18 @@ impl Maps {
 
 fn add(one: Count, other: Count) -> Count {
     Count { packets: one.packets.wrapping_add(other.packets), bytes: one.bytes.wrapping_add(other.bytes) }
+}
+
+/// Empties what an earlier agent's programs may have left: it is of no packet that is still on its way.
+fn forget_handed_on(ebpf: &mut Ebpf) -> Result<(), MapsError> {
+    const NAME: &str = "HANDED_ON";
+    let at = |source| MapsError::Map { name: NAME, source };
+    let map = ebpf.map_mut(NAME).ok_or(MapsError::Missing(NAME))?;
+    let mut handed = PerCpuArray::<_, HandedOn>::try_from(map).map_err(at)?;
+    let cpus = handed.get(&0, 0).map_err(at)?.len();
+    let nothing =
+        PerCpuValues::try_from(vec![HandedOn::default(); cpus]).map_err(|error| at(error.into()))?;
+    handed.set(0, nothing, 0).map_err(at)
 }
 
 fn take<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) -> Result<M, MapsError> {

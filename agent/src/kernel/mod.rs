@@ -18,7 +18,7 @@ use shunt_netlink::ethtool::Ethtool;
 pub use self::error::{KernelError, LimitError};
 pub use self::limits::limit_egress_beside;
 pub(crate) use self::links::delete_if_named;
-pub use self::shares::{FoundShares, Shares};
+pub use self::shares::{FoundShares, Shares, unshare_all};
 
 use crate::datapath::attach::clsact;
 use crate::rcu::GracePeriods;

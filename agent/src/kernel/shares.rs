@@ -1,7 +1,8 @@
 //! The shares of an uplink: what is there, and what is to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use shunt_netlink::Connection;
 use shunt_netlink::tc::selector::{self, Found, Selector};
 use shunt_netlink::tc::shares::{self, Class, LINK, REST, Root, Said};
 
@@ -43,11 +44,9 @@ impl FoundShares {
 
     /// The selectors without a filter.
     pub fn missing_selectors<'a>(&self, wanted: &'a Shares) -> Vec<(&'a Selector, u16)> {
-        let is_there = |selector: &Selector, class: u16| {
-            self.filters.iter().any(|found| found.selector == *selector && found.class == class)
-        };
+        let there: BTreeSet<_> = self.filters.iter().map(|found| (&found.selector, found.class)).collect();
         let selectors = wanted.selectors.iter().map(|(selector, class)| (selector, *class));
-        selectors.filter(|(selector, class)| !is_there(selector, *class)).collect()
+        selectors.filter(|wanted| !there.contains(wanted)).collect()
     }
 
     /// Filters that nobody wants.
@@ -125,4 +124,16 @@ impl Kernel {
     pub fn unshare(&mut self, index: u32) -> Result<(), KernelError> {
         Ok(shares::remove(&mut self.route, index)?)
     }
+}
+
+/// Takes the queues of all links away, also where no agent is left that would know of them.
+///
+/// # Errors
+/// Netlink's; some may be left.
+pub fn unshare_all() -> Result<(), KernelError> {
+    let mut connection = Connection::open()?;
+    for index in shares::all(&mut connection)? {
+        shares::remove(&mut connection, index)?;
+    }
+    Ok(())
 }

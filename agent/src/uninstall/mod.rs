@@ -25,6 +25,7 @@ use self::reference::ReferencePlugins;
 use crate::agent::{Agent, OpenError, PreviousState};
 use crate::cluster;
 use crate::config::Config;
+use crate::kernel::unshare_all;
 use crate::state::{StoreError, recorded};
 
 /// Where the plugins and their configurations are.
@@ -124,6 +125,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
         done.attachments = agent.attachments();
         left.extend(agent.retire());
     }
+    left.extend(unshare_all().err().map(|error| format!("the queues of uplinks: {error}")));
     left.extend(bridges::forget());
     left.extend(directories::remove(config, &ports, left.is_empty()));
     // Until now it has kept any other agent out.

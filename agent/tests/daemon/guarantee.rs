@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use shunt_agent_api::BridgePort;
+use shunt_agent_api::{BridgePort, Reply, Request};
 use shunt_lab::{Namespace, measured};
 
 use crate::cluster::{Cluster, annotated};
@@ -180,10 +180,7 @@ fn a_share_comes_and_goes_with_its_claim_and_stays_under_the_next_agent() {
     let before = (full.classes(), full.tc(&["filter", "show", "dev", "eth1"]));
     assert!(before.1.contains("input dev veth2"), "{}", before.1);
     // A lower limit of a chained plugin is the share, too.
-    let limit = |megabits| shunt_agent_api::Request::Limit {
-        key: port.key.clone(),
-        bandwidth: annotated(megabits, megabits),
-    };
+    let limit = |megabits| Request::Limit { key: port.key.clone(), bandwidth: annotated(megabits, megabits) };
     full.cluster.rig.ask(limit(100)).unwrap();
     assert!(full.classes().contains("rate 100933Kbit"), "{}", full.classes());
     full.cluster.rig.ask(limit(900)).unwrap();
@@ -210,6 +207,10 @@ fn a_share_comes_and_goes_with_its_claim_and_stays_under_the_next_agent() {
     });
     full.tc(&["qdisc", "delete", "dev", "eth1", "root"]);
     eventually("it is made again", || full.classes() == before.0);
+    let bounds = |full: &Full| full.tc(&["qdisc", "show", "dev", "eth1"]).matches("bfifo").count();
+    let bounded = bounds(&full);
+    full.tc(&["qdisc", "replace", "dev", "eth1", "parent", "5347:ffff", "pfifo"]);
+    eventually("what waits is bounded again", || bounds(&full) == bounded);
     assert_eq!(full.cluster.unprepare("wire"), "");
     assert_eq!(shares(&full), 0, "{}", full.classes());
     // No more wanted, it goes.
@@ -263,9 +264,19 @@ fn what_is_uninstalled_leaves_the_uplink_its_own_queue() {
     for directory in ["--bin-dir", "--sbin-dir", "--conf-dir"] {
         command.arg(directory).arg(&nowhere);
     }
-    let output = rig.node.enter(|| command.output().unwrap()).unwrap();
-    assert!(output.status.success(), "{output:?}");
+    let mut uninstall = || {
+        let output = rig.node.enter(|| command.output().unwrap()).unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    uninstall();
     assert!(full.root().contains("noqueue"), "{}", full.root());
+    // Also where nothing but the queue is left of an agent; somebody else's of the same handle stays.
+    full.tc(&["qdisc", "add", "dev", "eth1", "root", "handle", "5347:", "htb", "default", "ffff"]);
+    uninstall();
+    assert!(full.root().contains("noqueue"), "{}", full.root());
+    full.tc(&["qdisc", "add", "dev", "eth1", "root", "handle", "5347:", "pfifo"]);
+    uninstall();
+    assert!(full.root().contains("pfifo 5347:"), "{}", full.root());
 }
 
 #[test]
@@ -296,4 +307,10 @@ fn hardware_with_several_queues_is_left_alone_and_told_of() {
     full.cluster.until_warned("uplink eth1 sends by several hardware queues (`mq` is at its root)");
     assert!(full.root().contains("mq 0:"), "{}", full.root());
     full.claimed(true);
+    let audit = match full.cluster.rig.ask(Request::Audit) {
+        Ok(Reply::Audited(audit)) => audit,
+        other => panic!("{other:?}"),
+    };
+    assert!(audit.consistent, "all else is looked at: {audit:?}");
+    assert!(audit.warnings.iter().any(|warning| warning.contains("several hardware queues")), "{audit:?}");
 }

@@ -31,7 +31,9 @@ pub struct Port {
 }
 
 /// Value of `HANDED_ON`, one for each CPU: what `from_container` hands to `from_mapped`, which runs right behind it on the same packet.
-/// Nothing of a packet's own says that: a container's programs could write it.
+/// Nothing of a packet's own says that: a container's programs could write it. Where somebody else's program between the two ends a
+/// packet's way, the port's next packet on this CPU that is not handed on is taken for one that was, with the entry of then; the
+/// agent empties it at its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct HandedOn {

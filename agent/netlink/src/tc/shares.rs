@@ -1,9 +1,9 @@
 //! A link's capacity in shares: `htb` at its root, one class for all of the link, and below that one class a share and one for all else
 //! (net/sched/sch_htb.c). Which packets are a share's, [`super::selector`] says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcAttribute;
 
@@ -18,6 +18,11 @@ use crate::request::{MAKE, Request};
 
 /// Our handle, "SG" as the major number.
 pub const HANDLE: u32 = 0x5347_0000;
+
+const KIND: &str = "htb";
+
+/// What bounds how much waits in a class.
+const BOUND: &str = "bfifo";
 
 /// The class of all of the link.
 pub const LINK: u16 = 0xfffe;
@@ -42,13 +47,21 @@ pub struct Class {
     pub overhead: u16,
 }
 
-/// What can be read back of a class: its rate, its most, its priority.
-pub type Said = (u64, u64, u32);
+/// What can be read back of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    rate: u64,
+    ceil: u64,
+    priority: u32,
+    /// Whether it bounds what waits, as every class but the link's does.
+    is_bounded: bool,
+}
 
 impl Class {
     /// What is read back of it.
     pub fn said(&self) -> Said {
-        (self.rate, self.ceil, self.priority)
+        let Self { rate, ceil, priority, queue, .. } = *self;
+        Said { rate, ceil, priority, is_bounded: queue > 0 }
     }
 }
 
@@ -69,7 +82,7 @@ pub fn root(connection: &mut Connection, index: u32) -> Result<Root, NetlinkErro
     let root = found.into_iter().find(|found| found.index == index && found.parent == ROOT);
     Ok(match root {
         None => Root::Kernel(String::new()),
-        Some(root) if root.handle == HANDLE => Root::Shared,
+        Some(root) if is_ours(&root) => Root::Shared,
         Some(root) if root.handle == 0 => Root::Kernel(root.kind),
         Some(root) => Root::Other(root.kind),
     })
@@ -78,7 +91,11 @@ pub fn root(connection: &mut Connection, index: u32) -> Result<Root, NetlinkErro
 /// The links that have our discipline.
 pub fn all(connection: &mut Connection) -> Result<Vec<u32>, NetlinkError> {
     let found = disciplines(connection, 0)?.into_iter();
-    Ok(found.filter(|it| it.handle == HANDLE && it.parent == ROOT).map(|it| it.index).collect())
+    Ok(found.filter(is_ours).map(|it| it.index).collect())
+}
+
+fn is_ours(found: &TrafficControl) -> bool {
+    found.handle == HANDLE && found.parent == ROOT && found.kind == KIND
 }
 
 fn disciplines(connection: &mut Connection, index: u32) -> Result<Vec<TrafficControl>, NetlinkError> {
@@ -94,7 +111,7 @@ pub fn make(connection: &mut Connection, index: u32) -> Result<(), NetlinkError>
     // struct tc_htb_glob: version, rate2quantum, defcls, debug, direct_pkts.
     let glob = [VERSION, RATE_TO_QUANTUM, REST.into(), 0, 0];
     let glob = glob.into_iter().flat_map(u32::to_ne_bytes).collect();
-    let queue = with(about(index, HANDLE, ROOT), "htb", vec![DefaultNla::new(TCA_HTB_INIT, glob)]);
+    let queue = with(about(index, HANDLE, ROOT), KIND, vec![DefaultNla::new(TCA_HTB_INIT, glob)]);
     connection.run(Request::new("add the queue", RouteNetlinkMessage::NewQueueDiscipline(queue), MAKE))
 }
 
@@ -112,17 +129,20 @@ pub fn set_class(
 ) -> Result<(), NetlinkError> {
     let parent = if minor == LINK { HANDLE } else { HANDLE | u32::from(LINK) };
     let id = HANDLE | u32::from(minor);
-    let message = RouteNetlinkMessage::NewTrafficClass(with(about(index, id, parent), "htb", options(class)));
-    connection.run(Request::new("set a class", message, NLM_F_CREATE))?;
+    let message = RouteNetlinkMessage::NewTrafficClass(with(about(index, id, parent), KIND, options(class)));
+    let set = Request::new("set a class", message, NLM_F_CREATE);
     if minor == LINK {
-        return Ok(());
+        return connection.run(set);
     }
     // Its options are no attributes but a number.
     let limit = DefaultNla::new(TCA_OPTIONS, class.queue.to_ne_bytes().to_vec());
     let mut waiting = about(index, 0, id);
-    waiting.attributes = vec![TcAttribute::Kind("bfifo".to_owned()), TcAttribute::Other(limit)];
+    waiting.attributes = vec![TcAttribute::Kind(BOUND.to_owned()), TcAttribute::Other(limit)];
     let message = RouteNetlinkMessage::NewQueueDiscipline(waiting);
-    connection.run(Request::new("bound a class", message, NLM_F_CREATE))
+    // In one piece: whoever is killed leaves no class in which anything may wait.
+    connection
+        .run_all(vec![set, Request::new("bound a class", message, NLM_F_CREATE | NLM_F_REPLACE)])
+        .map(|_| ())
 }
 
 /// Removes a class and what waits in it; no selector may name it any more. It may be gone.
@@ -137,7 +157,14 @@ pub fn classes(connection: &mut Connection, index: u32) -> Result<BTreeMap<u16, 
     let message = RouteNetlinkMessage::GetTrafficClass(about(index, 0, 0));
     let found = connection.list(Request::<TrafficControl>::dump("list the classes", message))?;
     let ours = found.into_iter().filter(|it| it.index == index && it.handle & 0xffff_0000 == HANDLE);
-    Ok(ours.filter_map(|it| Some(((it.handle & 0xffff) as u16, said(&it.options)?))).collect())
+    let bounds = disciplines(connection, index)?.into_iter();
+    let bounded: BTreeSet<u32> =
+        bounds.filter(|it| it.index == index && it.kind == BOUND).map(|it| it.parent).collect();
+    let read = |it: TrafficControl| {
+        let is_bounded = bounded.contains(&it.handle);
+        Some(((it.handle & 0xffff) as u16, said(&it.options, is_bounded)?))
+    };
+    Ok(ours.filter_map(read).collect())
 }
 
 fn options(class: Class) -> Vec<DefaultNla> {
@@ -167,7 +194,7 @@ fn options(class: Class) -> Vec<DefaultNla> {
     options
 }
 
-fn said(options: &[u8]) -> Option<Said> {
+fn said(options: &[u8], is_bounded: bool) -> Option<Said> {
     let parameters = find(options, TCA_HTB_PARMS)?;
     let rate = |at: usize, kind| {
         let large = find(options, kind).and_then(|rate| rate.first_chunk());
@@ -175,7 +202,8 @@ fn said(options: &[u8]) -> Option<Said> {
         Some(large.map_or(low.into(), |rate| u64::from_ne_bytes(*rate)))
     };
     let priority = parameters.get(2 * RATESPEC + 16..).and_then(number)?;
-    Some((rate(0, TCA_HTB_RATE64)?, rate(RATESPEC, TCA_HTB_CEIL64)?, priority))
+    let (rate, ceil) = (rate(0, TCA_HTB_RATE64)?, rate(RATESPEC, TCA_HTB_CEIL64)?);
+    Some(Said { rate, ceil, priority, is_bounded })
 }
 
 #[cfg(test)]
@@ -188,8 +216,8 @@ mod tests {
         for (rate, ceil) in [(1, 2), (1_250_000, u64::from(u32::MAX) + 1), (u64::MAX, u64::MAX)] {
             let class = Class { rate, ceil, burst: 15_000, queue: 48_000, priority: 1, overhead: 24 };
             let options = emitted(&&options(class)[..]);
-            assert_eq!(said(&options), Some(class.said()));
-            assert!((0..options.len().min(40)).all(|length| said(&options[..length]).is_none()));
+            assert_eq!(said(&options, true), Some(class.said()));
+            assert!((0..options.len().min(40)).all(|length| said(&options[..length], true).is_none()));
         }
     }
 }

@@ -46,6 +46,7 @@ impl Node {
     pub(crate) fn audit_all(&mut self) -> Result<AuditReport, Refusal> {
         self.reattach_orphans();
         let mut findings: Vec<_> = self.reasons();
+        let mut refused = Vec::new();
         for desired in [
             Self::desired_basis,
             Self::desired_ports,
@@ -54,12 +55,17 @@ impl Node {
             Self::desired_leases,
         ] {
             for resource in desired(self) {
-                let (name, wrong) = (resource.name(), resource.observe(self)?);
-                findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}")));
+                let (name, gravity) = (resource.name(), resource.gravity());
+                match resource.observe(self) {
+                    Ok(wrong) => findings.extend(wrong.iter().map(|finding| format!("{name}: {finding}"))),
+                    Err(why) if gravity == Gravity::Warning => refused.push(format!("{name}: {why}")),
+                    Err(why) => return Err(why),
+                }
             }
         }
         findings.extend(self.audit_container_ends()?);
-        let warnings = self.external_filter_warnings();
+        let mut warnings = self.external_filter_warnings();
+        warnings.extend(refused);
         Ok(AuditReport { consistent: findings.is_empty(), findings, warnings })
     }
 }
