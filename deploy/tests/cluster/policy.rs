@@ -190,6 +190,36 @@ fn others_are_not_judged() {
     assert_eq!(write.refused_by("shunt-node"), None);
 }
 
+#[test]
+fn an_agent_alters_nothing_that_a_write_of_the_status_carries_along() {
+    let before = || {
+        json!({ "metadata": { "name": "one", "labels": { "zone": "a" }, "annotations": { "of": "others" } },
+            "status": { "capacity": { "cpu": "4" }, "allocatable": { "cpu": "4" },
+                "daemonEndpoints": { "kubeletEndpoint": { "Port": 10250 } }, "nodeInfo": { "machineID": "m" } } })
+    };
+    let mut own = before();
+    own["status"]["capacity"]["shunt.dev/egress-mbps"] = json!("10");
+    Write::of("UPDATE", own, before()).assert_allowed_by("shunt-node");
+    for (at, value) in [
+        ("/metadata/labels", json!({ "zone": "a", "node-role.kubernetes.io/control-plane": "yes" })),
+        ("/metadata/annotations", json!({})),
+        ("/status/allocatable", json!({ "cpu": "1000" })),
+        ("/status/daemonEndpoints", json!({ "kubeletEndpoint": { "Port": 9999 } })),
+        ("/status/nodeInfo", json!({ "machineID": "n" })),
+    ] {
+        let name = at.rsplit('/').next().unwrap();
+        let because = format!("the {name} are not shunt's");
+        let mut altered = before();
+        *altered.pointer_mut(at).unwrap() = value;
+        Write::of("UPDATE", altered, before()).assert_refused_by("shunt-node", &because);
+        let mut removed = before();
+        let (above, _) = at.rsplit_once('/').unwrap();
+        removed.pointer_mut(above).unwrap().as_object_mut().unwrap().remove(name);
+        Write::of("UPDATE", removed.clone(), before()).assert_refused_by("shunt-node", &because);
+        Write::of("UPDATE", before(), removed).assert_refused_by("shunt-node", &because);
+    }
+}
+
 fn node(name: &str, capacity: Value) -> Value {
     json!({ "metadata": { "name": name }, "status": { "capacity": capacity } })
 }

@@ -53,7 +53,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         "masquerade": "kernel",
         "grace_periods": "normal",
         "uplinks": { "eth0": { "egress": "10G", "ingress": "2.5G", "factor": 1, "reserve": "100M",
-                               "networks": ["pods"], "xdp": "off" }, "eth1.5": {} },
+                               "networks": ["pods"], "xdp": "off", "guarantee": true }, "eth1.5": {} },
     });
     let rendered = chart.render(&["--set-json", &format!("agent.config={config}")]).unwrap();
     let wanted = r#"
@@ -73,6 +73,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         reserve = "100M"
         networks = ["pods"]
         xdp = "off"
+        guarantee = true
         [uplinks."eth1.5"]
     "#;
     assert_eq!(agent_toml(&rendered), toml::from_str(wanted).unwrap());
@@ -186,4 +187,22 @@ fn a_node_is_uninstalled_by_a_pod_without_a_token_whose_main_container_does_noth
     );
     assert_eq!(pod["containers"][0]["args"], json!(["idle"]));
     assert_eq!((&pod["hostPID"], &pod["volumes"]), (&json!(true), &Value::Null));
+}
+
+#[test]
+fn the_chart_takes_every_key_of_an_uplink_that_is_documented() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let operations = read("docs/operations.md");
+    let table = operations.split("| key of `[uplinks.NAME]`").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = table.lines().skip(2).filter_map(|row| row.split('|').nth(1));
+    let documented: Vec<_> =
+        names.flat_map(|names| names.split(',')).map(|name| name.trim().trim_matches('`')).collect();
+    let schema: Value = serde_json::from_str(&read("deploy/helm/shunt/values.schema.json")).unwrap();
+    let uplink = &schema["definitions"]["config"]["properties"]["uplinks"]["additionalProperties"];
+    let taken = uplink["properties"].as_object().unwrap();
+    assert!(documented.len() >= 7, "{documented:?}");
+    for key in documented {
+        assert!(taken.contains_key(key), "{key} is not among {taken:?}");
+    }
 }
