@@ -151,14 +151,38 @@ fn name_of(slice: &ResourceSlice) -> String {
     slice.metadata.name.clone().unwrap_or_default()
 }
 
-/// What is compared: everything that is said, under this generation.
+/// What is compared: everything that is said, under this generation. A server leaves out a list of no devices.
 fn spec(slice: &ResourceSlice, generation: i64) -> Value {
     let mut spec = slice.spec.clone();
     spec.pool.generation = generation;
+    spec.devices.get_or_insert_default();
     serde_json::to_value(spec).unwrap_or_default()
 }
 
 /// The object is there already, is gone, or has changed meanwhile.
 fn is_stale(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_slice_of_no_devices_is_what_a_server_keeps_of_it() {
+        let of = |devices: Value| -> ResourceSlice {
+            let pool = json!({ "name": "one", "generation": 1, "resourceSliceCount": 1 });
+            let mut slice = json!({ "metadata": { "name": "one" }, "spec": { "driver": DRIVER, "nodeName": "one", "pool": pool } });
+            if !devices.is_null() {
+                slice["spec"]["devices"] = devices;
+            }
+            serde_json::from_value(slice).unwrap()
+        };
+        let kept = spec(&of(Value::Null), 2);
+        assert!(differences(&spec(&of(json!([])), 2), &kept).is_empty());
+        let one = spec(&of(json!([{ "name": "eth0" }])), 2);
+        assert!(!differences(&one, &kept).is_empty() && !differences(&kept, &one).is_empty());
+    }
 }
