@@ -9,6 +9,7 @@ mod bridges;
 mod configurations;
 mod directories;
 mod hand_over;
+mod living;
 mod names;
 mod obstacle;
 mod reference;
@@ -17,7 +18,10 @@ mod stop;
 
 use std::path::{Path, PathBuf};
 
+use shunt_netlink::NetlinkError;
+
 use self::hand_over::Handed;
+use self::living::living;
 use self::names::PluginNames;
 pub(crate) use self::names::{KEPT, PLUGIN, UNFINISHED, is_ours};
 pub use self::obstacle::Obstacle;
@@ -51,6 +55,9 @@ pub enum UninstallError {
     /// The state directory.
     #[error(transparent)]
     State(#[from] StoreError),
+    /// The kernel does not say which containers are there.
+    #[error("which containers are there is not known: {0}")]
+    Links(#[from] NetlinkError),
     /// The programs cannot be taken over, to be taken away. They go on serving.
     #[error("the agent was stopped, and its programs cannot be taken over: {0}")]
     Open(#[from] OpenError),
@@ -92,7 +99,8 @@ pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, Unin
     let plugins = ReferencePlugins::find(&places.bin_dir);
     let mut obstacles = configurations::obstacles(&places.conf_dir, written_by_agent(config));
     let recorded = recorded(&config.state_dir)?;
-    obstacles.extend(recorded.ports.iter().flat_map(|port| obstacle::of_port(port, &plugins)));
+    let ports = living(recorded.ports)?;
+    obstacles.extend(ports.iter().flat_map(|port| obstacle::of_port(port, &plugins)));
     obstacles.extend(recorded.unreadable.into_iter().map(|(path, error)| Obstacle::Unreadable {
         file: path.display().to_string(),
         why: error.to_string(),
@@ -143,7 +151,7 @@ fn take_over(
     let plugins = ReferencePlugins::find(&places.bin_dir);
     let mut handed = Handed::default();
     let mut hand_over = |handed: &mut Handed| {
-        let failures = handed.take(&recorded(&config.state_dir)?.ports, &plugins);
+        let failures = handed.take(&living(recorded(&config.state_dir)?.ports)?, &plugins);
         if failures.is_empty() || force {
             done.lost.extend(failures);
             return Ok(());

@@ -102,3 +102,24 @@ fn what_would_end_is_named_and_refused_and_nothing_is_changed_without_force() {
     stage.assert_talk(&one, &two);
     stage.assert_talk(&two, &three);
 }
+
+#[test]
+fn a_container_that_ended_while_no_agent_ran_is_in_nobodys_way() {
+    let Some(mut stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install();
+    drop_in.lose("portmap");
+    let mapped = drop_in.network(&stage).then(portmap(&stage, HOST_PORT, PORT));
+    let gone = stage.start(&mapped, "gone");
+    stage.node.agent_mut().kill().unwrap();
+    assert_eq!(drop_in.uninstall(&stage, &["--check"]).status.code(), Some(IN_THE_WAY));
+    drop(gone);
+    // The kernel takes a namespace down in its own time.
+    let begun = std::time::Instant::now();
+    while !drop_in.uninstall(&stage, &["--check"]).status.success() {
+        assert!(begun.elapsed().as_secs() < 20, "{}", text(&drop_in.uninstall(&stage, &["--check"])));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let output = drop_in.uninstall(&stage, &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    drop_in.assert_gone_but(&stage, &["portmap"]);
+}
