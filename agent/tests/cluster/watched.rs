@@ -25,11 +25,15 @@ fn a_watch_that_ends_is_gone_on_with_and_nothing_is_listed_again() {
     let mut world = one();
     let lists = world.server.nodes().lists;
     assert_eq!(lists, world.members.len(), "one of each agent's");
+    let watches = world.server.nodes().watched.len();
     world.server.nodes().end_watches();
     // Nobody watches now.
     world.join(1);
     let [a, b] = [0, 1].map(|index| &world.members[index]);
     a.until("the new node is heard of", || a.routes() == Member::routes_to(b));
+    a.until("both watch again", || world.server.nodes().watched.len() >= watches + world.members.len());
+    // Which is the last thing that a node has to say.
+    a.until("both networks are there", || world.server.nodes().patches.len() >= world.members.len());
     world.server.nodes().bookmark();
     let version = world.server.nodes().version();
     std::thread::sleep(std::time::Duration::from_millis(300));
