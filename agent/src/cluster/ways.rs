@@ -51,9 +51,9 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
                 wanted.insert(hop.pods, route);
             }
             Ok(Way::Tunnel(remote)) => far.push(Far { pods: hop.pods, remote }),
-            Err(NoWay { why, is_passing }) => {
+            Err(why) => {
                 kept.warnings.push(format!("no way to the pods in {}: {why}", hop.pods));
-                undecided.extend(is_passing.then_some(hop.pods));
+                undecided.extend(why.is_passing().then_some(hop.pods));
             }
         }
     }
@@ -61,11 +61,12 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
         let stale = remove_devices(&mut connection, Some(&options.vxlan.device));
         kept.warnings.extend(stale.err().map(|error| error.to_string()));
     }
-    let tunnel = match options.routes {
-        Routes::Vxlan => Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?,
-        _ if !far.is_empty() => Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?,
-        _ if !undecided.is_empty() => Tunnel::default(),
-        _ => Tunnel::none(&mut connection, &options.vxlan)?,
+    let tunnel = if options.routes == Routes::Vxlan || !far.is_empty() {
+        Tunnel::keep(&mut connection, &options.vxlan, plan, &far)?
+    } else if undecided.is_empty() {
+        Tunnel::none(&mut connection, &options.vxlan)?
+    } else {
+        Tunnel::default()
     };
     undecided.extend(tunnel.undecided);
     wanted.extend(tunnel.routes.iter().map(|route| (route.destination, *route)));
@@ -79,43 +80,27 @@ pub(crate) fn keep(options: &ClusterOptions, plan: &Plan, is_first: bool) -> Res
     Ok(kept)
 }
 
-/// Why a node is not reached.
-struct NoWay {
-    why: String,
-    /// Whether the network may have a way again at any moment.
-    is_passing: bool,
-}
-
-impl From<Beyond> for NoWay {
-    fn from(beyond: Beyond) -> Self {
-        let is_passing = matches!(beyond, Beyond::Nowhere(_) | Beyond::Unknown(..));
-        Self { why: beyond.to_string(), is_passing }
-    }
-}
-
-fn way(connection: &mut Connection, routes: Routes, hop: &Hop) -> Result<Way, NoWay> {
+fn way(connection: &mut Connection, routes: Routes, hop: &Hop) -> Result<Way, Beyond> {
     let plain = match hop.node {
         Some(node) if routes != Routes::Vxlan => match on_link(connection, node) {
             Ok(index) => return Ok(Way::Link(index, node)),
             Err(Beyond::Router(_, gateway)) if routes == Routes::Auto => {
                 format!("the node {node} is not on the link but behind {gateway}")
             }
-            Err(beyond) => return Err(beyond.into()),
+            Err(why) => return Err(why),
         },
         _ => "the node has no InternalIP of their family".to_owned(),
     };
     let Some(remote) = hop.tunnel.filter(|_| routes != Routes::Host) else {
-        let why =
-            format!("{plain}, and its first InternalIP is of another family than this node's first one");
-        return Err(NoWay { why, is_passing: false });
+        return Err(Beyond::Family(plain));
     };
     match on_link(connection, remote) {
         Ok(_) | Err(Beyond::Router(..)) => Ok(Way::Tunnel(remote)),
-        Err(beyond) => Err(beyond.into()),
+        Err(why) => Err(why),
     }
 }
 
-/// Why a node is on no link.
+/// Why a node is not reached, or on no link.
 #[derive(Debug, thiserror::Error)]
 enum Beyond {
     #[error("the node's address {0} is this node's own")]
@@ -124,10 +109,19 @@ enum Beyond {
         "the node {0} is not on the link but behind {1}: set routes = \"auto\", or have that router lead there and set routes = \"off\""
     )]
     Router(IpAddr, IpAddr),
+    #[error("{0}, and its first InternalIP is of another family than this node's first one")]
+    Family(String),
     #[error("the node {0} cannot be reached")]
     Nowhere(IpAddr),
     #[error("the node {0} cannot be reached: {1}")]
     Unknown(IpAddr, NetlinkError),
+}
+
+impl Beyond {
+    /// Whether the network may have a way again at any moment.
+    fn is_passing(&self) -> bool {
+        matches!(self, Self::Nowhere(_) | Self::Unknown(..))
+    }
 }
 
 /// The interface on whose link a node is.
