@@ -3,18 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures_util::StreamExt as _;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Api;
-use kube::api::{ListParams, WatchEvent, WatchParams};
-use tokio::time::timeout;
+use kube::api::ListParams;
 
 use super::allocation;
 use super::backoff::Backoff;
 use super::driver::ClaimDriver;
 use super::error::PublishError;
+use super::resumed::{Resumed, Told};
 use super::session::within;
 use crate::claims::{Claim, MAX_CLAIMS};
 
@@ -27,14 +26,11 @@ const PAGE: u32 = 250;
 /// Claims of the cluster that are looked through, at most.
 const MOST: usize = 200_000;
 
-/// As in the session of what is published.
-const WATCH: u32 = 240;
-const LOST: Duration = Duration::from_secs(270);
-
 /// Watches as long as the agent runs. What was known stays so while the server is away.
 pub(super) async fn follow(driver: &ClaimDriver) -> Infallible {
     let mut backoff = Backoff::default();
-    let mut watcher = Watcher { driver, version: None, known: BTreeSet::new(), is_cut: false };
+    let mut watcher =
+        Watcher { driver, place: Resumed::new("watching claims"), known: BTreeSet::new(), is_cut: false };
     loop {
         let begun = Instant::now();
         let ended = watcher.converse().await;
@@ -57,8 +53,7 @@ pub(super) async fn follow(driver: &ClaimDriver) -> Infallible {
 
 struct Watcher<'a> {
     driver: &'a ClaimDriver,
-    /// What has been heard up to; the claims are listed where there is none.
-    version: Option<String>,
+    place: Resumed,
     /// The UIDs of the claims that have something of the node: the agent hears of no others.
     known: BTreeSet<String>,
     is_cut: bool,
@@ -67,7 +62,7 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     /// A server without claims allocates none.
     async fn none(&mut self) {
-        self.version = None;
+        self.place.forget();
         self.set(BTreeMap::new()).await;
         self.driver.core.remark(WHO, None).await;
     }
@@ -80,52 +75,28 @@ impl Watcher<'_> {
     /// One watch, with a list before it where there has to be one.
     async fn converse(&mut self) -> Result<(), PublishError> {
         let api = Api::<ResourceClaim>::all(self.driver.client().await?);
-        let version = match self.version.clone() {
-            Some(version) => version,
-            None => {
-                let listed = list(&api, &self.driver.node).await?;
-                self.is_cut = listed.is_cut;
-                self.set(listed.claims).await;
-                self.version.insert(listed.version).clone()
-            }
-        };
-        match self.watch(&api, &version).await {
-            Err(error) if error.is_of_unknown_version() => {
-                self.version = None;
-                Ok(())
-            }
-            ended => ended,
+        if self.place.is_unlisted() {
+            let listed = list(&api, &self.driver.node).await?;
+            self.is_cut = listed.is_cut;
+            self.set(listed.claims).await;
+            self.place.listed(listed.version);
         }
+        let ended = self.watch(&api).await;
+        self.place.ended(ended)
     }
 
-    async fn watch(&mut self, api: &Api<ResourceClaim>, version: &str) -> Result<(), PublishError> {
-        const WATCHING: &str = "watching claims";
-        let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
-        let params = WatchParams { bookmarks: true, ..WatchParams::default() }.timeout(WATCH);
-        let events = within(WATCHING, api.watch(&params, version)).await?;
+    async fn watch(&mut self, api: &Api<ResourceClaim>) -> Result<(), PublishError> {
+        let mut events = std::pin::pin!(self.place.open(api).await?);
         let cut =
             || format!("kubernetes: of the cluster's claims the first {MOST} are counted, and no others");
         self.driver.core.remark(WHO, self.is_cut.then(cut)).await;
-        let mut events = std::pin::pin!(events);
-        loop {
-            let Ok(event) = timeout(LOST, events.next()).await else {
-                return Err(PublishError::Silent(WATCHING));
-            };
-            let Some(event) = event else { return Ok(()) };
-            let reached = match event.map_err(failed)? {
-                WatchEvent::Added(found) | WatchEvent::Modified(found) => {
-                    self.hear(&found, allocation::allocated(&found, &self.driver.node)).await;
-                    found.metadata.resource_version
-                }
-                WatchEvent::Deleted(gone) => {
-                    self.hear(&gone, None).await;
-                    gone.metadata.resource_version
-                }
-                WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version),
-                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
-            };
-            self.version = reached.filter(|version| !version.is_empty()).or_else(|| self.version.take());
+        while let Some(told) = self.place.next(&mut events).await? {
+            match told {
+                Told::Is(found) => self.hear(&found, allocation::allocated(&found, &self.driver.node)).await,
+                Told::Gone(gone) => self.hear(&gone, None).await,
+            }
         }
+        Ok(())
     }
 
     /// Tells the agent what the claim has of the node now, if it has or had anything.

@@ -54,6 +54,11 @@ impl PublishError {
         matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if is_unknown(status.code)))
     }
 
+    /// Whether an answer that came by and by was cut off, or has become too long.
+    pub(super) fn is_of_broken_answer(&self) -> bool {
+        matches!(self, Self::Request { source, .. } if matches!(**source, kube::Error::ReadEvents(_)))
+    }
+
     /// Whether another try of the same object comes to the same: it is malformed, or there is no place for it.
     pub(super) fn is_about_the_object(&self) -> bool {
         match self {

@@ -40,6 +40,7 @@ mod publisher;
 #[cfg(feature = "kubernetes")]
 mod recorder;
 #[cfg(feature = "kubernetes")]
+mod resumed;
 mod session;
 #[cfg(feature = "kubernetes")]
 mod sharing;

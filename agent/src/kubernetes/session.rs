@@ -17,9 +17,9 @@ use super::error::PublishError;
 /// How long one request may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The server ends a watch after so many seconds, and everything is listed again: what a lost event would have said
-/// is noticed then.
-const WATCH: u32 = 240;
+/// The server ends a watch after so many seconds. What is published is listed again then, and what a lost event would have said
+/// is noticed.
+pub(super) const WATCH: u32 = 240;
 
 /// A watch that says nothing for so long has lost its server, which was to end it.
 const LOST: Duration = Duration::from_secs(270);
@@ -87,22 +87,43 @@ async fn next<P: Publication>(
     events: &mut (impl Stream<Item = Result<WatchEvent<P::Object>, kube::Error>> + Unpin),
     publication: &P,
 ) -> Result<Option<Option<P::Object>>, PublishError> {
-    const WATCHING: &str = "watching";
-    let failed = |source| PublishError::Request { what: WATCHING, source: Box::new(source) };
     loop {
-        let Ok(event) = timeout(LOST, events.next()).await else {
-            return Err(PublishError::Silent(WATCHING));
-        };
-        let Some(event) = event else { return Ok(None) };
-        match event.map_err(failed)? {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) if publication.is_ours(&object) => {
-                return Ok(Some(Some(object)));
-            }
-            WatchEvent::Deleted(object) if publication.is_ours(&object) => return Ok(Some(None)),
-            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
-            _ => {}
+        match hear("watching", events).await? {
+            None => return Ok(None),
+            Some(Heard::Is(object)) if publication.is_ours(&object) => return Ok(Some(Some(object))),
+            Some(Heard::Gone(object)) if publication.is_ours(&object) => return Ok(Some(None)),
+            Some(_) => {}
         }
     }
+}
+
+/// What a watch says.
+pub(super) enum Heard<K> {
+    /// An object is new, or has changed.
+    Is(K),
+    /// An object is gone.
+    Gone(K),
+    /// All up to this version has been said.
+    Reached(String),
+}
+
+/// What a watch says next; none when the server ends it.
+///
+/// # Errors
+/// [`PublishError::Silent`], [`PublishError::Request`].
+pub(super) async fn hear<K>(
+    what: &'static str,
+    events: &mut (impl Stream<Item = Result<WatchEvent<K>, kube::Error>> + Unpin),
+) -> Result<Option<Heard<K>>, PublishError> {
+    let failed = |source| PublishError::Request { what, source: Box::new(source) };
+    let Ok(event) = timeout(LOST, events.next()).await else { return Err(PublishError::Silent(what)) };
+    let Some(event) = event else { return Ok(None) };
+    Ok(Some(match event.map_err(failed)? {
+        WatchEvent::Added(object) | WatchEvent::Modified(object) => Heard::Is(object),
+        WatchEvent::Deleted(object) => Heard::Gone(object),
+        WatchEvent::Bookmark(bookmark) => Heard::Reached(bookmark.metadata.resource_version),
+        WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+    }))
 }
 
 /// A request, for as long as it may take.
