@@ -17,6 +17,7 @@ pub mod explain;
 pub mod failpoints;
 pub mod install;
 pub mod kernel;
+#[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod limits;
 pub mod logging;

@@ -12,10 +12,11 @@ pub(crate) fn run() -> Result<()> {
     // The agent's build script embeds the kernel programs, and clippy runs build scripts.
     build::programs(workspace::root(), &setup::for_build()?, process::run)?;
     let deny = setup::for_lint()?;
-    let checks: [(&str, Result<()>); 4] = [
+    let checks: [(&str, Result<()>); 5] = [
         ("tidy", tidy::run()),
         ("fmt", process::run(workspace::cargo().args(["fmt", "--all", "--check"]))),
         ("clippy", process::run(workspace::cargo().args(CLIPPY))),
+        ("clippy without kubernetes", process::run(workspace::cargo().args(CLIPPY_PLAIN_AGENT))),
         // No advisories: their database is a git clone of its own, and CI may reach only package registries.
         (
             "deny",
@@ -37,6 +38,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 const CLIPPY: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+
+/// The agent as the fuzzers build it, and whoever wants one that knows no API server.
+const CLIPPY_PLAIN_AGENT: [&str; 7] =
+    ["clippy", "--package", "shunt-agent", "--no-default-features", "--", "-D", "warnings"];
 
 fn in_root(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);

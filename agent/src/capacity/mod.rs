@@ -6,12 +6,14 @@
 //! it is made of them again.
 
 pub mod ledger;
+mod node_name;
 pub mod quantity;
 pub mod slice;
 pub mod speed;
 pub mod uplink;
 
 pub use ledger::{Demand, Ledger, Shortage};
+pub use node_name::node_name;
 pub use quantity::Quantity;
 pub use speed::Speed;
 pub use uplink::{UplinkOptions, XdpMode};

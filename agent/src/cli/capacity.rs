@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use shunt_agent::capacity::node_name;
 use shunt_agent::capacity::slice::resource_slice;
-use shunt_agent::kubernetes::node_name;
 use shunt_agent_api::{Client, Reply, Request, socket_path};
 
 use super::exit::{UNREACHABLE, USAGE};

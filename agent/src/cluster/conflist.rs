@@ -11,17 +11,13 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 use shunt_regular_file::read_own;
 
+use super::mark::{LONGEST, MARK, is_marked};
+
 /// The network's name.
 pub(crate) const NETWORK: &str = "shunt";
 
 /// The names that runtimes look for (libcni).
 const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
-
-/// Says that the agent has written a configuration. Runtimes pass over keys that they do not know (CNI spec, section 1).
-const MARK: &str = "shunt.dev/managed";
-
-/// As many bytes are read of a configuration.
-const LONGEST: u64 = 1 << 20;
 
 /// The end of a file's name that is being written. No runtime reads such a file.
 const UNFINISHED: &str = "shunt-unfinished";
@@ -69,16 +65,6 @@ pub(crate) fn write(path: &Path, content: &Value) -> io::Result<bool> {
     replace(path, format!("{content:#}\n").as_bytes(), 0o644).map(|()| true)
 }
 
-/// Whether an agent has written the configuration that is there.
-pub(crate) fn is_managed(path: &Path) -> bool {
-    let text = read_own(path, LONGEST).ok();
-    text.and_then(|text| serde_json::from_slice(&text).ok()).is_some_and(|known| is_marked(&known))
-}
-
-fn is_marked(known: &Value) -> bool {
-    known[MARK] == true
-}
-
 /// Replaces a file in one step.
 ///
 /// # Errors
@@ -115,6 +101,7 @@ pub(crate) fn earlier(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mark::is_managed;
     use super::*;
 
     fn nets(texts: &[&str]) -> Vec<IpNet> {

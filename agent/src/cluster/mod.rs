@@ -6,11 +6,13 @@
 
 #[cfg(feature = "kubernetes")]
 mod believable;
+#[cfg(feature = "kubernetes")]
 pub(crate) mod conflist;
 #[cfg(feature = "kubernetes")]
 mod hop;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod known;
+pub(crate) mod mark;
 #[cfg(feature = "kubernetes")]
 mod members;
 #[cfg(feature = "kubernetes")]

@@ -1,16 +1,8 @@
-//! The name that a kubelet registers this node under.
+//! The name that the agent speaks to the API server by.
 
+use crate::capacity::node_name;
 use crate::capacity::slice::{NodeNameError, check_node_name};
 use crate::config::KubernetesOptions;
-
-/// The node's name by the environment (`NODE_NAME`, as pods are given it), else the host's name in lower case: kubelets
-/// register a node under that unless they are told otherwise.
-pub fn node_name() -> String {
-    std::env::var("NODE_NAME").unwrap_or_else(|_| {
-        let host = nix::unistd::gethostname().unwrap_or_default();
-        host.to_string_lossy().to_lowercase()
-    })
-}
 
 /// The configured name, else [`node_name`].
 ///

@@ -88,7 +88,7 @@ pub struct Uninstalled {
 /// The network configuration that the agent has written, and that goes with it.
 fn written_by_agent(config: &Config) -> Option<&Path> {
     let conflist = config.cluster.as_ref().map(|cluster| &*cluster.conflist);
-    conflist.filter(|path| cluster::conflist::is_managed(path))
+    conflist.filter(|path| cluster::mark::is_managed(path))
 }
 
 /// What would be in the way. Changes nothing and needs no agent.

@@ -1,0 +1,22 @@
+//! How a network configuration that the agent has written is told from those of others.
+
+use std::path::Path;
+
+use serde_json::Value;
+use shunt_regular_file::read_own;
+
+/// Says that the agent has written a configuration. Runtimes pass over keys that they do not know (CNI spec, section 1).
+pub(super) const MARK: &str = "shunt.dev/managed";
+
+/// As many bytes are read of a configuration.
+pub(super) const LONGEST: u64 = 1 << 20;
+
+/// Whether an agent has written the configuration that is there.
+pub(crate) fn is_managed(path: &Path) -> bool {
+    let text = read_own(path, LONGEST).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).is_some_and(|known| is_marked(&known))
+}
+
+pub(super) fn is_marked(known: &Value) -> bool {
+    known[MARK] == true
+}
