@@ -123,6 +123,7 @@ impl Agent {
     /// Writes what is written now and then only, before the process ends.
     pub(crate) fn leave(&mut self) {
         self.node.write_departed();
+        self.node.leave_connections();
     }
 
     /// The number of attachments.

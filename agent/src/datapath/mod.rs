@@ -39,6 +39,8 @@ use self::maps::Maps;
 use self::pins::Pins;
 use self::program_sets::ProgramSets;
 use self::upgrade::versions::{self, Older};
+use shunt_dataplane::abi::share::Share;
+
 use crate::config::Config;
 use crate::rcu::GracePeriods;
 
@@ -61,6 +63,8 @@ pub struct Datapath {
     route: Connection,
     grace_periods: GracePeriods,
     _exclusive: Exclusive,
+    /// What each container may have of the tables of connections.
+    share: Share,
     /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
 }
@@ -71,7 +75,7 @@ impl Datapath {
     /// # Errors
     /// [`DatapathError`]; attached programs keep serving.
     pub fn open(config: &Config, grace_periods: GracePeriods) -> Result<Self, DatapathError> {
-        let Config { bpffs, attach, max_flows, late_programs, .. } = config;
+        let Config { bpffs, attach, max_flows, max_flows_per_container, late_programs, .. } = config;
         mount::ensure(bpffs)?;
         let older = versions::older(bpffs)?;
         let pins =
@@ -94,6 +98,7 @@ impl Datapath {
             route: Connection::open()?,
             grace_periods,
             _exclusive: exclusive,
+            share: room::share(*max_flows, *max_flows_per_container),
             begins_masquerading: false,
         })
     }
@@ -135,6 +140,16 @@ impl Datapath {
     /// The id of a hook's program; 0 if it is not loaded.
     pub fn program_id(&self, hook: &Hook) -> u32 {
         self.programs.id(hook.set, hook.program)
+    }
+
+    /// What each container may have of the tables of connections.
+    pub const fn share(&self) -> Share {
+        self.share
+    }
+
+    /// Where its maps are pinned.
+    pub fn pins(&self) -> Pins {
+        self.pins.clone()
     }
 
     /// Where a map is pinned.

@@ -1,6 +1,8 @@
-//! Sizes the map of translated connections by the machine's memory.
+//! Sizes the maps of translated connections by the machine's memory, and each container's share of them.
 
 use std::fs;
+
+use shunt_dataplane::abi::share::Share;
 
 /// The least and the largest default number of connections.
 const LEAST: u32 = 32_768;
@@ -16,9 +18,24 @@ const CONNECTION: u64 = 402;
 /// The fraction of the memory for them.
 const PART: u64 = 256;
 
-/// How many entries the map is made with.
+/// Containers that use up their shares before there is no room for others.
+const PARTS: u32 = 4;
+
+/// Nanoseconds.
+const SECOND: u32 = 1_000_000_000;
+
+/// How many entries each of the maps is made with.
 pub fn flow_entries(wanted: Option<u32>) -> u32 {
     2 * wanted.unwrap_or_else(|| connections(memory().unwrap_or_default())).clamp(1, MOST)
+}
+
+/// A container's share: at most `most` assured connections, or a quarter of the room; and in a second as many openings that nobody answers as
+/// take a quarter of it, so that four who flood leave every opening a second to be answered.
+pub fn share(wanted: Option<u32>, most: Option<u32>) -> Share {
+    let room = flow_entries(wanted);
+    let quarter = (room / 2 / PARTS).max(1);
+    let most = most.map_or(room / PARTS, |connections| connections.saturating_mul(2)).clamp(2, room.max(2));
+    Share { most, price: SECOND / quarter, ..Share::default() }
 }
 
 fn connections(bytes: u64) -> u32 {
@@ -42,6 +59,14 @@ mod tests {
         assert_eq!(connections(32 << 30), 333_874);
         assert_eq!(connections(1 << 40), MOST);
         assert_eq!(flow_entries(Some(1_000)), 2_000);
+        let of = |room, most| {
+            let Share { most, price, .. } = share(Some(room), most);
+            (most, price)
+        };
+        assert_eq!(of(40_000, None), (20_000, 100_000), "10,000 connections, and as many openings a second");
+        assert_eq!(of(40_000, Some(300)).0, 600);
+        assert_eq!(of(100, Some(300)).0, 200, "no more than there is room for");
+        assert_eq!(of(1, None), (2, 1_000_000_000));
         assert!(memory().is_some_and(|bytes| bytes > 100 << 20));
     }
 }

@@ -5,6 +5,7 @@ mod clock;
 mod counters;
 mod flows;
 mod marks;
+mod shares;
 mod update;
 
 use aya_ebpf::bindings::__sk_buff;
@@ -15,6 +16,7 @@ use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     LOCAL_BITS, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation,
     TupleKey,
@@ -31,7 +33,7 @@ use shunt_dataplane::wire::address::Address;
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, FDB, FLOWS, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
+    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
     MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED,
     UPLINKS,
 };
@@ -262,8 +264,22 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
-        // SAFETY: as in `port`; both are written once, with the entry.
-        unsafe { FLOWS.get(key) }.map(|flow| (flow.becomes, flow.holder))
+        flows::becomes(key)
+    }
+
+    #[inline(always)]
+    fn share(&self, slot: u32) -> Option<Share> {
+        shares::share(slot)
+    }
+
+    #[inline(always)]
+    fn begin_openings(&self, slot: u32, side: Side, due: u64) {
+        shares::begin(slot, side, due);
+    }
+
+    #[inline(always)]
+    fn charge_opening(&self, slot: u32, side: Side, nanoseconds: u64) {
+        shares::charge(slot, side, nanoseconds);
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
-//! The state of one direction of a translated connection, as `FLOWS` has it.
+//! The state of one direction of a translated connection, as `ASSURED` and `FLOWS` have it.
 
-use super::translation::Translation;
+use super::share::Side;
+use super::translation::{TRANSLATION_SLOT, Translation};
 use crate::wire::{Step, TCP_ACK, TCP_FIN, TCP_RST};
 
 /// Sequence numbers from the last acknowledged one on within which a RST fits: half of what a Linux receiver may have room for
@@ -53,6 +54,25 @@ impl Translation {
     #[inline(always)]
     pub const fn direction(&self) -> Direction {
         Direction { shown: Shown(self.shown), touched: self.touched }
+    }
+
+    /// The counter slot of its container; [`super::NO_SLOT`] where an earlier agent's programs have begun it.
+    #[inline(always)]
+    pub const fn slot(&self) -> u32 {
+        self.flags >> TRANSLATION_SLOT
+    }
+
+    /// Who has opened the connection.
+    #[inline(always)]
+    pub const fn side(&self) -> Side {
+        if self.holder == 0 { Side::Client } else { Side::Own }
+    }
+
+    /// Whether both directions have sent by now, and this one had not with what it had `shown`: the opening is answered.
+    #[inline(always)]
+    pub const fn answers(&self, shown: u32, other: &Self) -> bool {
+        let sent = Shown::SENT.0;
+        shown & sent == 0 && self.shown & other.shown & sent != 0
     }
 
     /// Updates this direction by one more packet at `now`, with what a TCP segment says; `other` is the other direction.

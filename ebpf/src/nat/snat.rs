@@ -3,11 +3,15 @@
 //! Nothing is edited here. The two entries are made as a host port's are, the returning direction's first.
 
 use crate::Tables;
-use crate::abi::translation::{MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::abi::share::Side;
+use crate::abi::translation::{
+    MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
 use crate::nat::dnat::{OUTSIDE, take};
 use crate::nat::segment::Segment;
+use crate::nat::share::{self, Excess};
 use crate::tables::Route;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
@@ -61,7 +65,7 @@ pub fn source_key(route: &Route, destination: Address) -> SourceKey {
 pub fn begin<T: Tables>(
     segment: &Segment,
     route: &Route,
-    (here, bytes): (u32, u32),
+    (here, slot, bytes): (u32, u32, u32),
     tables: &T,
     becomes: &mut TupleKey,
 ) -> Result<(), Stop> {
@@ -75,6 +79,10 @@ pub fn begin<T: Tables>(
     }
     let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
+    share::charge(slot, Side::Own, now, tables).map_err(|excess| match excess {
+        Excess::Connections => Stop::Pass(PassReason::ConnectionLimit),
+        Excess::Openings => Stop::Pass(PassReason::OpeningRate),
+    })?;
     let mut value = Translation {
         becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,
@@ -83,7 +91,7 @@ pub fn begin<T: Tables>(
         packets: 0,
         bytes: 0,
         holder: here,
-        flags: 0,
+        flags: slot << TRANSLATION_SLOT,
         acknowledged: 0,
         end: 0,
     };
@@ -100,7 +108,7 @@ pub fn begin<T: Tables>(
     }
     value.becomes = *becomes;
     value.shown = Shown::opener(segment.is_tcp()).0;
-    value.flags = TRANSLATION_OPENER;
+    value.flags |= TRANSLATION_OPENER;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(OUTSIDE));

@@ -1,8 +1,12 @@
 //! The translated connections that are there already, and their fragments.
 
+use std::collections::BTreeMap;
+
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use shunt_dataplane::abi::translation::{TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey};
-use shunt_dataplane::nat::connection::Shown;
+use shunt_dataplane::abi::translation::{
+    TRANSLATION_NEAR, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+};
+use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
@@ -24,14 +28,43 @@ const TAKEN: u16 = 40_004;
 /// The same, of connections that were given the port behind it, since another has theirs.
 const GIVEN: u16 = 40_005;
 
+/// The same, of connections that the container has not answered.
+const ASKED: u16 = 40_006;
+
 /// Alpha's, in the name of which somebody else has opened a connection.
 const FORGED: u16 = 43_002;
 
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
 
-/// Both entries of each connection from the client to tau, and to alpha by 8061.
+/// The entries of those that are assured.
+pub fn assured(now: u64) -> Vec<(TupleKey, Translation)> {
+    parted(now).0
+}
+
+/// The others. Those from the port [`GIVEN`] are left by programs that assured none.
 pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
+    parted(now).1
+}
+
+fn parted(now: u64) -> (Vec<(TupleKey, Translation)>, Vec<(TupleKey, Translation)>) {
+    let all = all(now);
+    let others: BTreeMap<_, _> = all.iter().copied().collect();
+    let is_kept = |(key, flow): &(TupleKey, Translation)| {
+        let other = others.get(&flow.becomes.reversed(flow.becomes.domain));
+        let ports =
+            [key.source_port, key.destination_port, flow.becomes.source_port, flow.becomes.destination_port];
+        !ports.contains(&GIVEN.into())
+            && other.is_some_and(|other| other.begun == flow.begun && is_assured(flow, other, now))
+    };
+    all.into_iter().partition(is_kept)
+}
+
+/// How long ago those of SCTP have begun, in nanoseconds: long enough to be assured.
+const LASTING: u64 = 3_000_000_000;
+
+/// Both entries of each connection from the client to tau, and to alpha by 8061.
+fn all(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
     let established = Shown::SENT;
     let reset = Shown(Shown::SENT.0 | Shown::RESET.0);
@@ -39,6 +72,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
         for (protocol, outer, inner, client_port, shown) in [
             (TCP, 8080, 80, OLD, established),
             (UDP, 8053, 53, OLD, Shown::SENT),
+            (UDP, 8053, 53, ASKED, Shown::SENT),
             (SCTP, 8132, 90, OLD, Shown::SENT),
             (TCP, 8080, 80, ENDED, reset),
             (TCP, 8080, 80, HALF, established),
@@ -56,22 +90,28 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 protocol,
                 pad: [0; 3],
             };
+            let container = place(if outer == 8061 { "alpha" } else { "tau" });
             let becomes = TupleKey {
                 domain: BRIDGE,
                 source_port: (client_port + u16::from(client_port == GIVEN)).into(),
                 destination_port: L4Port::from(inner),
-                destination: place(if outer == 8061 { "alpha" } else { "tau" }).addresses()[family].into(),
+                destination: container.addresses()[family].into(),
                 ..request
             };
+            let slot = container.slot();
             let half = |becomes, flags| Translation {
                 becomes,
-                shown: shown.0,
+                shown: if client_port == ASKED && flags == 0 { 0 } else { shown.0 },
                 touched: now,
-                begun: if client_port == MIXED { now - u64::from(flags) } else { now },
+                begun: match (client_port, protocol) {
+                    (MIXED, _) => now - u64::from(flags),
+                    (_, SCTP) => now - LASTING,
+                    _ => now,
+                },
                 packets: 0,
                 bytes: 0,
                 holder: 0,
-                flags,
+                flags: flags | slot << TRANSLATION_SLOT,
                 acknowledged: 0,
                 end: 0,
             };

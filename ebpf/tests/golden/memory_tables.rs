@@ -7,6 +7,7 @@ use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     INTERFACE_BITS, Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, TRANSLATION_NEAR,
     Translation, TupleKey,
@@ -16,7 +17,7 @@ use shunt_dataplane::abi::{
     AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, LinkLocal, Owner,
     PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
-use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
@@ -49,7 +50,11 @@ pub struct MemoryTables {
     pub outlets: BTreeMap<AddressKey, Outlet>,
     pub sources: Vec<(u32, SourceKey, Address)>,
     pub reverse_paths: BTreeMap<PortKey, ReversePath>,
+    pub assured: RefCell<BTreeMap<TupleKey, Translation>>,
+    /// Entries that fit into `assured`.
+    pub room: usize,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
+    pub shares: RefCell<BTreeMap<u32, Share>>,
     pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
     pub boot_time: u64,
@@ -216,29 +221,50 @@ impl Tables for MemoryTables {
         packet: Option<&Followed>,
         judge: impl FnOnce(Direction, Direction) -> Fate,
     ) -> Option<Fate> {
-        let mut flows = self.flows.borrow_mut();
-        let own = *flows.get(mine)?;
+        let mut own = self.flow(mine)?;
         (other.destination, other.destination_port) = (own.becomes.source, own.becomes.source_port);
-        let others = *flows.get(other)?;
+        let others = self.flow(other)?;
         if own.begun != others.begun {
             return None;
         }
         let fate = judge(own.direction(), others.direction());
-        if let (Fate::Continues, Some(packet), Some(flow)) = (fate, packet, flows.get_mut(mine)) {
-            flow.advance(&others, packet.step, packet.now);
-            flow.packets += 1;
-            flow.bytes += u64::from(packet.bytes);
+        if let (Fate::Continues, Some(packet)) = (fate, packet) {
+            let shown = own.shown;
+            own.advance(&others, packet.step, packet.now);
+            own.packets += 1;
+            own.bytes += u64::from(packet.bytes);
+            self.put(mine, own);
+            if own.answers(shown, &others) {
+                self.pay_back(own.slot(), own.side());
+            }
+            let is_kept = self.assured.borrow().contains_key(mine);
+            match is_assured(&own, &others, packet.now) {
+                true if !is_kept => self.assure([(*other, others), (*mine, own)]),
+                false if is_kept => self.release([(*other, others), (*mine, own)]),
+                _ => {}
+            }
         }
         Some(fate)
     }
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
-        self.flows.borrow().get(key).map(|flow| (flow.becomes, flow.holder))
+        self.flow(key).map(|flow| (flow.becomes, flow.holder))
     }
 
     fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
-        let flow = self.flows.borrow().get(&TupleKey::of(flow, source)).copied();
-        flow.is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
+        self.flow(&TupleKey::of(flow, source)).is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
+    }
+
+    fn share(&self, slot: u32) -> Option<Share> {
+        Some(self.shares.borrow().get(&slot).copied().unwrap_or_default())
+    }
+
+    fn begin_openings(&self, slot: u32, side: Side, due: u64) {
+        self.shares.borrow_mut().entry(slot).or_default().due[side as usize] = due;
+    }
+
+    fn charge_opening(&self, slot: u32, side: Side, nanoseconds: u64) {
+        self.shares.borrow_mut().entry(slot).or_default().due[side as usize] += nanoseconds;
     }
 
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
@@ -265,7 +291,7 @@ impl Tables for MemoryTables {
     }
 
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {
-        if self.flows.borrow().contains_key(key) {
+        if self.flow(key).is_some() {
             return Inserted::Exists;
         }
         self.flows.borrow_mut().insert(*key, *value);
@@ -273,11 +299,14 @@ impl Tables for MemoryTables {
     }
 
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
-        self.flows.borrow_mut().insert(*key, *value);
+        self.put(key, *value);
         true
     }
 
     fn forget_flow(&self, key: &TupleKey) {
+        if let Some(entry) = self.assured.borrow_mut().remove(key) {
+            self.count_assured(entry.slot(), -1);
+        }
         self.flows.borrow_mut().remove(key);
     }
 

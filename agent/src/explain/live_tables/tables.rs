@@ -7,6 +7,7 @@ use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TRANSLATION_NEAR, Translation, TupleKey,
 };
@@ -225,6 +226,17 @@ impl Tables for LiveTables<'_> {
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
         self.flow(key).map(|flow| (flow.becomes, flow.holder))
     }
+
+    fn share(&self, slot: u32) -> Option<Share> {
+        let share = self.maps.shares.get(&slot, 0).ok()?;
+        let Share { assured, most, .. } = share;
+        self.note(Asked::Translation, format!("SHARES: {assured} of {most} entries"));
+        Some(share)
+    }
+
+    fn begin_openings(&self, _slot: u32, _side: Side, _due: u64) {}
+
+    fn charge_opening(&self, _slot: u32, _side: Side, _nanoseconds: u64) {}
 
     fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
         self.flow(&TupleKey::of(flow, source)).is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)

@@ -11,7 +11,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Case;
 use crate::golden::memory_tables::MemoryTables;
-use crate::golden::{members, outside, uplinks, world};
+use crate::golden::{members, outside, shares, uplinks, world};
 
 /// The bits of the mark.
 const MARKS: Marks = Marks { judged: 0x20, checked: 0x40, outside: 0x1000 };
@@ -93,7 +93,9 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
         machine.insert("SOURCES", &key, source.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     }
     insert(machine, "REVERSE_PATHS", &outside::reverse_paths());
+    insert(machine, "ASSURED", &outside::assured(now));
     insert(machine, "FLOWS", &outside::flows(now));
+    insert(machine, "SHARES", &shares::shares(now));
     insert(machine, "FRAGMENTS", &outside::fragments(now));
     insert(machine, "MEMBERS", &members::members());
     insert(machine, "TAGGED", &members::tagged());
