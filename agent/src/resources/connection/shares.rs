@@ -86,13 +86,13 @@ impl Shares {
         Ok(found.into_iter().filter(|(_, found)| *found != 0).map(|(slot, _)| slot).collect())
     }
 
-    /// The slots that may have no more.
+    /// Those of the slots that may have no more.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn full(&self) -> Result<HashSet<u32>, MapError> {
+    pub(super) fn full(&self, slots: &HashSet<u32>) -> Result<HashSet<u32>, MapError> {
         let mut full = HashSet::new();
-        for slot in self.before.keys() {
+        for slot in slots {
             let share = self.map.get(slot, 0)?;
             if share.most != 0 && share.assured >= share.most.into() {
                 full.insert(*slot);

@@ -122,8 +122,9 @@ fn sweep(pin: impl Fn(&str) -> PathBuf, shared: &Shared) -> Result<usize, MapErr
     stale.extend(shares.too_many(&found.assured, now)?);
     let removed = maps.remove(&stale, &all, counters);
     lock(evictions).remove(removed.flows);
-    *lock(&shared.counted) = shares.correct(&found.assured, &removed.assured)?;
-    *lock(&shared.full) = shares.full()?;
+    let counted = shares.correct(&found.assured, &removed.assured)?;
+    *lock(&shared.full) = shares.full(&counted)?;
+    *lock(&shared.counted) = counted;
     lock(counters).retain(|place| maps.leads_to(place));
     Ok(removed.entries)
 }
