@@ -160,7 +160,7 @@ fn entries(tables: &MemoryTables) -> usize {
 
 fn openings(before: &MemoryTables, after: &MemoryTables) -> i64 {
     let paid = |tables: &MemoryTables| {
-        let dues = |share: &Share| i128::from(share.due[0]) + i128::from(share.due[1]);
+        let dues = |share: &Share| share.due.iter().map(|due| i128::from(*due)).sum::<i128>();
         tables.shares.borrow().values().map(dues).sum::<i128>()
     };
     ((paid(after) - paid(before)) / i128::from(shares::PRICE)) as i64

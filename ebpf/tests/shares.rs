@@ -32,7 +32,12 @@ fn a_second_of_openings_may_come_at_once_and_then_as_many_as_the_rate_allows() {
     let tables = tables(Share { price, ..Share::default() });
     assert_eq!(burst(&tables, Side::Own, NOW), 501);
     assert_eq!(charge(slot("nu"), Side::Own, NOW, &tables), Err(Excess::Openings));
-    assert_eq!(burst(&tables, Side::Client, NOW), 501, "clients' openings are another matter");
+    assert_eq!(burst(&tables, Side::TcpClient, NOW), 501, "clients' openings are another matter");
+    assert_eq!(
+        burst(&tables, Side::DatagramClient, NOW),
+        501,
+        "a flood of datagrams shuts out no connection"
+    );
     assert_eq!(burst(&tables, Side::Own, NOW + SECOND / 10), 50);
     assert_eq!(burst(&tables, Side::Own, NOW + 100 * SECOND), 501, "what was not used is not saved up");
 }
@@ -41,7 +46,7 @@ fn a_second_of_openings_may_come_at_once_and_then_as_many_as_the_rate_allows() {
 fn other_containers_and_those_without_a_limit_are_not_asked() {
     let tables = tables(Share { price: 1, assured: 5, most: 5, ..Share::default() });
     assert_eq!(charge(slot("nu"), Side::Own, NOW, &tables), Err(Excess::Connections));
-    assert_eq!(charge(slot("nu"), Side::Client, NOW, &tables), Err(Excess::Connections));
+    assert_eq!(charge(slot("nu"), Side::TcpClient, NOW, &tables), Err(Excess::Connections));
     assert_eq!(charge(slot("tau"), Side::Own, NOW, &tables), Ok(()));
     for _ in 0..2_000 {
         assert_eq!(charge(NO_SLOT, Side::Own, NOW, &tables), Ok(()), "nobody's slot");

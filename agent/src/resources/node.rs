@@ -132,13 +132,7 @@ impl Node {
         let grace_periods = GracePeriods::open(config.grace_periods);
         let datapath = Datapath::open(config, grace_periods.clone())?;
         let sweeping = Sweeping::default();
-        match handover::enter(&datapath) {
-            Ok((0, 0)) => {}
-            Ok((released, assured)) => tracing::info!(released, assured, "entries of connections taken over"),
-            Err(error) => {
-                tracing::warn!(%error, "connections cannot be taken over: those of an earlier agent may be forgotten")
-            }
-        }
+        handover::enter(&datapath);
         let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters));
         Ok(Self {
             store,

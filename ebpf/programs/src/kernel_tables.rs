@@ -7,6 +7,7 @@ mod flows;
 mod marks;
 mod shares;
 mod update;
+mod uplinks;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
@@ -115,16 +116,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn count_heard(&self, key: &PortKey, heard: Heard) {
-        let Some(uplink) = UPLINKS.get_ptr_mut(key) else { return };
-        // SAFETY: the pointer is to a live map value, whose counts are aligned words.
-        unsafe {
-            match heard {
-                Heard::New => atomic::add(&raw mut (*uplink).held, 1),
-                Heard::Refused => atomic::add(&raw mut (*uplink).refused, 1),
-                Heard::Moved => atomic::add(&raw mut (*uplink).moved, 1),
-                Heard::Again | Heard::Still => {}
-            }
-        }
+        uplinks::count(key, heard);
     }
 
     #[inline(always)]

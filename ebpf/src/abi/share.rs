@@ -10,7 +10,7 @@ pub struct Share {
     /// Entries of `ASSURED`. Below zero for a moment, where the agent has corrected it meanwhile.
     pub assured: i64,
     /// When all openings without an answer are paid for, by [`Side`], in nanoseconds of `CLOCK_BOOTTIME`.
-    pub due: [u64; 2],
+    pub due: [u64; 3],
     /// As many entries of `ASSURED` it may have; 0 is no limit.
     pub most: u32,
     /// The time that an opening without an answer takes, in nanoseconds; 0 is no limit.
@@ -22,8 +22,10 @@ pub struct Share {
 pub enum Side {
     /// The container.
     Own = 0,
-    /// A client of its host ports.
-    Client = 1,
+    /// A client of its host ports, by TCP.
+    TcpClient = 1,
+    /// A client of its host ports, by datagrams.
+    DatagramClient = 2,
 }
 
-const _: () = assert!(size_of::<Share>() == 32);
+const _: () = assert!(size_of::<Share>() == 40);

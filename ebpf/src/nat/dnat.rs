@@ -15,7 +15,7 @@ use crate::nat::segment::Segment;
 use crate::nat::share::{self, Excess};
 use crate::stages::isolate::is_bridge;
 use crate::tables::{Followed, Inserted};
-use crate::verdict::{DropReason, PassReason, Stop};
+use crate::verdict::{PassReason, Stop};
 use crate::wire::address::{Address, L4Port};
 use crate::wire::{Packet, Protocol};
 
@@ -128,10 +128,8 @@ pub fn begin<T: Tables>(
         becomes.source = source(becomes, tables);
     }
     let now = tables.boot_time();
-    share::charge(slot, Side::Client, now, tables).map_err(|excess| match excess {
-        Excess::Connections => Stop::Drop(DropReason::ConnectionLimit),
-        Excess::Openings => Stop::Drop(DropReason::OpeningRate),
-    })?;
+    let side = if segment.is_tcp() { Side::TcpClient } else { Side::DatagramClient };
+    share::charge(slot, side, now, tables).map_err(Excess::dropped)?;
     // A client that came by another way cannot make what the container sends to a neighbour an answer.
     let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };
     let flags = near | slot << TRANSLATION_SLOT;
@@ -185,7 +183,7 @@ pub(super) fn take<T: Tables>(answer: &TupleKey, value: &Translation, tables: &T
 
 /// What the answers of a new connection become.
 #[inline(always)]
-fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
+pub(super) fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
     Translation {
         becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,

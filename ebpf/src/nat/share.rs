@@ -8,6 +8,7 @@
 
 use crate::Tables;
 use crate::abi::share::Side;
+use crate::verdict::{DropReason, PassReason, Stop};
 
 /// Openings without an answer may be ahead of their rate by a second's.
 const TOLERANCE: u64 = 1_000_000_000;
@@ -21,7 +22,27 @@ pub enum Excess {
     Openings,
 }
 
-/// Charges an opening to the container with the counter slot `slot`. `now` is `CLOCK_BOOTTIME` in nanoseconds.
+impl Excess {
+    /// For what the kernel masquerades.
+    #[inline(always)]
+    pub const fn passed(self) -> Stop {
+        Stop::Pass(match self {
+            Self::Connections => PassReason::ConnectionLimit,
+            Self::Openings => PassReason::OpeningRate,
+        })
+    }
+
+    /// For what nobody else would take to the container.
+    #[inline(always)]
+    pub const fn dropped(self) -> Stop {
+        Stop::Drop(match self {
+            Self::Connections => DropReason::ConnectionLimit,
+            Self::Openings => DropReason::OpeningRate,
+        })
+    }
+}
+
+/// Charges an opening to the container with the counter slot `slot`, whether it finds a free tuple then or not. `now` is `CLOCK_BOOTTIME` in nanoseconds.
 ///
 /// # Errors
 /// [`Excess`]; nothing is charged.

@@ -9,7 +9,7 @@ use crate::abi::translation::{
 };
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
-use crate::nat::dnat::{OUTSIDE, take};
+use crate::nat::dnat::{OUTSIDE, answers, take};
 use crate::nat::segment::Segment;
 use crate::nat::share::{self, Excess};
 use crate::tables::Route;
@@ -79,22 +79,8 @@ pub fn begin<T: Tables>(
     }
     let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
-    share::charge(slot, Side::Own, now, tables).map_err(|excess| match excess {
-        Excess::Connections => Stop::Pass(PassReason::ConnectionLimit),
-        Excess::Openings => Stop::Pass(PassReason::OpeningRate),
-    })?;
-    let mut value = Translation {
-        becomes: segment.key.reversed(segment.key.domain),
-        shown: Shown::NOTHING.0,
-        touched: now,
-        begun: now,
-        packets: 0,
-        bytes: 0,
-        holder: here,
-        flags: slot << TRANSLATION_SLOT,
-        acknowledged: 0,
-        end: 0,
-    };
+    share::charge(slot, Side::Own, now, tables).map_err(Excess::passed)?;
+    let mut value = Translation { holder: here, ..answers(segment, now, slot << TRANSLATION_SLOT) };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         if is_free(becomes, &outlet, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {

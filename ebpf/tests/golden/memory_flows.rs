@@ -2,6 +2,8 @@
 
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
+use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
+use shunt_dataplane::tables::Followed;
 
 use super::memory_tables::MemoryTables;
 
@@ -10,6 +12,38 @@ impl MemoryTables {
     pub(super) fn flow(&self, key: &TupleKey) -> Option<Translation> {
         let kept = self.assured.borrow().get(key).copied();
         kept.or_else(|| self.flows.borrow().get(key).copied())
+    }
+
+    /// As the trait's `follow`.
+    pub(super) fn follow_flow(
+        &self,
+        (mine, other): (&TupleKey, &mut TupleKey),
+        packet: Option<&Followed>,
+        judge: impl FnOnce(Direction, Direction) -> Fate,
+    ) -> Option<Fate> {
+        let mut own = self.flow(mine)?;
+        (other.destination, other.destination_port) = (own.becomes.source, own.becomes.source_port);
+        let others = self.flow(other)?;
+        if !own.belongs_to(mine, &others) {
+            return None;
+        }
+        let fate = judge(own.direction(), others.direction());
+        let (Fate::Continues, Some(packet)) = (fate, packet) else { return Some(fate) };
+        let shown = own.shown;
+        own.advance(&others, packet.step, packet.now);
+        own.packets += 1;
+        own.bytes += u64::from(packet.bytes);
+        self.put(mine, own);
+        if own.answers(shown, &others) {
+            self.pay_back(own.slot(), own.side());
+        }
+        let is_kept = self.assured.borrow().contains_key(mine);
+        match is_assured(&own, &others, packet.now) {
+            true if !is_kept => self.assure([(*other, others), (*mine, own)]),
+            false if is_kept => self.release([(*other, others), (*mine, own)]),
+            _ => {}
+        }
+        Some(fate)
     }
 
     /// Overwrites an entry where it is.
@@ -42,6 +76,14 @@ impl MemoryTables {
             if self.assured.borrow_mut().remove(&key).is_some() {
                 self.count_assured(entries[1].1.slot(), -1);
             }
+        }
+    }
+
+    /// Removes an entry of `assured`, if it is there.
+    pub(super) fn forget_assured(&self, key: &TupleKey, slot: u32) {
+        let forgotten = self.assured.borrow_mut().remove(key);
+        if forgotten.is_some() {
+            self.count_assured(slot, -1);
         }
     }
 

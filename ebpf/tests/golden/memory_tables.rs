@@ -17,7 +17,7 @@ use shunt_dataplane::abi::{
     AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, LinkLocal, Owner,
     PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
-use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
+use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
@@ -221,30 +221,7 @@ impl Tables for MemoryTables {
         packet: Option<&Followed>,
         judge: impl FnOnce(Direction, Direction) -> Fate,
     ) -> Option<Fate> {
-        let mut own = self.flow(mine)?;
-        (other.destination, other.destination_port) = (own.becomes.source, own.becomes.source_port);
-        let others = self.flow(other)?;
-        if own.begun != others.begun {
-            return None;
-        }
-        let fate = judge(own.direction(), others.direction());
-        if let (Fate::Continues, Some(packet)) = (fate, packet) {
-            let shown = own.shown;
-            own.advance(&others, packet.step, packet.now);
-            own.packets += 1;
-            own.bytes += u64::from(packet.bytes);
-            self.put(mine, own);
-            if own.answers(shown, &others) {
-                self.pay_back(own.slot(), own.side());
-            }
-            let is_kept = self.assured.borrow().contains_key(mine);
-            match is_assured(&own, &others, packet.now) {
-                true if !is_kept => self.assure([(*other, others), (*mine, own)]),
-                false if is_kept => self.release([(*other, others), (*mine, own)]),
-                _ => {}
-            }
-        }
-        Some(fate)
+        self.follow_flow((mine, other), packet, judge)
     }
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
@@ -299,14 +276,14 @@ impl Tables for MemoryTables {
     }
 
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
+        self.forget_assured(key, value.slot());
         self.put(key, *value);
         true
     }
 
     fn forget_flow(&self, key: &TupleKey) {
-        if let Some(entry) = self.assured.borrow_mut().remove(key) {
-            self.count_assured(entry.slot(), -1);
-        }
+        let slot = self.assured.borrow().get(key).map(Translation::slot);
+        slot.into_iter().for_each(|slot| self.forget_assured(key, slot));
         self.flows.borrow_mut().remove(key);
     }
 

@@ -229,8 +229,16 @@ impl Tables for LiveTables<'_> {
 
     fn share(&self, slot: u32) -> Option<Share> {
         let share = self.maps.shares.get(&slot, 0).ok()?;
-        let Share { assured, most, .. } = share;
-        self.note(Asked::Translation, format!("SHARES: {assured} of {most} entries"));
+        let Share { assured, most, due, .. } = share;
+        let ahead = due.map(|due| due.saturating_sub(self.times.boot) / 1_000_000);
+        self.note(
+            Asked::Translation,
+            format!(
+                "SHARES[{slot}]: {assured} of {most} assured entries; openings are paid for {} ms ahead, its clients' of TCP {} ms, of \
+                 datagrams {} ms, of 1000",
+                ahead[0], ahead[1], ahead[2]
+            ),
+        );
         Some(share)
     }
 

@@ -1,13 +1,16 @@
 //! `ASSURED` and `FLOWS` as the programs see them: what stands in the one is found before what stands in the other.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use aya::Pod;
 use aya::maps::{HashMap, Map, MapData, MapError};
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 
 use super::pairs::Flows;
-use super::table::open;
 use crate::datapath::room::MOST_ENTRIES;
+
+/// Update flag: only where there is no entry (`BPF_NOEXIST`, linux/bpf.h).
+const NOEXIST: u64 = 1;
 
 /// Both maps, by descriptors of their own.
 pub(super) struct Entries {
@@ -57,20 +60,18 @@ impl Entries {
         Ok(Found { assured: read(&self.assured)?, flows: read(&self.flows)? })
     }
 
-    /// Makes an entry assured.
+    /// Makes an entry assured that is not.
     ///
     /// # Errors
-    /// The kernel's: there may be no room.
+    /// The kernel's: it is assured already, or there is no room.
     pub(super) fn assure(&mut self, key: &TupleKey, value: &Translation) -> Result<(), MapError> {
-        self.assured.insert(key, value, 0)
+        self.assured.insert(key, value, NOEXIST)
     }
 
-    /// Writes an entry for those who know `FLOWS` only.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub(super) fn copy(&mut self, key: &TupleKey, value: &Translation) -> Result<(), MapError> {
-        self.flows.insert(key, value, 0)
+    /// Copies an assured entry for those who know `FLOWS` only, as it is now. Whether it is still there.
+    pub(super) fn copy_assured(&mut self, key: &TupleKey) -> bool {
+        let Ok(flow) = self.assured.get(key, 0) else { return false };
+        self.flows.insert(key, flow, 0).is_ok()
     }
 
     /// Makes an entry one of those that make room. Whether it was assured.
@@ -103,4 +104,15 @@ fn read(map: &HashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError
         }
     }
     Ok(found)
+}
+
+/// Opens a map by its pin.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn open<K: Pod, V: Pod>(
+    pin: &Path,
+    kind: fn(MapData) -> Map,
+) -> Result<HashMap<MapData, K, V>, MapError> {
+    HashMap::try_from(kind(MapData::from_pin(pin)?))
 }

@@ -10,15 +10,23 @@ use shunt_dataplane::nat::connection::is_assured;
 use super::entries::{Entries, Found};
 use super::pairs;
 use crate::datapath::Datapath;
-use crate::resources::Node;
 use crate::resources::clock::boot_time;
 
-impl Node {
-    /// Leaves the connections so that an agent that knows `FLOWS` only can take over. The programs go on with `ASSURED`.
-    pub(crate) fn leave_connections(&self) {
-        match leave(&self.datapath) {
-            Ok(copied) => tracing::debug!(copied, "entries of connections left for the next agent"),
-            Err(error) => tracing::warn!(%error, "connections cannot be left to an older agent"),
+/// Leaves the connections so that an agent that knows `FLOWS` only can take over. The programs go on with `ASSURED`.
+pub(crate) fn leave(datapath: &Datapath) {
+    match copy(datapath) {
+        Ok(copied) => tracing::debug!(copied, "entries of connections left for the next agent"),
+        Err(error) => tracing::warn!(%error, "connections cannot be left to an older agent"),
+    }
+}
+
+/// Takes over the connections of whoever came before.
+pub(crate) fn enter(datapath: &Datapath) {
+    match settle(datapath) {
+        Ok((0, 0)) => {}
+        Ok((released, assured)) => tracing::info!(released, assured, "entries of connections taken over"),
+        Err(error) => {
+            tracing::warn!(%error, "connections cannot be taken over: an earlier agent's may be forgotten");
         }
     }
 }
@@ -27,10 +35,10 @@ impl Node {
 ///
 /// # Errors
 /// The kernel's.
-fn leave(datapath: &Datapath) -> Result<usize, MapError> {
+fn copy(datapath: &Datapath) -> Result<usize, MapError> {
     let mut entries = Entries::open(|name| datapath.map_pin(name))?;
     let Found { assured, .. } = entries.read()?;
-    Ok(assured.iter().filter(|(key, flow)| entries.copy(key, flow).is_ok()).count())
+    Ok(assured.keys().filter(|key| entries.copy_assured(key)).count())
 }
 
 /// Releases the connections that other programs have led on since, and assures those of `FLOWS` that are to be. Returns how many entries of
@@ -38,7 +46,7 @@ fn leave(datapath: &Datapath) -> Result<usize, MapError> {
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn enter(datapath: &Datapath) -> Result<(usize, usize), MapError> {
+fn settle(datapath: &Datapath) -> Result<(usize, usize), MapError> {
     let mut entries = Entries::open(|name| datapath.map_pin(name))?;
     let found = entries.read()?;
     let is_older = |key, flow: &_| found.flows.get(key).is_some_and(|known| is_later(known, flow));
@@ -54,10 +62,8 @@ pub(crate) fn enter(datapath: &Datapath) -> Result<(usize, usize), MapError> {
             continue;
         }
         for (key, flow) in connection.entries() {
-            let is_there = found.assured.get(&key).is_some_and(|known| !is_later(&flow, known));
-            if !is_there && entries.assure(&key, &flow).is_ok() {
-                assured += 1;
-            }
+            // Of what the programs have assured meanwhile they know more.
+            assured += usize::from(entries.assure(&key, &flow).is_ok());
         }
     }
     Ok((released, assured))

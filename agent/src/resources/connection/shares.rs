@@ -13,33 +13,22 @@ use super::pairs::{self, Connection, Flows};
 /// RFC 5382 REQ-5: no established connection that has been idle for less is given up, in nanoseconds.
 const IDLE: u64 = 124 * 60 * 1_000_000_000;
 
-/// A count that is wrong by more than this part of the limit is corrected. Less may be what was added during the look.
-const PART: i64 = 16;
-
-/// `SHARES`, and what it said before the maps were read.
+/// `SHARES`, and what it said of each container before the maps were read.
 pub(super) struct Shares {
     map: Array<MapData, Share>,
     before: HashMap<u32, i64>,
 }
 
 impl Shares {
-    /// Opens the map by its pin.
+    /// Opens the map by its pin, and reads what it says of these slots. To be called before the connections are read.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn open(pin: &Path) -> Result<Self, MapError> {
-        Ok(Self { map: Array::try_from(Map::Array(MapData::from_pin(pin)?))?, before: HashMap::new() })
-    }
-
-    /// Reads the counts of these slots, before the connections are.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub(super) fn look(&mut self, slots: &HashSet<u32>) -> Result<(), MapError> {
-        for slot in slots {
-            let _earlier = self.before.insert(*slot, self.map.get(slot, 0)?.assured);
-        }
-        Ok(())
+    pub(super) fn open(pin: &Path, slots: &[u32]) -> Result<Self, MapError> {
+        let map: Array<MapData, Share> = Array::try_from(Map::Array(MapData::from_pin(pin)?))?;
+        let before = slots.iter().map(|slot| Ok((*slot, map.get(slot, 0)?.assured)));
+        let before = before.collect::<Result<_, MapError>>()?;
+        Ok(Self { map, before })
     }
 
     /// The entries of the connections that go so that their containers may have others: of a container that has all it may have those that
@@ -60,39 +49,44 @@ impl Shares {
         Ok(going)
     }
 
-    /// Corrects the counts by what was found, and by what was `removed` since. Returns the slots that have any.
+    /// Corrects the counts by what was found. To be called once the connections have been read, and before any is removed.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn correct(
-        &mut self,
-        assured: &Flows,
-        removed: &HashMap<u32, i64>,
-    ) -> Result<HashSet<u32>, MapError> {
-        let mut found: HashMap<u32, i64> = self.before.keys().map(|slot| (*slot, 0)).collect();
+    pub(super) fn correct(&mut self, assured: &Flows) -> Result<(), MapError> {
+        let mut found: HashMap<u32, i64> = HashMap::new();
         for flow in assured.values() {
             *found.entry(flow.slot()).or_default() += 1;
         }
-        for (slot, found) in &found {
+        for (slot, before) in &self.before {
             let share = self.map.get(slot, 0)?;
-            let drift = self.before.get(slot).map_or(0, |before| before - found);
-            let tolerated = (i64::from(share.most) / PART).max(2);
-            let drift = if *found == 0 || drift.abs() > tolerated { drift } else { 0 };
-            let change = drift + removed.get(slot).copied().unwrap_or_default();
-            if change != 0 {
-                self.map.set(*slot, Share { assured: share.assured - change, ..share }, 0)?;
+            let drift = drift([*before, share.assured], found.get(slot).copied().unwrap_or_default());
+            if drift != 0 {
+                self.map.set(*slot, Share { assured: share.assured - drift, ..share }, 0)?;
             }
         }
-        Ok(found.into_iter().filter(|(_, found)| *found != 0).map(|(slot, _)| slot).collect())
+        Ok(())
     }
 
-    /// Those of the slots that may have no more.
+    /// Takes `removed` entries from the counts.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn full(&self, slots: &HashSet<u32>) -> Result<HashSet<u32>, MapError> {
+    pub(super) fn remove(&mut self, removed: &HashMap<u32, i64>) -> Result<(), MapError> {
+        for (slot, removed) in removed {
+            let share = self.map.get(slot, 0)?;
+            self.map.set(*slot, Share { assured: share.assured - removed, ..share }, 0)?;
+        }
+        Ok(())
+    }
+
+    /// The slots that may have no more.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn full(&self) -> Result<HashSet<u32>, MapError> {
         let mut full = HashSet::new();
-        for slot in slots {
+        for slot in self.before.keys() {
             let share = self.map.get(slot, 0)?;
             if share.most != 0 && share.assured >= share.most.into() {
                 full.insert(*slot);
@@ -100,6 +94,13 @@ impl Shares {
         }
         Ok(full)
     }
+}
+
+/// By how much a count is too large that was `[before, after]` a look which found so many. What came and went during the look is
+/// no error: `found` may be anything between both.
+fn drift([before, after]: [i64; 2], found: i64) -> i64 {
+    let (low, high) = (before.min(after), before.max(after));
+    found.clamp(low, high) - found
 }
 
 /// The entries of those that go of a container's `connections`, where it may have `most` entries.
@@ -130,6 +131,17 @@ mod tests {
             opener: half(becomes, TRANSLATION_OPENER),
             answerer: half(request.reversed(0), 0),
         }
+    }
+
+    #[test]
+    fn a_count_is_corrected_by_what_no_coming_and_going_explains() {
+        assert_eq!(drift([10, 10], 10), 0);
+        assert_eq!(drift([10, 14], 12), 0, "four came during the look");
+        assert_eq!(drift([14, 10], 12), 0, "four went");
+        assert_eq!(drift([10, 14], 8), 2);
+        assert_eq!(drift([10, 14], 20), -6);
+        assert_eq!(drift([100, 100], 0), 100, "a slot whose entries have gone without it");
+        assert_eq!(drift([-3, -3], 0), -3);
     }
 
     #[test]

@@ -26,9 +26,7 @@ pub(crate) struct Shared {
     pub(crate) in_use: Arc<AtomicU32>,
     pub(crate) evictions: Arc<Mutex<Evictions>>,
     pub(crate) counters: Arc<Mutex<HostPortCounters>>,
-    /// The counter slots of containers with assured connections.
-    pub(crate) counted: Arc<Mutex<HashSet<u32>>>,
-    /// Those of containers that may have no more.
+    /// The counter slots of containers that may have no more.
     pub(crate) full: Arc<Mutex<HashSet<u32>>>,
 }
 

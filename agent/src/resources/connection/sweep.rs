@@ -11,11 +11,10 @@ use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuAr
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
 use shunt_dataplane::abi::{AddressKey, NO_OWNER, Owner};
 
-use super::entries::Entries;
+use super::entries::{Entries, open};
 use super::pairs::{self, Connection, Flows};
 use super::shares::Shares;
 use super::state::{Shared, lock};
-use super::table::open;
 use super::volumes::{self, HostPortCounters, Place, Volumes};
 use crate::failpoints;
 use crate::registry::Attachment;
@@ -47,8 +46,9 @@ impl Node {
         // One more sweep after the last host port was removed.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
         let shared = self.sweeping.shared.clone();
+        let slots: Vec<u32> = self.registry.attachments().map(|attachment| attachment.slot).collect();
         let pins = self.datapath.pins();
-        let sweep = move || match sweep(|name| pins.map(name), &shared) {
+        let sweep = move || match sweep(|name| pins.map(name), &slots, &shared) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
             Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
@@ -99,7 +99,7 @@ struct Maps {
 }
 
 /// Removes the entries of closed connections. Returns their number.
-fn sweep(pin: impl Fn(&str) -> PathBuf, shared: &Shared) -> Result<usize, MapError> {
+fn sweep(pin: impl Fn(&str) -> PathBuf, slots: &[u32], shared: &Shared) -> Result<usize, MapError> {
     let Shared { in_use, evictions, counters, .. } = shared;
     let mut maps = Maps {
         entries: Entries::open(&pin)?,
@@ -108,23 +108,22 @@ fn sweep(pin: impl Fn(&str) -> PathBuf, shared: &Shared) -> Result<usize, MapErr
     };
     let made = Map::PerCpuArray(MapData::from_pin(pin("FLOWS_MADE"))?);
     let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(made)?;
-    let mut shares = Shares::open(&pin("SHARES"))?;
+    let mut shares = Shares::open(&pin("SHARES"), slots)?;
     // Read before the walk: entries that are added meanwhile are found but not expected, so that none counts
     // as evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
-    shares.look(&lock(&shared.counted))?;
     let found = maps.entries.read()?;
     lock(evictions).see(made, found.flows.len() as u64);
     let room = u64::from(MapInfo::from_pin(pin("ASSURED"))?.max_entries()).max(1);
     in_use.store((found.assured.len() as u64 * 100 / room) as u32, Ordering::Relaxed);
+    shares.correct(&found.assured)?;
     let (all, now) = (found.all(), boot_time());
     let mut stale = pairs::stale(&all, now, |connection| maps.has_its_way(connection));
     stale.extend(shares.too_many(&found.assured, now)?);
     let removed = maps.remove(&stale, &all, counters);
     lock(evictions).remove(removed.flows);
-    let counted = shares.correct(&found.assured, &removed.assured)?;
-    *lock(&shared.full) = shares.full(&counted)?;
-    *lock(&shared.counted) = counted;
+    shares.remove(&removed.assured)?;
+    *lock(&shared.full) = shares.full()?;
     lock(counters).retain(|place| maps.leads_to(place));
     Ok(removed.entries)
 }
@@ -161,7 +160,8 @@ impl Maps {
         let mut removed = Removed::default();
         for key in stale {
             let Ok(flow) = self.entries.get(key) else { continue };
-            if found.get(key).is_none_or(|old| old.begun != flow.begun) {
+            // One that is used again meanwhile stays.
+            if found.get(key).is_none_or(|old| (old.begun, old.touched) != (flow.begun, flow.touched)) {
                 continue;
             }
             let (was_assured, was_copied) = self.entries.remove(key);

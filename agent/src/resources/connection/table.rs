@@ -5,13 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::BuildHasher as _;
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError};
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
 
-use super::entries::Entries;
+use super::entries::{Entries, open};
 use super::pairs::Connection;
 use crate::datapath::{Datapath, DatapathError, in_map};
 
@@ -80,15 +78,4 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Table")
     }
-}
-
-/// Opens a map by its pin.
-///
-/// # Errors
-/// The kernel's.
-pub(super) fn open<K: Pod, V: Pod>(
-    pin: &Path,
-    kind: fn(MapData) -> Map,
-) -> Result<BpfHashMap<MapData, K, V>, MapError> {
-    BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
 }

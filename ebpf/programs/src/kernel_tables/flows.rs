@@ -15,9 +15,6 @@ use crate::maps::{ASKED_TUPLE, ASSURED, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGM
 /// Update flags: only where there is no entry.
 const NOEXIST: u64 = 1;
 
-/// Only where there is one.
-const EXIST: u64 = 2;
-
 /// The errno of that.
 const EEXIST: i64 = -17;
 
@@ -46,7 +43,7 @@ pub(super) fn follow(
     // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
     // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
     unsafe {
-        if (*own).begun != (*others).begun {
+        if !(*own).belongs_to(mine, &*others) {
             return None;
         }
         let fate = judge((*own).direction(), (*others).direction());
@@ -77,8 +74,8 @@ fn settle(mine: (&TupleKey, &Translation), other: (&TupleKey, &Translation), is_
         return;
     }
     // An LRU map makes room; should it fail under contention, the connection is one that has ended.
-    let _ = FLOWS.insert(other.0, other.1, ANY);
-    let _ = FLOWS.insert(mine.0, mine.1, ANY);
+    let _ = write(other.0, other.1);
+    let _ = write(mine.0, mine.1);
     release(other.0, slot);
     release(mine.0, slot);
 }
@@ -126,6 +123,16 @@ pub(super) fn answers_neighbor(flow: &FlowKey, source: Address) -> bool {
     }
 }
 
+/// The same, of whoever's it is.
+#[inline(always)]
+fn release_any(key: &TupleKey) {
+    if let Some(entry) = ASSURED.get_ptr(key) {
+        // SAFETY: the pointer is to a live map value; the slot is written once, with the entry.
+        let slot = unsafe { (*entry).slot() };
+        release(key, slot);
+    }
+}
+
 /// See [`shunt_dataplane::Tables::becomes`].
 #[inline(always)]
 pub(super) fn becomes(key: &TupleKey) -> Option<(TupleKey, u32)> {
@@ -152,9 +159,14 @@ pub(super) fn insert(key: &TupleKey, value: &Translation) -> Inserted {
 /// See [`shunt_dataplane::Tables::replace_flow`].
 #[inline(always)]
 pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
-    if ASSURED.insert(key, value, EXIST).is_ok() {
-        return true;
-    }
+    // Verifier: by the new entry's container, which is the old one's but where an address has a new owner. The agent corrects that.
+    release(key, value.slot());
+    write(key, value)
+}
+
+/// Writes an entry of `FLOWS`, and counts it if it is new.
+#[inline(always)]
+fn write(key: &TupleKey, value: &Translation) -> bool {
     if FLOWS.insert(key, value, NOEXIST).is_ok() {
         made(1);
         return true;
@@ -165,11 +177,7 @@ pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
 /// See [`shunt_dataplane::Tables::forget_flow`].
 #[inline(always)]
 pub(super) fn forget(key: &TupleKey) {
-    if let Some(entry) = ASSURED.get_ptr(key) {
-        // SAFETY: the pointer is to a live map value; the slot is written once, with the entry.
-        let slot = unsafe { (*entry).slot() };
-        release(key, slot);
-    }
+    release_any(key);
     // It may have been evicted meanwhile.
     if FLOWS.remove(key).is_ok() {
         made(u64::MAX);
