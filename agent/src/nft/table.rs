@@ -250,7 +250,7 @@ mod tests {
         let of = |number: u16| IpAddr::from([10, 77, number.to_be_bytes()[0], number.to_be_bytes()[1]]);
         let classes: BTreeMap<_, _> = (0..3500).map(|number| (of(number), number.into())).collect();
         let listed = listed_after(&[Rules { classes, ..Rules::default() }]);
-        assert_eq!(listed.matches(" : ").count(), 3500);
+        assert_eq!(listed.matches("10.77.").count(), 3500);
     }
 
     #[test]
