@@ -33,7 +33,7 @@ pub struct Options {
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections.
     pub max_flows: Option<u32>,
-    /// The maximum number of them that one container has.
+    /// The maximum number of assured ones of them that one container has; at least one.
     pub max_flows_per_container: Option<u32>,
     /// The bits of packets' marks that are shunt's.
     pub mark_mask: Option<MarkMask>,

@@ -119,7 +119,7 @@ pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entrie
 pub(crate) static ASSURED: HashMap<TupleKey, Translation> =
     HashMap::with_max_entries(MAX_FLOWS, BPF_F_NO_PREALLOC);
 
-/// All others, and what `ASSURED` had of its own when they became assured. `dnat` and `snat` make both entries of a connection here; the
+/// All others, and what is left of the assured ones from before they were. `dnat` and `snat` make both entries of a connection here; the
 /// agent sweeps those that are over, and the least recently used go when it is full.
 #[map]
 pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_max_entries(MAX_FLOWS, 0);
