@@ -1,7 +1,5 @@
 //! The translated connections that are there already, and their fragments.
 
-use std::collections::BTreeMap;
-
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::translation::{
     TRANSLATION_NEAR, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
@@ -11,6 +9,8 @@ use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
 use super::world::BRIDGE;
+
+type Entry = (TupleKey, Translation);
 
 /// Of IPv4 and of IPv6.
 const ICMP: [u8; 2] = [1, 58];
@@ -38,26 +38,24 @@ const FORGED: u16 = 43_002;
 const MIXED: u16 = 40_003;
 
 /// The entries of those that are assured.
-pub fn assured(now: u64) -> Vec<(TupleKey, Translation)> {
-    parted(now).0
+pub fn assured(now: u64) -> Vec<Entry> {
+    let all = all(now);
+    all.iter().filter(|entry| is_kept(entry, &all, now)).copied().collect()
 }
 
 /// The others. Those from the port [`GIVEN`] are left by programs that assured none.
-pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
-    parted(now).1
+pub fn flows(now: u64) -> Vec<Entry> {
+    let all = all(now);
+    all.iter().filter(|entry| !is_kept(entry, &all, now)).copied().collect()
 }
 
-fn parted(now: u64) -> (Vec<(TupleKey, Translation)>, Vec<(TupleKey, Translation)>) {
-    let all = all(now);
-    let others: BTreeMap<_, _> = all.iter().copied().collect();
-    let is_kept = |(key, flow): &(TupleKey, Translation)| {
-        let other = others.get(&flow.becomes.reversed(flow.becomes.domain));
-        let ports =
-            [key.source_port, key.destination_port, flow.becomes.source_port, flow.becomes.destination_port];
-        !ports.contains(&GIVEN.into())
-            && other.is_some_and(|other| other.begun == flow.begun && is_assured(flow, other, now))
-    };
-    all.into_iter().partition(is_kept)
+fn is_kept((key, flow): &Entry, all: &[Entry], now: u64) -> bool {
+    let given = [key, &flow.becomes]
+        .iter()
+        .any(|key| [key.source_port, key.destination_port].contains(&GIVEN.into()));
+    let reverse = flow.becomes.reversed(flow.becomes.domain);
+    let other = all.iter().find(|(key, _)| *key == reverse);
+    !given && other.is_some_and(|(_, other)| flow.belongs_to(key, other) && is_assured(flow, other, now))
 }
 
 /// How long ago those of SCTP have begun, in nanoseconds: long enough to be assured.

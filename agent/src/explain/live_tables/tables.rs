@@ -1,6 +1,6 @@
 //! The look-ups, each with a text of what was found. Updates are reported and not made.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use aya::maps::lpm_trie::Key;
 use shunt_dataplane::Tables;
@@ -19,7 +19,6 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
-use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
 use super::{LiveTables, datagram, filter_name, flow_name, tuple};
@@ -228,18 +227,7 @@ impl Tables for LiveTables<'_> {
     }
 
     fn share(&self, slot: u32) -> Option<Share> {
-        let share = self.maps.shares.get(&slot, 0).ok()?;
-        let Share { assured, most, due, .. } = share;
-        let ahead = due.map(|due| due.saturating_sub(self.times.boot) / 1_000_000);
-        self.note(
-            Asked::Translation,
-            format!(
-                "SHARES[{slot}]: {assured} of {most} assured entries; openings are paid for {} ms ahead, its clients' of TCP {} ms, of \
-                 datagrams {} ms, of 1000",
-                ahead[0], ahead[1], ahead[2]
-            ),
-        );
-        Some(share)
+        self.share_of(slot)
     }
 
     fn begin_openings(&self, _slot: u32, _side: Side, _due: u64) {}
@@ -280,16 +268,7 @@ impl Tables for LiveTables<'_> {
 
     /// Connected sockets are not looked for: the ports that they have are none that would be tried.
     fn has_socket(&self, tuple: &TupleKey) -> bool {
-        let sockets = listeners(tuple.protocol).unwrap_or_else(|error| {
-            self.failed.set(Some(error.into()));
-            Vec::new()
-        });
-        let takes = |socket: &SocketAddr| {
-            let ip = socket.ip().to_canonical();
-            socket.port() == tuple.source_port.number()
-                && (ip.is_unspecified() || ip == IpAddr::from(tuple.source))
-        };
-        sockets.iter().any(takes)
+        self.listens(tuple)
     }
 
     /// Says what would happen, as every change below.
