@@ -45,7 +45,12 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         let lab = Lab::with_all_programs()?;
         let bound = Bound { operations: 1_000_000, time: Duration::from_millis(500) };
         let plan = host_port::Plan { mappings: &[1], rounds: options.rounds.get(), bound };
-        let comparison = host_port::of_builds(screen, interrupt, &lab, &builds, plan)?;
+        let mut comparison = host_port::of_builds(screen, interrupt, &lab, &builds, plan)?;
+        for (row, (place, directory)) in
+            comparison.rows.iter_mut().zip(options.directories.iter().enumerate())
+        {
+            row.title = format!("{place} {}", directory.display());
+        }
         return table::comparison(screen, &comparison);
     }
     let rows: Vec<Row> = options.directories.iter().enumerate().map(row).collect();
