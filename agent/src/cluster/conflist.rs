@@ -12,10 +12,8 @@ use serde_json::{Value, json};
 use shunt_netlink::prefix;
 use shunt_regular_file::read_own;
 
+pub(crate) use super::mark::NETWORK;
 use super::mark::{LONGEST, MARK, is_marked};
-
-/// The network's name.
-pub(crate) const NETWORK: &str = "shunt";
 
 /// The bridge of its pods.
 pub(super) const BRIDGE: &str = "cni0";
