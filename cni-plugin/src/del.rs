@@ -8,13 +8,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
-use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, Reply, Request};
+use shunt_agent_api::{AttachmentKey, BridgePort, ClientError, Detached, HandedOver, Reply, Request};
 use shunt_netlink::link::{Link, Selector, links};
 
 use crate::agent::{Agent, is_away};
 use crate::call::{Call, Verb};
 use crate::config::{Config, Personality};
 use crate::error::Error;
+use crate::handed_over;
 use crate::ipam::Ipam;
 use crate::kept::Kept;
 use crate::node::{Alias, NamespaceError, Node, NodeError, Sandbox};
@@ -29,13 +30,18 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let mut node = Node::open()?;
     let mut sandbox = open_sandbox(&node, call)?;
     let mut failures = Vec::new();
+    let socket = Agent::of(config).socket().to_path_buf();
+    let handed = handed_over::of(&socket, &key);
     let host = match &mut sandbox {
-        Some(sandbox) => host_end(config, &key, &mut node, sandbox).unwrap_or_else(|error| {
+        Some(sandbox) => host_end(config, &key, handed.as_ref(), &mut node, sandbox).unwrap_or_else(|error| {
             failures.push(error);
             None
         }),
         None => None,
     };
+    if let Some(handed) = &handed {
+        failures.extend(handed_over::take_down(&socket, handed, call).err());
+    }
     failures.extend(taken_down_by_its_maker(config, call, &key, host.as_ref()).err());
     let ipam = Ipam::of(config, call);
     let early = ipam.as_ref().ok().filter(|ipam| ipam.releases_by_interface()).map(Ipam::del);
@@ -92,6 +98,7 @@ fn open_sandbox(node: &Node, call: &Call) -> Result<Option<Sandbox>, NodeError> 
 fn host_end(
     config: &Config,
     key: &AttachmentKey,
+    handed: Option<&HandedOver>,
     node: &mut Node,
     sandbox: &mut Sandbox,
 ) -> Result<Option<Link>, Error> {
@@ -99,7 +106,12 @@ fn host_end(
         return Ok(None);
     };
     let host = node.host_end(sandbox, &inner)?;
-    Ok(host.filter(|host| config.personality == Personality::Bridge || is_ours(host, key)))
+    // An uninstallation has taken its mark off.
+    let was_ours = |host: &Link| handed.is_some_and(|handed| handed.host == (host.index, host.name.clone()));
+    let is_to_go = |host: &Link| {
+        config.personality == Personality::Bridge || is_ours(host, key) || was_ours(host)
+    };
+    Ok(host.filter(is_to_go))
 }
 
 /// Whether a link that only the agent's books name is this attachment's: the reference plugin's has no mark.

@@ -9,6 +9,7 @@ use crate::agent::{Agent, is_away};
 use crate::call::Call;
 use crate::config::Config;
 use crate::error::Error;
+use crate::handed_over;
 use crate::ipam::Ipam;
 use crate::node::{Alias, Node, names_of};
 
@@ -19,6 +20,7 @@ pub(crate) fn gc(config: &Config, call: &Call) -> Result<(), Error> {
     let mut failures = Vec::new();
     failures.extend(collect_attachments(config, &valid).err());
     failures.extend(collect_links(network, &valid).err());
+    failures.extend(handed_over::collect(Agent::of(config).socket(), network, &valid, call).err());
     let pairs: Vec<(String, String)> = valid.into_iter().map(|key| (key.container, key.ifname)).collect();
     failures.extend(Ipam::of(config, call).and_then(|ipam| ipam.gc(&pairs)).err().map(Error::from));
     match failures.len() {

@@ -19,6 +19,7 @@ mod del;
 mod dispatch;
 mod error;
 mod gc;
+mod handed_over;
 mod init;
 mod ipam;
 mod ipam_only;

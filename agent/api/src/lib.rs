@@ -15,6 +15,7 @@ pub mod deadline;
 mod event;
 mod explain;
 pub mod frame;
+mod handed_over;
 mod mapping;
 mod message;
 mod parts;
@@ -31,6 +32,7 @@ pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkRe
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
+pub use handed_over::HandedOver;
 pub use mapping::{PortMapping, Protocol, find_overlap};
 pub use message::{
     AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, PREVIOUS_VERSION, Reply,

@@ -9,12 +9,20 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
+use shunt_netlink::prefix;
 use shunt_regular_file::read_own;
 
+pub(crate) use super::mark::NETWORK;
 use super::mark::{LONGEST, MARK, is_marked};
 
-/// The network's name.
-pub(crate) const NETWORK: &str = "shunt";
+/// The bridge of its pods.
+pub(super) const BRIDGE: &str = "cni0";
+
+/// Names the prefixes that this node's pods had before. Only the agent reads it.
+const EARLIER: &str = "shunt.dev/earlierPodCIDRs";
+
+/// As many of them are remembered.
+const MOST_EARLIER: usize = 8;
 
 /// The names that runtimes look for (libcni).
 const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
@@ -22,12 +30,26 @@ const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
 /// The end of a file's name that is being written. No runtime reads such a file.
 const UNFINISHED: &str = "shunt-unfinished";
 
-/// The configuration of pods with addresses of `own`, which all pods in `pods` see, and an MTU in bytes; none leaves it to the kernel.
-pub(crate) fn content(own: &[IpNet], pods: &[IpNet], mtu: Option<u32>, socket: &Path) -> Value {
+/// What a configuration says beside the prefixes that others have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said<'a> {
+    /// The prefixes of this node's pods.
+    pub(crate) own: &'a [IpNet],
+    /// Those that they had before, the newest last.
+    pub(crate) earlier: &'a [IpNet],
+    /// The prefixes of all pods, who see each other.
+    pub(crate) pods: &'a [IpNet],
+    /// The pods' MTU in bytes; none leaves it to the kernel.
+    pub(crate) mtu: Option<u32>,
+}
+
+/// The configuration.
+pub(crate) fn content(said: &Said<'_>, socket: &Path) -> Value {
+    let Said { own, earlier, pods, mtu } = *said;
     let ranges: Vec<_> = own.iter().map(|prefix| json!([{ "subnet": prefix.to_string() }])).collect();
     let mut plugin = json!({
         "type": "shunt",
-        "bridge": "cni0",
+        "bridge": BRIDGE,
         "isDefaultGateway": true,
         "ipMasq": true,
         "nonMasqueradeCIDRs": pods.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -41,7 +63,28 @@ pub(crate) fn content(own: &[IpNet], pods: &[IpNet], mtu: Option<u32>, socket: &
     if socket != Path::new(shunt_agent_api::DEFAULT_SOCKET) {
         plugin["agentSocket"] = json!(socket);
     }
-    json!({ "cniVersion": "1.1.0", "name": NETWORK, MARK: true, "plugins": [plugin] })
+    let mut content = json!({ "cniVersion": "1.1.0", "name": NETWORK, MARK: true, "plugins": [plugin] });
+    if !earlier.is_empty() {
+        content[EARLIER] = json!(earlier.iter().map(ToString::to_string).collect::<Vec<_>>());
+    }
+    content
+}
+
+/// The prefixes that this node's pods had before `own`, the newest last, as the configuration that is there remembers them.
+pub(crate) fn earlier_prefixes(path: &Path, own: &[IpNet]) -> Vec<IpNet> {
+    let text = read_own(path, LONGEST).ok();
+    let known = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    let Some(known) = known.filter(is_marked) else { return Vec::new() };
+    let remembered = known[EARLIER].as_array().into_iter().flatten();
+    let sets = known["plugins"][0]["ipam"]["ranges"].as_array().into_iter().flatten();
+    let ranges = sets.flat_map(|set| set.as_array().into_iter().flatten()).map(|range| &range["subnet"]);
+    let texts = remembered.chain(ranges).filter_map(Value::as_str);
+    let mut earlier: Vec<IpNet> = Vec::new();
+    for prefix in texts.filter_map(|text| prefix::parse(text).ok()).filter(|prefix| !own.contains(prefix)) {
+        earlier.retain(|other| *other != prefix);
+        earlier.push(prefix);
+    }
+    earlier.split_off(earlier.len().saturating_sub(MOST_EARLIER))
 }
 
 /// Writes it where it says something else, or is missing; whether it did.
@@ -87,7 +130,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> 
 }
 
 /// A configuration of somebody else's that runtimes read instead, as its name comes first.
-pub(crate) fn earlier(path: &Path) -> Option<PathBuf> {
+pub(crate) fn read_first(path: &Path) -> Option<PathBuf> {
     let own = path.file_name()?;
     let is_read = |other: &PathBuf| {
         let extension = other.extension().and_then(OsStr::to_str);
@@ -113,7 +156,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("10-shunt.conflist");
         let own = nets(&["10.244.1.0/24", "fd01::/64"]);
-        let wanted = content(&own, &nets(&["10.244.0.0/16"]), Some(1450), Path::new("/run/other.sock"));
+        let pods = nets(&["10.244.0.0/16"]);
+        let said = Said { own: &own, earlier: &[], pods: &pods, mtu: Some(1450) };
+        let wanted = content(&said, Path::new("/run/other.sock"));
         assert!(write(&path, &wanted).unwrap());
         assert!(!write(&path, &wanted).unwrap(), "it says so already");
         let read: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -122,7 +167,7 @@ mod tests {
         assert_eq!(read["plugins"][0]["mtu"], 1450);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
-        let changed = content(&own, &nets(&["10.244.0.0/15"]), None, Path::new("/run/other.sock"));
+        let changed = content(&Said { mtu: None, ..said }, Path::new("/run/other.sock"));
         assert!(write(&path, &changed).unwrap() && is_managed(&path));
     }
 
@@ -132,12 +177,29 @@ mod tests {
         let path = dir.path().join("10-shunt.conflist");
         for text in [r#"{"cniVersion": "1.1.0", "name": "shunt", "plugins": [{"type": "shunt"}]}"#, "{"] {
             fs::write(&path, text).unwrap();
-            let refused =
-                write(&path, &content(&nets(&["10.244.1.0/24"]), &[], None, Path::new("/run/s.sock")));
+            let own = nets(&["10.244.1.0/24"]);
+            let said = Said { own: &own, earlier: &[], pods: &[], mtu: None };
+            let refused = write(&path, &content(&said, Path::new("/run/s.sock")));
+            assert_eq!(earlier_prefixes(&path, &[]), []);
             assert!(refused.unwrap_err().to_string().contains("somebody else"));
             assert!(!is_managed(&path));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn the_prefixes_that_pods_had_before_are_remembered_up_to_a_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("10-shunt.conflist");
+        let all: Vec<IpNet> = (0..12).map(|net| format!("10.244.{net}.0/24").parse().unwrap()).collect();
+        for own in &all {
+            let (own, earlier) = ([*own], earlier_prefixes(&path, &[*own]));
+            let said = Said { own: &own, earlier: &earlier, pods: &own, mtu: None };
+            assert!(write(&path, &content(&said, Path::new("/run/s.sock"))).unwrap());
+        }
+        assert_eq!(earlier_prefixes(&path, &all[11..]), all[3..11]);
+        // One that comes back is the node's again.
+        assert_eq!(earlier_prefixes(&path, &all[10..11]), [&all[3..10], &all[11..]].concat());
     }
 
     #[test]
@@ -147,9 +209,9 @@ mod tests {
         for name in ["10-shunt.conflist", "20-late.conflist", "05-note.txt", "99.conf"] {
             fs::write(dir.path().join(name), "{}").unwrap();
         }
-        assert_eq!(earlier(&path), None);
+        assert_eq!(read_first(&path), None);
         fs::write(dir.path().join("05-other.conf"), "{}").unwrap();
-        assert_eq!(earlier(&path), Some(dir.path().join("05-other.conf")));
-        assert_eq!(earlier(Path::new("/nonexistent/10-shunt.conflist")), None);
+        assert_eq!(read_first(&path), Some(dir.path().join("05-other.conf")));
+        assert_eq!(read_first(Path::new("/nonexistent/10-shunt.conflist")), None);
     }
 }

@@ -5,6 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use shunt_regular_file::read_own;
 
+/// The network's name.
+pub(crate) const NETWORK: &str = "shunt";
+
 /// Says that the agent has written a configuration. Runtimes pass over keys that they do not know (CNI spec, section 1).
 pub(super) const MARK: &str = "shunt.dev/managed";
 

@@ -9,6 +9,8 @@ mod believable;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod conflist;
 #[cfg(feature = "kubernetes")]
+pub(crate) mod gateways;
+#[cfg(feature = "kubernetes")]
 mod hop;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod known;

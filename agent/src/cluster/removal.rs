@@ -35,6 +35,14 @@ pub(super) fn remove_devices(connection: &mut Connection, except: Option<&str>) 
     removed.into_iter().collect()
 }
 
+/// How many routes of the agent's there are.
+///
+/// # Errors
+/// The routes cannot be listed.
+pub(crate) fn routes() -> Result<usize, NetlinkError> {
+    Ok(kept_route::all(&mut Connection::open()?, PROTOCOL)?.len())
+}
+
 fn remove_routes(connection: &mut Connection) -> Result<(), NetlinkError> {
     for route in kept_route::all(connection, PROTOCOL)? {
         kept_route::take(connection, &route, PROTOCOL)?;

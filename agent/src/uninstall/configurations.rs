@@ -21,8 +21,7 @@ pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
         if own == Some(&*path) {
             continue;
         }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if !extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) || !path.is_file() {
+        if !is_read(&path) {
             continue;
         }
         let read = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
@@ -35,6 +34,18 @@ pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
             .extend(names.map(|name| Obstacle::Configured { file: file.clone(), plugin: name.to_owned() }));
     }
     obstacles
+}
+
+/// Whether runtimes read another configuration than `own`.
+pub(super) fn are_others(directory: &Path, own: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path != own && is_read(&path))
+}
+
+/// Whether the file's name is one that runtimes look for.
+fn is_read(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && path.is_file()
 }
 
 fn is_ours(name: &str) -> bool {

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
-use shunt_agent_api::{AttachmentKey, BridgePort, PortMapping};
+use shunt_agent_api::{AttachmentKey, BridgePort, HandedOver, PortMapping};
 
+use super::notes::Notes;
 use super::obstacle::Obstacle;
 use super::reference::{Asked, ReferencePlugins};
 use super::scratch::{self, Scratch};
@@ -18,13 +19,19 @@ use super::scratch::{self, Scratch};
 const VERSION: &str = "0.4.0";
 
 /// What has been handed over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Handed {
+    notes: Notes,
     host_ports: BTreeMap<AttachmentKey, BridgePort>,
     masquerading: BTreeMap<AttachmentKey, (BridgePort, Scratch)>,
 }
 
 impl Handed {
+    /// Nothing yet.
+    pub(super) fn noted(notes: Notes) -> Self {
+        Self { notes, host_ports: BTreeMap::new(), masquerading: BTreeMap::new() }
+    }
+
     /// Hands over what has not been yet. Says what could not be.
     pub(super) fn take(&mut self, ports: &[BridgePort], plugins: &ReferencePlugins) -> Vec<Obstacle> {
         let mut failures = Vec::new();
@@ -51,9 +58,11 @@ impl Handed {
         let mut failures = Vec::new();
         for port in std::mem::take(&mut self.host_ports).into_values() {
             failures.extend(plugins.portmap("DEL", &mapped(&port)).err());
+            self.notes.take(&port.key);
         }
         for (port, scratch) in std::mem::take(&mut self.masquerading).into_values() {
             failures.extend(plugins.bridge("DEL", &masqueraded(&port, scratch.path())).err());
+            self.notes.take(&port.key);
         }
         failures.extend(scratch::remove_bridge().err().map(|error| error.to_string()));
         for why in failures {
@@ -73,7 +82,14 @@ impl Handed {
         count
     }
 
+    fn note(&self, noted: HandedOver) -> Result<(), String> {
+        let failed = |error| format!("what is handed over cannot be written down: {error}");
+        self.notes.put(&noted).map_err(failed)
+    }
+
     fn map(&mut self, port: &BridgePort, plugins: &ReferencePlugins) -> Result<(), String> {
+        let asked = mapped(port);
+        self.note(HandedOver { host_ports: Some(asked.config), ..self.notes.of(port) })?;
         plugins.portmap("ADD", &mapped(port)).inspect_err(|_| {
             // What it has made before it failed.
             let _nothing_more = plugins.portmap("DEL", &mapped(port));
@@ -84,10 +100,45 @@ impl Handed {
 
     fn masquerade(&mut self, port: &BridgePort, plugins: &ReferencePlugins) -> Result<(), String> {
         let scratch = Scratch::make().map_err(|error| error.to_string())?;
-        plugins.bridge("ADD", &masqueraded(port, scratch.path()))?;
+        let asked = masqueraded(port, scratch.path());
+        self.note(HandedOver { masquerading: Some(asked.config.clone()), ..self.notes.of(port) })?;
+        plugins.bridge("ADD", &asked)?;
         self.masquerading.insert(port.key.clone(), (port.clone(), scratch));
         Ok(())
     }
+}
+
+/// Has the plugins remove what an earlier uninstallation handed over of containers that have ended since. What cannot be removed, in
+/// words.
+pub(super) fn sweep(notes: &Notes, plugins: &ReferencePlugins) -> Vec<String> {
+    let stale = match notes.stale() {
+        Ok(stale) => stale,
+        Err(error) => return vec![format!("the rules that were handed over before: {error}")],
+    };
+    let mut left = Vec::new();
+    for noted in stale {
+        match take_stale(&noted, plugins) {
+            Ok(()) => notes.take(&noted.key),
+            Err(why) => left.push(format!("the rules of {}: {why}", noted.key)),
+        }
+    }
+    left
+}
+
+fn take_stale(noted: &HandedOver, plugins: &ReferencePlugins) -> Result<(), String> {
+    let key = &noted.key;
+    if let Some(config) = noted.host_ports.clone() {
+        plugins.portmap("DEL", &Asked { key, netns: PathBuf::new(), config })?;
+    }
+    if let Some(config) = noted.masquerading.clone() {
+        // It removes the rules of the addresses that it finds, so these are there once more.
+        let scratch = Scratch::make().map_err(|error| error.to_string())?;
+        let asked = Asked { key, netns: scratch.path(), config };
+        let asked_twice = plugins.bridge("ADD", &asked).and_then(|()| plugins.bridge("DEL", &asked));
+        let removed = scratch::remove_bridge().map_err(|error| error.to_string());
+        asked_twice.and(removed)?;
+    }
+    Ok(())
 }
 
 /// What `portmap` is told behind the plugin that made the interface.

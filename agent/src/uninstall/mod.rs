@@ -6,11 +6,13 @@
 //! on by the kernel's bridge, which has every container's MAC address already.
 
 mod bridges;
+mod cluster_network;
 mod configurations;
 mod directories;
 mod hand_over;
 mod living;
 mod names;
+mod notes;
 mod obstacle;
 mod reference;
 mod scratch;
@@ -24,6 +26,7 @@ use self::hand_over::Handed;
 use self::living::living;
 use self::names::PluginNames;
 pub(crate) use self::names::{KEPT, PLUGIN, UNFINISHED, is_ours};
+use self::notes::Notes;
 pub use self::obstacle::Obstacle;
 use self::reference::ReferencePlugins;
 use crate::agent::{Agent, OpenError, PreviousState};
@@ -100,6 +103,9 @@ pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, Unin
     let mut obstacles = configurations::obstacles(&places.conf_dir, written_by_agent(config));
     let recorded = recorded(&config.state_dir)?;
     let ports = living(recorded.ports)?;
+    if let Some(conflist) = written_by_agent(config) {
+        obstacles.extend(cluster_network::obstacles(&places.conf_dir, conflist, &ports)?);
+    }
     obstacles.extend(ports.iter().flat_map(|port| obstacle::of_port(port, &plugins)));
     obstacles.extend(recorded.unreadable.into_iter().map(|(path, error)| Obstacle::Unreadable {
         file: path.display().to_string(),
@@ -118,7 +124,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
         return Err(UninstallError::Obstacles(lost));
     }
     let mut done = Uninstalled { lost, ..Uninstalled::default() };
-    let mut left = Vec::new();
+    let mut left = hand_over::sweep(&Notes::beside(&config.socket), &ReferencePlugins::find(&places.bin_dir));
     // A node where no agent ever ran gets no programs now.
     let was_used = config.state_dir.exists() || config.bpffs.exists();
     let state = was_used.then(|| take_over(config, places, force, &mut done)).transpose()?;
@@ -149,7 +155,7 @@ fn take_over(
     done: &mut Uninstalled,
 ) -> Result<PreviousState, UninstallError> {
     let plugins = ReferencePlugins::find(&places.bin_dir);
-    let mut handed = Handed::default();
+    let mut handed = Handed::noted(Notes::beside(&config.socket));
     let mut hand_over = |handed: &mut Handed| {
         let failures = handed.take(&living(recorded(&config.state_dir)?.ports)?, &plugins);
         if failures.is_empty() || force {

@@ -41,6 +41,20 @@ pub enum Obstacle {
         /// What is wrong with it.
         why: String,
     },
+    /// The ways of the cluster's pods to those of other nodes.
+    Routes {
+        /// Pods of this node.
+        pods: usize,
+        /// Prefixes of others.
+        routes: usize,
+    },
+    /// The runtime would have no network configuration to end pods by.
+    LastConfiguration {
+        /// Pods of this node.
+        pods: usize,
+        /// The configuration that goes.
+        file: String,
+    },
     /// A network that names a plugin of shunt's.
     Configured {
         /// The file.
@@ -69,6 +83,16 @@ impl fmt::Display for Obstacle {
             Self::Unreadable { file, why } => {
                 write!(f, "{file}: {why}; what it restricts is not known: delete its container, and the file")
             }
+            Self::Routes { pods, routes } => write!(
+                f,
+                "{pods} pods would no longer reach those of other nodes, to whom {routes} routes of the cluster's network lead; delete \
+                 them first"
+            ),
+            Self::LastConfiguration { pods, file } => write!(
+                f,
+                "{file}: goes, and without another configuration the runtime cannot end {pods} pods; delete them first, or put \
+                 another one there"
+            ),
             Self::Configured { file, plugin } => {
                 write!(
                     f,

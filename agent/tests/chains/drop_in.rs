@@ -46,6 +46,14 @@ impl DropIn {
         self
     }
 
+    /// Beside them, under names of shunt's own.
+    pub(crate) fn install_beside(self) -> Self {
+        let binaries = Binaries::find().unwrap();
+        fs::copy(binaries.plugin(), self.bin_dir.join("shunt")).unwrap();
+        fs::copy(binaries.agent(), self.sbin_dir.join("shunt-agent")).unwrap();
+        self
+    }
+
     /// Takes away what was kept under a name.
     pub(crate) fn lose(&self, name: &str) {
         fs::remove_file(self.bin_dir.join(name).with_extension("orig")).unwrap();

@@ -51,12 +51,72 @@ fn goes_on_without_shunt(is_running: bool) {
     assert!(output.status.success(), "{}\n{}", text(&output), stage.node.agent().log_tail());
     drop_in.assert_gone(&stage);
     assert_all_served(&stage, &server, &client);
+    assert_eq!(notes(&stage), 2, "for whoever deletes the containers");
     // The plugins that were there before take down what they did not make.
     stage.remove(&mapped, &server);
     stage.remove(&plain, &client);
     assert_eq!(container_rules(&stage), Vec::<String>::new());
+    assert_eq!(pairs(&stage), 0);
+}
+
+/// How many interfaces of containers there are.
+fn pairs(stage: &Stage) -> usize {
     let links = stage.node.namespace().command("ip", &["-oneline", "link", "show", "type", "veth"]).unwrap();
-    assert_eq!(links.lines().filter(|line| !line.contains("uplink")).count(), 0, "{links}");
+    links.lines().filter(|line| !line.contains("uplink")).count()
+}
+
+/// How many attachments are noted to have rules of other plugins.
+fn notes(stage: &Stage) -> usize {
+    let directory = stage.node.agent().socket().with_added_extension("handed-over");
+    std::fs::read_dir(directory).map_or(0, Iterator::count)
+}
+
+#[test]
+fn what_was_handed_over_goes_with_the_container_that_a_later_installation_deletes() {
+    let Some(mut stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install_beside();
+    let ranges = json!([[{ "subnet": "10.77.0.0/24" }]]);
+    let ipam = json!({ "type": "shunt-ipam", "dataDir": stage.node.leases(), "ranges": ranges });
+    let plain = drop_in.network(&stage).with("type", json!("shunt")).with("ipam", ipam);
+    let ports = json!([{ "hostPort": HOST_PORT, "containerPort": PORT, "protocol": "tcp" }]);
+    let mapped = plain.clone().with("runtimeConfig", json!({ "portMappings": ports }));
+    let mapped = mapped.with("capabilities", json!({ "portMappings": true }));
+    let sandboxes = ["deleted", "collected", "lost"].map(|id| {
+        let network = if id == "deleted" { &mapped } else { &plain };
+        stage.start(network, id)
+    });
+    let [deleted, collected, lost] = sandboxes;
+    let output = drop_in.uninstall(&stage, &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(notes(&stage), 3);
+    let rules = container_rules(&stage);
+    assert!(rules.iter().any(|rule| rule.contains("CNI-DN-")), "{rules:?}");
+
+    let drop_in = drop_in.install_beside();
+    stage.node.restart_agent().unwrap();
+    // Its namespace is there, and by its own configuration no other plugin is asked.
+    stage.remove(&mapped, &deleted);
+    assert_eq!(notes(&stage), 2);
+    let rules = container_rules(&stage);
+    assert!(!rules.iter().any(|rule| rule.contains("CNI-DN-") || rule.contains("deleted")), "{rules:?}");
+    assert!(rules.iter().any(|rule| rule.contains("collected")), "{rules:?}");
+    // A DEL never comes, and the namespace is gone.
+    drop(collected);
+    plain.collect(stage.node.namespace(), &[lost.container()], lost.container()).unwrap();
+    assert_eq!(notes(&stage), 1);
+    let rules = container_rules(&stage);
+    assert!(!rules.iter().any(|rule| rule.contains("collected")), "{rules:?}");
+    // Nor a GC: the next uninstallation has the plugins remove them.
+    drop(lost);
+    let begun = std::time::Instant::now();
+    while pairs(&stage) > 0 {
+        assert!(begun.elapsed().as_secs() < 20, "the kernel takes a namespace down in its own time");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = drop_in.uninstall(&stage, &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(notes(&stage), 0);
+    assert_eq!(container_rules(&stage), Vec::<String>::new());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What goes away and comes back: the API server, the agent, routes; and what is left when shunt is taken off.
 
+use std::fs;
+
 use crate::pods::two;
 use crate::world::{Member, seen};
 
@@ -66,4 +68,29 @@ fn what_is_uninstalled_leaves_no_route_and_no_configuration() {
     assert!(said.contains("10-shunt.conflist removed"), "{said}");
     assert!(!a.conflist().exists() && !a.node.agent().state().exists());
     assert_eq!(a.routes(), Vec::<String>::new());
+}
+
+#[test]
+fn what_pods_would_lose_with_the_clusters_network_is_named_and_refused() {
+    let mut world = two();
+    let pod = world.pod(0, "one");
+    let a = &world.members[0];
+    let refused = world.try_uninstall(0, &[]);
+    assert_eq!(refused.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    for named in ["1 pods would no longer reach those of other nodes, to whom 2 routes", "the runtime cannot end 1 pods"] {
+        assert!(said.contains(named), "{named} in {said}");
+    }
+    assert_eq!((a.routes().len(), a.conflist().exists()), (2, true));
+    // Another configuration is there to end pods by.
+    fs::write(a.directory.join("90-other.conflist"), "{}").unwrap();
+    let said = world.try_uninstall(0, &["--check"]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("2 routes") && !said.contains("the runtime cannot end"), "{said}");
+    fs::remove_file(a.directory.join("90-other.conflist")).unwrap();
+    // Without pods nothing is in the way.
+    let network = a.network();
+    world.sandboxes[pod].delete(&a.node, &network).unwrap();
+    let said = world.uninstall(0);
+    assert!(said.contains("10-shunt.conflist removed") && a.routes().is_empty(), "{said}");
 }

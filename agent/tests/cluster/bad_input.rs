@@ -1,8 +1,9 @@
 //! What cannot be: it is said, and pods that run are left alone.
 
 use std::fs;
+use std::net::IpAddr;
 
-use crate::world::{Member, World};
+use crate::world::{Member, OUTSIDE, World, seen};
 
 #[test]
 fn a_node_without_a_pod_cidr_gets_no_configuration_until_it_has_one() {
@@ -67,4 +68,64 @@ fn a_server_that_forbids_is_told_and_heeded_when_it_no_longer_does() {
     a.network();
     world.server.nodes().end_watches();
     a.until("nothing is wrong any more", || !a.warns("not watched"));
+}
+
+/// The gateways of IPv4 on the pods' bridge.
+fn gateways(member: &Member) -> Vec<String> {
+    let shown = member.ip(&["-4", "-oneline", "address", "show", "dev", "cni0"]);
+    let mut found: Vec<_> =
+        shown.lines().map(|line| line.split_whitespace().nth(3).unwrap().to_owned()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_node_with_another_pod_cidr_has_both_gateways_while_pods_of_the_earlier_one_live() {
+    let mut world = World::new(&["a"], "");
+    world.join(0);
+    let old = world.pod(0, "old");
+    world.server.nodes().put("a", &["10.244.7.0/24", "fd24:0:0:7::/64"], &["10.99.0.1", "fd99::1"]);
+    let is_written =
+        |a: &Member| a.written().is_some_and(|written| written.to_string().contains("10.244.7.0"));
+    let a = &world.members[0];
+    a.until("it is the new one", || is_written(a));
+    let new = world.pod(0, "new");
+    let a = &world.members[0];
+    a.until("it says so", || a.warns("1 pods have addresses of this node's earlier pod CIDR 10.244.1.0/24"));
+    assert_eq!(gateways(a), ["10.244.1.1/24", "10.244.7.1/24"]);
+    let inside = |pod: usize| world.sandboxes[pod].namespace();
+    for is_v4 in [true, false] {
+        for (one, other) in [(old, new), (new, old)] {
+            seen(inside(one), inside(other), (world.address(other, is_v4), 7000).into());
+        }
+        let outside: IpAddr = OUTSIDE[usize::from(!is_v4)].parse().unwrap();
+        let node: IpAddr = a.addresses[usize::from(!is_v4)].parse().unwrap();
+        for pod in [old, new] {
+            let by = seen(inside(pod), &world.outside, (outside, 7000).into());
+            assert_eq!(by, [node; 2]);
+        }
+    }
+    assert!(a.node.agent().status().unwrap().healthy);
+
+    // The last one of the earlier prefix takes its gateway along.
+    let network = a.network();
+    world.sandboxes[old].delete(&a.node, &network).unwrap();
+    a.until("there is one", || gateways(a) == ["10.244.7.1/24"] && !a.warns("earlier pod CIDR"));
+    assert!(!a.ip(&["-6", "address", "show", "dev", "cni0"]).contains("fd24:0:0:1::1"));
+    let newest = world.pod(0, "newest");
+    let inside = |pod: usize| world.sandboxes[pod].namespace();
+    seen(inside(newest), inside(new), (world.address(new, true), 7001).into());
+}
+
+#[test]
+fn a_gateway_that_the_cluster_never_had_is_in_the_way_and_stays() {
+    let world = World::new(&["a"], "");
+    let a = &world.members[0];
+    a.ip(&["link", "add", "cni0", "alias", "shunt", "type", "bridge"]);
+    a.ip(&["address", "add", "10.9.0.1/24", "dev", "cni0"]);
+    world.join(0);
+    a.until("it says so", || a.warns("cni0 has 10.9.0.1/24, and every new pod fails"));
+    assert_eq!(gateways(a), ["10.9.0.1/24"]);
+    a.ip(&["address", "delete", "10.9.0.1/24", "dev", "cni0"]);
+    a.until("nothing is wrong any more", || !a.warns("every new pod fails"));
 }

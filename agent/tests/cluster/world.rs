@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -146,6 +146,14 @@ impl World {
 
     /// Takes shunt off a node; what is said of it.
     pub(crate) fn uninstall(&self, member: usize) -> String {
+        let output = self.try_uninstall(member, &[]);
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    }
+
+    /// The same, whatever becomes of it.
+    pub(crate) fn try_uninstall(&self, member: usize, more: &[&str]) -> Output {
         let a = &self.members[member];
         let bin = std::env::current_exe().unwrap();
         let agent =
@@ -155,14 +163,11 @@ impl World {
             .or(agent)
             .unwrap();
         let mut command = Command::new(agent);
-        command.arg("uninstall").arg("--config").arg(a.directory.join("agent.toml"));
+        command.arg("uninstall").args(more).arg("--config").arg(a.directory.join("agent.toml"));
         command.arg("--socket").arg(a.node.agent().socket()).arg("--state-dir").arg(a.node.agent().state());
         command.arg("--bpffs").arg(a.node.agent().bpffs()).arg("--bin-dir").arg(a.node.plugins());
         command.arg("--sbin-dir").arg(self.lab.root()).arg("--conf-dir").arg(&a.directory);
-        let output = a.node.namespace().enter(|| command.output().unwrap()).unwrap();
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert!(output.status.success(), "{said}");
-        said
+        a.node.namespace().enter(|| command.output().unwrap()).unwrap()
     }
 
     /// A pod's address of a family.

@@ -81,11 +81,16 @@ fn make(connection: &mut Connection, wanted: &Wanted<'_>) -> Result<u32, DeviceE
         if connection.get(link(Selector::Index(index)))?.is_some() {
             continue;
         }
-        // In one piece: an agent that is killed leaves none that is nobody's.
-        let batch = vec![add_vxlan(index, &like, &wanted.vxlan), set_alias(Selector::Index(index), ALIAS)];
-        connection.run_all(batch)?;
+        // In one piece: an agent that is killed leaves none that is nobody's, or makes itself an address when it comes up.
+        let batch = vec![
+            add_vxlan(index, &like, &wanted.vxlan),
+            set_alias(Selector::Index(index), ALIAS),
+            set_no_link_local(index),
+        ];
+        let mut answers = connection.batch(batch)?;
         // A kernel without IPv6 has nothing to be kept from.
-        let _without_ipv6 = connection.run(set_no_link_local(index));
+        let _without_ipv6 = answers.pop();
+        answers.into_iter().collect::<Result<Vec<_>, _>>()?;
         connection.run(set_link_up(Selector::Index(index)))?;
         tracing::info!(device = wanted.name, id = wanted.vxlan.id, port = wanted.vxlan.port,
             local = %wanted.vxlan.local, mtu = wanted.mtu, "VXLAN device made");

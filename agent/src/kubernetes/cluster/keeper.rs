@@ -1,6 +1,7 @@
 //! Keeps on this node what the cluster's nodes mean for it, and asks the agent as any client does.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use super::learned::Known;
 use super::watcher;
 use crate::agent::Core;
 use crate::capacity::slice::NodeNameError;
+use crate::cluster::conflist::{self, Said};
 use crate::cluster::ways::{self, Kept};
-use crate::cluster::{Members, Plan, PodsMtu, conflist, known};
+use crate::cluster::{Members, Plan, PodsMtu, gateways, known};
 use crate::config::{ClusterOptions, Config, KubernetesOptions};
 use crate::kubernetes::node_name;
 
@@ -103,13 +105,15 @@ impl ClusterNetwork {
         let kept = kept.unwrap_or_else(|why| Kept { warnings: vec![why], ..Kept::default() });
         warnings.extend(kept.warnings);
         warnings.extend(exempt(core, &plan.pods).await);
+        let earlier = conflist::earlier_prefixes(&self.options.conflist, &plan.own);
+        warnings.extend(keep_gateways(core, &plan.own, &earlier).await.unwrap_or_else(|why| vec![why]));
         let mtu = match kept.mtu {
             PodsMtu::Kernels => None,
             PodsMtu::Bytes(mtu) => Some(mtu),
             PodsMtu::Unknown => return warnings,
         };
         let (options, socket) = (self.options.clone(), self.socket.clone());
-        match aside(move || configure(&options, &socket, &plan, mtu)).await {
+        match aside(move || configure(&options, &socket, &plan, &earlier, mtu)).await {
             Ok(Ok(())) if known.is_unavailable => {
                 let cleared = condition::clear(&self.kubernetes, &self.node).await;
                 warnings.extend(cleared.err().map(|error| error.to_string()));
@@ -127,7 +131,13 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 /// Writes the network configuration where the plugin is there that it names. Fine only where runtimes read it.
-fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan, mtu: Option<u32>) -> Result<(), String> {
+fn configure(
+    options: &ClusterOptions,
+    socket: &Path,
+    plan: &Plan,
+    earlier: &[IpNet],
+    mtu: Option<u32>,
+) -> Result<(), String> {
     let path = &options.conflist;
     let plugin = options.cni_bin_dir.join(PLUGIN);
     if !plugin.is_file() {
@@ -137,16 +147,16 @@ fn configure(options: &ClusterOptions, socket: &Path, plan: &Plan, mtu: Option<u
             path.display()
         ));
     }
-    let content = conflist::content(&plan.own, &plan.pods, mtu, socket);
+    let content = conflist::content(&Said { own: &plan.own, earlier, pods: &plan.pods, mtu }, socket);
     match conflist::write(path, &content) {
         Ok(true) => tracing::info!(file = %path.display(), "network configuration written"),
         Ok(false) => {}
         Err(error) => return Err(format!("{} cannot be written: {error}", path.display())),
     }
-    conflist::earlier(path).map_or(Ok(()), |earlier| {
+    conflist::read_first(path).map_or(Ok(()), |other| {
         Err(format!(
             "runtimes read {} and not {}, as its name comes first: remove or rename it",
-            earlier.display(),
+            other.display(),
             path.display()
         ))
     })
@@ -168,5 +178,25 @@ async fn exempt(core: &Core, pods: &[IpNet]) -> Option<String> {
     match core.ask(Request::Exempt { network: conflist::NETWORK.to_owned(), destinations }).await {
         Reply::Error(error) => Some(format!("running pods are masqueraded as before: {error}")),
         _ => None,
+    }
+}
+
+/// Has the bridge have the gateways that new pods and those of earlier pod CIDRs need; what is wrong.
+async fn keep_gateways(core: &Core, own: &[IpNet], earlier: &[IpNet]) -> Result<Vec<String>, String> {
+    let pods = if earlier.is_empty() { Vec::new() } else { pods(core).await? };
+    let (own, earlier) = (own.to_vec(), earlier.to_vec());
+    let kept = aside(move || gateways::keep(&own, &earlier, &pods)).await?;
+    kept.map_err(|error| format!("gateways of pods: {error}"))
+}
+
+/// The addresses of the network's pods.
+async fn pods(core: &Core) -> Result<Vec<IpAddr>, String> {
+    match core.ask(Request::Ports).await {
+        Reply::Ports(ports) => {
+            let ours = ports.into_iter().filter(|port| port.network == conflist::NETWORK);
+            Ok(ours.flat_map(|port| port.ips).collect())
+        }
+        Reply::Error(error) => Err(format!("gateways of pods: {error}")),
+        _ => Err("gateways of pods: the agent has not said which pods there are".to_owned()),
     }
 }
