@@ -192,7 +192,7 @@ mod tests {
     fn what_remains_of_a_connections_time_is_told() {
         let flows: Flows = pair(1, 0, 100 * SECOND).into();
         let connection = connections(&flows).next().unwrap();
-        assert_eq!(connection.remaining(160 * SECOND), Duration::from_secs(240));
+        assert_eq!(connection.remaining(160 * SECOND), Duration::from_secs(60));
         assert_eq!(connection.remaining(900 * SECOND), Duration::ZERO);
     }
 }
