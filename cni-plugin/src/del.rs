@@ -33,10 +33,12 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let socket = Agent::of(config).socket().to_path_buf();
     let handed = handed_over::of(&socket, &key);
     let host = match &mut sandbox {
-        Some(sandbox) => host_end(config, &key, handed.as_ref(), &mut node, sandbox).unwrap_or_else(|error| {
-            failures.push(error);
-            None
-        }),
+        Some(sandbox) => {
+            host_end(config, &key, handed.as_ref(), &mut node, sandbox).unwrap_or_else(|error| {
+                failures.push(error);
+                None
+            })
+        }
         None => None,
     };
     if let Some(handed) = &handed {
@@ -108,9 +110,8 @@ fn host_end(
     let host = node.host_end(sandbox, &inner)?;
     // An uninstallation has taken its mark off.
     let was_ours = |host: &Link| handed.is_some_and(|handed| handed.host == (host.index, host.name.clone()));
-    let is_to_go = |host: &Link| {
-        config.personality == Personality::Bridge || is_ours(host, key) || was_ours(host)
-    };
+    let is_to_go =
+        |host: &Link| config.personality == Personality::Bridge || is_ours(host, key) || was_ours(host);
     Ok(host.filter(is_to_go))
 }
 

@@ -111,9 +111,8 @@ fn ask(program: &Path, key: &AttachmentKey, netns: &Path, config: &Value) -> Res
         .env("CNI_CONTAINERID", &key.container)
         .env("CNI_IFNAME", &key.ifname)
         .env("CNI_NETNS", netns);
-    let ended =
-        program::run(&mut command, config.to_string().as_bytes(), Some(Instant::now() + PATIENCE))
-            .map_err(|source| failed(program, source))?;
+    let ended = program::run(&mut command, config.to_string().as_bytes(), Some(Instant::now() + PATIENCE))
+        .map_err(|source| failed(program, source))?;
     if ended.status.success() {
         return Ok(());
     }

@@ -35,7 +35,9 @@ pub(crate) fn keep(own: &[IpNet], earlier: &[IpNet], pods: &[IpAddr]) -> Result<
         let earlier: Vec<IpNet> = earlier.iter().filter_map(gateway).collect();
         let others: Vec<IpNet> = present.iter().copied().filter(|one| !earlier.contains(one)).collect();
         let is_free = |one: &&IpNet| !present.contains(one) && in_the_way(&others, **one).is_none();
-        for missing in own.iter().chain(&needed.iter().filter_map(gateway).collect::<Vec<_>>()).filter(is_free) {
+        for missing in
+            own.iter().chain(&needed.iter().filter_map(gateway).collect::<Vec<_>>()).filter(is_free)
+        {
             put(&mut connection, bridge.index, *missing)?;
         }
         // Behind the new one: the last address of IPv4 would take routes and neighbours with it.
@@ -46,7 +48,9 @@ pub(crate) fn keep(own: &[IpNet], earlier: &[IpNet], pods: &[IpAddr]) -> Result<
         present = others;
     }
     let missing = own.iter().filter(|gateway| !present.contains(gateway));
-    warnings.extend(missing.filter_map(|gateway| in_the_way(&present, *gateway).map(|found| refused(found, *gateway))));
+    warnings.extend(
+        missing.filter_map(|gateway| in_the_way(&present, *gateway).map(|found| refused(found, *gateway))),
+    );
     Ok(warnings)
 }
 

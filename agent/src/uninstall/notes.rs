@@ -29,7 +29,9 @@ impl Notes {
             host_ports: None,
             masquerading: None,
         };
-        read(&HandedOver::path(&self.socket, &port.key)).filter(|one| one.key == port.key).unwrap_or_else(empty)
+        read(&HandedOver::path(&self.socket, &port.key))
+            .filter(|one| one.key == port.key)
+            .unwrap_or_else(empty)
     }
 
     /// Notes it, before the rules are made.
@@ -59,7 +61,9 @@ impl Notes {
         let links = Connection::open()?.list(links())?;
         let there: BTreeSet<_> = links.into_iter().map(|link| (link.index, link.name)).collect();
         let paths = entries.flatten().map(|entry| entry.path());
-        let noted = paths.filter(|path| path.extension().is_some_and(|end| end == "json")).filter_map(|path| read(&path));
+        let noted = paths
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .filter_map(|path| read(&path));
         Ok(noted.filter(|one| !there.contains(&one.host)).collect())
     }
 }

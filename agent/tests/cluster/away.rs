@@ -78,7 +78,10 @@ fn what_pods_would_lose_with_the_clusters_network_is_named_and_refused() {
     let refused = world.try_uninstall(0, &[]);
     assert_eq!(refused.status.code(), Some(3));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    for named in ["1 pods would no longer reach those of other nodes, to whom 2 routes", "the runtime cannot end 1 pods"] {
+    for named in [
+        "1 pods would no longer reach those of other nodes, to whom 2 routes",
+        "the runtime cannot end 1 pods",
+    ] {
         assert!(said.contains(named), "{named} in {said}");
     }
     assert_eq!((a.routes().len(), a.conflist().exists()), (2, true));
