@@ -69,6 +69,8 @@ mod follow;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/forbidden.rs"]
 mod forbidden;
+#[path = "daemon/full_uplink.rs"]
+mod full_uplink;
 #[path = "daemon/grace_periods.rs"]
 mod grace_periods;
 #[path = "daemon/group.rs"]

@@ -42,6 +42,8 @@ mod evasion;
 mod fast_path;
 #[path = "netns/figures.rs"]
 mod figures;
+#[path = "netns/flooded.rs"]
+mod flooded;
 #[path = "netns/guarded.rs"]
 mod guarded;
 #[path = "services/hooks.rs"]

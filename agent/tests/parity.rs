@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::{interfaces, outside, uplinks, world};
+use golden::{interfaces, outside, shares, uplinks, world};
 use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -36,6 +36,7 @@ use shunt_dataplane::Verdict;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{LinkLocal, PortKey, StationKey};
 use shunt_dataplane::stages::port::Missing;
@@ -81,15 +82,21 @@ fn assert_parity(
     packet: &BytesPacket,
     name: &str,
 ) {
+    // What is measured from now on is not how long the verifier takes.
+    kernel.ready(entry.program());
     let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
     *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
     *tables.link_locals.borrow_mut() = world::link_locals(tables.boot_time).into_iter().collect();
+    *tables.assured.borrow_mut() = outside::assured(tables.boot_time).into_iter().collect();
     *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
+    *tables.shares.borrow_mut() = shares::for_packet(packet, tables.boot_time);
     *tables.fragments.borrow_mut() = outside::fragments(tables.boot_time).into_iter().collect();
     let mut pure = packet.clone();
     let verdict = entry.travel(&mut pure, here, missing, &tables);
 
     kernel.fill(tables.boot_time);
+    let shares = shares::for_packet(packet, tables.boot_time);
+    kernel.share_out(&shares);
     let mut run = kernel.run(entry.program(), here, packet);
     if pure.bare.is_some() {
         // It was run as a frame.
@@ -128,6 +135,14 @@ fn assert_parity(
         flows.into_iter().map(|(key, flow)| (key, Translation { touched: 0, begun: 0, ..flow })).collect()
     };
     assert_eq!(timeless(remembered.flows), timeless(tables.flows.into_inner()), "{name}: flows");
+    assert_eq!(timeless(remembered.assured), timeless(tables.assured.into_inner()), "{name}: assured");
+    let changed = |now: &BTreeMap<u32, Share>| -> Vec<(u32, Share)> {
+        now.iter()
+            .filter(|(slot, share)| shares.get(slot) != Some(share))
+            .map(|(slot, share)| (*slot, *share))
+            .collect()
+    };
+    assert_eq!(changed(&remembered.shares), changed(&tables.shares.borrow()), "{name}: shares");
     let whenever = |fragments: BTreeMap<FragmentKey, FragmentTranslation>| -> BTreeMap<_, _> {
         fragments.into_iter().map(|(key, first)| (key, FragmentTranslation { seen: 0, ..first })).collect()
     };

@@ -54,6 +54,8 @@ mod sctp;
 mod sctp_from_node;
 #[path = "portmap/sctp_reference.rs"]
 mod sctp_reference;
+#[path = "portmap/shares.rs"]
+mod shares;
 #[path = "portmap/stage.rs"]
 mod stage;
 #[path = "portmap/stale_sockets.rs"]

@@ -1,4 +1,4 @@
-//! `shunt-bench builds`: ADD and DEL of several builds by turns, for what a change made of them.
+//! `shunt-bench builds`: ADD and DEL of several builds by turns, or connections to their host ports, for what a change made of them.
 //!
 //! The same program takes up to 4 % more or less time from one copy of its file to the next, by how the pages of that copy lie in the page cache,
 //! and a copy that has lain there for a while is not as it was. So a figure is the median of a series, each series begins with a fresh copy
@@ -6,13 +6,16 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use shunt_lab::load::Bound;
 use shunt_lab::{Binaries, Interrupt, Lab};
 
 use crate::add_del::{Setup, Side, Taken, compared, take_turns};
 use crate::comparison::Row;
+use crate::host_port;
 use crate::ratio::median;
 use crate::screen::Screen;
 use crate::table;
@@ -29,12 +32,27 @@ pub(crate) struct Options {
     /// ADDs and DELs of each build in a series
     #[arg(long, default_value = "60")]
     rounds: NonZeroUsize,
+    /// Measure connections to a host port instead, as many rounds of half a second
+    #[arg(long)]
+    host_port: bool,
 }
 
 /// Runs all series and shows what came of them.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
     let builds = options.directories.iter().map(|directory| Binaries::in_directory(directory));
     let builds = builds.collect::<Result<Vec<_>>>()?;
+    if options.host_port {
+        let lab = Lab::with_all_programs()?;
+        let bound = Bound { operations: 1_000_000, time: Duration::from_millis(500) };
+        let plan = host_port::Plan { mappings: &[1], rounds: options.rounds.get(), bound };
+        let mut comparison = host_port::of_builds(screen, interrupt, &lab, &builds, plan)?;
+        for (row, (place, directory)) in
+            comparison.rows.iter_mut().zip(options.directories.iter().enumerate())
+        {
+            row.title = format!("{place} {}", directory.display());
+        }
+        return table::comparison(screen, &comparison);
+    }
     let rows: Vec<Row> = options.directories.iter().enumerate().map(row).collect();
     let (mut adds, mut dels) = (rows.clone(), rows);
     for series in 0..options.series.get() {

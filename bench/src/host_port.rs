@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use shunt_lab::load::{Bound, Placement, cpus, tcp_crr};
-use shunt_lab::{Container, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
+use shunt_lab::{Binaries, Container, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
 
 use crate::add_del::milliseconds;
 use crate::comparison::{Better, Comparison, Row};
@@ -55,6 +55,20 @@ pub(crate) fn compare(
     let connections = connections(screen, interrupt, &sides, plan)?;
     let adds = adds(screen, interrupt, lab, &sides, plan)?;
     Ok([connections, adds])
+}
+
+/// Connections to a host port of each build, by turns.
+pub(crate) fn of_builds(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    lab: &Lab,
+    builds: &[Binaries],
+    plan: Plan<'_>,
+) -> Result<Comparison> {
+    let count = plan.mappings.first().copied().unwrap_or(1);
+    let side = |(place, build)| Side::of_build(lab, &format!("build-{place}"), build, count);
+    let sides = builds.iter().enumerate().map(side).collect::<Result<Vec<_>>>()?;
+    connections(screen, interrupt, &sides, plan)
 }
 
 fn connections(
@@ -166,6 +180,15 @@ impl Side {
             Maker::Shunt => Node::start(lab, &name)?,
             Maker::Reference | Maker::Nobody => Node::bare(lab, &name)?,
         };
+        Self::on(lab, node, maker, count)
+    }
+
+    fn of_build(lab: &Lab, name: &str, build: &Binaries, count: u16) -> Result<Self> {
+        Self::on(lab, Node::start_of(lab, name, build, &[])?, Maker::Shunt, count)
+    }
+
+    fn on(lab: &Lab, node: Node, maker: Maker, count: u16) -> Result<Self> {
+        let name = node.name().to_owned();
         let outside = lab.namespace(&format!("{name}-outside"))?;
         join(&node, &outside)?;
         let network = match maker {
@@ -193,11 +216,8 @@ impl Side {
     }
 
     fn row(&self) -> Row {
-        let name = match self.maker {
-            Maker::Nobody => self.maker.name().to_owned(),
-            maker => format!("{}-{}", maker.name(), self.count),
-        };
-        Row::new(&name, &self.title())
+        let name = if self.maker == Maker::Nobody { self.maker.name() } else { self.node.name() };
+        Row::new(name, &self.title())
     }
 
     /// The network as a runtime asks for it that wants these host ports.

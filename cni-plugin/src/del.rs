@@ -30,20 +30,7 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
     let mut node = Node::open()?;
     let mut sandbox = open_sandbox(&node, call)?;
     let mut failures = Vec::new();
-    let socket = Agent::of(config).socket().to_path_buf();
-    let handed = handed_over::of(&socket, &key);
-    let host = match &mut sandbox {
-        Some(sandbox) => {
-            host_end(config, &key, handed.as_ref(), &mut node, sandbox).unwrap_or_else(|error| {
-                failures.push(error);
-                None
-            })
-        }
-        None => None,
-    };
-    if let Some(handed) = &handed {
-        failures.extend(handed_over::take_down(&socket, handed, call).err());
-    }
+    let host = handed_back(config, call, &key, (&mut node, sandbox.as_mut()), &mut failures);
     failures.extend(taken_down_by_its_maker(config, call, &key, host.as_ref()).err());
     let ipam = Ipam::of(config, call);
     let early = ipam.as_ref().ok().filter(|ipam| ipam.releases_by_interface()).map(Ipam::del);
@@ -81,6 +68,29 @@ pub(crate) fn del(config: &Config, call: &Call) -> Result<(), Error> {
         0 => Ok(()),
         _ => Err(Error::Several(failures)),
     }
+}
+
+/// The host's end of the container's interface, after other plugins have removed what an earlier uninstallation has handed to them.
+fn handed_back(
+    config: &Config,
+    call: &Call,
+    key: &AttachmentKey,
+    (node, sandbox): (&mut Node, Option<&mut Sandbox>),
+    failures: &mut Vec<Error>,
+) -> Option<Link> {
+    let agent = Agent::of(config);
+    let handed = handed_over::of(agent.socket(), key);
+    let found = sandbox.map(|sandbox| host_end(config, key, handed.as_ref(), node, sandbox));
+    let host = found.and_then(|found| {
+        found.unwrap_or_else(|error| {
+            failures.push(error);
+            None
+        })
+    });
+    if let Some(handed) = &handed {
+        failures.extend(handed_over::take_down(agent.socket(), handed, call).err());
+    }
+    host
 }
 
 /// The container's namespace, if it is still there.

@@ -78,6 +78,10 @@ reasons! {
         Stray = 33, Translate, "stray";
         /// No free tuple: another connection has the one that it would get.
         TupleTaken = 34, Translate, "tuple_taken";
+        /// Its container has as many assured connections as it may have: the kernel masquerades it.
+        ConnectionLimit = 49, Translate, "connection_limit";
+        /// Its container has opened too many connections lately that nobody has answered: the kernel masquerades it.
+        OpeningRate = 50, Translate, "opening_rate";
         /// Its hop limit ends here.
         Expiring = 35, Translate, "expiring";
         /// A later fragment of a datagram whose first one was not translated.
@@ -158,6 +162,10 @@ reasons! {
         Uncut = 33, Deliver, "uncut";
         /// Translated, for a container whose port does not forward.
         NotForwarding = 40, Deliver, "not_forwarding";
+        /// To a host port whose container has as many assured connections as it may have.
+        ConnectionLimit = 41, Translate, "connection_limit";
+        /// To a host port of a container to which too many connections were opened lately that it has not answered.
+        OpeningRate = 42, Translate, "opening_rate";
         /// The kernel had no memory for the Ethernet header of a packet that came in without one.
         NoMemory = 36, Deliver, "no_memory";
         /// Larger than the container's MTU, to a host port or in a VLAN, where the kernel could not deliver it.

@@ -3,6 +3,7 @@
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
+use crate::abi::share::{Share, Side};
 use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
@@ -227,7 +228,9 @@ pub trait Tables {
     fn is_local(&self, address: &Address) -> bool;
 
     /// Shows both directions of a translated connection to `judge`. If it goes on, `mine` is [advanced](Translation::advance) by
-    /// `packet`; none is one that is about the connection, and not of it.
+    /// `packet`; none is one that is about the connection, and not of it. Then both entries go where they belong
+    /// ([`crate::nat::connection::is_assured`]): to `ASSURED`, while there is room, or to `FLOWS`; and the opening is paid back with
+    /// [its answer](Translation::answers).
     /// `other` gets the connection's destination. None where an entry is missing, or the two are not one connection's.
     fn follow(
         &self,
@@ -259,13 +262,22 @@ pub trait Tables {
     /// Whether a socket of the node would receive the reply to a packet with this tuple.
     fn has_socket(&self, tuple: &TupleKey) -> bool;
 
-    /// Inserts an entry where there is none.
+    /// What a container has of the tables of connections (`SHARES`), by its counter slot.
+    fn share(&self, slot: u32) -> Option<Share>;
+
+    /// Sets the time when all of its openings are paid for.
+    fn begin_openings(&self, slot: u32, side: Side, due: u64);
+
+    /// Adds `nanoseconds` to that, atomically.
+    fn charge_opening(&self, slot: u32, side: Side, nanoseconds: u64);
+
+    /// Inserts an entry into `FLOWS` where neither map has one.
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted;
 
-    /// Inserts an entry, or overwrites it.
+    /// Overwrites an entry, or inserts it into `FLOWS`.
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool;
 
-    /// Removes an entry.
+    /// Removes an entry, of whichever map.
     fn forget_flow(&self, key: &TupleKey);
 
     /// Records that the first fragment of a datagram has the tuple `key` and becomes `becomes` (`FRAGMENTS`).

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
-use shunt_dataplane::nat::connection::{Direction, Fate, Phase, Shown, fate, lifetime, opens, phase};
+use shunt_dataplane::nat::connection::{
+    Direction, Fate, Phase, Shown, fate, is_assured, lifetime, opens, phase,
+};
 use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_dataplane::wire::{Protocol, Step};
 
@@ -141,11 +143,49 @@ fn no_lifetime_is_shorter_than_the_standards_ask() {
         assert!(lifetime(Protocol::TCP, phase) >= 4 * 60 * SECOND, "RFC 5382 REQ-5");
     }
     assert!(lifetime(Protocol::TCP, Phase::Reset) >= 4 * 60 * SECOND, "RFC 7857 section 2.2");
+    assert_eq!(lifetime(Protocol::UDP, Phase::Opening), 30 * SECOND, "as the kernel's: nobody has answered");
+    assert!(lifetime(Protocol::UDP, Phase::Established) >= 2 * 60 * SECOND, "RFC 4787 REQ-5");
     for phase in PHASES {
-        assert!(lifetime(Protocol::UDP, phase) >= 2 * 60 * SECOND, "RFC 4787 REQ-5");
         assert!(lifetime(Protocol::ICMP, phase) >= 60 * SECOND, "RFC 5508 REQ-2");
         assert!(lifetime(Protocol::SCTP, phase) >= 60 * SECOND, "two heartbeats");
     }
+}
+
+#[test]
+fn a_connection_is_assured_between_its_handshake_and_its_end() {
+    let is_assured_after = |segments: &[Sent]| {
+        let (mut opener, mut answerer) = after(segments);
+        for side in [&mut opener, &mut answerer] {
+            side.becomes.protocol = Protocol::TCP.0;
+        }
+        let assured = is_assured(&opener, &answerer, 100 * SECOND);
+        assert_eq!(assured, is_assured(&answerer, &opener, 100 * SECOND), "whoever looks");
+        assured
+    };
+    assert!(!is_assured_after(&HANDSHAKE[..1]), "a SYN");
+    assert!(!is_assured_after(&HANDSHAKE[..2]), "an answer that may be to a forged address");
+    assert!(is_assured_after(&HANDSHAKE));
+    let reset = [&HANDSHAKE[..], &[(Answerer, RST, u32::MAX, 0)]].concat();
+    assert!(!is_assured_after(&reset));
+    let sends_on = [&reset[..], &[(Answerer, ACK, 0, 1_001)]].concat();
+    assert!(is_assured_after(&sends_on), "the reset was forged");
+}
+
+#[test]
+fn a_question_and_its_answer_are_not_assured_and_a_conversation_is() {
+    let half = |shown: Shown| Translation {
+        becomes: TupleKey { protocol: Protocol::UDP.0, ..TupleKey::default() },
+        shown: shown.0,
+        begun: 10 * SECOND,
+        ..Translation::default()
+    };
+    let (sent, silent) = (half(Shown::SENT), half(Shown::NOTHING));
+    assert!(!is_assured(&sent, &sent, 12 * SECOND - 1));
+    assert!(is_assured(&sent, &sent, 12 * SECOND));
+    assert!(!is_assured(&sent, &silent, 1_000 * SECOND), "nobody has answered");
+    assert!(sent.answers(Shown::NOTHING.0, &sent));
+    assert!(!sent.answers(Shown::SENT.0, &sent), "once");
+    assert!(!sent.answers(Shown::NOTHING.0, &silent));
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn case(name: &str) -> Case {
 
 fn travel(case: &Case, bytes: &[u8]) -> (Verdict, Vec<u8>) {
     let mut packet = BytesPacket { bytes: bytes.to_vec(), readable: bytes.len(), ..case.packet.clone() };
-    let verdict = case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
+    let verdict =
+        case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::for_packet(&case.packet));
     (verdict, packet.bytes)
 }
 

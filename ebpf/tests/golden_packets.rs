@@ -10,8 +10,10 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::filled_tables::lanes;
 use golden::memory_tables::MemoryTables;
+use golden::shares;
 use golden::world::{NOW, places};
 use shunt_dataplane::abi::MAX_SLOTS;
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::nat::fragments::LIFETIME;
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::{Readable as _, Tag};
@@ -71,7 +73,7 @@ fn is_checked(case: &Case) -> bool {
 #[test]
 fn golden_packets_go_where_their_files_say() {
     for case in all() {
-        let before = MemoryTables::of_world();
+        let before = MemoryTables::for_packet(&case.packet);
         let after = before.clone();
         let mut packet = case.packet.clone();
         let verdict = case.entry.travel(&mut packet, case.here, case.missing, &after);
@@ -113,8 +115,15 @@ fn golden_packets_go_where_their_files_say() {
             assert_eq!(after.handed.get().ifindex, 0, "{}: what is handed on is taken", case.name);
         }
 
-        let made = after.flows.borrow().len().cast_signed() - before.flows.borrow().len().cast_signed();
-        assert_eq!(made, case.flows, "{}: entries of connections", case.name);
+        let grown =
+            |count: fn(&MemoryTables) -> usize| count(&after).cast_signed() - count(&before).cast_signed();
+        assert_eq!(grown(entries), case.flows, "{}: entries of connections", case.name);
+        let assured = grown(|tables| tables.assured.borrow().len());
+        assert_eq!(assured, case.assured, "{}: assured entries", case.name);
+        let share =
+            |tables: &MemoryTables| tables.shares.borrow().values().map(|share| share.assured).sum::<i64>();
+        assert_eq!(share(&after) - share(&before), assured as i64, "{}: counted as assured", case.name);
+        assert_eq!(openings(&before, &after), case.openings, "{}: openings charged", case.name);
         let firsts = after.fragments.borrow().len() - before.fragments.borrow().len();
         assert_eq!(firsts, case.firsts, "{}: first fragments written down", case.name);
         let (known, heard) = (before.learned.borrow(), after.learned.borrow());
@@ -141,6 +150,20 @@ fn golden_packets_go_where_their_files_say() {
         assert_eq!(asking, case.lookups, "{}: ports that ask from now on", case.name);
         assert_eq!(charged(&before, &after), case.charges, "{}: charged", case.name);
     }
+}
+
+/// How many entries of connections there are, in whichever map.
+fn entries(tables: &MemoryTables) -> usize {
+    let (assured, flows) = (tables.assured.borrow(), tables.flows.borrow());
+    assured.len() + flows.keys().filter(|key| !assured.contains_key(key)).count()
+}
+
+fn openings(before: &MemoryTables, after: &MemoryTables) -> i64 {
+    let paid = |tables: &MemoryTables| {
+        let dues = |share: &Share| share.due.iter().map(|due| i128::from(*due)).sum::<i128>();
+        tables.shares.borrow().values().map(dues).sum::<i128>()
+    };
+    ((paid(after) - paid(before)) / i128::from(shares::PRICE)) as i64
 }
 
 #[test]

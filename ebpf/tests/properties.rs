@@ -84,8 +84,12 @@ fn how_much_is_directly_readable_changes_nothing() {
             if case.packet.bytes.len() > 14 && !matches!(case.packet.bytes[12..14], [0x81, 0] | [0x88, 0xa8])
             {
                 let mut packet = BytesPacket { readable, ..case.packet.clone() };
-                let verdict =
-                    case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
+                let verdict = case.entry.travel(
+                    &mut packet,
+                    case.here,
+                    case.missing,
+                    &MemoryTables::for_packet(&case.packet),
+                );
                 assert_eq!(verdict.code(), case.expect, "{} with {readable} bytes readable", case.name);
             }
         }

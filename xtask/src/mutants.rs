@@ -15,6 +15,7 @@ mod program_faults;
 mod reading_faults;
 mod refusing_faults;
 mod scratch;
+mod share_faults;
 mod translating_faults;
 mod trial;
 mod vlan_faults;
@@ -30,7 +31,7 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 12] = [
+const FAULTS: [&[Fault]; 13] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     guarding_faults::FAULTS,
@@ -38,6 +39,7 @@ const FAULTS: [&[Fault]; 12] = [
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
     connection_faults::FAULTS,
+    share_faults::FAULTS,
     masquerading_faults::FAULTS,
     refusing_faults::FAULTS,
     vlan_faults::FAULTS,

@@ -28,7 +28,7 @@ use crate::requests::query::mappings::HostPort;
 use crate::requests::query::owners::Owners;
 use crate::requests::query::traffic::TrafficReport;
 use crate::resources::Node;
-use crate::resources::connection::Tallies;
+use crate::resources::connection::{Tallies, handover};
 use crate::resources::events::Events;
 use crate::state::StoreError;
 
@@ -123,6 +123,7 @@ impl Agent {
     /// Writes what is written now and then only, before the process ends.
     pub(crate) fn leave(&mut self) {
         self.node.write_departed();
+        handover::leave(&self.node.datapath);
     }
 
     /// The number of attachments.

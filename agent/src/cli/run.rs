@@ -36,6 +36,9 @@ pub(crate) struct Run {
     /// For how many translated connections there is room [default: by the machine's memory].
     #[arg(long, value_name = "N")]
     max_flows: Option<u32>,
+    /// How many of them one container may have [default: a quarter].
+    #[arg(long, value_name = "N")]
+    max_flows_per_container: Option<u32>,
     /// Declare an uplink; may be given more than once.
     #[arg(long, value_name = "IFNAME")]
     uplink: Vec<String>,
@@ -104,6 +107,7 @@ impl Run {
             bpffs: self.bpffs,
             cgroup: self.cgroup,
             max_flows: self.max_flows,
+            max_flows_per_container: self.max_flows_per_container,
             mark_mask: None,
             metrics: self.metrics,
             metrics_labels: None,

@@ -31,12 +31,21 @@ pub struct KubernetesOptions {
     pub dra: bool,
     /// Its root directory.
     pub kubelet_root: PathBuf,
+    /// Seconds for which the API server has to say that a prepared claim is not its pod's any more, until it is forgotten; 0 for never.
+    pub forget_claims_after: u64,
 }
 
 impl Default for KubernetesOptions {
     fn default() -> Self {
         let kubelet_root = PathBuf::from("/var/lib/kubelet");
-        Self { kubeconfig: None, node: None, publish: Publish::default(), dra: true, kubelet_root }
+        Self {
+            kubeconfig: None,
+            node: None,
+            publish: Publish::default(),
+            dra: true,
+            kubelet_root,
+            forget_claims_after: 600,
+        }
     }
 }
 

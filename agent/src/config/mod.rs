@@ -43,6 +43,8 @@ pub struct Config {
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections; none: by the machine's memory.
     pub max_flows: Option<u32>,
+    /// The maximum number of them that one container has; none: a quarter of the room.
+    pub max_flows_per_container: Option<u32>,
     /// The bits of packets' marks that are shunt's.
     pub mark_mask: MarkMask,
     /// How programs are attached.
@@ -83,6 +85,7 @@ impl From<Options> for Config {
             bpffs: options.bpffs.unwrap_or_else(|| DEFAULT_BPFFS.into()),
             cgroup: options.cgroup,
             max_flows: options.max_flows,
+            max_flows_per_container: options.max_flows_per_container,
             mark_mask: options.mark_mask.unwrap_or_default(),
             attach: options.attach.unwrap_or_default(),
             masquerade: options.masquerade.unwrap_or_default(),

@@ -33,6 +33,8 @@ pub struct Options {
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections.
     pub max_flows: Option<u32>,
+    /// The maximum number of assured ones of them that one container has; at least one.
+    pub max_flows_per_container: Option<u32>,
     /// The bits of packets' marks that are shunt's.
     pub mark_mask: Option<MarkMask>,
     /// Where metrics are served, as `ADDR:PORT`.
@@ -90,6 +92,7 @@ impl Options {
             bpffs: self.bpffs.or(fallback.bpffs),
             cgroup: self.cgroup.or(fallback.cgroup),
             max_flows: self.max_flows.or(fallback.max_flows),
+            max_flows_per_container: self.max_flows_per_container.or(fallback.max_flows_per_container),
             mark_mask: self.mark_mask.or(fallback.mark_mask),
             metrics: self.metrics.or(fallback.metrics),
             metrics_labels: self.metrics_labels.or(fallback.metrics_labels),

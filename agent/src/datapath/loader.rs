@@ -105,7 +105,9 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
         ProgramSet::Members => 2,
     };
     // Without a cookie the programs on sockets treat no socket as the node's.
-    loader.map_max_entries("FLOWS", room::flow_entries(flows));
+    for name in ["ASSURED", "FLOWS"] {
+        loader.map_max_entries(name, room::flow_entries(flows));
+    }
     let netns = netns_cookie().unwrap_or_default();
     loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
     loader.load(OBJECT)

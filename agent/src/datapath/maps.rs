@@ -11,6 +11,7 @@ use shunt_dataplane::DropReason;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SubnetKey};
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
@@ -77,7 +78,11 @@ pub struct Maps {
     pub sources: LpmTrie<MapData, SourceKey, Address>,
     /// Interfaces at which the kernel filters sources.
     pub reverse_paths: HashMap<MapData, PortKey, ReversePath>,
-    /// Translated connections.
+    /// Translated connections that are assured.
+    pub assured: HashMap<MapData, TupleKey, Translation>,
+    /// What each container has of them, by counter slot.
+    pub shares: Array<MapData, Share>,
+    /// The other ones.
     pub flows: HashMap<MapData, TupleKey, Translation>,
     /// Translations of datagrams' first fragments.
     pub fragments: HashMap<MapData, FragmentKey, FragmentTranslation>,
@@ -121,6 +126,8 @@ impl Maps {
             sources: take(ebpf, "SOURCES")?,
             reverse_paths: take(ebpf, "REVERSE_PATHS")?,
             peers: take(ebpf, "PEERS")?,
+            assured: take(ebpf, "ASSURED")?,
+            shares: take(ebpf, "SHARES")?,
             flows: take(ebpf, "FLOWS")?,
             fragments: take(ebpf, "FRAGMENTS")?,
             marks: take(ebpf, "MARKS")?,

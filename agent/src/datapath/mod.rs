@@ -24,7 +24,9 @@ pub mod upgrade;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use aya::maps::MapInfo;
 use shunt_agent_api::ProgramMode;
+use shunt_dataplane::abi::share::Share;
 use shunt_netlink::Connection;
 
 pub use self::entries::{FlowAffinity, OutletEntries, SourceEntries};
@@ -61,6 +63,8 @@ pub struct Datapath {
     route: Connection,
     grace_periods: GracePeriods,
     _exclusive: Exclusive,
+    /// What each container may have of the tables of connections.
+    share: Share,
     /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
 }
@@ -71,7 +75,7 @@ impl Datapath {
     /// # Errors
     /// [`DatapathError`]; attached programs keep serving.
     pub fn open(config: &Config, grace_periods: GracePeriods) -> Result<Self, DatapathError> {
-        let Config { bpffs, attach, max_flows, late_programs, .. } = config;
+        let Config { bpffs, attach, max_flows, max_flows_per_container, late_programs, .. } = config;
         mount::ensure(bpffs)?;
         let older = versions::older(bpffs)?;
         let pins =
@@ -82,6 +86,7 @@ impl Datapath {
         maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         copy_flows(&older, &mut maps);
+        let share = room::share(flow_room(&pins, *max_flows)?, *max_flows_per_container);
         Ok(Self {
             maps,
             programs: ProgramSets::new(programs, pins.clone()),
@@ -94,6 +99,7 @@ impl Datapath {
             route: Connection::open()?,
             grace_periods,
             _exclusive: exclusive,
+            share,
             begins_masquerading: false,
         })
     }
@@ -137,10 +143,38 @@ impl Datapath {
         self.programs.id(hook.set, hook.program)
     }
 
+    /// What each container may have of the tables of connections.
+    pub const fn share(&self) -> Share {
+        self.share
+    }
+
+    /// Where its maps are pinned.
+    pub fn pins(&self) -> Pins {
+        self.pins.clone()
+    }
+
     /// Where a map is pinned.
     pub fn map_pin(&self, name: &str) -> PathBuf {
         self.pins.map(name)
     }
+}
+
+/// For how many entries `ASSURED` and `FLOWS` have room: maps that are there already keep what they were made with.
+fn flow_room(pins: &Pins, wanted: Option<u32>) -> Result<[u32; 2], DatapathError> {
+    let room = |name| {
+        let info = MapInfo::from_pin(pins.map(name)).map_err(in_map(name))?;
+        Ok::<_, DatapathError>(info.max_entries())
+    };
+    let is = [room("ASSURED")?, room("FLOWS")?];
+    let wanted = room::flow_entries(wanted);
+    if is != [wanted; 2] {
+        tracing::warn!(
+            connections = is.map(|entries| entries / 2).into_iter().min(),
+            wanted = wanted / 2,
+            "the room for translated connections is what the maps were made with; max_flows counts once the pins are gone"
+        );
+    }
+    Ok(is)
 }
 
 /// Copies the connections of older agents, as far as these have an earlier layout. One that cannot be copied begins again, if it can.

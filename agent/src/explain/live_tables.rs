@@ -1,5 +1,6 @@
 //! The kernel's maps as [`shunt_dataplane::Tables`], read and never written, with a record of every look-up.
 
+mod asides;
 mod tables;
 
 use std::cell::{Cell, RefCell};
@@ -124,7 +125,14 @@ impl LiveTables<'_> {
 
     fn flow(&self, key: &TupleKey) -> Option<Translation> {
         let found = |flow: &Translation| tuple(&flow.becomes);
-        self.look((Asked::Translation, "FLOWS"), &self.maps.flows, (key, tuple(key)), found)
+        // Most are in one of both: nothing is said of the one where it is not.
+        match self.ask("ASSURED", &self.maps.assured, key) {
+            Some(flow) => {
+                self.note(Asked::Translation, format!("ASSURED[{}]: {}", tuple(key), found(&flow)));
+                Some(flow)
+            }
+            None => self.look((Asked::Translation, "FLOWS"), &self.maps.flows, (key, tuple(key)), found),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shunt_netlink::Connection;
-use shunt_netlink::tc::selector::{self, Found, Selector};
+use shunt_netlink::tc::selector::{self, Found};
 use shunt_netlink::tc::shares::{self, Class, LINK, REST, Root, Said};
 
 use super::Kernel;
@@ -14,8 +14,8 @@ use super::error::KernelError;
 pub struct Shares {
     /// Classes by their minor numbers, those of the link and of the rest among them.
     pub classes: BTreeMap<u16, Class>,
-    /// Which packets are whose.
-    pub selectors: BTreeMap<Selector, u16>,
+    /// The class of what came in by an interface, by its name.
+    pub from: BTreeMap<String, u16>,
 }
 
 /// What is there of it.
@@ -42,17 +42,18 @@ impl FoundShares {
         missing
     }
 
-    /// The selectors without a filter.
-    pub fn missing_selectors<'a>(&self, wanted: &'a Shares) -> Vec<(&'a Selector, u16)> {
-        let there: BTreeSet<_> = self.filters.iter().map(|found| (&found.selector, found.class)).collect();
-        let selectors = wanted.selectors.iter().map(|(selector, class)| (selector, *class));
-        selectors.filter(|wanted| !there.contains(wanted)).collect()
+    /// The interfaces without a filter, and their classes.
+    pub fn missing_filters<'a>(&self, wanted: &'a Shares) -> Vec<(&'a str, u16)> {
+        let there: BTreeSet<_> =
+            self.filters.iter().filter_map(|it| Some((it.from.as_deref()?, it.class))).collect();
+        let from = wanted.from.iter().map(|(name, class)| (name.as_str(), *class));
+        from.filter(|wanted| !there.contains(wanted)).collect()
     }
 
     /// Filters that nobody wants.
     pub fn surplus_filters<'a>(&'a self, wanted: &Shares) -> Vec<&'a Found> {
-        let is_wanted = |found: &&Found| wanted.selectors.get(&found.selector) == Some(&found.class);
-        self.filters.iter().filter(|found| !is_wanted(found)).collect()
+        let class = |found: &Found| found.from.as_ref().and_then(|name| wanted.from.get(name)).copied();
+        self.filters.iter().filter(|found| class(found) != Some(found.class)).collect()
     }
 
     /// Classes that nobody wants.
@@ -100,8 +101,8 @@ impl Kernel {
         for minor in found.missing_classes(wanted) {
             shares::set_class(&mut self.route, index, minor, wanted.classes[&minor])?;
         }
-        for (selector, class) in found.missing_selectors(wanted) {
-            selector::add(&mut self.route, index, selector, class)?;
+        for (from, class) in found.missing_filters(wanted) {
+            selector::add(&mut self.route, index, from, class)?;
         }
         for minor in found.surplus_classes(wanted) {
             shares::remove_class(&mut self.route, index, minor)?;

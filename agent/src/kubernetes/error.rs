@@ -47,6 +47,13 @@ impl PublishError {
         matches!(self, Self::Request { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
     }
 
+    /// Whether the server knows such objects, and has none of this name: one that knows no such kind names none.
+    pub(super) fn is_of_missing(&self, name: &str) -> bool {
+        let names = |status: &Status| status.details.as_ref().is_some_and(|details| details.name == name);
+        matches!(self, Self::Request { source, .. }
+            if matches!(&**source, kube::Error::Api(status) if status.code == 404 && names(status)))
+    }
+
     /// Whether the server has forgotten what came behind a version (410), or has never known the version, as after a backup was restored
     /// (504, "too large resource version").
     pub(super) fn is_of_unknown_version(&self) -> bool {

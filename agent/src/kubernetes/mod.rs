@@ -17,6 +17,7 @@ mod cluster;
 mod difference;
 mod driver;
 mod error;
+mod forgotten;
 mod node_capacity;
 mod node_name;
 mod node_plugin;

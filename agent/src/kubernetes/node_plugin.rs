@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::allocated;
 use super::claim_status;
 use super::driver::ClaimDriver;
+use super::forgotten;
 use super::node_name;
 use crate::agent::Core;
 use crate::capacity::slice::{DRIVER, NodeNameError};
@@ -60,9 +61,11 @@ impl NodePlugin {
         let kept = claim_status::keep(Arc::clone(&driver));
         let served = keep_serving(&root, Arc::clone(&driver));
         let followed = follow_where_admitted(&driver);
+        let forgotten = forgotten::keep(&driver);
         tokio::select! {
             never = served => never,
             never = followed => never,
+            never = forgotten => never,
             never = looked => never,
             never = told => never,
             never = kept => never,

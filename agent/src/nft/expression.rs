@@ -15,6 +15,8 @@ const REGISTER: u32 = 1;
 
 const META_DREG: u16 = 1;
 const META_KEY: u16 = 2;
+const META_SREG: u16 = 3;
+const META_PRIORITY: u32 = 2;
 const META_NFPROTO: u32 = 15;
 const META_L4PROTO: u32 = 16;
 
@@ -43,6 +45,7 @@ const FIB_DESTINATION: u32 = 2;
 
 const LOOKUP_SET: u16 = 1;
 const LOOKUP_SREG: u16 = 2;
+const LOOKUP_DREG: u16 = 3;
 
 const DATA_VERDICT: u16 = 2;
 const VERDICT_CODE: u16 = 1;
@@ -112,6 +115,16 @@ impl Expressions {
     pub(super) fn address_in(self, side: Side, is_v4: bool, set: &str) -> Self {
         let lookup = Attributes::default().text(LOOKUP_SET, set).number(LOOKUP_SREG, REGISTER);
         self.step("payload", load_address(side, is_v4).0).step("lookup", lookup)
+    }
+
+    /// Gives the packet the priority that a map has for its source address; goes on for those that are in the map.
+    pub(super) fn priority_of_source(self, is_v4: bool, map: &str) -> Self {
+        let lookup = Attributes::default()
+            .text(LOOKUP_SET, map)
+            .number(LOOKUP_SREG, REGISTER)
+            .number(LOOKUP_DREG, REGISTER);
+        let set = Attributes::default().number(META_KEY, META_PRIORITY).number(META_SREG, REGISTER);
+        self.step("payload", load_address(Side::Source, is_v4).0).step("lookup", lookup).step("meta", set)
     }
 
     /// Goes on for packets of this protocol (IANA "Assigned Internet Protocol Numbers"), extension headers passed.

@@ -5,34 +5,15 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use nix::libc;
 
-use super::attribute::Attributes;
 use super::batch::Batch;
-use super::expression::{octets, value};
-use super::names::TABLE;
+use super::expression::octets;
+use super::named_set::{NamedSet, element};
 
-const SET_TABLE: u16 = 1;
-const SET_NAME: u16 = 2;
-const SET_FLAGS: u16 = 3;
-const SET_KEY_TYPE: u16 = 4;
-const SET_KEY_LEN: u16 = 5;
-const SET_ID: u16 = 10;
-/// Nobody may change it while a rule uses it; so it need not be watched.
-const CONSTANT: u32 = 2;
 const INTERVAL: u32 = 4;
-/// What `nft` shows addresses by (`TYPE_IPADDR`, `TYPE_IP6ADDR`, nftables/datatype.h).
-const TYPE_IPADDR: u32 = 7;
-const TYPE_IP6ADDR: u32 = 8;
-
-const LIST_TABLE: u16 = 1;
-const LIST_SET: u16 = 2;
-const LIST_ELEMENTS: u16 = 3;
-const LIST_ID: u16 = 4;
-const LIST_ELEM: u16 = 1;
-const ELEM_KEY: u16 = 1;
 const ELEM_FLAGS: u16 = 3;
 const INTERVAL_END: u32 = 1;
 
-/// A named set.
+/// A set of prefixes.
 #[derive(Debug)]
 pub(super) struct IntervalSet {
     /// Its name in the table.
@@ -44,37 +25,17 @@ pub(super) struct IntervalSet {
 }
 
 impl IntervalSet {
-    /// Adds the set and its elements to a transaction: two messages, however many prefixes there are.
+    /// Adds the set and its elements to a transaction.
     pub(super) fn add_to(&self, batch: &mut Batch) {
         let is_v4 = self.prefixes.iter().all(|prefix| prefix.addr().is_ipv4());
-        let (kind, length) = if is_v4 { (TYPE_IPADDR, 4) } else { (TYPE_IP6ADDR, 16) };
-        let set = Attributes::default()
-            .text(SET_TABLE, TABLE)
-            .text(SET_NAME, &self.name)
-            .number(SET_FLAGS, CONSTANT | INTERVAL)
-            .number(SET_KEY_TYPE, kind)
-            .number(SET_KEY_LEN, length)
-            .number(SET_ID, self.id);
-        batch.add("a set", libc::NFT_MSG_NEWSET, libc::NLM_F_CREATE, &set);
-        let elements =
-            intervals(&self.prefixes).into_iter().fold(Attributes::default(), |all, (first, end)| {
-                let all = all.nest(LIST_ELEM, element(first));
-                match end {
-                    Some(end) => all.nest(LIST_ELEM, element(end).number(ELEM_FLAGS, INTERVAL_END)),
-                    None => all,
-                }
-            });
-        let list = Attributes::default()
-            .text(LIST_TABLE, TABLE)
-            .text(LIST_SET, &self.name)
-            .number(LIST_ID, self.id)
-            .nest(LIST_ELEMENTS, elements);
-        batch.add("a set's elements", libc::NFT_MSG_NEWSETELEM, libc::NLM_F_CREATE, &list);
+        let set = NamedSet { name: &self.name, id: self.id, is_v4 };
+        batch.add("a set", libc::NFT_MSG_NEWSET, libc::NLM_F_CREATE, &set.attributes(INTERVAL));
+        let elements = intervals(&self.prefixes).into_iter().flat_map(|(first, end)| {
+            let end = end.map(|end| element(&octets(end)).number(ELEM_FLAGS, INTERVAL_END));
+            [Some(element(&octets(first))), end].into_iter().flatten()
+        });
+        set.fill(batch, elements.collect());
     }
-}
-
-fn element(address: IpAddr) -> Attributes {
-    Attributes::default().nest(ELEM_KEY, value(&octets(address)))
 }
 
 /// Each interval's first address and the one behind its last; none where its last is the family's last. Intervals neither overlap nor touch.

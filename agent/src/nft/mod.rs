@@ -1,15 +1,18 @@
 //! What the kernel's nf_tables does for us, set over netlink: no `iptables` and no `nft` is ever run.
 //!
-//! It masquerades what the programs do not begin, and leads the node's own SCTP sockets to host ports. One table of ours holds
-//! a rule for each prefix and each such host port, and sets of destinations that are not masqueraded. It is written anew, as one transaction, whenever that list changes, so that
+//! It masquerades what the programs do not begin, leads the node's own SCTP sockets to host ports, and says of which class the packets of
+//! claimed containers are. One table of ours holds a rule for each prefix and each such host port, sets of destinations that are not
+//! masqueraded, and maps of classes. It is written anew, as one transaction, whenever that list changes, so that
 //! it cannot drift and nothing in it outlives its network. What is translated already is conntrack's, and does not notice.
 
 mod attribute;
 mod batch;
+mod class_map;
 mod expression;
 mod host_port;
 mod interval_set;
 mod masquerade;
+mod named_set;
 mod names;
 mod snapshot;
 mod table;

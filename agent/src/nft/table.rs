@@ -1,11 +1,13 @@
 //! The one table of ours.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use nix::libc;
 
 use super::attribute::Attributes;
 use super::batch::{Batch, Committed, NftError};
+use super::class_map;
 use super::expression::Expressions;
 use super::host_port::HostPortRule;
 use super::masquerade::MasqueradeRule;
@@ -35,36 +37,50 @@ pub struct Rules {
     pub unmasqueraded: BTreeSet<UnmasqueradedRule>,
     /// Where the node's own sockets are led.
     pub host_ports: BTreeSet<HostPortRule>,
+    /// The class in the queues of uplinks, with its major number, of what has one of these sources and is routed.
+    pub classes: BTreeMap<IpAddr, u32>,
 }
 
 impl Rules {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.translates_nothing() && self.classes.is_empty()
     }
 
-    /// How many there are.
+    /// Whether there is none but for classes.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.masquerade.len() + self.unmasqueraded.len() + self.host_ports.len()
+    pub fn translates_nothing(&self) -> bool {
+        self.masquerade.len() + self.unmasqueraded.len() + self.host_ports.len() == 0
     }
 }
 
 /// A chain, and where the kernel asks it.
 struct Chain {
     name: &'static str,
+    kind: &'static str,
     hook: i32,
     priority: i32,
 }
 
-const POSTROUTING: Chain =
-    Chain { name: "postrouting", hook: libc::NF_INET_POST_ROUTING, priority: libc::NF_IP_PRI_NAT_SRC };
+/// Before [`POSTROUTING`], where sources are the containers' own. IPVS sends by no hook of forwarded packets, and by this one.
+const CLASSES: Chain = Chain {
+    name: "classes",
+    kind: "filter",
+    hook: libc::NF_INET_POST_ROUTING,
+    priority: libc::NF_IP_PRI_MANGLE,
+};
+const POSTROUTING: Chain = Chain {
+    name: "postrouting",
+    kind: "nat",
+    hook: libc::NF_INET_POST_ROUTING,
+    priority: libc::NF_IP_PRI_NAT_SRC,
+};
 const OUTPUT: Chain =
-    Chain { name: "output", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
+    Chain { name: "output", kind: "nat", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
 
 /// Makes these the only rules, as one transaction; without any the table goes. A chain without rules is not there: each
-/// has the kernel track connections.
+/// of translations has the kernel track connections.
 ///
 /// # Errors
 /// [`NftError`]; the rules are as they were.
@@ -79,6 +95,9 @@ pub fn replace(rules: &Rules) -> Result<Committed, NftError> {
     }
     let sets = unmasqueraded::sets(&rules.unmasqueraded);
     sets.values().for_each(|set| set.add_to(&mut batch));
+    let maps = class_map::maps(&rules.classes, u32::try_from(sets.len()).unwrap_or_default() + 1);
+    maps.iter().for_each(|map| map.add_to(&mut batch));
+    fill(&mut batch, &CLASSES, maps.iter().map(|map| ("claims", map.steps())));
     let kept = rules
         .unmasqueraded
         .iter()
@@ -114,7 +133,7 @@ impl Chain {
             .text(CHAIN_TABLE, TABLE)
             .text(CHAIN_NAME, self.name)
             .nest(CHAIN_HOOK, hook)
-            .text(CHAIN_TYPE, "nat")
+            .text(CHAIN_TYPE, self.kind)
     }
 }
 
@@ -208,6 +227,30 @@ mod tests {
         }
         assert!(listed.rfind("accept comment") < listed.find("masquerade comment"), "{listed}");
         assert_eq!(listed.matches("set unmasqueraded-").count(), 2, "shared: {listed}");
+    }
+
+    #[test]
+    fn classes_are_looked_up_in_one_map_of_each_family_before_sources_are_translated() {
+        let classes = [("10.77.0.9", 9), ("10.77.0.10", 10), ("fd77::9", 9)];
+        let classes = classes.map(|(ip, minor)| (ip.parse().unwrap(), 0x5347_0000 | minor)).into();
+        let listed = listed_after(&[Rules { classes, ..masquerading(&[("one", "10.77.0.0/24")]) }]);
+        for line in [
+            "type filter hook postrouting priority mangle; policy accept;",
+            "10.77.0.9 : 5347:9",
+            "fd77::9 : 5347:9",
+            "meta priority set ip saddr map @classes-v4 comment \"claims\"",
+            "meta priority set ip6 saddr map @classes-v6 comment \"claims\"",
+        ] {
+            assert!(listed.contains(line), "{line} in {listed}");
+        }
+    }
+
+    #[test]
+    fn thousands_of_classes_are_set_at_once() {
+        let of = |number: u16| IpAddr::from([10, 77, number.to_be_bytes()[0], number.to_be_bytes()[1]]);
+        let classes: BTreeMap<_, _> = (0..3500).map(|number| (of(number), number.into())).collect();
+        let listed = listed_after(&[Rules { classes, ..Rules::default() }]);
+        assert_eq!(listed.matches("10.77.").count(), 3500);
     }
 
     #[test]

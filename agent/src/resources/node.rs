@@ -10,7 +10,7 @@ use shunt_netlink::link::Link;
 
 use super::bridge::Orphan;
 use super::connection::table::Table;
-use super::connection::{Sweeping, Tallies};
+use super::connection::{Sweeping, Tallies, handover};
 use super::departed::KeptDeparted;
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
@@ -132,7 +132,8 @@ impl Node {
         let grace_periods = GracePeriods::open(config.grace_periods);
         let datapath = Datapath::open(config, grace_periods.clone())?;
         let sweeping = Sweeping::default();
-        let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.counters));
+        handover::enter(&datapath);
+        let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters));
         Ok(Self {
             store,
             datapath,

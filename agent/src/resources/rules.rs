@@ -1,6 +1,6 @@
 //! Keeps the nf_tables rules equal to what the attachments need.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
@@ -48,13 +48,14 @@ impl Node {
         }
         let expedited = self.kernel.grace_periods().expedite();
         match replace(&wanted) {
-            // Without rules a kernel without nf_tables is fine.
-            Err(_) if wanted.is_empty() && self.rules.is_none() => {}
+            // Without rules that translate a kernel without nf_tables is fine.
+            Err(_) if wanted.translates_nothing() && self.rules.is_none() => {}
             replaced => settle(replaced?, expedited),
         }
         tracing::info!(
             masquerading = wanted.masquerade.len(),
             host_ports = wanted.host_ports.len(),
+            classes = wanted.classes.len(),
             "rules set"
         );
         self.rules = Some(wanted);
@@ -75,16 +76,21 @@ impl Node {
             masquerade,
             unmasqueraded: unmasqueraded(ports()),
             host_ports: ports().flat_map(host_ports).collect(),
+            classes: self.claimed_sources(),
         }
     }
 }
 
-/// Falls back to no SCTP rules if the kernel cannot redirect SCTP: the programs still translate packets from
-/// outside.
+/// Goes without what the kernel cannot do: without its SCTP rules the programs still translate packets from outside, without the classes
+/// what is routed has no guarantee, and containers are attached all the same.
 fn replace(wanted: &Rules) -> Result<Committed, NftError> {
     let replaced = nft::replace(wanted);
-    let Err(error @ NftError::Refused { errno, .. }) = &replaced else { return replaced };
-    let lacks = matches!(errno, Errno::ENOENT | Errno::EOPNOTSUPP);
+    let Err(error) = &replaced else { return replaced };
+    if !wanted.classes.is_empty() {
+        tracing::warn!(%error, "traffic of claims that the kernel routes is not told apart");
+        return replace(&Rules { classes: BTreeMap::new(), ..wanted.clone() });
+    }
+    let lacks = matches!(error, NftError::Refused { errno: Errno::ENOENT | Errno::EOPNOTSUPP, .. });
     if wanted.host_ports.is_empty() || !lacks {
         return replaced;
     }

@@ -21,3 +21,10 @@ pub(crate) fn failure(code: u16, reason: &str, message: &str) -> Answer {
         "reason": reason, "message": message });
     Answer::Said(code, status.to_string())
 }
+
+/// There is no such object: the server names it.
+pub(crate) fn missing(name: &str) -> Answer {
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 404,
+        "reason": "NotFound", "message": "no such object", "details": { "name": name } });
+    Answer::Said(404, status.to_string())
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shunt_agent::capacity::slice::DRIVER;
 use tokio::sync::mpsc;
 
-use crate::api_answer::{Answer, failure, said};
+use crate::api_answer::{Answer, failure, missing, said};
 use crate::api_claims::check_devices;
 use crate::api_rules::{canonical, check_slice, without_gated_fields};
 
@@ -247,7 +247,8 @@ impl Store {
     }
 
     fn object(&self, path: &str) -> Answer {
-        self.objects.get(path).map_or_else(|| failure(404, "NotFound", "no such object"), said)
+        let name = path.rsplit('/').next().unwrap_or_default();
+        self.objects.get(path).map_or_else(|| missing(name), said)
     }
 
     fn get(&self, name: &str) -> Answer {

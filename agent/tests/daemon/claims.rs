@@ -185,6 +185,44 @@ fn a_kubelet_that_comes_later_or_refuses_is_told_of_in_the_status() {
     assert!(rig.status().healthy);
 }
 
+/// A kubelet that has lost its own state has nothing unprepared.
+#[test]
+fn a_claim_is_forgotten_once_the_server_has_said_for_a_while_that_its_pod_has_it_no_more() {
+    let mut cluster = Cluster::start();
+    let config = cluster.rig.lab.root().join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("[kubernetes]", "[kubernetes]\nforget_claims_after = 2")).unwrap();
+    cluster.restart();
+    for name in ["gone", "anew", "others", "used", "kept"] {
+        cluster.prepared(name, name, ["10M", "10M"]);
+    }
+    let port = cluster.container(2, "used");
+    cluster.rig.attach(&port).unwrap();
+    // A server that is away, forbids, or knows no such kind of objects has said nothing.
+    cluster.server.store().mood = Mood::HasNoSlices;
+    std::thread::sleep(Duration::from_secs(4));
+    cluster.server.store().mood = Mood::Forbids;
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(cluster.claim_files().len(), 5);
+    {
+        let mut store = cluster.server.store();
+        for name in ["gone", "used"] {
+            store.delete_claim(&path(name));
+        }
+        let other = claim("anew", "eth1", &["anew"], ["10M", "10M"]);
+        store.objects.insert(path("anew"), other);
+        store.objects.get_mut(&path("anew")).unwrap()["metadata"]["uid"] = json!("uid-another");
+        store.keep_claim(path("others"), claim("others", "eth1", &["next"], ["10M", "10M"]));
+        store.mood = Mood::Well;
+    }
+    eventually("they are forgotten", || cluster.claim_files() == ["uid-kept.json", "uid-used.json"]);
+    assert_eq!(cluster.limits(&port), [Some(10), Some(10)]);
+    assert!(cluster.rig.log().contains("forgotten: the API server says"));
+    cluster.rig.detach(&port);
+    eventually("it is no more attached", || cluster.claim_files() == ["uid-kept.json"]);
+    assert_eq!(cluster.unprepare("gone"), "");
+}
+
 #[test]
 fn a_claim_is_prepared_in_milliseconds_beside_five_hundred() {
     let cluster = Cluster::start();

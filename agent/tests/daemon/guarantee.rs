@@ -1,114 +1,17 @@
 //! Guaranteed is had: on a full uplink a claimed pod has its rate beside unlimited neighbours and the node's own traffic.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use shunt_agent_api::{BridgePort, Reply, Request};
-use shunt_lab::{Namespace, measured};
+use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::cluster::{Cluster, annotated};
+use shunt_agent_api::{Reply, Request};
+use shunt_lab::{Namespace, measured, uninterrupted};
+
+use crate::cluster::annotated;
+use crate::full_uplink::{CLAIM, Full, GUARANTEE, UPLINK};
 use crate::rig::eventually;
-use crate::traffic::{Flood, round_trips, sink, tcp_rate, udp_rate};
-
-/// What the claim has, bits a second, and what the uplink sends at most.
-const CLAIM: f64 = 300e6;
-const UPLINK: f64 = 1e9;
-
-const GUARANTEE: &str = "guarantee = true";
-
-/// A node whose first uplink leads to a host outside.
-struct Full {
-    cluster: Cluster,
-    outside: Namespace,
-}
-
-impl Full {
-    fn new(of_uplink: &str) -> Self {
-        let cluster = Cluster::start_of("", of_uplink);
-        let outside = cluster.rig.lab.namespace("outside").unwrap();
-        cluster.rig.ip(&["link", "set", "peer1", "netns", outside.path().to_str().unwrap()]);
-        cluster.rig.ip(&["addr", "add", "192.0.2.1/24", "dev", "eth1"]);
-        for arguments in [
-            &["addr", "add", "192.0.2.2/24", "dev", "peer1"][..],
-            &["link", "set", "peer1", "up"],
-            &["route", "add", "10.88.0.0/24", "via", "192.0.2.1"],
-        ] {
-            outside.command("ip", arguments).unwrap();
-        }
-        cluster.rig.node.sysctl("net/ipv4/ip_forward", "1").unwrap();
-        Self { cluster, outside }
-    }
-
-    /// A container of a pod with a way out; masqueraded by the programs, or routed by the kernel.
-    fn container(&mut self, number: u8, pod: &str, is_masqueraded: bool) -> BridgePort {
-        let mut port = self.cluster.container(number, pod);
-        let namespace = self.cluster.rig.containers.last().unwrap();
-        namespace.command("ip", &["route", "add", "default", "via", "10.88.0.1"]).unwrap();
-        if is_masqueraded {
-            port.masquerade = vec!["10.88.0.0/24".into()];
-        }
-        self.cluster.rig.attach(&port).unwrap();
-        port
-    }
-
-    fn claimed(&mut self, is_masqueraded: bool) -> BridgePort {
-        self.cluster.prepared("wire", "web", ["300M", "300M"]);
-        self.container(2, "web", is_masqueraded)
-    }
-
-    fn inside(&self, which: usize) -> &Namespace {
-        &self.cluster.rig.containers[which]
-    }
-
-    fn at(&self, port: u16) -> (&Namespace, SocketAddr) {
-        (&self.outside, SocketAddr::from(([192, 0, 2, 2], port)))
-    }
-
-    /// Two unlimited containers and the node itself send more than the uplink takes.
-    fn fill(&mut self, is_masqueraded: bool) -> (std::net::UdpSocket, Vec<Flood>) {
-        let sink = sink(&self.outside, 9);
-        for (number, pod) in [(3, "one"), (4, "two")] {
-            if self.cluster.rig.containers.len() < usize::from(number) - 1 {
-                self.container(number, pod, is_masqueraded);
-            }
-        }
-        let of = [self.inside(1), self.inside(2), &self.cluster.rig.node];
-        (sink, of.map(|from| Flood::start(from, self.at(9).1, 600_000_000)).into())
-    }
-
-    /// What arrives outside, bits of frames a second.
-    fn arriving(&self) -> f64 {
-        let bytes = || {
-            let text = self.outside.command("ip", &["-j", "-s", "link", "show", "dev", "peer1"]);
-            let shown: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
-            shown[0]["stats64"]["rx"]["bytes"].as_u64().unwrap()
-        };
-        let (before, begun) = (bytes(), std::time::Instant::now());
-        std::thread::sleep(Duration::from_secs(2));
-        (bytes() - before) as f64 * 8.0 / begun.elapsed().as_secs_f64()
-    }
-
-    fn tc(&self, arguments: &[&str]) -> String {
-        self.cluster.rig.node.command("tc", arguments).unwrap()
-    }
-
-    /// The classes in order, without what the kernel numbers as it likes.
-    fn classes(&self) -> String {
-        let shown = self.tc(&["class", "show", "dev", "eth1"]);
-        let numbered = |word: &&str| word.ends_with(':') || *word == "leaf";
-        let without = |line: &str| {
-            let words = line.split_whitespace().filter(|word| !numbered(word));
-            words.collect::<Vec<_>>().join(" ")
-        };
-        let mut lines: Vec<_> = shown.lines().map(without).collect();
-        lines.sort();
-        lines.join("\n")
-    }
-
-    fn root(&self) -> String {
-        self.tc(&["qdisc", "show", "dev", "eth1", "root"])
-    }
-}
+use crate::traffic::{round_trips, tcp_rate, udp_rate};
 
 /// Measured again where a busy machine gave the senders too little time.
 fn assert_claimed(what: &str, rate: impl FnMut() -> f64) {
@@ -122,6 +25,15 @@ fn assert_claimed(what: &str, rate: impl FnMut() -> f64) {
     assert!((rate / right - 1.0).abs() <= 0.05, "{what}: {rate} of {right}");
 }
 
+/// The address that a datagram arrives from.
+fn udp_source(from: &Namespace, to: (&Namespace, SocketAddr)) -> IpAddr {
+    let receiver = to.0.enter(|| UdpSocket::bind(to.1).unwrap()).unwrap();
+    receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let sender = from.enter(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+    sender.send_to(b"whence", to.1).unwrap();
+    uninterrupted(|| receiver.recv_from(&mut [0; 8])).unwrap().1.ip()
+}
+
 #[test]
 fn a_claimed_pod_has_its_rate_on_a_full_uplink() {
     for is_masqueraded in [true, false] {
@@ -131,6 +43,73 @@ fn a_claimed_pod_has_its_rate_on_a_full_uplink() {
         let way = if is_masqueraded { "masqueraded" } else { "routed by the kernel" };
         assert_claimed(&format!("UDP, {way}"), || udp_rate(full.inside(0), full.at(7), 500_000_000));
         assert_claimed(&format!("TCP, {way}"), || tcp_rate(full.inside(0), full.at(7)));
+    }
+}
+
+/// Somebody else's rules for forwarded packets leave masquerading to the kernel: what reaches the uplink has the node's address.
+#[test]
+fn a_claimed_pod_that_the_kernel_masquerades_has_its_rate_on_a_full_uplink() {
+    let mut full = Full::new(GUARANTEE);
+    full.nft("add table ip services; add chain ip services forward { type filter hook forward priority 0; }");
+    full.nft("add rule ip services forward tcp dport 25 drop");
+    full.claimed(true);
+    let _floods = full.fill(true);
+    let source = udp_source(full.inside(0), full.at(6));
+    assert_eq!(source, Ipv4Addr::new(192, 0, 2, 1), "masqueraded");
+    assert_claimed("UDP, masqueraded by the kernel", || udp_rate(full.inside(0), full.at(7), 500_000_000));
+    assert_claimed("TCP, masqueraded by the kernel", || tcp_rate(full.inside(0), full.at(7)));
+    full.nft("flush ruleset");
+    eventually("the rules are there again", || full.nft("list ruleset").contains("10.88.0.2 : 5347:"));
+    assert_claimed("TCP, after a flush", || tcp_rate(full.inside(0), full.at(7)));
+    assert_eq!(full.cluster.unprepare("wire"), "");
+    assert!(!full.nft("list ruleset").contains("classes"), "{}", full.nft("list ruleset"));
+}
+
+/// What another tunnel of the node's carries has the node's address on the uplink, too.
+#[test]
+fn what_a_claimed_pod_sends_through_a_tunnel_of_the_nodes_is_in_its_class() {
+    let mut full = Full::new(GUARANTEE);
+    let tunnel = ["type", "vxlan", "id", "7", "dstport", "4789", "remote", "192.0.2.2"];
+    full.cluster.rig.ip(&[&["link", "add", "tunnel"][..], &tunnel].concat());
+    full.cluster.rig.ip(&["addr", "add", "198.51.100.1/24", "dev", "tunnel"]);
+    full.cluster.rig.ip(&["link", "set", "tunnel", "up"]);
+    let to = ["198.51.100.2", "lladdr", "02:00:00:00:01:02", "dev", "tunnel"];
+    full.cluster.rig.ip(&[&["neighbour", "add"][..], &to].concat());
+    full.claimed(false);
+    full.container(3, "one", false);
+    let claimed = full.claimed_class();
+    let before = full.sent();
+    for (which, class) in [(0, claimed.as_str()), (1, "5347:ffff")] {
+        let socket = full.inside(which).enter(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+        for _ in 0..50 {
+            socket.send_to(&[7; 1000], "198.51.100.2:7").unwrap();
+        }
+        eventually("all of it is the class's", || full.sent()[class] >= before[class] + 50);
+    }
+    assert!(full.sent()[&claimed] < before[&claimed] + 60, "and nothing else is: {:?}", full.sent());
+}
+
+/// `SO_PRIORITY` may name any class of any queue: containers have `CAP_NET_RAW` by default, which suffices.
+#[test]
+fn a_container_that_sets_its_packets_priority_is_in_no_other_class_for_it() {
+    for is_masqueraded in [true, false] {
+        let mut full = Full::new(GUARANTEE);
+        full.claimed(true);
+        full.container(3, "one", is_masqueraded);
+        let claimed = full.claimed_class();
+        let minor = u32::from_str_radix(claimed.strip_prefix("5347:").unwrap(), 16).unwrap();
+        let before = full.sent();
+        for priority in [0x5347_0000, 0x5347_0000 | minor, 0x5347_fffe] {
+            let socket = full.inside(1).enter(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+            setsockopt(&socket, sockopt::Priority, &priority.cast_signed()).unwrap();
+            for _ in 0..50 {
+                socket.send_to(&[7; 1000], full.at(7).1).unwrap();
+            }
+        }
+        eventually("all of it is all else", || full.sent()["5347:ffff"] >= before["5347:ffff"] + 150);
+        assert_eq!(full.sent()[&claimed], before[&claimed]);
+        let direct = full.tc(&["-s", "-d", "qdisc", "show", "dev", "eth1", "root"]);
+        assert!(direct.contains("direct_packets_stat 0"), "{direct}");
     }
 }
 

@@ -9,7 +9,7 @@ use shunt_agent_api::{PortReport, Traffic};
 
 use crate::restrictions::tap;
 use crate::stage::Stage;
-use crate::wire::{BROADCAST, frame, says};
+use crate::wire::{BROADCAST, Wire, frame, says};
 
 const METRICS: &str = "127.0.0.1:9464";
 
@@ -57,18 +57,9 @@ fn sent_by_host_end(stage: &Stage, container: &str) -> u64 {
     shown[0]["stats64"]["tx"]["packets"].as_u64().unwrap()
 }
 
-#[test]
-fn what_was_sent_is_what_ports_and_metrics_say_of_each_container_in_both_directions() {
-    let mut stage = Stage::empty_with(&["--metrics", METRICS]);
-    stage.add("one");
-    stage.add("two");
-    let wires = [0, 1].map(|index| tap(&stage.sandboxes[index]));
-    // What the containers' stacks say as they come up is over.
-    for wire in &wires {
-        wire.until_silence();
-    }
-    let before = ["one", "two"].map(|id| figures(&stage, id));
-    let host_end = sent_by_host_end(&stage, "two");
+/// Has both send, and compares what is told of it.
+fn exchange(stage: &Stage, wires: &[Wire; 2]) -> Result<(), String> {
+    let before = ["one", "two"].map(|id| figures(stage, id));
     for ((count, size), (from, to)) in SENT.into_iter().zip([(0, 1), (1, 0)]) {
         let mut sent = frame(wires[to].mac(), wires[from].mac(), "counted");
         sent.resize(size, 0);
@@ -79,7 +70,7 @@ fn what_was_sent_is_what_ports_and_metrics_say_of_each_container_in_both_directi
             }
         }
     }
-    let after = ["one", "two"].map(|id| figures(&stage, id));
+    let after = ["one", "two"].map(|id| figures(stage, id));
     let [(forth, forth_size), (back, back_size)] = SENT.map(|(count, size)| (count, size as u64));
     let (forth, back) = ([forth, forth * forth_size], [back, back * back_size]);
     for (index, (from, to)) in [(forth, back), (back, forth)].into_iter().enumerate() {
@@ -87,11 +78,31 @@ fn what_was_sent_is_what_ports_and_metrics_say_of_each_container_in_both_directi
             ["ports", "metrics"].into_iter().zip(before[index].iter().zip(&after[index]))
         {
             let said = [0, 1, 2, 3].map(|at| after[at] - before[at]);
-            assert_eq!(said, [from[0], from[1], to[0], to[1]], "{who} of container {index}");
+            let sent = [from[0], from[1], to[0], to[1]];
+            if said != sent {
+                return Err(format!("{who} of container {index}: {said:?}, and {sent:?} were sent"));
+            }
         }
     }
+    Ok(())
+}
+
+#[test]
+fn what_was_sent_is_what_ports_and_metrics_say_of_each_container_in_both_directions() {
+    let mut stage = Stage::empty_with(&["--metrics", METRICS]);
+    stage.add("one");
+    stage.add("two");
+    let wires = [0, 1].map(|index| tap(&stage.sandboxes[index]));
+    // What the containers' stacks say as they come up is over.
+    for wire in &wires {
+        wire.until_silence();
+    }
+    let host_end = sent_by_host_end(&stage, "two");
+    // A node's stack reports its groups whenever it likes: a frame of its own may come between.
+    let differences: Vec<_> = (0..3).map_while(|_| exchange(&stage, &wires).err()).collect();
+    assert!(differences.len() < 3, "three times it was not what was sent: {differences:?}");
     // Which is why others' tools see less.
-    assert!(sent_by_host_end(&stage, "two") - host_end < 100);
+    assert!(sent_by_host_end(&stage, "two") - host_end < 300);
     wires[0].send(&frame(BROADCAST, wires[0].mac(), "flooded"));
     wires[1].until(|frame| says(frame, "flooded"));
 }

@@ -19,8 +19,8 @@ const ETHERNET_BYTES: usize = 14;
 
 /// What a question can say: no mark, and no segments.
 fn can_be_asked(case: &Case) -> bool {
-    let BytesPacket { judged, checked, outside, segment_size, .. } = case.packet;
-    can_run(&case.packet) && segment_size == 0 && !(judged || checked || outside)
+    let BytesPacket { judged, checked, outside, segment_size, full, .. } = case.packet;
+    can_run(&case.packet) && segment_size == 0 && full.is_none() && !(judged || checked || outside)
 }
 
 fn hook(case: &Case, set: ProgramSet) -> Hook {

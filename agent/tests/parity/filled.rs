@@ -1,5 +1,7 @@
 //! The golden world in the maps.
 
+use std::collections::BTreeMap;
+
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::util::nr_cpus;
@@ -7,6 +9,7 @@ use aya::util::nr_cpus;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SubnetKey};
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey,
 };
@@ -18,7 +21,7 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::wire::address::Address;
 
 use super::{Kernel, MARKS};
-use crate::golden::{members, outside, uplinks, world};
+use crate::golden::{members, outside, shares, uplinks, world};
 
 impl Kernel {
     /// Puts the world into the maps and forgets what earlier packets left there.
@@ -31,7 +34,9 @@ impl Kernel {
         self.replace::<AddressKey, Masquerade>("MASQUERADES", outside::masquerades());
         self.replace::<AddressKey, Outlet>("OUTLETS", outside::outlets());
         self.replace::<PortKey, ReversePath>("REVERSE_PATHS", outside::reverse_paths());
+        self.replace::<TupleKey, Translation>("ASSURED", outside::assured(now));
         self.replace::<TupleKey, Translation>("FLOWS", outside::flows(now));
+        self.share_out(&shares::shares(now).into_iter().collect());
         self.replace::<FragmentKey, FragmentTranslation>("FRAGMENTS", outside::fragments(now));
         self.replace::<MemberKey, Member>("MEMBERS", members::members());
         self.replace::<PortKey, TaggedVlans>("TAGGED", members::tagged());
@@ -68,6 +73,14 @@ impl Kernel {
         for slot in 0..=world::places().count() as u32 {
             let values = PerCpuValues::try_from(zero.clone()).expect("one for each CPU");
             counters.set(slot, values, 0).expect("a slot");
+        }
+    }
+
+    /// What the containers have of the tables of connections.
+    pub(crate) fn share_out(&mut self, shares: &BTreeMap<u32, Share>) {
+        let mut map: Array<_, Share> = self.map("SHARES").try_into().expect("SHARES");
+        for (slot, share) in shares {
+            map.set(*slot, share, 0).expect("a slot");
         }
     }
 

@@ -20,6 +20,7 @@ use shunt_agent::datapath::maps::Maps;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::Policer;
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{
     AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port,
@@ -27,7 +28,7 @@ use shunt_dataplane::abi::{
 };
 
 use crate::golden::bytes_packet::BytesPacket;
-use crate::golden::world;
+use crate::golden::{shares as golden_shares, world};
 
 /// Bytes of `struct __sk_buff` and where the fields are that a test run takes (`linux/bpf.h`).
 const CONTEXT_BYTES: usize = 192;
@@ -70,7 +71,9 @@ pub(crate) struct Remembered {
     pub(crate) handed: HandedOn,
     pub(crate) stations: BTreeMap<StationKey, Station>,
     pub(crate) addresses: BTreeMap<AddressKey, Owner>,
+    pub(crate) assured: BTreeMap<TupleKey, Translation>,
     pub(crate) flows: BTreeMap<TupleKey, Translation>,
+    pub(crate) shares: BTreeMap<u32, Share>,
     pub(crate) fragments: BTreeMap<FragmentKey, FragmentTranslation>,
     pub(crate) policers: BTreeMap<u32, Policer>,
     pub(crate) link_locals: BTreeMap<PortKey, LinkLocal>,
@@ -147,11 +150,17 @@ impl Kernel {
         Maps::take(&mut self.ebpf).expect("every map")
     }
 
-    /// Runs one packet through a program on the interface `here`.
-    pub(crate) fn run(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Run {
+    /// Loads the one that runs in a program's place.
+    pub(crate) fn ready(&mut self, program: &'static str) -> &'static str {
         // A test run has frames only.
         let program = if program == "from_tunnel" { "tested_tunnel" } else { program };
         self.ensure_loaded(program);
+        program
+    }
+
+    /// Runs one packet through a program on the interface `here`.
+    pub(crate) fn run(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Run {
+        let program = self.ready(program);
         let before = self.decision().serial;
         let mut context = [0u8; CONTEXT_BYTES];
         let mark = OPERATORS
@@ -212,6 +221,12 @@ impl Kernel {
         let stations = self.entries::<StationKey, Station>("FDB").into_iter().collect();
         let addresses = self.entries::<AddressKey, Owner>("ADDRESSES").into_iter().collect();
         let flows = self.entries::<TupleKey, Translation>("FLOWS").into_iter().collect();
+        let assured = self.entries::<TupleKey, Translation>("ASSURED").into_iter().collect();
+        let shares: Array<_, Share> = self.map("SHARES").try_into().expect("SHARES");
+        let shares = golden_shares::shares(0)
+            .into_iter()
+            .map(|(slot, _)| (slot, shares.get(&slot, 0).expect("a slot")))
+            .collect();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
@@ -228,7 +243,9 @@ impl Kernel {
             handed,
             stations,
             addresses,
+            assured,
             flows,
+            shares,
             fragments,
             policers,
             link_locals,

@@ -6,7 +6,7 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 17] = [
+const LISTED: [&str; 18] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -21,6 +21,7 @@ const LISTED: [&str; 17] = [
     "MASQUERADES",
     "OUTLETS",
     "REVERSE_PATHS",
+    "ASSURED",
     "FLOWS",
     "FRAGMENTS",
     "DROPS",

@@ -5,7 +5,9 @@ mod clock;
 mod counters;
 mod flows;
 mod marks;
+mod shares;
 mod update;
+mod uplinks;
 
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
@@ -15,6 +17,7 @@ use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     LOCAL_BITS, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, Translation,
     TupleKey,
@@ -31,7 +34,7 @@ use shunt_dataplane::wire::address::Address;
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, FDB, FLOWS, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
+    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
     MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED,
     UPLINKS,
 };
@@ -113,16 +116,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn count_heard(&self, key: &PortKey, heard: Heard) {
-        let Some(uplink) = UPLINKS.get_ptr_mut(key) else { return };
-        // SAFETY: the pointer is to a live map value, whose counts are aligned words.
-        unsafe {
-            match heard {
-                Heard::New => atomic::add(&raw mut (*uplink).held, 1),
-                Heard::Refused => atomic::add(&raw mut (*uplink).refused, 1),
-                Heard::Moved => atomic::add(&raw mut (*uplink).moved, 1),
-                Heard::Again | Heard::Still => {}
-            }
-        }
+        uplinks::count(key, heard);
     }
 
     #[inline(always)]
@@ -262,8 +256,22 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
-        // SAFETY: as in `port`; both are written once, with the entry.
-        unsafe { FLOWS.get(key) }.map(|flow| (flow.becomes, flow.holder))
+        flows::becomes(key)
+    }
+
+    #[inline(always)]
+    fn share(&self, slot: u32) -> Option<Share> {
+        shares::share(slot)
+    }
+
+    #[inline(always)]
+    fn begin_openings(&self, slot: u32, side: Side, due: u64) {
+        shares::begin(slot, side, due);
+    }
+
+    #[inline(always)]
+    fn charge_opening(&self, slot: u32, side: Side, nanoseconds: u64) {
+        shares::charge(slot, side, nanoseconds);
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@ use aya_ebpf::maps::{Array, DevMapHash, HashMap, LruHashMap, LruPerCpuHashMap, P
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use shunt_dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
@@ -112,7 +113,13 @@ pub(crate) static REVERSE_PATHS: HashMap<PortKey, ReversePath> =
 #[map]
 pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entries(MAX_PEERS, 0);
 
-/// Translated connections, an entry for each direction. `dnat` and `snat` make both, each direction's packets write their own; the
+/// Translated connections that are assured, an entry for each direction: no other connection takes their room. Each direction's packets
+/// write their own; the agent sweeps those that are over.
+#[map]
+pub(crate) static ASSURED: HashMap<TupleKey, Translation> =
+    HashMap::with_max_entries(MAX_FLOWS, BPF_F_NO_PREALLOC);
+
+/// All others, and what is left of the assured ones from before they were. `dnat` and `snat` make both entries of a connection here; the
 /// agent sweeps those that are over, and the least recently used go when it is full.
 #[map]
 pub(crate) static FLOWS: LruHashMap<TupleKey, Translation> = LruHashMap::with_max_entries(MAX_FLOWS, 0);
@@ -135,6 +142,10 @@ pub(crate) static COUNTERS: PerCpuArray<PortCounters> = PerCpuArray::with_max_en
 /// The bits of the mark. The agent writes it before any program is attached; the programs read it.
 #[map]
 pub(crate) static MARKS: Array<Marks> = Array::with_max_entries(1, 0);
+
+/// What each container has of `ASSURED` and `FLOWS`, by counter slot. The agent writes its limits, the programs the rest.
+#[map]
+pub(crate) static SHARES: Array<Share> = Array::with_max_entries(MAX_SLOTS, 0);
 
 /// The rates of limited ports, by counter slot. The agent writes it; `police` reads it and writes `due`.
 #[map]

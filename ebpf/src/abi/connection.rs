@@ -1,7 +1,8 @@
-//! The state of one direction of a translated connection, as `FLOWS` has it.
+//! The state of one direction of a translated connection, as `ASSURED` and `FLOWS` have it.
 
-use super::translation::Translation;
-use crate::wire::{Step, TCP_ACK, TCP_FIN, TCP_RST};
+use super::share::Side;
+use super::translation::{TRANSLATION_SLOT, Translation, TupleKey};
+use crate::wire::{Protocol, Step, TCP_ACK, TCP_FIN, TCP_RST};
 
 /// Sequence numbers from the last acknowledged one on within which a RST fits: half of what a Linux receiver may have room for
 /// unless somebody has changed that (`tcp_rmem`, Documentation/networking/ip-sysctl.rst).
@@ -53,6 +54,45 @@ impl Translation {
     #[inline(always)]
     pub const fn direction(&self) -> Direction {
         Direction { shown: Shown(self.shown), touched: self.touched }
+    }
+
+    /// Whether this is the entry of `key`, and `other` that of the same connection's other direction. What a processor has written for another
+    /// one to read at the same moment is neither.
+    #[inline(always)]
+    pub const fn belongs_to(&self, key: &TupleKey, other: &Self) -> bool {
+        // Verifier: one question.
+        let ([a, b, c, d], [e, f, g, h]) = (other.becomes.destination.words(), key.source.words());
+        let ([i, j, k, l], [m, n, o, p]) = (other.becomes.source.words(), key.destination.words());
+        let addresses = (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) | (i ^ m) | (j ^ n) | (k ^ o) | (l ^ p);
+        let ports = (other.becomes.destination_port.half() ^ key.source_port.half())
+            | (other.becomes.source_port.half() ^ key.destination_port.half());
+        let rest = (other.becomes.domain ^ key.domain) | (other.becomes.protocol ^ key.protocol) as u32;
+        (self.begun ^ other.begun) | (addresses | ports as u32 | rest) as u64 == 0
+    }
+
+    /// The counter slot of its container; [`super::NO_SLOT`] where an earlier agent's programs have begun it.
+    #[inline(always)]
+    pub const fn slot(&self) -> u32 {
+        self.flags >> TRANSLATION_SLOT
+    }
+
+    /// Who has opened the connection.
+    #[inline(always)]
+    pub const fn side(&self) -> Side {
+        if self.holder != 0 {
+            Side::Own
+        } else if self.becomes.protocol == Protocol::TCP.0 {
+            Side::TcpClient
+        } else {
+            Side::DatagramClient
+        }
+    }
+
+    /// Whether both directions have sent by now, and this one had not with what it had `shown`: the opening is answered.
+    #[inline(always)]
+    pub const fn answers(&self, shown: u32, other: &Self) -> bool {
+        let sent = Shown::SENT.0;
+        shown & sent == 0 && self.shown & other.shown & sent != 0
     }
 
     /// Updates this direction by one more packet at `now`, with what a TCP segment says; `other` is the other direction.

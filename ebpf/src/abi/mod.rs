@@ -19,6 +19,7 @@ mod pod;
 pub mod policer;
 mod port;
 mod reverse_path;
+pub mod share;
 mod station;
 pub mod translation;
 pub mod vlan;
@@ -74,8 +75,8 @@ pub const MAX_SOURCES: u32 = 4 * MAX_OUTLETS;
 /// `PEERS`: sockets of the node that were redirected to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
 
-/// `FLOWS`: translated connections, two entries each, unless the agent makes it larger or smaller. Written by the programs, swept by the agent; least recently used
-/// go first.
+/// `ASSURED` and `FLOWS`: translated connections, two entries each, unless the agent makes them larger or smaller. Written by the programs,
+/// swept by the agent; of `FLOWS` the least recently used go first.
 pub const MAX_FLOWS: u32 = 131_072;
 
 /// `DROPS`: port × reason.

@@ -3,6 +3,7 @@
 use super::fragment::{FragmentKey, FragmentTranslation};
 use super::learning::{Learned, Learning};
 use super::policer::{Policer, SubnetKey};
+use super::share::Share;
 use super::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
@@ -41,6 +42,7 @@ pod!(
     LocalKey,
     Local,
     Policer,
+    Share,
     SubnetKey,
     MappingKey,
     Mapping,

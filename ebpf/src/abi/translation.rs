@@ -109,7 +109,7 @@ pub struct Peer {
     pub pad: [u8; 2],
 }
 
-/// Key of `FLOWS`: one direction of a translated connection, as its packets come in.
+/// Key of `ASSURED` and `FLOWS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,
@@ -175,7 +175,7 @@ impl TupleKey {
     }
 }
 
-/// Value of `FLOWS`: the translation of this direction, and its state. The other direction's key is [`Translation::becomes`] reversed, so
+/// Value of `ASSURED` and `FLOWS`: the translation of this direction, and its state. The other direction's key is [`Translation::becomes`] reversed, so
 /// either finds the other.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, Immutable, IntoBytes)]
@@ -208,6 +208,10 @@ pub struct Translation {
 pub const TRANSLATION_OPENER: u32 = 1;
 /// [`Translation::flags`]: its opener came by the container's own bridge: the container may answer it directly.
 pub const TRANSLATION_NEAR: u32 = 2;
+/// [`Translation::flags`]: from this bit on its container's counter slot, or [`super::NO_SLOT`].
+pub const TRANSLATION_SLOT: u32 = 16;
+
+const _: () = assert!(super::MAX_SLOTS <= 1 << (u32::BITS - TRANSLATION_SLOT));
 
 /// Value of `MASQUERADES`, whose key is a container's masqueraded address.
 #[repr(C)]

@@ -5,6 +5,7 @@
 //! looked at that end a connection: a FIN counts when the other side has acknowledged it, a reset where it fits and until its
 //! sender sends again (RFC 7857 section 2.2).
 
+use crate::abi::translation::Translation;
 pub use crate::abi::translation::{Direction, Shown};
 use crate::wire::{Protocol, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN};
 
@@ -55,20 +56,35 @@ const fn has_finished(side: Shown, other: Shown) -> bool {
     side.has(Shown::FINISHED) && other.has(Shown::AGREED)
 }
 
-/// How long a connection without packets lives, in nanoseconds. TCP: RFC 5382 REQ-5 (established two hours and
-/// four minutes, else four minutes) and, where both sides have finished, Linux's TIME_WAIT of a minute doubled (RFC 9293:
-/// twice the maximum segment lifetime). UDP: RFC 4787 REQ-5. ICMP: RFC 5508 REQ-2. SCTP: as a datagram protocol, with
+/// How long a connection without packets lives, in nanoseconds. TCP: established as long as the kernel's
+/// (`nf_conntrack_tcp_timeout_established`), else RFC 5382 REQ-5's four minutes and, where both sides have finished, Linux's TIME_WAIT of a
+/// minute doubled (RFC 9293: twice the maximum segment lifetime). UDP: as the kernel's (`nf_conntrack_udp_timeout` and its
+/// `_stream`; RFC 4787 REQ-5 allows no less than two minutes). ICMP: RFC 5508 REQ-2. SCTP: as a datagram protocol, with
 /// a heartbeat every 30 seconds (RFC 9260 section 16).
 #[inline(always)]
 pub const fn lifetime(protocol: Protocol, phase: Phase) -> u64 {
     let seconds = match (protocol, phase) {
-        (Protocol::TCP, Phase::Established) => 124 * 60,
+        (Protocol::TCP, Phase::Established) => 5 * 24 * 60 * 60,
         (Protocol::TCP, Phase::Closed) => 2 * 60,
         (Protocol::TCP, _) => 4 * 60,
+        (Protocol::UDP, Phase::Opening) => 30,
+        (Protocol::UDP, _) => 2 * 60,
         (Protocol::ICMP | Protocol::ICMPV6, _) => 60,
         _ => 5 * 60,
     };
     seconds * SECOND
+}
+
+/// How long a connection of datagrams has to last before it is assured, in nanoseconds: a question and its answer are none
+/// (`nf_conntrack_udp_packet`, net/netfilter/nf_conntrack_proto_udp.c).
+const STREAM: u64 = 2 * SECOND;
+
+/// Whether no other connection may take the room of one with these entries: both sides have sent, and it has not ended.
+#[inline(always)]
+pub const fn is_assured(one: &Translation, other: &Translation, now: u64) -> bool {
+    let lives = matches!(phase(Shown(one.shown), Shown(other.shown)), Phase::Established | Phase::Closing);
+    let is_tcp = one.becomes.protocol == Protocol::TCP.0;
+    lives && (is_tcp || now.saturating_sub(one.begun) >= STREAM)
 }
 
 /// Whether a TCP segment with these flags opens a connection.

@@ -4,13 +4,15 @@
 //! through can be replied to.
 
 use crate::Tables;
+use crate::abi::share::Side;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
-    TRANSLATION_OPENER, Translation, TupleKey,
+    TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
 use crate::nat::segment::Segment;
+use crate::nat::share::{self, Excess};
 use crate::stages::isolate::is_bridge;
 use crate::tables::{Followed, Inserted};
 use crate::verdict::{PassReason, Stop};
@@ -97,19 +99,19 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
     continues
 }
 
-/// Begins a connection with a packet of `bytes` bytes that came in by `here`. Changes the source in `becomes`, where it is not the client's
+/// Begins a connection with a packet of `bytes` bytes that came in by `here`, with the container whose counter slot is `slot`. Changes the source in `becomes`, where it is not the client's
 /// own, to the address that the kernel's MASQUERADE would choose towards the container, and the source port where another connection or a
 /// socket of the node has the tuple: where several senders share an address after translation, or one client uses two host
 /// ports that lead to the same container port.
 ///
 /// # Errors
 /// Passes a packet for no address of the node, one from where the kernel takes none, and one whose translated tuple another connection
-/// has.
+/// has. Drops one that is too many for its container.
 #[inline(always)]
 pub fn begin<T: Tables>(
     segment: &Segment,
     becomes: &mut TupleKey,
-    (here, bytes): (u32, u32),
+    (here, slot, bytes): (u32, u32, u32),
     tables: &T,
 ) -> Result<(), Stop> {
     if !tables.is_local(&segment.key.destination) {
@@ -126,9 +128,12 @@ pub fn begin<T: Tables>(
         becomes.source = source(becomes, tables);
     }
     let now = tables.boot_time();
+    let side = if segment.is_tcp() { Side::TcpClient } else { Side::DatagramClient };
+    share::charge(slot, side, now, tables).map_err(Excess::dropped)?;
     // A client that came by another way cannot make what the container sends to a neighbour an answer.
     let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };
-    let mut value = answers(segment, now, near);
+    let flags = near | slot << TRANSLATION_SLOT;
+    let mut value = answers(segment, now, flags);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         if !(may_be_nodes && tables.has_socket(becomes))
@@ -144,7 +149,7 @@ pub fn begin<T: Tables>(
     }
     value.becomes = *becomes;
     value.shown = Shown::opener(segment.is_tcp()).0;
-    value.flags = TRANSLATION_OPENER | near;
+    value.flags = TRANSLATION_OPENER | flags;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(becomes.domain));
@@ -178,7 +183,7 @@ pub(super) fn take<T: Tables>(answer: &TupleKey, value: &Translation, tables: &T
 
 /// What the answers of a new connection become.
 #[inline(always)]
-fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
+pub(super) fn answers(segment: &Segment, now: u64, flags: u32) -> Translation {
     Translation {
         becomes: segment.key.reversed(segment.key.domain),
         shown: Shown::NOTHING.0,

@@ -1,7 +1,7 @@
 //! Network address translation: host ports (DNAT) and masquerading (SNAT), without the kernel's conntrack.
 //!
 //! [`dnat`], [`reply`], [`snat`] and [`masquerade`] decide, over the state in [`connection`]; [`rewrite`] edits. [`fragments`] and ICMP
-//! errors ([`embedded`], [`icmp_error`]) follow their connection. Between decision and edit every check has passed that could
+//! errors ([`embedded`], [`icmp_error`]) follow their connection; [`share`] bounds how many a container has. Between decision and edit every check has passed that could
 //! keep a packet from its receiver.
 
 pub mod clone_to_host;
@@ -17,4 +17,5 @@ pub mod reply;
 pub mod reverse_path;
 pub mod rewrite;
 pub mod segment;
+pub mod share;
 pub mod snat;

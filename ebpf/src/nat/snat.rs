@@ -3,11 +3,15 @@
 //! Nothing is edited here. The two entries are made as a host port's are, the returning direction's first.
 
 use crate::Tables;
-use crate::abi::translation::{MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey};
+use crate::abi::share::Side;
+use crate::abi::translation::{
+    MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
-use crate::nat::dnat::{OUTSIDE, take};
+use crate::nat::dnat::{OUTSIDE, answers, take};
 use crate::nat::segment::Segment;
+use crate::nat::share::{self, Excess};
 use crate::tables::Route;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
@@ -61,7 +65,7 @@ pub fn source_key(route: &Route, destination: Address) -> SourceKey {
 pub fn begin<T: Tables>(
     segment: &Segment,
     route: &Route,
-    (here, bytes): (u32, u32),
+    (here, slot, bytes): (u32, u32, u32),
     tables: &T,
     becomes: &mut TupleKey,
 ) -> Result<(), Stop> {
@@ -75,18 +79,8 @@ pub fn begin<T: Tables>(
     }
     let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
-    let mut value = Translation {
-        becomes: segment.key.reversed(segment.key.domain),
-        shown: Shown::NOTHING.0,
-        touched: now,
-        begun: now,
-        packets: 0,
-        bytes: 0,
-        holder: here,
-        flags: 0,
-        acknowledged: 0,
-        end: 0,
-    };
+    share::charge(slot, Side::Own, now, tables).map_err(Excess::passed)?;
+    let mut value = Translation { holder: here, ..answers(segment, now, slot << TRANSLATION_SLOT) };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         if is_free(becomes, &outlet, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
@@ -100,7 +94,7 @@ pub fn begin<T: Tables>(
     }
     value.becomes = *becomes;
     value.shown = Shown::opener(segment.is_tcp()).0;
-    value.flags = TRANSLATION_OPENER;
+    value.flags |= TRANSLATION_OPENER;
     (value.packets, value.bytes) = (1, u64::from(bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(OUTSIDE));

@@ -122,7 +122,7 @@ fn begin_stages<P: Packet, T: Tables>(
     plan: &DnatPlan,
 ) -> Result<Delivery, Next> {
     let mut becomes = plan.becomes;
-    nat::dnat::begin(&plan.segment, &mut becomes, (here, bytes), tables)?;
+    nat::dnat::begin(&plan.segment, &mut becomes, (here, plan.station.slot, bytes), tables)?;
     translate(packet, plan.header, &plan.segment, &becomes, (&plan.station, plan.macs), tables)
 }
 

@@ -43,7 +43,7 @@ fn expected(case: &Case) -> (u32, Option<Redirect>) {
 /// The same packet by the pure code: its bytes, tag and copies.
 fn by_pure_code(case: &Case) -> BytesPacket {
     let mut packet = case.packet.clone();
-    case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::of_world());
+    case.entry.travel(&mut packet, case.here, case.missing, &MemoryTables::for_packet(&case.packet));
     packet
 }
 

@@ -1,5 +1,6 @@
 //! A frame in memory as a [`Packet`].
 
+use shunt_dataplane::nat::share::Excess;
 use shunt_dataplane::wire::EthernetHeader;
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;
@@ -26,6 +27,8 @@ pub struct BytesPacket {
     pub outside: bool,
     /// Whether `from_container` has handed its port on.
     pub handed: bool,
+    /// The counter slot of a container that may have no more connections, and why.
+    pub full: Option<(u32, Excess)>,
     /// Where copies went, and with which tags.
     pub copies: Vec<(u32, Option<u16>)>,
     /// What one of them was that came in once more.

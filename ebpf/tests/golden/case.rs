@@ -4,7 +4,8 @@
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
 //! state: gso 1448, tag 5, judged, checked, outside, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
-//!                                  has no Ethernet header, which would say that it is this
+//!                                  has no Ethernet header, which would say that it is this; `full NAME connections`, or `openings`: the
+//!                                  container may have no more of them
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`, or
 //!                                  `told REASON NAME`: dropped, and become the word to its sender, out of there
@@ -19,6 +20,8 @@
 //! chooses: 1                       (optional) how many link-local addresses are chosen, or (-1) taken away
 //! moves: 1                         (optional) how many stations and addresses are elsewhere than before
 //! flows: 2                         (optional) how many entries of translated connections were made, or (-1) taken away
+//! assured: 2                       (optional) how many of them became assured, or (-2) no longer are
+//! openings: 1                      (optional) how many openings were charged, or (-1) paid back
 //! firsts: 1                        (optional) how many first fragments are written down
 //! charges: xi 47                   (optional) the nanoseconds that a limited sender has to pay
 //! bytes:
@@ -30,6 +33,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use shunt_dataplane::nat::share::Excess;
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::Tag;
 use shunt_dataplane::{DropReason, PassReason};
@@ -68,6 +72,10 @@ pub struct Case {
     pub firsts: usize,
     /// How many entries of translated connections are there more than before.
     pub flows: isize,
+    /// How many of them became assured.
+    pub assured: isize,
+    /// How many openings were charged, less those paid back.
+    pub openings: i64,
     /// The bytes afterwards, where they are others.
     pub becomes: Vec<u8>,
     pub charges: Option<(u32, u64)>,
@@ -93,7 +101,7 @@ pub fn all() -> Vec<Case> {
 
 /// The same packet behind `from_container`, if that hands its port on to `from_mapped`: it must fare as it does alone.
 fn handed_on(alone: &Case) -> Option<Case> {
-    let tables = MemoryTables::of_world();
+    let tables = MemoryTables::for_packet(&alone.packet);
     if alone.entry == Entry::FromMapped {
         Entry::FromContainer.travel(&mut alone.packet.clone(), alone.here, Missing::Pass, &tables);
     }
@@ -124,6 +132,8 @@ fn read(path: &Path) -> Case {
         moves: 0,
         firsts: 0,
         flows: 0,
+        assured: 0,
+        openings: 0,
         becomes: Vec::new(),
         charges: None,
     };
@@ -160,6 +170,8 @@ fn read(path: &Path) -> Case {
                 "chooses" => case.chooses = words[0].parse().expect("a number of addresses"),
                 "moves" => case.moves = words[0].parse().expect("a number of hints"),
                 "flows" => case.flows = words[0].parse().expect("a number of entries"),
+                "assured" => case.assured = words[0].parse().expect("a number of entries"),
+                "openings" => case.openings = words[0].parse().expect("a number of openings"),
                 "charges" => {
                     let nanoseconds = words[1].parse().expect("a number of nanoseconds");
                     case.charges = Some((world::ifindex(words[0]), nanoseconds));
@@ -224,6 +236,8 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["judged"] => packet.judged = true,
             ["checked"] => packet.checked = true,
             ["outside"] => packet.outside = true,
+            ["full", place, "connections"] => packet.full = Some((world::slot(place), Excess::Connections)),
+            ["full", place, "openings"] => packet.full = Some((world::slot(place), Excess::Openings)),
             ["bare", ether_type] => {
                 packet.bare = Some(u16::from_str_radix(ether_type, 16).expect("a type"));
             }

@@ -1,12 +1,16 @@
 //! The translated connections that are there already, and their fragments.
 
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
-use shunt_dataplane::abi::translation::{TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey};
-use shunt_dataplane::nat::connection::Shown;
+use shunt_dataplane::abi::translation::{
+    TRANSLATION_NEAR, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+};
+use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
 use super::world::BRIDGE;
+
+type Entry = (TupleKey, Translation);
 
 /// Of IPv4 and of IPv6.
 const ICMP: [u8; 2] = [1, 58];
@@ -24,14 +28,41 @@ const TAKEN: u16 = 40_004;
 /// The same, of connections that were given the port behind it, since another has theirs.
 const GIVEN: u16 = 40_005;
 
+/// The same, of connections that the container has not answered.
+const ASKED: u16 = 40_006;
+
 /// Alpha's, in the name of which somebody else has opened a connection.
 const FORGED: u16 = 43_002;
 
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
 
+/// The entries of those that are assured.
+pub fn assured(now: u64) -> Vec<Entry> {
+    let all = all(now);
+    all.iter().filter(|entry| is_kept(entry, &all, now)).copied().collect()
+}
+
+/// The others. Those from the port [`GIVEN`] are left by programs that assured none.
+pub fn flows(now: u64) -> Vec<Entry> {
+    let all = all(now);
+    all.iter().filter(|entry| !is_kept(entry, &all, now)).copied().collect()
+}
+
+fn is_kept((key, flow): &Entry, all: &[Entry], now: u64) -> bool {
+    let given = [key, &flow.becomes]
+        .iter()
+        .any(|key| [key.source_port, key.destination_port].contains(&GIVEN.into()));
+    let reverse = flow.becomes.reversed(flow.becomes.domain);
+    let other = all.iter().find(|(key, _)| *key == reverse);
+    !given && other.is_some_and(|(_, other)| flow.belongs_to(key, other) && is_assured(flow, other, now))
+}
+
+/// How long ago those of SCTP have begun, in nanoseconds: long enough to be assured.
+const LASTING: u64 = 3_000_000_000;
+
 /// Both entries of each connection from the client to tau, and to alpha by 8061.
-pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
+fn all(now: u64) -> Vec<(TupleKey, Translation)> {
     let mut flows = Vec::new();
     let established = Shown::SENT;
     let reset = Shown(Shown::SENT.0 | Shown::RESET.0);
@@ -39,6 +70,7 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
         for (protocol, outer, inner, client_port, shown) in [
             (TCP, 8080, 80, OLD, established),
             (UDP, 8053, 53, OLD, Shown::SENT),
+            (UDP, 8053, 53, ASKED, Shown::SENT),
             (SCTP, 8132, 90, OLD, Shown::SENT),
             (TCP, 8080, 80, ENDED, reset),
             (TCP, 8080, 80, HALF, established),
@@ -56,22 +88,28 @@ pub fn flows(now: u64) -> Vec<(TupleKey, Translation)> {
                 protocol,
                 pad: [0; 3],
             };
+            let container = place(if outer == 8061 { "alpha" } else { "tau" });
             let becomes = TupleKey {
                 domain: BRIDGE,
                 source_port: (client_port + u16::from(client_port == GIVEN)).into(),
                 destination_port: L4Port::from(inner),
-                destination: place(if outer == 8061 { "alpha" } else { "tau" }).addresses()[family].into(),
+                destination: container.addresses()[family].into(),
                 ..request
             };
+            let slot = container.slot();
             let half = |becomes, flags| Translation {
                 becomes,
-                shown: shown.0,
+                shown: if client_port == ASKED && flags == 0 { 0 } else { shown.0 },
                 touched: now,
-                begun: if client_port == MIXED { now - u64::from(flags) } else { now },
+                begun: match (client_port, protocol) {
+                    (MIXED, _) => now - u64::from(flags),
+                    (_, SCTP) => now - LASTING,
+                    _ => now,
+                },
                 packets: 0,
                 bytes: 0,
                 holder: 0,
-                flags,
+                flags: flags | slot << TRANSLATION_SLOT,
                 acknowledged: 0,
                 end: 0,
             };

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use shunt_dataplane::abi::{Count, PortCounters};
 
+use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
-use super::{members, outside, uplinks, world};
+use super::{members, outside, shares, uplinks, world};
 
 /// What the clock of translated connections says unless it is told otherwise.
 const BOOT_TIME: u64 = 1_000_000_000_000_000;
@@ -15,6 +16,11 @@ impl MemoryTables {
     pub fn of_world() -> Self {
         thread_local!(static WORLD: MemoryTables = MemoryTables::filled());
         WORLD.with(Self::clone)
+    }
+
+    /// The same, for a packet that may meet a full container.
+    pub fn for_packet(packet: &BytesPacket) -> Self {
+        Self { shares: RefCell::new(shares::for_packet(packet, BOOT_TIME)), ..Self::of_world() }
     }
 
     fn filled() -> Self {
@@ -35,7 +41,10 @@ impl MemoryTables {
             outlets: outside::outlets().into_iter().collect(),
             sources: outside::sources(),
             reverse_paths: outside::reverse_paths().into_iter().collect(),
+            assured: RefCell::new(outside::assured(BOOT_TIME).into_iter().collect()),
+            room: usize::MAX,
             flows: RefCell::new(outside::flows(BOOT_TIME).into_iter().collect()),
+            shares: RefCell::new(shares::shares(BOOT_TIME).into_iter().collect()),
             fragments: RefCell::new(outside::fragments(BOOT_TIME).into_iter().collect()),
             boot_time: BOOT_TIME,
             policers: RefCell::new(world::policers().into_iter().collect()),

@@ -7,6 +7,7 @@ use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SLOT_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     INTERFACE_BITS, Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, SourceKey, TRANSLATION_NEAR,
     Translation, TupleKey,
@@ -49,7 +50,11 @@ pub struct MemoryTables {
     pub outlets: BTreeMap<AddressKey, Outlet>,
     pub sources: Vec<(u32, SourceKey, Address)>,
     pub reverse_paths: BTreeMap<PortKey, ReversePath>,
+    pub assured: RefCell<BTreeMap<TupleKey, Translation>>,
+    /// Entries that fit into `assured`.
+    pub room: usize,
     pub flows: RefCell<BTreeMap<TupleKey, Translation>>,
+    pub shares: RefCell<BTreeMap<u32, Share>>,
     pub fragments: RefCell<BTreeMap<FragmentKey, FragmentTranslation>>,
     /// What the clock of translated connections says.
     pub boot_time: u64,
@@ -216,29 +221,27 @@ impl Tables for MemoryTables {
         packet: Option<&Followed>,
         judge: impl FnOnce(Direction, Direction) -> Fate,
     ) -> Option<Fate> {
-        let mut flows = self.flows.borrow_mut();
-        let own = *flows.get(mine)?;
-        (other.destination, other.destination_port) = (own.becomes.source, own.becomes.source_port);
-        let others = *flows.get(other)?;
-        if own.begun != others.begun {
-            return None;
-        }
-        let fate = judge(own.direction(), others.direction());
-        if let (Fate::Continues, Some(packet), Some(flow)) = (fate, packet, flows.get_mut(mine)) {
-            flow.advance(&others, packet.step, packet.now);
-            flow.packets += 1;
-            flow.bytes += u64::from(packet.bytes);
-        }
-        Some(fate)
+        self.follow_flow((mine, other), packet, judge)
     }
 
     fn becomes(&self, key: &TupleKey) -> Option<(TupleKey, u32)> {
-        self.flows.borrow().get(key).map(|flow| (flow.becomes, flow.holder))
+        self.flow(key).map(|flow| (flow.becomes, flow.holder))
     }
 
     fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
-        let flow = self.flows.borrow().get(&TupleKey::of(flow, source)).copied();
-        flow.is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
+        self.flow(&TupleKey::of(flow, source)).is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
+    }
+
+    fn share(&self, slot: u32) -> Option<Share> {
+        Some(self.shares.borrow().get(&slot).copied().unwrap_or_default())
+    }
+
+    fn begin_openings(&self, slot: u32, side: Side, due: u64) {
+        self.shares.borrow_mut().entry(slot).or_default().due[side as usize] = due;
+    }
+
+    fn charge_opening(&self, slot: u32, side: Side, nanoseconds: u64) {
+        self.shares.borrow_mut().entry(slot).or_default().due[side as usize] += nanoseconds;
     }
 
     fn masquerade(&self, key: &AddressKey) -> Option<Masquerade> {
@@ -265,7 +268,7 @@ impl Tables for MemoryTables {
     }
 
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {
-        if self.flows.borrow().contains_key(key) {
+        if self.flow(key).is_some() {
             return Inserted::Exists;
         }
         self.flows.borrow_mut().insert(*key, *value);
@@ -273,11 +276,14 @@ impl Tables for MemoryTables {
     }
 
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
-        self.flows.borrow_mut().insert(*key, *value);
+        self.forget_assured(key, value.slot());
+        self.put(key, *value);
         true
     }
 
     fn forget_flow(&self, key: &TupleKey) {
+        let slot = self.assured.borrow().get(key).map(Translation::slot);
+        slot.into_iter().for_each(|slot| self.forget_assured(key, slot));
         self.flows.borrow_mut().remove(key);
     }
 

@@ -13,7 +13,7 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::tables::{Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::{Address, Mac};
 
-pub use super::connections::{flows, fragments};
+pub use super::connections::{assured, flows, fragments};
 use super::world::{BRIDGE, OTHER_BRIDGE, PLACES, Place};
 
 /// The uplink, which no map knows.

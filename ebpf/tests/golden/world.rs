@@ -217,11 +217,15 @@ pub const NOW: u64 = 1_000_000_000;
 /// Further ahead than any clock of a test gets.
 pub const FAR: u64 = 1 << 62;
 
+/// The counter slot of a place.
+pub fn slot(name: &str) -> u32 {
+    PLACES.iter().find(|place| place.name == name).expect("a place").slot()
+}
+
 /// What limited places may send, by slot. A nanosecond a byte; the one that may send more is tolerated although all is
 /// due far ahead, so that what it is charged does not depend on the clock.
 pub fn policers() -> Vec<(u32, Policer)> {
     let policer = |due, tolerance| Policer { due, price: PRICED, tolerance };
-    let slot = |name| PLACES.iter().find(|place| place.name == name).expect("a place").slot();
     let packets = |tolerance| Policer { due: FAR, price: 500, tolerance };
     vec![
         (slot("xi"), policer(FAR, u64::MAX)),

@@ -139,7 +139,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "halves-not-compared",
         file: "ebpf/programs/src/kernel_tables/flows.rs",
-        find: "if (*mine).begun != (*other).begun {",
+        find: "if (*own).begun != (*others).begun {",
         replace: "if false {",
         why: "a half that was left over would be taken for another connection's",
         judge: Judge::Loaded,

@@ -78,6 +78,7 @@ const SUITES: [Kind; 6] = [
             ("admission::", USER_SPACE),
             ("bad_input::", USER_SPACE),
             ("bypassed::", USER_SPACE),
+            ("flooded::", RATES),
             ("figures::", USER_SPACE),
             ("collected::", USER_SPACE),
             ("container_end::", USER_SPACE),

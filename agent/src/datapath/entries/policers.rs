@@ -1,12 +1,13 @@
-//! Entries of policers, and the counters beside them: `POLICERS` and `COUNTERS`.
+//! What is kept by counter slot: `POLICERS`, `SHARES` and `COUNTERS`.
 
 use shunt_dataplane::abi::policer::{Policer, Storm, storm_slot};
+use shunt_dataplane::abi::share::Share;
 
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
 use crate::registry::Attachment;
 
 impl Datapath {
-    /// Writes a port's policer and keeps its debt.
+    /// Writes a port's policer and its share of the tables of connections, and keeps its debts.
     ///
     /// # Errors
     /// The kernel's.
@@ -16,10 +17,21 @@ impl Datapath {
                 self.maps.policers.set(slot, policer, 0).map_err(in_map("POLICERS"))?;
             }
         }
+        self.write_share(attachment.slot)?;
         self.write_subnets(attachment)
     }
 
-    /// Clears the counters and the policer's debt of an earlier port.
+    /// Writes the limits of a container's share; what it has stays counted.
+    fn write_share(&mut self, slot: u32) -> Result<(), DatapathError> {
+        let known = self.maps.shares.get(&slot, 0).map_err(in_map("SHARES"))?;
+        let Share { most, price, .. } = self.share;
+        if (known.most, known.price) == (most, price) {
+            return Ok(());
+        }
+        self.maps.shares.set(slot, Share { most, price, ..known }, 0).map_err(in_map("SHARES"))
+    }
+
+    /// Clears the counters, the share and the policer's debt of an earlier port.
     ///
     /// # Errors
     /// The kernel's.
@@ -27,6 +39,7 @@ impl Datapath {
         for policer in [slot, storm_slot(slot, Storm::Broadcast), storm_slot(slot, Storm::Multicast)] {
             self.maps.policers.set(policer, Policer::default(), 0).map_err(in_map("POLICERS"))?;
         }
+        self.maps.shares.set(slot, Share::default(), 0).map_err(in_map("SHARES"))?;
         self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
     }
 

@@ -1,12 +1,13 @@
 //! The look-ups, each with a text of what was found. Updates are reported and not made.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use aya::maps::lpm_trie::Key;
 use shunt_dataplane::Tables;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::{Learned, Learning};
 use shunt_dataplane::abi::policer::{Policer, SUBNET_BITS, SubnetKey};
+use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
     Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TRANSLATION_NEAR, Translation, TupleKey,
 };
@@ -18,7 +19,6 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
-use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
 use super::{LiveTables, datagram, filter_name, flow_name, tuple};
@@ -226,6 +226,14 @@ impl Tables for LiveTables<'_> {
         self.flow(key).map(|flow| (flow.becomes, flow.holder))
     }
 
+    fn share(&self, slot: u32) -> Option<Share> {
+        self.share_of(slot)
+    }
+
+    fn begin_openings(&self, _slot: u32, _side: Side, _due: u64) {}
+
+    fn charge_opening(&self, _slot: u32, _side: Side, _nanoseconds: u64) {}
+
     fn answers_neighbor(&self, flow: &FlowKey, source: Address) -> bool {
         self.flow(&TupleKey::of(flow, source)).is_some_and(|flow| flow.flags & TRANSLATION_NEAR != 0)
     }
@@ -260,16 +268,7 @@ impl Tables for LiveTables<'_> {
 
     /// Connected sockets are not looked for: the ports that they have are none that would be tried.
     fn has_socket(&self, tuple: &TupleKey) -> bool {
-        let sockets = listeners(tuple.protocol).unwrap_or_else(|error| {
-            self.failed.set(Some(error.into()));
-            Vec::new()
-        });
-        let takes = |socket: &SocketAddr| {
-            let ip = socket.ip().to_canonical();
-            socket.port() == tuple.source_port.number()
-                && (ip.is_unspecified() || ip == IpAddr::from(tuple.source))
-        };
-        sockets.iter().any(takes)
+        self.listens(tuple)
     }
 
     /// Says what would happen, as every change below.

@@ -28,7 +28,8 @@ impl Node {
     pub(crate) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));
         let aside = aside.chain(self.unreadable.iter().map(ToString::to_string));
-        let full = self.flows_are_full().into_iter().chain(self.uplinks_are_full());
+        let full =
+            self.flows_are_full().into_iter().chain(self.shares_are_used()).chain(self.uplinks_are_full());
         let beyond = self.addresses_beyond().into_iter().chain(self.ways_out_beyond());
         let lost = logging::lost();
         let lost =

@@ -5,6 +5,8 @@ mod allocated;
 mod applied;
 mod missing;
 mod state;
+#[cfg(feature = "kubernetes")]
+mod waiting;
 
 pub(crate) use applied::unclaim;
 #[cfg(feature = "kubernetes")]

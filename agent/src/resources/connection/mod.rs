@@ -1,6 +1,9 @@
-//! Translated connections: pairs of entries in `FLOWS`, their sweep and their volumes.
+//! Translated connections: pairs of entries in `ASSURED` and `FLOWS`, their sweep, their containers' shares and their volumes.
 
+mod entries;
+pub(crate) mod handover;
 pub(crate) mod pairs;
+mod shares;
 mod state;
 mod sweep;
 pub(crate) mod table;

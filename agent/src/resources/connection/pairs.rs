@@ -7,7 +7,7 @@ use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKe
 use shunt_dataplane::nat::connection::{self, Fate, Phase, Shown};
 use shunt_dataplane::wire::Protocol;
 
-/// The entries of `FLOWS`, as one look at the map found them.
+/// Entries of `ASSURED` and `FLOWS`, as one look at the maps found them.
 pub(crate) type Flows = HashMap<TupleKey, Translation>;
 
 /// A half may be seen before the other one is there: younger than this it is not called a leftover.
@@ -28,6 +28,12 @@ impl Connection {
     /// The connection of two entries; none if they are of two connections.
     pub(crate) fn of(request: TupleKey, opener: Translation, answerer: Translation) -> Option<Self> {
         (answerer.begun == opener.begun).then_some(Self { request, opener, answerer })
+    }
+
+    /// Both of its entries.
+    pub(super) fn entries(&self) -> [(TupleKey, Translation); 2] {
+        let becomes = self.opener.becomes;
+        [(self.request, self.opener), (becomes.reversed(becomes.domain), self.answerer)]
     }
 
     /// What it has come to.
@@ -56,7 +62,7 @@ impl Connection {
 }
 
 /// Every connection that has both of its entries.
-fn connections(flows: &Flows) -> impl Iterator<Item = Connection> {
+pub(super) fn connections(flows: &Flows) -> impl Iterator<Item = Connection> {
     flows.iter().filter(|(_, flow)| flow.flags & TRANSLATION_OPENER != 0).filter_map(|(request, opener)| {
         let answerer = flows.get(&opener.becomes.reversed(opener.becomes.domain))?;
         Connection::of(*request, *opener, *answerer)

@@ -1,5 +1,6 @@
 //! What the agent remembers of translated connections.
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -8,17 +9,25 @@ use std::time::Instant;
 use super::pairs::Evictions;
 use super::volumes::HostPortCounters;
 
-/// The sweep of `FLOWS`, in the background: a full map takes longer than an ADD may wait.
+/// The sweep of `ASSURED` and `FLOWS`, in the background: full maps take longer than an ADD may wait.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeping {
     pub(crate) last: Option<Instant>,
     pub(crate) thread: Option<JoinHandle<()>>,
     /// Whether entries may be left although no host port exists.
     pub(crate) leftovers: bool,
-    /// The percentage of the map in use, as of the last sweep.
+    pub(crate) shared: Shared,
+}
+
+/// What the sweep tells the agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    /// The percentage of `ASSURED` in use, as of the last sweep.
     pub(crate) in_use: Arc<AtomicU32>,
     pub(crate) evictions: Arc<Mutex<Evictions>>,
     pub(crate) counters: Arc<Mutex<HostPortCounters>>,
+    /// The counter slots of containers that may have no more.
+    pub(crate) full: Arc<Mutex<HashSet<u32>>>,
 }
 
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,21 +1,23 @@
 //! Reports translated connections, and removes the entries of closed ones.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::thread::{self};
 use std::time::Duration;
 
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use shunt_dataplane::abi::translation::{Mapping, MappingKey, Translation, TupleKey};
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
 use shunt_dataplane::abi::{AddressKey, NO_OWNER, Owner};
 
-use super::pairs::{self, Connection, Evictions, Flows};
-use super::state::lock;
-use super::table::open;
+use super::entries::{Entries, open};
+use super::pairs::{self, Connection, Flows};
+use super::shares::Shares;
+use super::state::{Shared, lock};
 use super::volumes::{self, HostPortCounters, Place, Volumes};
-use crate::datapath::room::MOST_ENTRIES;
 use crate::failpoints;
+use crate::registry::Attachment;
 use crate::resources::Node;
 use crate::resources::clock::boot_time;
 
@@ -43,10 +45,10 @@ impl Node {
         }
         // One more sweep after the last host port was removed.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
-        let pins = ["FLOWS", "MAPPINGS", "FLOWS_MADE", "ADDRESSES"].map(|name| self.datapath.map_pin(name));
-        let (in_use, evictions) = (Arc::clone(&self.sweeping.in_use), Arc::clone(&self.sweeping.evictions));
-        let counters = Arc::clone(&self.sweeping.counters);
-        let sweep = move || match sweep(&pins, &in_use, &evictions, &counters) {
+        let shared = self.sweeping.shared.clone();
+        let slots: Vec<u32> = self.registry.attachments().map(|attachment| attachment.slot).collect();
+        let pins = self.datapath.pins();
+        let sweep = move || match sweep(|name| pins.map(name), &slots, &shared) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
             Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
@@ -57,56 +59,73 @@ impl Node {
         }
     }
 
-    /// The warning about a full map, which evicts the least recently used connections.
+    /// The warning about a full map, which takes no more connections.
     pub(crate) fn flows_are_full(&self) -> Option<String> {
-        let in_use = self.sweeping.in_use.load(Ordering::Relaxed);
+        let in_use = self.sweeping.shared.in_use.load(Ordering::Relaxed);
         (in_use >= FULL).then(|| {
             format!(
-                "{in_use}% of the room for translated connections is in use: the least recently used are forgotten, \
-                 {} entries so far; see max_flows",
-                self.flow_evictions()
+                "{in_use}% of the room for translated connections is in use: new ones make room for each other where there is none; \
+                 see max_flows"
             )
         })
     }
 
+    /// The warnings about containers that have all the connections that they may have.
+    pub(crate) fn shares_are_used(&self) -> Vec<String> {
+        let full = lock(&self.sweeping.shared.full);
+        let of = |attachment: &&Attachment| full.contains(&attachment.slot);
+        let used = self.registry.attachments().filter(of);
+        used.map(|attachment| {
+            format!(
+                "{} has all of the {} translated connections that one container may have: more are masqueraded by the kernel, and by its \
+                 host ports refused; see max_flows_per_container",
+                attachment.port.key, self.datapath.share().most / 2
+            )
+        })
+        .collect()
+    }
+
     /// Evicted entries, as counted by the sweeps.
     pub(crate) fn flow_evictions(&self) -> u64 {
-        lock(&self.sweeping.evictions).counted()
+        lock(&self.sweeping.shared.evictions).counted()
     }
 }
 
 /// The maps that say which connections live.
 struct Maps {
-    flows: BpfHashMap<MapData, TupleKey, Translation>,
+    entries: Entries,
     mappings: BpfHashMap<MapData, MappingKey, Mapping>,
     addresses: BpfHashMap<MapData, AddressKey, Owner>,
 }
 
 /// Removes the entries of closed connections. Returns their number.
-fn sweep(
-    [flows, mappings, made, addresses]: &[PathBuf; 4],
-    in_use: &AtomicU32,
-    evictions: &Mutex<Evictions>,
-    counters: &Mutex<HostPortCounters>,
-) -> Result<usize, MapError> {
+fn sweep(pin: impl Fn(&str) -> PathBuf, slots: &[u32], shared: &Shared) -> Result<usize, MapError> {
+    let Shared { in_use, evictions, counters, .. } = shared;
     let mut maps = Maps {
-        flows: open(flows, Map::LruHashMap)?,
-        mappings: open(mappings, Map::HashMap)?,
-        addresses: open(addresses, Map::HashMap)?,
+        entries: Entries::open(&pin)?,
+        mappings: open(&pin("MAPPINGS"), Map::HashMap)?,
+        addresses: open(&pin("ADDRESSES"), Map::HashMap)?,
     };
-    let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(Map::PerCpuArray(MapData::from_pin(made)?))?;
+    let made = Map::PerCpuArray(MapData::from_pin(pin("FLOWS_MADE"))?);
+    let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(made)?;
+    let mut shares = Shares::open(&pin("SHARES"), slots)?;
     // Read before the walk: entries that are added meanwhile are found but not expected, so that none counts
     // as evicted.
     let made = made.get(&0, 0)?.iter().fold(0, |sum: u64, cpu| sum.wrapping_add(*cpu));
-    let found = read(&maps.flows)?;
-    lock(evictions).see(made, found.len() as u64);
-    let entries = u64::from(MapInfo::from_pin(flows)?.max_entries()).max(1);
-    in_use.store((found.len() as u64 * 100 / entries) as u32, Ordering::Relaxed);
-    let stale = pairs::stale(&found, boot_time(), |connection| maps.has_its_way(connection));
-    let swept = maps.remove(&stale, &found, counters);
-    lock(evictions).remove(swept as u64);
+    let found = maps.entries.read()?;
+    lock(evictions).see(made, found.flows.len() as u64);
+    let room = u64::from(MapInfo::from_pin(pin("ASSURED"))?.max_entries()).max(1);
+    in_use.store((found.assured.len() as u64 * 100 / room) as u32, Ordering::Relaxed);
+    shares.correct(&found.assured)?;
+    let (all, now) = (found.all(), boot_time());
+    let mut stale = pairs::stale(&all, now, |connection| maps.has_its_way(connection));
+    stale.extend(shares.too_many(&found.assured, now)?);
+    let removed = maps.remove(&stale, &all, counters);
+    lock(evictions).remove(removed.flows);
+    shares.remove(&removed.assured)?;
+    *lock(&shared.full) = shares.full()?;
     lock(counters).retain(|place| maps.leads_to(place));
-    Ok(swept)
+    Ok(removed.entries)
 }
 
 impl Maps {
@@ -137,33 +156,38 @@ impl Maps {
 
     /// Removes entries, and keeps their volumes. One may have been evicted or replaced meanwhile; a connection that starts between
     /// look-up and removal is recreated by its next packet.
-    fn remove(&mut self, stale: &[TupleKey], found: &Flows, counters: &Mutex<HostPortCounters>) -> usize {
-        let mut swept = 0;
+    fn remove(&mut self, stale: &[TupleKey], found: &Flows, counters: &Mutex<HostPortCounters>) -> Removed {
+        let mut removed = Removed::default();
         for key in stale {
-            let Ok(flow) = self.flows.get(key, 0) else { continue };
-            let is_same = found.get(key).is_some_and(|old| old.begun == flow.begun);
-            if !is_same || self.flows.remove(key).is_err() {
+            let Ok(flow) = self.entries.get(key) else { continue };
+            // One that is used again meanwhile stays.
+            if found.get(key).is_none_or(|old| (old.begun, old.touched) != (flow.begun, flow.touched)) {
                 continue;
             }
-            swept += 1;
+            let (was_assured, was_copied) = self.entries.remove(key);
+            if !(was_assured || was_copied) {
+                continue;
+            }
+            removed.entries += 1;
+            removed.flows += u64::from(was_copied);
+            if was_assured {
+                *removed.assured.entry(flow.slot()).or_default() += 1;
+            }
             let place = volumes::place(key, &flow, |own| self.mappings.get(own, 0).is_ok());
             if let Some(place) = place.filter(|place| self.leads_to(place)) {
                 lock(counters).sweep(place, Volumes::of(&flow));
             }
         }
-        swept
+        removed
     }
 }
 
-/// All entries. A removed entry restarts the kernel's walk, so the number of steps is limited.
-fn read(map: &BpfHashMap<MapData, TupleKey, Translation>) -> Result<Flows, MapError> {
-    let mut found = Flows::new();
-    for entry in map.iter().take(2 * MOST_ENTRIES as usize) {
-        match entry {
-            Ok((key, flow)) => _ = found.insert(key, flow),
-            Err(MapError::KeyNotFound) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(found)
+/// What a sweep has removed.
+#[derive(Default)]
+struct Removed {
+    entries: usize,
+    /// Those of `FLOWS`.
+    flows: u64,
+    /// Those of `ASSURED`, by counter slot.
+    assured: HashMap<u32, i64>,
 }

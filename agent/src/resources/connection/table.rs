@@ -5,31 +5,29 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::BuildHasher as _;
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use aya::Pod;
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError};
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, TRANSLATION_OPENER, Translation, TupleKey};
 
+use super::entries::{Entries, open};
 use super::pairs::Connection;
-use crate::datapath::room::MOST_ENTRIES;
 use crate::datapath::{Datapath, DatapathError, in_map};
 
-/// `FLOWS` and `MAPPINGS` by descriptors of their own. A running agent never replaces a map, and the next one opens a table of its own.
+/// `ASSURED`, `FLOWS` and `MAPPINGS` by descriptors of their own. A running agent never replaces a map, and the next one opens a table of its own.
 pub(crate) struct Table {
-    flows: BpfHashMap<MapData, TupleKey, Translation>,
+    entries: Entries,
     mappings: BpfHashMap<MapData, MappingKey, Mapping>,
 }
 
 impl Table {
-    /// Opens both maps by their pins.
+    /// Opens the maps by their pins.
     ///
     /// # Errors
     /// The kernel's.
     pub(crate) fn open(datapath: &Datapath) -> Result<Self, DatapathError> {
-        let pin = |name| datapath.map_pin(name);
+        let pin = |name: &str| datapath.map_pin(name);
         Ok(Self {
-            flows: open(&pin("FLOWS"), Map::LruHashMap).map_err(in_map("FLOWS"))?,
+            entries: Entries::open(pin).map_err(in_map("FLOWS"))?,
             mappings: open(&pin("MAPPINGS"), Map::HashMap).map_err(in_map("MAPPINGS"))?,
         })
     }
@@ -44,7 +42,7 @@ impl Table {
         mut look: impl FnMut(&TupleKey, &Translation) -> ControlFlow<()>,
     ) -> Result<(), MapError> {
         let (hasher, mut seen) = (RandomState::new(), HashSet::new());
-        for entry in self.flows.iter().take(2 * MOST_ENTRIES as usize) {
+        for entry in self.entries.iter() {
             match entry {
                 Ok((key, flow)) if seen.insert(hasher.hash_one(key)) => {
                     if look(&key, &flow).is_break() {
@@ -63,7 +61,7 @@ impl Table {
         if flow.flags & TRANSLATION_OPENER == 0 {
             return None;
         }
-        let answerer = self.flows.get(&flow.becomes.reversed(flow.becomes.domain), 0).ok()?;
+        let answerer = self.entries.get(&flow.becomes.reversed(flow.becomes.domain)).ok()?;
         Connection::of(*key, *flow, answerer)
     }
 
@@ -80,15 +78,4 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Table")
     }
-}
-
-/// Opens a map by its pin.
-///
-/// # Errors
-/// The kernel's.
-pub(super) fn open<K: Pod, V: Pod>(
-    pin: &Path,
-    kind: fn(MapData) -> Map,
-) -> Result<BpfHashMap<MapData, K, V>, MapError> {
-    BpfHashMap::try_from(kind(MapData::from_pin(pin)?))
 }

@@ -69,7 +69,7 @@ impl Resource for Guarantee {
         let wrong = [
             ("classes are missing or altered", found.missing_classes(&wanted).len()),
             ("classes are nobody's", found.surplus_classes(&wanted).len()),
-            ("filters are missing", found.missing_selectors(&wanted).len()),
+            ("filters are missing", found.missing_filters(&wanted).len()),
             ("filters are nobody's", found.surplus_filters(&wanted).len()),
         ];
         let wrong = wrong.into_iter().filter(|(_, count)| *count > 0);
@@ -91,6 +91,7 @@ impl Resource for Guarantee {
 impl Node {
     /// Gives what has claims now its share, and takes the others' away.
     pub(crate) fn update_guarantees(&mut self) {
+        let mut is_changed = false;
         for guarantee in Guarantee::all(self) {
             let Ok(total) = guarantee.total else { continue };
             let wanted = self.desired_shares(&guarantee.uplink, total);
@@ -98,7 +99,12 @@ impl Node {
                 self.begin(&guarantee);
                 // What is refused is tried again each second, and not with each request.
                 self.guaranteed.insert(guarantee.uplink, wanted);
+                is_changed = true;
             }
+        }
+        // Which packets the kernel routes are whose.
+        if is_changed && let Err(error) = self.set_rules() {
+            self.warn(format!("cannot set the nf_tables rules: {error}"));
         }
     }
 }

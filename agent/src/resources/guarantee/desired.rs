@@ -1,10 +1,10 @@
 //! What each class gets.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use shunt_netlink::tc::selector::Selector;
-use shunt_netlink::tc::shares::{Class, LINK, REST};
+use shunt_netlink::tc::shares::{Class, HANDLE, LINK, REST};
 
 use crate::kernel::Shares;
 use crate::limits::bucket::Bucket;
@@ -47,13 +47,19 @@ impl Node {
         let mut shares = Shares::default();
         shares.classes.insert(LINK, link(total));
         shares.classes.insert(REST, rest(total, total - sum.min(most)));
-        for Claimed { minor, bucket, host, ips } in claimed {
+        for Claimed { minor, bucket, host, .. } in claimed {
             let class = share(bucket, total, sum.max(1), most);
             shares.classes.insert(minor, class);
-            shares.selectors.insert(Selector::From(host.to_owned()), minor);
-            shares.selectors.extend(ips.iter().map(|ip| (Selector::Source(*ip), minor)));
+            shares.from.insert(host.to_owned(), minor);
         }
         shares
+    }
+
+    /// The classes of what claimed attachments send and the kernel routes, by their addresses.
+    pub(in crate::resources) fn claimed_sources(&self) -> BTreeMap<IpAddr, u32> {
+        let uplinks = self.ledger.guaranteed().filter(|(_, total)| total.is_ok());
+        let claimed = uplinks.flat_map(|(uplink, _)| self.claimed_of(uplink));
+        claimed.flat_map(|it| it.ips.iter().map(move |ip| (*ip, HANDLE | u32::from(it.minor)))).collect()
     }
 
     fn claimed_of<'a>(&'a self, uplink: &str) -> impl Iterator<Item = Claimed<'a>> {

@@ -1,21 +1,31 @@
-//! `FLOWS` and `FRAGMENTS`: the state of translated connections.
+//! `ASSURED`, `FLOWS` and `FRAGMENTS`: the state of translated connections.
 
 use shunt_dataplane::abi::FlowKey;
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::translation::{TRANSLATION_NEAR, Translation, TupleKey};
-use shunt_dataplane::nat::connection::{Direction, Fate};
+use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
 use shunt_dataplane::tables::{Followed, Inserted};
 use shunt_dataplane::wire::address::Address;
 
 use super::clock::boot_time;
+use super::shares;
 use super::update::ANY;
-use crate::maps::{ASKED_TUPLE, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
+use crate::maps::{ASKED_TUPLE, ASSURED, FIRST_FRAGMENT, FLOWS, FLOWS_MADE, FRAGMENTS};
 
 /// Update flags: only where there is no entry.
 const NOEXIST: u64 = 1;
 
 /// The errno of that.
 const EEXIST: i64 = -17;
+
+/// An entry, and whether it is assured.
+#[inline(always)]
+fn find(key: &TupleKey) -> Option<(*mut Translation, bool)> {
+    match ASSURED.get_ptr_mut(key) {
+        Some(entry) => Some((entry, true)),
+        None => FLOWS.get_ptr_mut(key).map(|entry| (entry, false)),
+    }
+}
 
 /// See [`shunt_dataplane::Tables::follow`].
 #[inline(always)]
@@ -25,24 +35,68 @@ pub(super) fn follow(
     packet: Option<&Followed>,
     judge: impl FnOnce(Direction, Direction) -> Fate,
 ) -> Option<Fate> {
-    let mine = FLOWS.get_ptr_mut(mine)?;
+    let (own, is_kept) = find(mine)?;
     // SAFETY: the pointer is to a live map value; `becomes` is written once, with the entry.
     (other.destination, other.destination_port) =
-        unsafe { ((*mine).becomes.source, (*mine).becomes.source_port) };
-    let other = FLOWS.get_ptr(*other)?;
+        unsafe { ((*own).becomes.source, (*own).becomes.source_port) };
+    let (others, _) = find(other)?;
     // SAFETY: both are to live map values. Each direction's words are written by its own packets only, which reach
     // one CPU at a time but for moments; a lost update is a timestamp or a flag that the next packet writes again.
     unsafe {
-        if (*mine).begun != (*other).begun {
+        if !(*own).belongs_to(mine, &*others) {
             return None;
         }
-        let fate = judge((*mine).direction(), (*other).direction());
+        let fate = judge((*own).direction(), (*others).direction());
         if let (Fate::Continues, Some(packet)) = (fate, packet) {
-            (*mine).advance(&*other, packet.step, packet.now);
-            (*mine).packets += 1;
-            (*mine).bytes += u64::from(packet.bytes);
+            let shown = (*own).shown;
+            (*own).advance(&*others, packet.step, packet.now);
+            if (*own).answers(shown, &*others) {
+                shares::pay_back((*own).slot(), (*own).side());
+            }
+            (*own).packets += 1;
+            (*own).bytes += u64::from(packet.bytes);
+            if is_assured(&*own, &*others, packet.now) != is_kept {
+                settle((mine, &*own), (other, &*others), !is_kept);
+            }
         }
         Some(fate)
+    }
+}
+
+/// Moves both entries of a connection to the map where they belong. What stands in `FLOWS` is found behind `ASSURED`, so it stays there.
+#[inline(always)]
+fn settle(mine: (&TupleKey, &Translation), other: (&TupleKey, &Translation), is_assured: bool) {
+    let slot = mine.1.slot();
+    if is_assured {
+        if assure(other, slot) && !assure(mine, slot) {
+            release(other.0, slot);
+        }
+        return;
+    }
+    // An LRU map makes room; should it fail under contention, the connection is one that has ended.
+    let _ = write(other.0, other.1);
+    let _ = write(mine.0, mine.1);
+    release(other.0, slot);
+    release(mine.0, slot);
+}
+
+/// Copies an entry to `ASSURED`. Whether it is there now: it may be full.
+#[inline(always)]
+fn assure((key, value): (&TupleKey, &Translation), slot: u32) -> bool {
+    match ASSURED.insert(key, value, NOEXIST) {
+        Ok(()) => {
+            shares::count(slot, 1);
+            true
+        }
+        Err(error) => i64::from(error) == EEXIST,
+    }
+}
+
+/// Removes an entry of `ASSURED`.
+#[inline(always)]
+fn release(key: &TupleKey, slot: u32) {
+    if ASSURED.remove(key).is_ok() {
+        shares::count(slot, -1);
     }
 }
 
@@ -65,13 +119,33 @@ pub(super) fn answers_neighbor(flow: &FlowKey, source: Address) -> bool {
         }
         // By reference: a copy would be on the stack.
         let asked: &TupleKey = asked;
-        FLOWS.get_ptr(asked).is_some_and(|flow| (*flow).flags & TRANSLATION_NEAR != 0)
+        find(asked).is_some_and(|(flow, _)| (*flow).flags & TRANSLATION_NEAR != 0)
     }
+}
+
+/// The same, of whoever's it is.
+#[inline(always)]
+fn release_any(key: &TupleKey) {
+    if let Some(entry) = ASSURED.get_ptr(key) {
+        // SAFETY: the pointer is to a live map value; the slot is written once, with the entry.
+        let slot = unsafe { (*entry).slot() };
+        release(key, slot);
+    }
+}
+
+/// See [`shunt_dataplane::Tables::becomes`].
+#[inline(always)]
+pub(super) fn becomes(key: &TupleKey) -> Option<(TupleKey, u32)> {
+    // SAFETY: the pointer is to a live map value; both are written once, with the entry.
+    find(key).map(|(flow, _)| unsafe { ((*flow).becomes, (*flow).holder) })
 }
 
 /// See [`shunt_dataplane::Tables::insert_flow`].
 #[inline(always)]
 pub(super) fn insert(key: &TupleKey, value: &Translation) -> Inserted {
+    if ASSURED.get_ptr(key).is_some() {
+        return Inserted::Exists;
+    }
     match FLOWS.insert(key, value, NOEXIST) {
         Ok(()) => {
             made(1);
@@ -85,6 +159,14 @@ pub(super) fn insert(key: &TupleKey, value: &Translation) -> Inserted {
 /// See [`shunt_dataplane::Tables::replace_flow`].
 #[inline(always)]
 pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
+    // Verifier: by the new entry's container, which is the old one's but where an address has a new owner. The agent corrects that.
+    release(key, value.slot());
+    write(key, value)
+}
+
+/// Writes an entry of `FLOWS`, and counts it if it is new.
+#[inline(always)]
+fn write(key: &TupleKey, value: &Translation) -> bool {
     if FLOWS.insert(key, value, NOEXIST).is_ok() {
         made(1);
         return true;
@@ -95,6 +177,7 @@ pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
 /// See [`shunt_dataplane::Tables::forget_flow`].
 #[inline(always)]
 pub(super) fn forget(key: &TupleKey) {
+    release_any(key);
     // It may have been evicted meanwhile.
     if FLOWS.remove(key).is_ok() {
         made(u64::MAX);

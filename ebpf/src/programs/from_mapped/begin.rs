@@ -54,7 +54,13 @@ fn plan_begin_stages<P: Packet, T: Tables>(
     let ends = (key.source, key.destination);
     plan.route = deliver::route(packet, (plan.header, &plan.segment.ip), ends, key.domain, tables)?;
     plan.becomes = key;
-    snat::begin(&plan.segment, &plan.route, (here, packet.length()), tables, &mut plan.becomes)?;
+    snat::begin(
+        &plan.segment,
+        &plan.route,
+        (here, plan.port.slot, packet.length()),
+        tables,
+        &mut plan.becomes,
+    )?;
     fragments::remember(packet, key.source.is_v4(), &plan.segment, &plan.becomes, tables)
 }
 

@@ -11,7 +11,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Case;
 use crate::golden::memory_tables::MemoryTables;
-use crate::golden::{members, outside, uplinks, world};
+use crate::golden::{members, outside, shares, uplinks, world};
 
 /// The bits of the mark.
 const MARKS: Marks = Marks { judged: 0x20, checked: 0x40, outside: 0x1000 };
@@ -51,7 +51,7 @@ impl Programs {
     pub(crate) fn run(&self, case: &Case) -> Outcome {
         let surroundings = Kernel { boot_time: MemoryTables::of_world().boot_time };
         let mut machine = Machine::new(&self.object, &surroundings);
-        fill(&mut machine, surroundings.boot_time);
+        fill(&mut machine, case, surroundings.boot_time);
         if let Some((ifindex, port)) = handed(case) {
             insert(&mut machine, "HANDED_ON", &[(0u32, HandedOn { ifindex, port })]);
         }
@@ -67,7 +67,7 @@ fn handed(case: &Case) -> Option<(u32, Port)> {
     Some((case.here, port))
 }
 
-fn fill(machine: &mut Machine<'_>, now: u64) {
+fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     insert(machine, "PORTS", &world::ports());
     insert(machine, "FDB", &world::stations());
     insert(machine, "ADDRESSES", &world::addresses());
@@ -93,7 +93,9 @@ fn fill(machine: &mut Machine<'_>, now: u64) {
         machine.insert("SOURCES", &key, source.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     }
     insert(machine, "REVERSE_PATHS", &outside::reverse_paths());
+    insert(machine, "ASSURED", &outside::assured(now));
     insert(machine, "FLOWS", &outside::flows(now));
+    insert(machine, "SHARES", &Vec::from_iter(shares::for_packet(&case.packet, now)));
     insert(machine, "FRAGMENTS", &outside::fragments(now));
     insert(machine, "MEMBERS", &members::members());
     insert(machine, "TAGGED", &members::tagged());

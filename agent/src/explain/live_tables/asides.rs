@@ -1,0 +1,42 @@
+//! Look-ups with more to say than what was found: a container's share, and the node's own sockets.
+
+use std::net::{IpAddr, SocketAddr};
+
+use shunt_dataplane::abi::share::Share;
+use shunt_dataplane::abi::translation::TupleKey;
+use shunt_netlink::sock_diag::listeners;
+
+use super::super::asked::Asked;
+use super::LiveTables;
+
+impl LiveTables<'_> {
+    /// What a container has of the tables of connections.
+    pub(super) fn share_of(&self, slot: u32) -> Option<Share> {
+        let share = self.maps.shares.get(&slot, 0).ok()?;
+        let Share { assured, most, due, .. } = share;
+        let ahead = due.map(|due| due.saturating_sub(self.times.boot) / 1_000_000);
+        self.note(
+            Asked::Translation,
+            format!(
+                "SHARES[{slot}]: {assured} of {most} assured entries; openings are paid for {} ms ahead, its clients' of TCP {} ms, of \
+                 datagrams {} ms, of 1000",
+                ahead[0], ahead[1], ahead[2]
+            ),
+        );
+        Some(share)
+    }
+
+    /// Whether a socket of the node listens where the answer to a packet with this tuple would come.
+    pub(super) fn listens(&self, tuple: &TupleKey) -> bool {
+        let sockets = listeners(tuple.protocol).unwrap_or_else(|error| {
+            self.failed.set(Some(error.into()));
+            Vec::new()
+        });
+        let takes = |socket: &SocketAddr| {
+            let ip = socket.ip().to_canonical();
+            socket.port() == tuple.source_port.number()
+                && (ip.is_unspecified() || ip == IpAddr::from(tuple.source))
+        };
+        sockets.iter().any(takes)
+    }
+}

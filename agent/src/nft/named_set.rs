@@ -1,0 +1,75 @@
+//! A named set or map of addresses of one family, as messages of a transaction.
+
+use nix::libc;
+
+use super::attribute::Attributes;
+use super::batch::Batch;
+use super::expression::value;
+use super::names::TABLE;
+
+const SET_TABLE: u16 = 1;
+const SET_NAME: u16 = 2;
+const SET_FLAGS: u16 = 3;
+const SET_KEY_TYPE: u16 = 4;
+const SET_KEY_LEN: u16 = 5;
+const SET_ID: u16 = 10;
+/// Nobody may change it while a rule uses it; so it need not be watched.
+const CONSTANT: u32 = 2;
+/// What `nft` shows addresses by (`TYPE_IPADDR`, `TYPE_IP6ADDR`, nftables/datatype.h).
+const TYPE_IPADDR: u32 = 7;
+const TYPE_IP6ADDR: u32 = 8;
+
+const LIST_TABLE: u16 = 1;
+const LIST_SET: u16 = 2;
+const LIST_ELEMENTS: u16 = 3;
+const LIST_ID: u16 = 4;
+const LIST_ELEM: u16 = 1;
+const ELEM_KEY: u16 = 1;
+
+/// Elements of one message: an attribute has 65,535 bytes at most, and an element up to 60.
+const TOGETHER: usize = 1000;
+
+/// A set by its name.
+#[derive(Debug)]
+pub(super) struct NamedSet<'a> {
+    /// Its name in the table.
+    pub(super) name: &'a str,
+    /// Its number in the transaction.
+    pub(super) id: u32,
+    /// The family of its keys.
+    pub(super) is_v4: bool,
+}
+
+impl NamedSet<'_> {
+    /// The set itself, with these flags beside those that every set of ours has.
+    pub(super) fn attributes(&self, flags: u32) -> Attributes {
+        let (kind, length) = if self.is_v4 { (TYPE_IPADDR, 4) } else { (TYPE_IP6ADDR, 16) };
+        Attributes::default()
+            .text(SET_TABLE, TABLE)
+            .text(SET_NAME, self.name)
+            .number(SET_FLAGS, CONSTANT | flags)
+            .number(SET_KEY_TYPE, kind)
+            .number(SET_KEY_LEN, length)
+            .number(SET_ID, self.id)
+    }
+
+    /// Adds its elements to a transaction.
+    pub(super) fn fill(&self, batch: &mut Batch, elements: Vec<Attributes>) {
+        let mut elements = elements.into_iter().peekable();
+        while elements.peek().is_some() {
+            let some = elements.by_ref().take(TOGETHER);
+            let some = some.fold(Attributes::default(), |all, element| all.nest(LIST_ELEM, element));
+            let list = Attributes::default()
+                .text(LIST_TABLE, TABLE)
+                .text(LIST_SET, self.name)
+                .number(LIST_ID, self.id)
+                .nest(LIST_ELEMENTS, some);
+            batch.add("a set's elements", libc::NFT_MSG_NEWSETELEM, libc::NLM_F_CREATE, &list);
+        }
+    }
+}
+
+/// An element with this key.
+pub(super) fn element(key: &[u8]) -> Attributes {
+    Attributes::default().nest(ELEM_KEY, value(key))
+}

@@ -1,0 +1,67 @@
+//! share: whether a container may have one more translated connection.
+//!
+//! Connections that have not been answered may make room for each other, so they are bounded by the rate at which a container, or the clients
+//! of its host ports, open them; an answer pays the opening back. Assured connections make room for nobody, so they are bounded by
+//! number. Both are the container's own: whoever floods takes nothing from others.
+//!
+//! The rate is virtual scheduling, as in [`crate::stages::police`].
+
+use crate::Tables;
+use crate::abi::share::Side;
+use crate::verdict::{DropReason, PassReason, Stop};
+
+/// Openings without an answer may be ahead of their rate by a second's.
+const TOLERANCE: u64 = 1_000_000_000;
+
+/// Why a container may have no more connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// It has as many assured ones as it may have.
+    Connections,
+    /// Too many have been opened lately that nobody has answered.
+    Openings,
+}
+
+impl Excess {
+    /// For what the kernel masquerades.
+    #[inline(always)]
+    pub const fn passed(self) -> Stop {
+        Stop::Pass(match self {
+            Self::Connections => PassReason::ConnectionLimit,
+            Self::Openings => PassReason::OpeningRate,
+        })
+    }
+
+    /// For what nobody else would take to the container.
+    #[inline(always)]
+    pub const fn dropped(self) -> Stop {
+        Stop::Drop(match self {
+            Self::Connections => DropReason::ConnectionLimit,
+            Self::Openings => DropReason::OpeningRate,
+        })
+    }
+}
+
+/// Charges an opening to the container with the counter slot `slot`, whether it finds a free tuple then or not. `now` is `CLOCK_BOOTTIME` in nanoseconds.
+///
+/// # Errors
+/// [`Excess`]; nothing is charged.
+#[inline(always)]
+pub fn charge<T: Tables>(slot: u32, side: Side, now: u64, tables: &T) -> Result<(), Excess> {
+    let Some(share) = tables.share(slot) else { return Ok(()) };
+    if share.most != 0 && share.assured >= share.most as i64 {
+        return Err(Excess::Connections);
+    }
+    if share.price == 0 {
+        return Ok(());
+    }
+    let due = share.due[side as usize];
+    if due > now.saturating_add(TOLERANCE) {
+        return Err(Excess::Openings);
+    }
+    if due < now {
+        tables.begin_openings(slot, side, now);
+    }
+    tables.charge_opening(slot, side, share.price as u64);
+    Ok(())
+}
