@@ -133,6 +133,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     done.files = PluginNames::at(&places.bin_dir).put_back(&mut left);
     left.extend(cluster::removal::remove());
     let conflist = written_by_agent(config);
+    let is_cluster_network = conflist.is_some();
     done.files.extend(conflist.and_then(|conflist| directories::remove_file(conflist, &mut left)));
     done.files.extend(directories::remove_file(&places.sbin_dir.join("shunt-agent"), &mut left));
     if let Some(agent) = &mut agent {
@@ -141,7 +142,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     }
     left.extend(unshare_all().err().map(|error| format!("the queues of uplinks: {error}")));
     left.extend(bridges::forget());
-    left.extend(directories::remove(config, &ports, left.is_empty()));
+    left.extend(directories::remove(config, &ports, is_cluster_network, left.is_empty()));
     // Until now it has kept any other agent out.
     drop(agent);
     if left.is_empty() { Ok(done) } else { Err(UninstallError::Left(left)) }
