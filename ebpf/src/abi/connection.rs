@@ -1,8 +1,7 @@
 //! The state of one direction of a translated connection, as `ASSURED` and `FLOWS` have it.
 
-use super::share::Side;
-use super::translation::{TRANSLATION_SLOT, Translation, TupleKey};
-use crate::wire::{Protocol, Step, TCP_ACK, TCP_FIN, TCP_RST};
+use super::translation::{TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey};
+use crate::wire::{Step, TCP_ACK, TCP_FIN, TCP_RST};
 
 /// Sequence numbers from the last acknowledged one on within which a RST fits: half of what a Linux receiver may have room for
 /// unless somebody has changed that (`tcp_rmem`, Documentation/networking/ip-sysctl.rst).
@@ -76,16 +75,10 @@ impl Translation {
         self.flags >> TRANSLATION_SLOT
     }
 
-    /// Who has opened the connection.
+    /// Who has opened the connection, as [`super::share::Share::due`] counts. Verifier: a number, and no choice.
     #[inline(always)]
-    pub const fn side(&self) -> Side {
-        if self.holder != 0 {
-            Side::Own
-        } else if self.becomes.protocol == Protocol::TCP.0 {
-            Side::TcpClient
-        } else {
-            Side::DatagramClient
-        }
+    pub const fn side(&self) -> usize {
+        (self.flags >> TRANSLATION_SIDE & 3) as usize
     }
 
     /// Whether both directions have sent by now, and this one had not with what it had `shown`: the opening is answered.

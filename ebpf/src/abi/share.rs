@@ -10,7 +10,8 @@ pub struct Share {
     /// Entries of `ASSURED`. Below zero for a moment, where the agent has corrected it meanwhile.
     pub assured: i64,
     /// When all openings without an answer are paid for, by [`Side`], in nanoseconds of `CLOCK_BOOTTIME`.
-    pub due: [u64; 3],
+    /// The last is nobody's.
+    pub due: [u64; 4],
     /// As many entries of `ASSURED` it may have; 0 is no limit.
     pub most: u32,
     /// The time that an opening without an answer takes, in nanoseconds; 0 is no limit.
@@ -28,4 +29,4 @@ pub enum Side {
     DatagramClient = 2,
 }
 
-const _: () = assert!(size_of::<Share>() == 40);
+const _: () = assert!(size_of::<Share>() == 48);

@@ -208,6 +208,8 @@ pub struct Translation {
 pub const TRANSLATION_OPENER: u32 = 1;
 /// [`Translation::flags`]: its opener came by the container's own bridge: the container may answer it directly.
 pub const TRANSLATION_NEAR: u32 = 2;
+/// [`Translation::flags`]: from this bit on who has opened it ([`super::share::Side`]), two bits.
+pub const TRANSLATION_SIDE: u32 = 2;
 /// [`Translation::flags`]: from this bit on its container's counter slot, or [`super::NO_SLOT`].
 pub const TRANSLATION_SLOT: u32 = 16;
 

@@ -7,7 +7,7 @@ use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
-    TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+    TRANSLATION_OPENER, TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
@@ -132,7 +132,7 @@ pub fn begin<T: Tables>(
     share::charge(slot, side, now, tables).map_err(Excess::dropped)?;
     // A client that came by another way cannot make what the container sends to a neighbour an answer.
     let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };
-    let flags = near | slot << TRANSLATION_SLOT;
+    let flags = near | (side as u32) << TRANSLATION_SIDE | slot << TRANSLATION_SLOT;
     let mut value = answers(segment, now, flags);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {

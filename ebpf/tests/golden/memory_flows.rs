@@ -1,6 +1,5 @@
 //! The maps of translated connections in memory: what the programs do with them in the kernel.
 
-use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
 use shunt_dataplane::tables::Followed;
@@ -79,22 +78,14 @@ impl MemoryTables {
         }
     }
 
-    /// Removes an entry of `assured`, if it is there.
-    pub(super) fn forget_assured(&self, key: &TupleKey, slot: u32) {
-        let forgotten = self.assured.borrow_mut().remove(key);
-        if forgotten.is_some() {
-            self.count_assured(slot, -1);
-        }
-    }
-
     pub(super) fn count_assured(&self, slot: u32, entries: i64) {
         self.shares.borrow_mut().entry(slot).or_default().assured += entries;
     }
 
-    pub(super) fn pay_back(&self, slot: u32, side: Side) {
+    pub(super) fn pay_back(&self, slot: u32, side: usize) {
         let mut shares = self.shares.borrow_mut();
         let share = shares.entry(slot).or_default();
-        let due = &mut share.due[side as usize];
+        let due = &mut share.due[side];
         *due = due.checked_sub(share.price.into()).unwrap_or(*due);
     }
 }

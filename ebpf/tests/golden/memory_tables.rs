@@ -276,14 +276,13 @@ impl Tables for MemoryTables {
     }
 
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {
-        self.forget_assured(key, value.slot());
+        self.assured.borrow_mut().remove(key);
         self.put(key, *value);
         true
     }
 
     fn forget_flow(&self, key: &TupleKey) {
-        let slot = self.assured.borrow().get(key).map(Translation::slot);
-        slot.into_iter().for_each(|slot| self.forget_assured(key, slot));
+        self.assured.borrow_mut().remove(key);
         self.flows.borrow_mut().remove(key);
     }
 

@@ -17,7 +17,7 @@ const AHEAD: u64 = 900_000_000;
 
 /// By slot, also that of connections which an earlier agent's programs have begun; `now` is `CLOCK_BOOTTIME` in nanoseconds.
 pub fn shares(now: u64) -> Vec<(u32, Share)> {
-    let share = Share { assured: 100, due: [now + AHEAD; 3], most: 1_000, price: PRICE };
+    let share = Share { assured: 100, due: [now + AHEAD; 4], most: 1_000, price: PRICE };
     let of_places = places().map(|place| (place.slot(), share));
     of_places.chain([(NO_SLOT, Share::default())]).collect()
 }
@@ -28,7 +28,7 @@ pub fn for_packet(packet: &BytesPacket, now: u64) -> BTreeMap<u32, Share> {
     if let Some((slot, excess)) = packet.full {
         shares.entry(slot).and_modify(|share| match excess {
             Excess::Connections => share.assured = share.most.into(),
-            Excess::Openings => share.due = [FAR; 3],
+            Excess::Openings => share.due = [FAR; 4],
         });
     }
     shares

@@ -139,7 +139,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "halves-not-compared",
         file: "ebpf/programs/src/kernel_tables/flows.rs",
-        find: "if (*own).begun != (*others).begun {",
+        find: "if !(*own).belongs_to(mine, &*others) {",
         replace: "if false {",
         why: "a half that was left over would be taken for another connection's",
         judge: Judge::Loaded,

@@ -123,16 +123,6 @@ pub(super) fn answers_neighbor(flow: &FlowKey, source: Address) -> bool {
     }
 }
 
-/// The same, of whoever's it is.
-#[inline(always)]
-fn release_any(key: &TupleKey) {
-    if let Some(entry) = ASSURED.get_ptr(key) {
-        // SAFETY: the pointer is to a live map value; the slot is written once, with the entry.
-        let slot = unsafe { (*entry).slot() };
-        release(key, slot);
-    }
-}
-
 /// See [`shunt_dataplane::Tables::becomes`].
 #[inline(always)]
 pub(super) fn becomes(key: &TupleKey) -> Option<(TupleKey, u32)> {
@@ -159,8 +149,8 @@ pub(super) fn insert(key: &TupleKey, value: &Translation) -> Inserted {
 /// See [`shunt_dataplane::Tables::replace_flow`].
 #[inline(always)]
 pub(super) fn replace(key: &TupleKey, value: &Translation) -> bool {
-    // Verifier: by the new entry's container, which is the old one's but where an address has a new owner. The agent corrects that.
-    release(key, value.slot());
+    // Verifier: it is not counted off. The agent corrects that: an assured connection whose tuple begins another one is rare.
+    let _ = ASSURED.remove(key);
     write(key, value)
 }
 
@@ -177,7 +167,8 @@ fn write(key: &TupleKey, value: &Translation) -> bool {
 /// See [`shunt_dataplane::Tables::forget_flow`].
 #[inline(always)]
 pub(super) fn forget(key: &TupleKey) {
-    release_any(key);
+    // As in `replace`.
+    let _ = ASSURED.remove(key);
     // It may have been evicted meanwhile.
     if FLOWS.remove(key).is_ok() {
         made(u64::MAX);

@@ -31,14 +31,14 @@ pub(super) fn charge(slot: u32, side: Side, nanoseconds: u64) {
 
 /// An opening has been answered.
 #[inline(always)]
-pub(super) fn pay_back(slot: u32, side: Side) {
+pub(super) fn pay_back(slot: u32, side: usize) {
     let Some(share) = SHARES.get_ptr_mut(slot) else { return };
     // SAFETY: as above.
     unsafe {
         let price = u64::from((*share).price);
         // What an earlier agent's programs have begun has not been charged.
-        if (*share).due[side as usize] >= price {
-            atomic::add(&raw mut (*share).due[side as usize], price.wrapping_neg());
+        if (*share).due[side & 3] >= price {
+            atomic::add(&raw mut (*share).due[side & 3], price.wrapping_neg());
         }
     }
 }
