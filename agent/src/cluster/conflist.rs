@@ -13,7 +13,7 @@ use shunt_netlink::prefix;
 use shunt_regular_file::read_own;
 
 pub(crate) use super::mark::NETWORK;
-use super::mark::{LONGEST, MARK, is_marked};
+use super::mark::{LONGEST, MARK, is_marked, managed};
 
 /// The bridge of its pods.
 pub(super) const BRIDGE: &str = "cni0";
@@ -72,9 +72,7 @@ pub(crate) fn content(said: &Said<'_>, socket: &Path) -> Value {
 
 /// The prefixes that this node's pods had before `own`, the newest last, as the configuration that is there remembers them.
 pub(crate) fn earlier_prefixes(path: &Path, own: &[IpNet]) -> Vec<IpNet> {
-    let text = read_own(path, LONGEST).ok();
-    let known = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-    let Some(known) = known.filter(is_marked) else { return Vec::new() };
+    let Some(known) = managed(path) else { return Vec::new() };
     let remembered = known[EARLIER].as_array().into_iter().flatten();
     let sets = known["plugins"][0]["ipam"]["ranges"].as_array().into_iter().flatten();
     let ranges = sets.flat_map(|set| set.as_array().into_iter().flatten()).map(|range| &range["subnet"]);

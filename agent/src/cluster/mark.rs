@@ -14,10 +14,15 @@ pub(super) const MARK: &str = "shunt.dev/managed";
 /// As many bytes are read of a configuration.
 pub(super) const LONGEST: u64 = 1 << 20;
 
+/// The configuration that is there, if an agent has written it.
+pub(super) fn managed(path: &Path) -> Option<Value> {
+    let text = read_own(path, LONGEST).ok()?;
+    serde_json::from_slice(&text).ok().filter(is_marked)
+}
+
 /// Whether an agent has written the configuration that is there.
 pub(crate) fn is_managed(path: &Path) -> bool {
-    let text = read_own(path, LONGEST).ok();
-    text.and_then(|text| serde_json::from_slice(&text).ok()).is_some_and(|known| is_marked(&known))
+    managed(path).is_some()
 }
 
 pub(super) fn is_marked(known: &Value) -> bool {

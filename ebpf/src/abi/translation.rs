@@ -213,6 +213,12 @@ pub const TRANSLATION_SIDE: u32 = 2;
 /// [`Translation::flags`]: from this bit on its container's counter slot, or [`super::NO_SLOT`].
 pub const TRANSLATION_SLOT: u32 = 16;
 
+/// [`Translation::flags`] of a connection that `side` has opened, of the container with the counter slot `slot`.
+#[inline(always)]
+pub const fn opened_by(side: super::share::Side, slot: u32) -> u32 {
+    (side as u32) << TRANSLATION_SIDE | slot << TRANSLATION_SLOT
+}
+
 const _: () = assert!(super::MAX_SLOTS <= 1 << (u32::BITS - TRANSLATION_SLOT));
 
 /// Value of `MASQUERADES`, whose key is a container's masqueraded address.

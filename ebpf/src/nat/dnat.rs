@@ -7,7 +7,7 @@ use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
     MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
-    TRANSLATION_OPENER, TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey,
+    TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
@@ -99,8 +99,9 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
     continues
 }
 
-/// Begins a connection with a packet of `bytes` bytes that came in by `here`, with the container whose counter slot is `slot`. Changes the source in `becomes`, where it is not the client's
-/// own, to the address that the kernel's MASQUERADE would choose towards the container, and the source port where another connection or a
+/// Begins a connection with a packet of `bytes` bytes that came in by `here`, with the container whose counter slot is `slot`.
+///
+/// Changes the source in `becomes`, where it is not the client's own, to the address that the kernel's MASQUERADE would choose towards the container, and the source port where another connection or a
 /// socket of the node has the tuple: where several senders share an address after translation, or one client uses two host
 /// ports that lead to the same container port.
 ///
@@ -132,7 +133,7 @@ pub fn begin<T: Tables>(
     share::charge(slot, side, now, tables).map_err(Excess::dropped)?;
     // A client that came by another way cannot make what the container sends to a neighbour an answer.
     let near = if here == becomes.domain { TRANSLATION_NEAR } else { 0 };
-    let flags = near | (side as u32) << TRANSLATION_SIDE | slot << TRANSLATION_SLOT;
+    let flags = near | opened_by(side, slot);
     let mut value = answers(segment, now, flags);
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {

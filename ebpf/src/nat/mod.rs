@@ -1,8 +1,8 @@
 //! Network address translation: host ports (DNAT) and masquerading (SNAT), without the kernel's conntrack.
 //!
 //! [`dnat`], [`reply`], [`snat`] and [`masquerade`] decide, over the state in [`connection`]; [`rewrite`] edits. [`fragments`] and ICMP
-//! errors ([`embedded`], [`icmp_error`]) follow their connection; [`share`] bounds how many a container has. Between decision and edit every check has passed that could
-//! keep a packet from its receiver.
+//! errors ([`embedded`], [`icmp_error`]) follow their connection; [`share`] bounds how many a container has. Between decision and edit
+//! every check has passed that could keep a packet from its receiver.
 
 pub mod clone_to_host;
 pub mod connect;

@@ -2,7 +2,7 @@
 //!
 //! Connections that have not been answered may make room for each other, so they are bounded by the rate at which a container, or the clients
 //! of its host ports, open them; an answer pays the opening back. Assured connections make room for nobody, so they are bounded by
-//! number. Both are the container's own: whoever floods takes nothing from others.
+//! number. Both are the container's own: a flood ends no assured connection of another container's.
 //!
 //! The rate is virtual scheduling, as in [`crate::stages::police`].
 
@@ -42,7 +42,8 @@ impl Excess {
     }
 }
 
-/// Charges an opening to the container with the counter slot `slot`, whether it finds a free tuple then or not. `now` is `CLOCK_BOOTTIME` in nanoseconds.
+/// Charges an opening to the container with the counter slot `slot`, whether it finds a free tuple then or not. `now` is
+/// `CLOCK_BOOTTIME` in nanoseconds.
 ///
 /// # Errors
 /// [`Excess`]; nothing is charged.

@@ -5,7 +5,7 @@
 use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
-    MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, TRANSLATION_SLOT, Translation, TupleKey,
+    MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::connection::Shown;
@@ -80,7 +80,7 @@ pub fn begin<T: Tables>(
     let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
     share::charge(slot, Side::Own, now, tables).map_err(Excess::passed)?;
-    let mut value = Translation { holder: here, ..answers(segment, now, slot << TRANSLATION_SLOT) };
+    let mut value = Translation { holder: here, ..answers(segment, now, opened_by(Side::Own, slot)) };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
         if is_free(becomes, &outlet, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {

@@ -3,7 +3,7 @@
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{
-    TRANSLATION_NEAR, TRANSLATION_OPENER, TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey,
+    TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
@@ -98,7 +98,7 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
                 ..request
             };
             let slot = container.slot();
-            let side = if protocol == TCP { Side::TcpClient } else { Side::DatagramClient } as u32;
+            let side = if protocol == TCP { Side::TcpClient } else { Side::DatagramClient };
             let half = |becomes, flags| Translation {
                 becomes,
                 shown: if client_port == ASKED && flags == 0 { 0 } else { shown.0 },
@@ -111,7 +111,7 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
                 packets: 0,
                 bytes: 0,
                 holder: 0,
-                flags: flags | side << TRANSLATION_SIDE | slot << TRANSLATION_SLOT,
+                flags: flags | opened_by(side, slot),
                 acknowledged: 0,
                 end: 0,
             };
