@@ -23,7 +23,7 @@ mod said;
 mod world_namespace;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
@@ -32,7 +32,7 @@ use golden::{interfaces, outside, shares, uplinks, world};
 use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shunt_dataplane::Verdict;
+use shunt_dataplane::{Delivery, Verdict, Way};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;
@@ -103,7 +103,7 @@ fn assert_parity(
         run.bytes.drain(..14);
     }
     let action = match verdict {
-        Verdict::Pass(_) => TC_ACT_UNSPEC,
+        Verdict::Pass(_) | Verdict::Deliver(Delivery { way: Way::Onward, .. }) => TC_ACT_UNSPEC,
         Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
         Verdict::Deliver(_) => TC_ACT_REDIRECT,
     };
@@ -127,6 +127,8 @@ fn assert_parity(
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
     assert_eq!(remembered.incoming_flows, *tables.incoming_flows.borrow(), "{name}: incoming flows");
+    let claimed: BTreeSet<TupleKey> = tables.claims.borrow().keys().copied().collect();
+    assert_eq!(remembered.claims, claimed, "{name}: flows outside that are the kernel's");
     assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
     assert_eq!(remembered.handed, tables.handed.get(), "{name}: what is handed on");
     assert_eq!(remembered.stations, *tables.stations.borrow(), "{name}: stations");
@@ -204,13 +206,13 @@ fn random_packets_fare_alike_in_pure_code_and_kernel() {
             let here = match everywhere[place].ifindex {
                 _ if entry == Entry::FromTrunk => interfaces::MASTER,
                 _ if entry == Entry::ToTrunk => interfaces::PARENT,
-                _ if entry == Entry::FromTunnel => outside::UPLINK,
+                _ if matches!(entry, Entry::FromTunnel | Entry::ToWire | Entry::ToTunnel) => outside::UPLINK,
                 ifindex if entry != Entry::FromWire || ifindex == world::BRIDGE => ifindex,
                 _ => outside::UPLINK,
             };
             let mut packet = cases[which].packet.clone();
             packet = match entry {
-                Entry::FromTunnel => packet.bared(),
+                Entry::FromTunnel | Entry::ToTunnel => packet.bared(),
                 _ => packet.framed(world::mac(here), [2; 6]),
             };
             packet.bytes.truncate(length);

@@ -102,6 +102,8 @@ reasons! {
         Martian = 46, Translate, "martian";
         /// To a host port, and the route to its source does not lead back: by its reverse path filter the kernel's stack drops it.
         ReversePath = 48, Translate, "reverse_path";
+        /// It answers a datagram of the node's own, or one that the kernel has masqueraded.
+        Claimed = 51, Translate, "claimed";
         /// In a VLAN of no interface behind this one.
         NoInterface = 60, Find, "no_interface";
     }
@@ -166,6 +168,8 @@ reasons! {
         ConnectionLimit = 41, Translate, "connection_limit";
         /// To a host port of a container to which too many connections were opened lately that it has not answered.
         OpeningRate = 42, Translate, "opening_rate";
+        /// Of the node's own, or masqueraded by the kernel: a container's connection has its tuple, and no other port is free.
+        TupleTaken = 43, Translate, "tuple_taken";
         /// The kernel had no memory for the Ethernet header of a packet that came in without one.
         NoMemory = 36, Deliver, "no_memory";
         /// Larger than the container's MTU, to a host port or in a VLAN, where the kernel could not deliver it.

@@ -215,6 +215,12 @@ pub trait Tables {
     /// Records that a flow of datagrams with a masqueraded container began outside.
     fn record_incoming_flow(&self, key: &FlowKey);
 
+    /// When the kernel was last seen to use the tuple whose answers have the tuple `key`, in nanoseconds of `CLOCK_BOOTTIME` (`CLAIMS`).
+    fn claimed(&self, key: &TupleKey) -> Option<u64>;
+
+    /// Records that it uses it at `now`.
+    fn claim(&self, key: &TupleKey, now: u64);
+
     /// Makes a port look up the flow of each packet from now on ([`crate::abi::AFFINITY_LOOKUP`]).
     fn require_flow_lookup(&self, key: &PortKey);
 

@@ -40,6 +40,8 @@ pub enum Way {
     Wire,
     /// In by an interface (`BPF_F_INGRESS`), as if received there.
     Into,
+    /// On its way by the kernel, with another port.
+    Onward,
     /// Out of an interface, to the sender, as the ICMP error that it was too big: the packet itself was dropped.
     Back,
 }
@@ -80,6 +82,12 @@ impl Verdict {
         matches!(self, Self::Pass(_))
     }
 
+    /// Whether the packet is dropped.
+    #[inline(always)]
+    pub const fn is_dropped(&self) -> bool {
+        matches!(self, Self::Drop(_))
+    }
+
     /// The verdict as [`crate::abi::Decision`] has it: (verdict, target, reason).
     pub const fn code(self) -> (u32, u32, u32) {
         match self {
@@ -91,6 +99,7 @@ impl Verdict {
             Self::Deliver(Delivery { ifindex, way: Way::Neighbor(_), .. }) => (4, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Wire, .. }) => (6, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Into, .. }) => (7, ifindex, 0),
+            Self::Deliver(Delivery { ifindex, way: Way::Onward, .. }) => (9, ifindex, 0),
             Self::Deliver(Delivery { ifindex, way: Way::Back, .. }) => {
                 (8, ifindex, DropReason::TooBig as u32)
             }

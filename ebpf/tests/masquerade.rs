@@ -11,12 +11,12 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{outside, world};
-use shunt_dataplane::abi::translation::TRANSLATION_OPENER;
+use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, TupleKey};
 use shunt_dataplane::nat::{segment, snat};
 use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
 use shunt_dataplane::tables::Route;
 use shunt_dataplane::wire::address::Address;
-use shunt_dataplane::{DropReason, PassReason, Verdict, wire};
+use shunt_dataplane::{DropReason, PassReason, Tables as _, Verdict, wire};
 
 /// Where the source port is behind an IPv4 header without options.
 const SOURCE_PORT: std::ops::Range<usize> = 34..36;
@@ -33,12 +33,33 @@ fn begin(case: &Case, port: u16, tables: &MemoryTables) -> (Verdict, u16) {
     (verdict, u16::from_be_bytes(packet.bytes[SOURCE_PORT].try_into().unwrap()))
 }
 
+/// Makes the tuple of a packet of [`begin`] the kernel's own.
+fn claim(case: &Case, port: u16, tables: &MemoryTables) {
+    let mut packet = BytesPacket::new(&case.packet.bytes);
+    let frame = wire::frame(&packet).unwrap();
+    let key = segment::read(&mut packet, &frame, 0).unwrap().key;
+    let own = outside::NODE[0].0.parse::<IpAddr>().unwrap().into();
+    let leaves = TupleKey { source: own, source_port: port.into(), ..key };
+    tables.claim(&leaves.reversed(0), tables.boot_time());
+}
+
 #[test]
-fn a_thousand_connections_have_a_thousand_ports_and_none_of_the_nodes() {
+fn every_connection_keeps_its_port_where_nobody_has_it() {
+    for name in ["masquerade_begins_tcp_v4", "masquerade_begins_udp_v4"] {
+        let (case, tables) = (case(name), MemoryTables::of_world());
+        for port in (1024..65_000).step_by(97).filter(|port| *port != outside::SOCKET) {
+            assert_eq!(begin(&case, port, &tables).1, port, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_connections_whose_ports_are_taken_have_a_thousand_others_and_none_of_the_nodes() {
     for name in ["masquerade_begins_tcp_v4", "masquerade_begins_udp_v4"] {
         let (case, tables) = (case(name), MemoryTables::of_world());
         let mut given = BTreeSet::new();
         for port in 40_100..41_100 {
+            claim(&case, port, &tables);
             let (verdict, port) = begin(&case, port, &tables);
             assert!(matches!(verdict, Verdict::Deliver(_)), "{verdict:?}");
             assert!((1024..32_768).contains(&port) || port > 60_999, "{name}: {port}");
@@ -58,6 +79,50 @@ fn a_thousand_connections_have_a_thousand_ports_and_none_of_the_nodes() {
             assert_eq!(other.becomes.reversed(key.domain), *key);
             assert_eq!((other.begun, other.holder), (flow.begun, case.here));
         }
+    }
+}
+
+/// As long as connection tracking would know the connection.
+#[test]
+fn a_claim_ends_when_nobody_has_used_it() {
+    const SECOND: u64 = 1_000_000_000;
+    for (name, seconds) in [("masquerade_begins_udp_v4", 120), ("masquerade_begins_tcp_v4", 5 * 24 * 60 * 60)] {
+        for (later, is_kept) in [(0, true), (1, false)] {
+            let (case, mut tables) = (case(name), MemoryTables::of_world());
+            claim(&case, 40_100, &tables);
+            tables.boot_time += (seconds - 1 + 2 * later) * SECOND;
+            assert_eq!(begin(&case, 40_100, &tables).1 != 40_100, is_kept, "{name}");
+        }
+    }
+}
+
+/// Of the node's own datagrams and of what the kernel masquerades, which nobody could be asked for.
+#[test]
+fn a_claim_is_renewed_once_a_second() {
+    let (case, mut tables) = (case("own_sends_udp_v4"), MemoryTables::of_world());
+    let mut seen = |later: u64| {
+        tables.boot_time += later;
+        Entry::ToWire.travel(&mut case.packet.clone(), case.here, case.missing, &tables);
+        let claims = tables.claims.borrow();
+        tables.boot_time - claims.values().max().unwrap()
+    };
+    assert_eq!(seen(0), 0);
+    assert_eq!(seen(400_000_000), 400_000_000);
+    assert_eq!(seen(700_000_000), 0);
+}
+
+/// What the kernel cannot send with a tuple of its own is not sent with a container's.
+#[test]
+fn where_no_other_port_is_free_what_the_kernel_sends_is_dropped() {
+    for name in ["own_taken_udp_v4", "own_taken_tcp_v6", "own_masqueraded_taken_v4"] {
+        let (case, mut tables) = (case(name), MemoryTables::of_world());
+        for outlet in tables.outlets.values_mut() {
+            (outlet.low, outlet.high) = (1, u16::MAX);
+        }
+        let before = tables.flows.borrow().len();
+        let verdict = Entry::ToWire.travel(&mut case.packet.clone(), case.here, case.missing, &tables);
+        assert_eq!(verdict, Verdict::Drop(DropReason::TupleTaken), "{name}");
+        assert_eq!(tables.flows.borrow().len(), before);
     }
 }
 
@@ -83,6 +148,7 @@ fn where_every_port_is_the_nodes_the_kernel_masquerades() {
     for outlet in tables.outlets.values_mut() {
         (outlet.low, outlet.high) = (1, u16::MAX);
     }
+    claim(&case, 7000, &tables);
     let before = tables.flows.borrow().len();
     assert_eq!(begin(&case, 7000, &tables).0, Verdict::Pass(PassReason::TupleTaken));
     assert_eq!(tables.flows.borrow().len(), before);

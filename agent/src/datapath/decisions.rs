@@ -37,7 +37,7 @@ impl Said {
         let mut numbers = text.split(' ').map(|number| number.parse::<u32>().ok());
         let mut next = || numbers.next().flatten();
         let (ifindex, code, target, number) = (next()?, next()?, next()?, next()?);
-        let verdict = ["pass", "drop", "peer", "port", "neighbor", "flood", "wire", "into", "back"]
+        let verdict = ["pass", "drop", "peer", "port", "neighbor", "flood", "wire", "into", "back", "onward"]
             .get(code as usize)?;
         let (stage, reason) = match code {
             0 => PassReason::from_number(number).map(|reason| (reason.stage().name(), reason.name()))?,

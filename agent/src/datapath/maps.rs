@@ -64,6 +64,8 @@ pub struct Maps {
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Flows of datagrams that began outside.
     pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    /// `CLAIMS`.
+    pub claims: HashMap<MapData, TupleKey, KernelFlow>,
     /// Host ports.
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
@@ -119,6 +121,7 @@ impl Maps {
             nics: take(ebpf, "NICS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
+            claims: take(ebpf, "CLAIMS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
             masquerades: take(ebpf, "MASQUERADES")?,

@@ -17,7 +17,7 @@ use shunt_dataplane::abi::HandedOn;
 use shunt_dataplane::programs::order::Pipeline;
 use shunt_dataplane::programs::{
     from_container, from_host, from_mapped, from_member, from_trunk, from_uplink, from_vlan, from_wire,
-    guard_from, guard_to, to_container, to_member, to_trunk, to_uplink,
+    guard_from, guard_to, to_container, to_member, to_trunk, to_uplink, to_wire,
 };
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::{Packet as _, Readable as _};
@@ -44,7 +44,7 @@ pub struct Travelled {
 /// # Errors
 /// A map could not be read.
 pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result<Travelled, LookupError> {
-    packet.is_bare = hook.program == Program::FromTunnel;
+    packet.is_bare = matches!(hook.program, Program::FromTunnel | Program::ToTunnel);
     let described = describe(packet);
     let missing = if hook.set == ProgramSet::Open { Missing::Pass } else { Missing::Drop };
     let here = hook.ifindex;
@@ -57,6 +57,7 @@ pub fn travel(packet: &mut Frame, hook: &Hook, tables: LiveTables<'_>) -> Result
         Pipeline::FromHost => from_host::run(packet, here, &tables),
         Pipeline::FromMapped => from_mapped::run(packet, here, &tables, &mut HandedOn::default()),
         Pipeline::FromWire | Pipeline::FromTunnel => from_wire::run(packet, here, &tables),
+        Pipeline::ToWire | Pipeline::ToTunnel => to_wire::run(packet, here, &tables),
         Pipeline::FromVlan => from_vlan::run(packet, here, &tables),
         Pipeline::FromTrunk => from_trunk::run(packet, here, &tables),
         Pipeline::ToTrunk => to_trunk::run(packet, here, &tables),
@@ -126,6 +127,7 @@ fn end(verdict: &Verdict, packet: &Frame, tables: &LiveTables<'_>) -> End {
                 Way::Neighbor(_) => format!("out of {name}, to the next hop"),
                 Way::Wire => format!("out of {name}, tagged"),
                 Way::Into => format!("in by {name}"),
+                Way::Onward => format!("on by the kernel, with another port at {name}"),
                 Way::Back => {
                     let reason = DropReason::TooBig.name();
                     format!("{reason}; its sender is told of {} bytes, out of {name}", packet.note())

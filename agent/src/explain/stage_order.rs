@@ -20,6 +20,8 @@ pub const fn pipeline(program: Program, set: ProgramSet) -> Pipeline {
         (Program::FromMapped, _) => Pipeline::FromMapped,
         (Program::FromWire, _) => Pipeline::FromWire,
         (Program::FromTunnel, _) => Pipeline::FromTunnel,
+        (Program::ToWire, _) => Pipeline::ToWire,
+        (Program::ToTunnel, _) => Pipeline::ToTunnel,
         (Program::FromVlan, _) => Pipeline::FromVlan,
         (Program::FromTrunk, _) => Pipeline::FromTrunk,
         (Program::ToTrunk, _) => Pipeline::ToTrunk,
@@ -39,10 +41,12 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         ) => Stage::TrackKernelFlow,
         (Asked::Translation, Pipeline::FromContainer) => Stage::FlowAffinity,
         (Asked::Here | Asked::Outlet, Pipeline::FromWire | Pipeline::FromTunnel)
+        | (Asked::Outlet, Pipeline::ToWire | Pipeline::ToTunnel)
         | (Asked::Translation | Asked::IncomingFlow, _) => Stage::Translate,
         (Asked::Here, _) => Stage::Port,
         (Asked::Port | Asked::Station, Pipeline::ToContainer | Pipeline::ToUplink)
         | (Asked::Learned, Pipeline::ToUplink) => Stage::OriginCheck,
+        (Asked::Port, Pipeline::ToWire | Pipeline::ToTunnel) => Stage::Port,
         (Asked::Port, Pipeline::FromHost) => Stage::Isolate,
         (Asked::Port, Pipeline::FromMember) => Stage::Retag,
         (Asked::Port | Asked::Station | Asked::Learned, _)

@@ -67,6 +67,7 @@ pub(crate) struct Remembered {
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
+    pub(crate) claims: BTreeSet<TupleKey>,
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) handed: HandedOn,
     pub(crate) stations: BTreeMap<StationKey, Station>,
@@ -153,7 +154,11 @@ impl Kernel {
     /// Loads the one that runs in a program's place.
     pub(crate) fn ready(&mut self, program: &'static str) -> &'static str {
         // A test run has frames only.
-        let program = if program == "from_tunnel" { "tested_tunnel" } else { program };
+        let program = match program {
+            "from_tunnel" => "tested_tunnel",
+            "to_tunnel" => "tested_way_out",
+            program => program,
+        };
         self.ensure_loaded(program);
         program
     }
@@ -212,7 +217,8 @@ impl Kernel {
             .collect();
         let mut keys =
             |map| self.entries::<FlowKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect();
-        let (kernel_flows, incoming_flows) = (keys("KERNEL_FLOWS"), keys("INCOMING_FLOWS"));
+        let [kernel_flows, incoming_flows] = ["KERNEL_FLOWS", "INCOMING_FLOWS"].map(&mut keys);
+        let claims = self.entries::<TupleKey, KernelFlow>("CLAIMS").into_iter().map(|(key, _)| key).collect();
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
         let place: PerCpuArray<_, HandedOn> = self.map("HANDED_ON").try_into().expect("HANDED_ON");
         let places = place.get(&0, 0).expect("the one entry");
@@ -239,6 +245,7 @@ impl Kernel {
             drops,
             kernel_flows,
             incoming_flows,
+            claims,
             ports,
             handed,
             stations,

@@ -6,7 +6,7 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 18] = [
+const LISTED: [&str; 19] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -16,6 +16,7 @@ const LISTED: [&str; 18] = [
     "LEARNED",
     "KERNEL_FLOWS",
     "INCOMING_FLOWS",
+    "CLAIMS",
     "MAPPINGS",
     "LOCALS",
     "MASQUERADES",

@@ -71,7 +71,7 @@ fn the_shipped_programs_say_nothing() {
 
 #[test]
 fn what_is_no_decision_is_not_read_as_one() {
-    for text in ["", "1 2 3", "1 9 0 0", "1 0 0 4000000000", "a b c d", "4294967296 2 0 0"] {
+    for text in ["", "1 2 3", "1 10 0 0", "1 0 0 4000000000", "a b c d", "4294967296 2 0 0"] {
         assert_eq!(Said::read(text), None, "{text:?}");
     }
     let said = Said::read("12 2 7 0").unwrap();

@@ -53,7 +53,7 @@ pub(crate) fn take_silently<const KIND: u8>(packet: &Skb<KIND>, verdict: Verdict
         Verdict::Deliver(Delivery { ifindex, way: Way::Into, .. }) => unsafe {
             bpf_redirect(ifindex, u64::from(BPF_F_INGRESS)) as i32
         },
-        Verdict::Pass(_) => TC_ACT_UNSPEC,
+        Verdict::Pass(_) | Verdict::Deliver(Delivery { way: Way::Onward, .. }) => TC_ACT_UNSPEC,
         // The copies have been sent.
         Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
     }

@@ -34,7 +34,7 @@ use shunt_dataplane::wire::address::Address;
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
+    ADDRESSES, CLAIMS, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
     MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED,
     UPLINKS,
 };
@@ -186,6 +186,18 @@ impl Tables for KernelTables {
         let noticed = self.boot_time();
         // As in `record_kernel_flow`.
         let _ = INCOMING_FLOWS.insert(key, KernelFlow { noticed }, ANY);
+    }
+
+    #[inline(always)]
+    fn claimed(&self, key: &TupleKey) -> Option<u64> {
+        // SAFETY: as in `port`; the one word is aligned.
+        unsafe { CLAIMS.get(key) }.map(|flow| flow.noticed)
+    }
+
+    #[inline(always)]
+    fn claim(&self, key: &TupleKey, now: u64) {
+        // An LRU map makes room; should it fail under contention, the next packet of the flow tries again.
+        let _ = CLAIMS.insert(key, &KernelFlow { noticed: now }, ANY);
     }
 
     #[inline(always)]

@@ -116,11 +116,30 @@ pub(crate) fn from_tunnel(ctx: TcContext) -> i32 {
     subprograms::from_wire::<BARE>(ctx.skb.skb)
 }
 
-/// The same, for a test run.
+/// tc egress of an uplink.
+#[classifier]
+pub(crate) fn to_wire(ctx: TcContext) -> i32 {
+    subprograms::to_wire::<FRAMED>(ctx.skb.skb)
+}
+
+/// tc egress of an uplink without a link layer.
+#[classifier]
+pub(crate) fn to_tunnel(ctx: TcContext) -> i32 {
+    subprograms::to_wire::<BARE>(ctx.skb.skb)
+}
+
+/// [`from_tunnel`], for a test run.
 #[cfg(feature = "decisions")]
 #[classifier]
 pub(crate) fn tested_tunnel(ctx: TcContext) -> i32 {
     subprograms::from_wire::<{ skb::TESTED }>(ctx.skb.skb)
+}
+
+/// [`to_tunnel`], for a test run.
+#[cfg(feature = "decisions")]
+#[classifier]
+pub(crate) fn tested_way_out(ctx: TcContext) -> i32 {
+    subprograms::to_wire::<{ skb::TESTED }>(ctx.skb.skb)
 }
 
 /// tc ingress of the host end of a VLAN interface.

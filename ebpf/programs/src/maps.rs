@@ -13,7 +13,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_DROPS,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_CLAIMS, MAX_DROPS,
     MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS,
     MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES,
     MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
@@ -76,6 +76,11 @@ pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
 #[map]
 pub(crate) static INCOMING_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_INCOMING_FLOWS, 0);
+
+/// What answers connections of the kernel's outside: the node's own datagrams, and what the kernel masquerades. `to_wire` and the agent
+/// write it, `dnat` and `snat` read it; the least recently used go when it is full.
+#[map]
+pub(crate) static CLAIMS: LruHashMap<TupleKey, KernelFlow> = LruHashMap::with_max_entries(MAX_CLAIMS, 0);
 
 /// The node's ports that lead to containers. The agent writes it at attach and clears it when the attachment goes;
 /// `dnat` reads it.

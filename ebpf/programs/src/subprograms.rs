@@ -6,7 +6,7 @@
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use shunt_dataplane::programs::{
-    Next, from_container, from_host, from_mapped, from_member, from_wire, moved,
+    Next, from_container, from_host, from_mapped, from_member, from_wire, moved, own_return, to_wire,
 };
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::Packet as _;
@@ -28,6 +28,7 @@ const ICMP_ERROR: i32 = i32::MIN + 3;
 const FRAG_NEEDED: i32 = i32::MIN + 4;
 const MOVED: i32 = i32::MIN + 6;
 const TRANSLATE: i32 = i32::MIN + 7;
+const OWN_RETURN: i32 = i32::MIN + 8;
 
 /// What a part returns.
 trait End {
@@ -55,6 +56,7 @@ impl End for Next {
             Self::Begin => BEGIN,
             Self::Moved => MOVED,
             Self::Return => RETURN,
+            Self::OwnReturn => OWN_RETURN,
             Self::IcmpError => ICMP_ERROR,
             Self::FragNeeded => FRAG_NEEDED,
         }
@@ -122,7 +124,8 @@ subprograms! {
     plan_error_inwards = from_wire::plan_icmp_error, plans ICMP_PLANS;
     error_inwards = from_wire::rewrite_icmp_error, does ICMP_PLANS;
     moved_error_inwards = moved::icmp_error, does ICMP_PLANS;
-    returns = from_wire::returns;
+    returns = from_wire::returns, does DNAT_PLANS;
+    own_return = own_return::own_return, does DNAT_PLANS;
     frag_needed = nat::frag_needed::send;
 
     enter = from_mapped::enter, plans HANDED_ON;
@@ -133,6 +136,10 @@ subprograms! {
     plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
     begin = from_mapped::begin, does BEGIN_PLANS;
     refuse = from_mapped::refuse, does HANDED_ON;
+
+    enter_own = to_wire::enter, plans DNAT_PLANS;
+    leave = to_wire::leave, does DNAT_PLANS;
+    begin_own = to_wire::begin, does DNAT_PLANS;
 }
 
 /// `from_container` of a restricted port: as [`from_container::run`].
@@ -175,10 +182,24 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
             action => action,
         },
         RETURN => returns::<KIND>(skb),
+        OWN_RETURN => own_return::<KIND>(skb),
         action => with_sctp_checksum(skb, action),
     };
     let action = if action == FRAG_NEEDED { frag_needed::<KIND>(skb) } else { action };
     Skb::new(TcContext::new(skb)).unmark_outside();
+    action::said(skb, action)
+}
+
+/// `to_wire`, and `to_tunnel`: as [`to_wire::run`].
+#[inline(always)]
+pub(crate) fn to_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
+    let action = match enter_own::<KIND>(skb) {
+        TRANSLATE => match leave::<KIND>(skb) {
+            BEGIN => begin_own::<KIND>(skb),
+            action => action,
+        },
+        action => action,
+    };
     action::said(skb, action)
 }
 

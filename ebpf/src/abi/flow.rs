@@ -1,10 +1,10 @@
-//! `KERNEL_FLOWS`: flows that stay with the kernel for life.
+//! `KERNEL_FLOWS`: flows that stay with the kernel for life; `INCOMING_FLOWS`: those that no container began.
 
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::wire::address::{Address, L4Port};
 
-/// Key of `KERNEL_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
+/// Key of `KERNEL_FLOWS` and `INCOMING_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 pub struct FlowKey {
@@ -24,11 +24,11 @@ pub struct FlowKey {
     pub pad: [u8; 3],
 }
 
-/// Value of `KERNEL_FLOWS`.
+/// Value of both, and of `CLAIMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct KernelFlow {
-    /// When it was recorded, in nanoseconds of `CLOCK_BOOTTIME`.
+    /// When it was recorded, in nanoseconds of `CLOCK_BOOTTIME`; of `CLAIMS` when it was last seen, within a second.
     pub noticed: u64,
 }
 

@@ -109,7 +109,7 @@ pub struct Peer {
     pub pad: [u8; 2],
 }
 
-/// Key of `ASSURED` and `FLOWS`: one direction of a translated connection, as its packets come in.
+/// Key of `ASSURED`, `FLOWS` and `CLAIMS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,
@@ -193,8 +193,8 @@ pub struct Translation {
     pub packets: u64,
     /// How many bytes they had, Ethernet headers included.
     pub bytes: u64,
-    /// Of a masqueraded connection, the host end of its container's veth, as the address may be another container's by now. 0 for a
-    /// host port's connection.
+    /// Of a masqueraded connection, the host end of its container's veth, as the address may be another container's by now; [`NODE`] of the
+    /// node's own. 0 for a host port's connection.
     pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
@@ -203,6 +203,9 @@ pub struct Translation {
     /// The sequence number behind its FIN, in the host's order; means nothing before [`Shown::FINISHED`]. Written as `shown` is.
     pub end: u32,
 }
+
+/// [`TupleKey::domain`] of what the node's own stack sends and gets, and [`Translation::holder`] of its connections: no interface's index.
+pub const NODE: u32 = u32::MAX;
 
 /// [`Translation::flags`]: the opener's direction.
 pub const TRANSLATION_OPENER: u32 = 1;

@@ -34,6 +34,12 @@ impl Segment {
         self.ip.protocol == Protocol::TCP
     }
 
+    /// Whether it is UDP's.
+    #[inline(always)]
+    pub fn is_datagram(&self) -> bool {
+        self.ip.protocol == Protocol::UDP
+    }
+
     /// What it says of its connection, or [`None`] for a protocol without connections.
     #[inline(always)]
     pub fn step(&self) -> Option<Step> {

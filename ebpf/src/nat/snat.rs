@@ -4,10 +4,9 @@
 
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{
-    MappingKey, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
-};
+use crate::abi::translation::{Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
+use crate::nat::claim;
 use crate::nat::connection::Shown;
 use crate::nat::dnat::{OUTSIDE, answers, take};
 use crate::nat::segment::Segment;
@@ -80,14 +79,44 @@ pub fn begin<T: Tables>(
     let outlet = tables.outlet(&AddressKey::new(route.ifindex, 0, becomes.source)).ok_or(no_outlet)?;
     let now = tables.boot_time();
     share::charge(slot, Side::Own, now, tables).map_err(Excess::passed)?;
-    let mut value = Translation { holder: here, ..answers(segment, now, opened_by(Side::Own, slot)) };
+    let opened = Opened { holder: here, flags: opened_by(Side::Own, slot), now, bytes };
+    open(segment, &outlet, &opened, tables, becomes)
+}
+
+/// Who opens a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// [`Translation::holder`].
+    pub holder: u32,
+    /// See [`opened_by`].
+    pub flags: u32,
+    /// `CLOCK_BOOTTIME` in nanoseconds.
+    pub now: u64,
+    /// Of the first packet, Ethernet header included.
+    pub bytes: u32,
+}
+
+/// Makes both entries of the connection of `segment`. Keeps the source port of `becomes`, so that a socket has one port towards all of its
+/// peers (RFC 4787 REQ-1), unless it is taken for this one.
+///
+/// # Errors
+/// Passes a packet for which there is no free port.
+#[inline(always)]
+pub fn open<T: Tables>(
+    segment: &Segment,
+    outlet: &Outlet,
+    opened: &Opened,
+    tables: &T,
+    becomes: &mut TupleKey,
+) -> Result<(), Stop> {
+    let mut value = Translation { holder: opened.holder, ..answers(segment, opened.now, opened.flags) };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        if is_free(becomes, &outlet, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
+        if is_free(becomes, opened.now, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
             is_there = true;
             break;
         }
-        becomes.source_port = other_port(&segment.key, &outlet, attempt);
+        becomes.source_port = other_port(&segment.key, outlet, attempt);
     }
     if !is_there {
         return Err(Stop::Pass(PassReason::TupleTaken));
@@ -95,7 +124,7 @@ pub fn begin<T: Tables>(
     value.becomes = *becomes;
     value.shown = Shown::opener(segment.is_tcp()).0;
     value.flags |= TRANSLATION_OPENER;
-    (value.packets, value.bytes) = (1, u64::from(bytes));
+    (value.packets, value.bytes) = (1, u64::from(opened.bytes));
     if !tables.replace_flow(&segment.key, &value) {
         tables.forget_flow(&becomes.reversed(OUTSIDE));
         return Err(Stop::Pass(PassReason::TupleTaken));
@@ -103,31 +132,15 @@ pub fn begin<T: Tables>(
     Ok(())
 }
 
-/// Whether no socket and no host port of the node has the port, or may get it. Of echo identifiers this is unknown, and need not be
-/// known: the node gets a clone of what comes back for one.
+/// Whether the kernel has no connection with the tuple, and no socket that would take its answers. Of echo identifiers this is unknown, and
+/// need not be known: the node gets a clone of what comes back for one.
 #[inline(always)]
-fn is_free<T: Tables>(becomes: &TupleKey, outlet: &Outlet, tables: &T) -> bool {
-    if Protocol(becomes.protocol).is_icmp() {
-        return true;
-    }
-    let port = becomes.source_port.number();
-    if port >= outlet.low && port <= outlet.high {
-        return false;
-    }
-    let mut host = MappingKey {
-        address: becomes.source.unspecified(),
-        port: becomes.source_port,
-        protocol: becomes.protocol,
-        pad: 0,
-    };
-    if tables.mapping(&host).is_some() {
-        return false;
-    }
-    host.address = becomes.source;
-    tables.mapping(&host).is_none() && !tables.has_socket(becomes)
+fn is_free<T: Tables>(becomes: &TupleKey, now: u64, tables: &T) -> bool {
+    Protocol(becomes.protocol).is_icmp()
+        || !claim::holds(&becomes.reversed(OUTSIDE), now, tables) && !tables.has_socket(becomes)
 }
 
-/// Another port of the node at each attempt, of those outside `ip_local_port_range`.
+/// Another port of the node at each attempt, of those outside `ip_local_port_range`: the node's sockets seldom ask for these.
 #[inline(always)]
 fn other_port(key: &TupleKey, outlet: &Outlet, attempt: u32) -> L4Port {
     let (low, high) = (u32::from(outlet.low), u32::from(outlet.high).max(FIRST - 1));

@@ -2,17 +2,18 @@
 //! port, or returns to a masqueraded connection, into its container. `from_tunnel` is the same for uplinks without a link layer.
 //!
 //! Its parts: [`dnat`]; where the container has moved those of [`super::moved`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
-//! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`]; for what is too large [`frag_needed`].
+//! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`], and for what one of the kernel's
+//! does [`own_return`]; for what is too large [`frag_needed`].
 
 use super::fit::fits;
 use super::moved::{self, has_moved};
-use super::{DnatPlan, IcmpErrorPlan, Next};
-use crate::abi::translation::TupleKey;
+use super::{DnatPlan, IcmpErrorPlan, Next, own_return};
+use crate::abi::translation::{NODE, TupleKey};
 use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::dnat::OUTSIDE;
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
-use crate::nat::{clone_to_host, embedded, fragments, icmp_error, masquerade, segment};
+use crate::nat::{claim, clone_to_host, embedded, fragments, icmp_error, masquerade, segment};
 use crate::stages::{count, deliver, find, isolate};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::wire::address::Macs;
@@ -45,7 +46,10 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
         next = rewrite_icmp_error(packet, here, tables, &plan).into();
     }
     if next == Next::Return {
-        next = returns(packet, here, tables);
+        next = returns(packet, here, tables, &beginning);
+    }
+    if next == Next::OwnReturn {
+        next = own_return::own_return(packet, here, tables, &beginning);
     }
     if next == Next::FragNeeded {
         next = nat::frag_needed::send(packet, here, tables).into();
@@ -82,11 +86,19 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     let frame = wire::frame(packet).map_err(|_| Stop::Pass(PassReason::Unmapped))?;
     let mut segment = segment::read(packet, &frame, OUTSIDE).ok_or(Next::IcmpError)?;
     // First: a host port never takes a node's port from a masqueraded connection that has it.
-    if tables.becomes(&segment.key).is_some_and(|(_, holder)| holder != 0) {
-        return Err(Next::Return);
+    let holder = tables.becomes(&segment.key).map(|(_, holder)| holder);
+    if let Some(holder) = holder
+        && holder != 0
+    {
+        let plan = plan().ok_or(Stop::Pass(PassReason::Stray))?;
+        plan.segment = segment;
+        return Err(if holder == NODE { Next::OwnReturn } else { Next::Return });
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
     segment.key.domain = nat::dnat::domain(packet, here, tables);
+    if holder.is_none() {
+        claim::check(&segment, tables)?;
+    }
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
     let (mut station, macs) = find::mapped(&mapping, tables)?;
     isolate::translated(segment.key.domain, mapping.bridge, &station, tables)?;
@@ -265,13 +277,13 @@ pub fn rewrite_icmp_error<P: Packet, T: Tables>(
 
 /// Packets to a port of the node that a masqueraded connection has: the destination becomes the container again.
 #[inline(always)]
-pub fn returns<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+pub fn returns<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     // No container answers for an address outside.
     if isolate::is_bridge(here, tables) {
         return Stop::Pass(PassReason::Stray).into();
     }
     let bytes = packet.length();
-    let next = returns_stages(packet, here, bytes, tables).into();
+    let next = returns_stages(packet, &plan.segment, (here, bytes), tables).into();
     count_end(&next, here, bytes, tables);
     next
 }
@@ -279,24 +291,23 @@ pub fn returns<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> N
 #[inline(always)]
 fn returns_stages<P: Packet, T: Tables>(
     packet: &mut P,
-    here: u32,
-    bytes: u32,
+    segment: &Segment,
+    (here, bytes): (u32, u32),
     tables: &T,
 ) -> Result<Delivery, Next> {
     let stray = Stop::Pass(PassReason::Stray);
     let frame = wire::frame(packet).map_err(|_| stray)?;
-    let segment = segment::read(packet, &frame, OUTSIDE).ok_or(stray)?;
     clone_to_host::unless_clone(&frame, segment.ip.protocol)?;
     let (becomes, holder) = tables.becomes(&segment.key).ok_or(stray)?;
     let (station, macs) = find::holder(&becomes, holder, tables)?;
     deliver::forwards(&station)?;
-    masquerade::follow(&segment, &becomes, bytes, tables)?;
+    masquerade::follow(segment, &becomes, bytes, tables)?;
     deliver::survives(&segment.ip).map_err(|_| Stop::Drop(DropReason::Expired))?;
     fits(packet, (frame.payload, &segment.ip), &station)?;
-    fragments::remember(packet, frame.ether_type == EtherType::IPV4, &segment, &becomes, tables)?;
+    fragments::remember(packet, frame.ether_type == EtherType::IPV4, segment, &becomes, tables)?;
     clone_to_host::clone(packet, segment.ip.protocol, here);
     deliver::address(packet, macs)?;
-    rewrite(packet, frame.payload, &segment, &becomes);
+    rewrite(packet, frame.payload, segment, &becomes);
     Ok(deliver::into_container(packet, &station))
 }
 

@@ -18,11 +18,13 @@ pub mod guard_to;
 pub mod moved;
 mod next;
 pub mod order;
+pub mod own_return;
 mod plan;
 pub mod to_container;
 pub mod to_member;
 pub mod to_trunk;
 pub mod to_uplink;
+pub mod to_wire;
 
 pub use next::Next;
 pub use plan::{BeginPlan, DnatPlan, IcmpErrorPlan};

@@ -22,6 +22,8 @@ pub enum Next {
     Moved,
     /// To a port of the node that a masqueraded connection has: the part that undoes the masquerading.
     Return,
+    /// To a port of the node that a connection of the kernel's has in another's place: the part that undoes that.
+    OwnReturn,
     /// No transport header to translate: the parts for later fragments and for ICMP errors.
     IcmpError,
     /// Too large for the container's link, dropped and counted: the part that sends the ICMP error.
@@ -39,7 +41,7 @@ impl Next {
             Self::Reply | Self::Translate | Self::Begin | Self::IcmpError => {
                 Verdict::Pass(PassReason::ToHost)
             }
-            Self::Return | Self::Moved => Verdict::Pass(PassReason::Stray),
+            Self::Return | Self::OwnReturn | Self::Moved => Verdict::Pass(PassReason::Stray),
             Self::FragNeeded => Verdict::Drop(DropReason::TooBig),
         }
     }

@@ -21,6 +21,10 @@ pub enum Pipeline {
     FromWire,
     /// [`super::from_wire`], of packets without an Ethernet header.
     FromTunnel,
+    /// [`super::to_wire`].
+    ToWire,
+    /// [`super::to_wire`], of packets without an Ethernet header.
+    ToTunnel,
     /// [`super::from_vlan`].
     FromVlan,
     /// [`super::from_trunk`].
@@ -41,7 +45,7 @@ pub enum Pipeline {
 
 impl Pipeline {
     /// Every pipeline.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::FromContainer,
         Self::FromMember,
         Self::ToContainer,
@@ -50,6 +54,8 @@ impl Pipeline {
         Self::FromMapped,
         Self::FromWire,
         Self::FromTunnel,
+        Self::ToWire,
+        Self::ToTunnel,
         Self::FromVlan,
         Self::FromTrunk,
         Self::ToTrunk,
@@ -69,6 +75,8 @@ impl Pipeline {
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
             Self::FromTunnel => "from_tunnel",
+            Self::ToWire => "to_wire",
+            Self::ToTunnel => "to_tunnel",
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
@@ -91,6 +99,8 @@ impl Pipeline {
             Self::FromMapped => "behind `from_container`, on ports with host ports or masquerading",
             Self::FromWire => "tc ingress of an uplink, or of a bridge device",
             Self::FromTunnel => "tc ingress of an uplink without a link layer",
+            Self::ToWire => "tc egress of an uplink",
+            Self::ToTunnel => "tc egress of an uplink without a link layer",
             Self::FromVlan => "tc ingress of a VLAN interface's host end",
             Self::FromTrunk => "tc ingress of a VLAN interface's master",
             Self::ToTrunk => "tc egress of a host veth end with VLAN interfaces behind it",
@@ -139,6 +149,7 @@ impl Pipeline {
             Self::FromHost => &[Port, Parse, NeighborProxy, Find, Isolate, TrackKernelFlow, Deliver],
             Self::FromMapped => &[Port, Guard, Parse, MacFilter, Find, Translate, Deliver],
             Self::FromWire | Self::FromTunnel => &[Parse, Translate, Find, Isolate, Deliver],
+            Self::ToWire | Self::ToTunnel => &[Port, Parse, Translate, Deliver],
             Self::FromVlan => &[Port, Parse, MacFilter, Classify, Police, Find, Retag, Deliver],
             Self::FromTrunk | Self::ToTrunk => &[Parse, Find, Retag, Deliver],
             Self::FromNic => &[Port, Parse, MacFilter, Classify, Find, Retag, Deliver],

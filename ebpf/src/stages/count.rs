@@ -13,7 +13,7 @@ pub fn sent<T: Tables>(verdict: &Verdict, port: &Port, here: u32, bytes: u32, ta
         Verdict::Deliver(delivery) => {
             tables.count(port.slot, Lane::FromFast, bytes);
             // What leaves the node has no receiver here, and what comes in by another port is counted there.
-            if !matches!(delivery.way, Way::Neighbor(_) | Way::Wire | Way::Into | Way::Back) {
+            if !matches!(delivery.way, Way::Neighbor(_) | Way::Wire | Way::Into | Way::Onward | Way::Back) {
                 tables.count(delivery.slot, Lane::ToFast, bytes);
             }
         }

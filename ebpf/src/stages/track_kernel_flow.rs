@@ -4,8 +4,8 @@
 //! the host (a Service's DNAT), or its flow began before the fast path knew the receiver. Either way the kernel's conntrack
 //! has the flow's state, so the reply must not take the fast path.
 //!
-//! What a host beyond the node sends to a masqueraded container, routed and not by a host port, is recorded too, in `INCOMING_FLOWS`: the
-//! answer keeps the container's own address. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
+//! What the node, or a host beyond it, sends to a container's own address is recorded too, in `INCOMING_FLOWS`: the answer is not masqueraded,
+//! and is none to a host port, whatever port it is for. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
 use crate::abi::{AddressKey, FlowKey, Port, PortKey};
@@ -34,8 +34,8 @@ pub fn track<P: Packet, T: Tables>(
     receiver: u32,
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver), tables, |key, source| {
-        note_incoming(key, source, tables);
+    track_and(packet, frame, (port, receiver), tables, |key, _| {
+        note_incoming(key, tables);
         Sender::Other
     })
 }
@@ -51,7 +51,7 @@ pub fn track_host<P: Packet, T: Tables>(
     tables: &T,
 ) -> Sender {
     track_and(packet, frame, (port, receiver), tables, |key, source| {
-        note_incoming(key, source, tables);
+        note_incoming(key, tables);
         if bridged && !tables.is_local(&source) { Sender::Container } else { Sender::Other }
     })
 }
@@ -98,15 +98,10 @@ fn track_and<P: Packet, T: Tables>(
     Sender::Container
 }
 
-/// Records the flow of a datagram from `source`, which is no container, to a container that is masqueraded.
+/// Records the flow of a datagram that no container has sent.
 #[inline(always)]
-fn note_incoming<T: Tables>(key: &FlowKey, source: Address, tables: &T) {
-    if Protocol(key.protocol) != Protocol::UDP {
-        return;
-    }
-    let container = if key.low.is(source) { key.high } else { key.low };
-    let is_masqueraded = tables.masquerade(&AddressKey::new(key.bridge, 0, container)).is_some();
-    if is_masqueraded && !tables.is_incoming_flow(key) {
+fn note_incoming<T: Tables>(key: &FlowKey, tables: &T) {
+    if Protocol(key.protocol) == Protocol::UDP && !tables.is_incoming_flow(key) {
         tables.record_incoming_flow(key);
     }
 }

@@ -8,13 +8,14 @@
 //!                                  container may have no more of them
 //! missing: drop                    (optional) the program is one for restricted ports
 //! expect: peer beta                or `port`, `wire`, `into NAME`, `pass`, `drop REASON`, `flood COPIES`, or
-//!                                  `told REASON NAME`: dropped, and become the word to its sender, out of there
+//!                                  `onward NAME` (by the kernel, changed), or `told REASON NAME`: dropped, and become the word to its sender, out of there
 //! leaves: 5                        (optional) the tag that it leaves with, or `untagged`
 //! copies: red2 trunk:10            (optional) where copies go in their order, and with which tags
 //! counts: alpha.from_fast beta.to_fast
 //! lookups: alpha beta              (optional) the ports that look up flows from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
+//! claims: 1                        (optional) how many flows outside were noticed that are the kernel's
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
 //! chooses: 1                       (optional) how many link-local addresses are chosen, or (-1) taken away
@@ -62,6 +63,7 @@ pub struct Case {
     pub lookups: Vec<u32>,
     pub notes: usize,
     pub incoming: usize,
+    pub claims: usize,
     pub learns: usize,
     pub unlearns: usize,
     /// How many link-local addresses are there more than before.
@@ -126,6 +128,7 @@ fn read(path: &Path) -> Case {
         lookups: Vec::new(),
         notes: 0,
         incoming: 0,
+        claims: 0,
         learns: 0,
         unlearns: 0,
         chooses: 0,
@@ -164,6 +167,7 @@ fn read(path: &Path) -> Case {
                 "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
+                "claims" => case.claims = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),
                 "firsts" => case.firsts = words[0].parse().expect("a number of fragments"),
                 "unlearns" => case.unlearns = words[0].parse().expect("a number of stations"),
@@ -210,6 +214,7 @@ fn expect(words: &[&str], name: &str) -> (u32, u32, u32) {
         ["wire", place] => (6, world::ifindex(place), 0),
         ["into", place] => (7, world::ifindex(place), 0),
         ["pass", reason] => (0, 0, number(PassReason::ALL.iter().map(|r| (r.name(), *r as u32)), reason)),
+        ["onward", place] => (9, world::ifindex(place), 0),
         ["flood", copies] => (5, copies.parse().expect("how many copies"), 0),
         ["drop", reason] => (1, 0, dropped(reason)),
         ["told", reason, place] => (8, world::ifindex(place), dropped(reason)),

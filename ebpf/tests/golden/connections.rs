@@ -3,7 +3,7 @@
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{
-    TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+    self, TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
@@ -124,6 +124,7 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
     flows.extend(neighbors(now));
     flows.extend(kept(now));
     flows.extend(masqueraded(now));
+    flows.extend(own(now));
     flows
 }
 
@@ -294,4 +295,36 @@ fn masqueraded(now: u64) -> Vec<(TupleKey, Translation)> {
         }
     }
     flows
+}
+
+/// Connections of the node's own 30000 with the client, which go by 30001 outside: TCP with 443, UDP with 53.
+fn own(now: u64) -> Vec<Entry> {
+    let ways = [(TCP, 443), (UDP, 53)].into_iter().flat_map(|way| [(way, 0), (way, 1)]);
+    let of_each = ways.map(|((protocol, port), family)| {
+        let sent = TupleKey {
+            domain: translation::NODE,
+            source_port: L4Port::from(30_000),
+            destination_port: L4Port::from(port),
+            source: address(NODE[family].0),
+            destination: address(CLIENT[family]),
+            protocol,
+            pad: [0; 3],
+        };
+        let becomes = TupleKey { domain: 0, source_port: L4Port::from(30_001), ..sent };
+        let half = |becomes, flags| Translation {
+            becomes,
+            shown: Shown::SENT.0,
+            touched: now,
+            begun: now,
+            packets: 0,
+            bytes: 0,
+            holder: translation::NODE,
+            flags,
+            acknowledged: 0,
+            end: 0,
+        };
+        let answer = half(sent.reversed(sent.domain), 0);
+        [(sent, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(0), answer)]
+    });
+    of_each.flatten().collect()
 }

@@ -4,7 +4,7 @@ use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::programs::order::Pipeline;
 use shunt_dataplane::programs::{
     from_container, from_host, from_mapped, from_member, from_trunk, from_uplink, from_vlan, from_wire,
-    guard_from, guard_to, to_container, to_member, to_trunk, to_uplink,
+    guard_from, guard_to, to_container, to_member, to_trunk, to_uplink, to_wire,
 };
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::{Tables as _, Verdict};
@@ -21,6 +21,8 @@ pub enum Entry {
     FromMapped,
     FromWire,
     FromTunnel,
+    ToWire,
+    ToTunnel,
     /// `from_container` of the programs for ports in VLANs.
     FromMember,
     ToMember,
@@ -34,13 +36,15 @@ pub enum Entry {
 }
 
 impl Entry {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
         Self::FromMapped,
         Self::FromWire,
         Self::FromTunnel,
+        Self::ToWire,
+        Self::ToTunnel,
         Self::FromMember,
         Self::ToMember,
         Self::FromVlan,
@@ -61,6 +65,8 @@ impl Entry {
             Self::FromMapped => Pipeline::FromMapped,
             Self::FromWire => Pipeline::FromWire,
             Self::FromTunnel => Pipeline::FromTunnel,
+            Self::ToWire => Pipeline::ToWire,
+            Self::ToTunnel => Pipeline::ToTunnel,
             Self::FromMember => Pipeline::FromMember,
             Self::ToMember => Pipeline::ToMember,
             Self::FromVlan => Pipeline::FromVlan,
@@ -84,6 +90,7 @@ impl Entry {
             // These are no port's, or say nothing of a missing entry.
             (Self::FromVlan | Self::FromTrunk | Self::ToTrunk | Self::FromUplink | Self::ToUplink, _) => 0,
             (Self::FromHost | Self::FromMapped | Self::FromWire | Self::FromTunnel, _) => 0,
+            (Self::ToWire | Self::ToTunnel, _) => 0,
             (Self::GuardFrom | Self::GuardTo, _) => 1,
             (_, Missing::Drop) => 1,
             (_, Missing::Pass) => 0,
@@ -120,6 +127,7 @@ impl Entry {
                 verdict
             }
             Self::FromWire | Self::FromTunnel => from_wire::run(packet, here, tables),
+            Self::ToWire | Self::ToTunnel => to_wire::run(packet, here, tables),
             Self::FromMember => from_member::run(packet, here, tables),
             Self::ToMember => to_member::run(packet, here, tables),
             Self::FromVlan => from_vlan::run(packet, here, tables),

@@ -34,6 +34,7 @@ impl MemoryTables {
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
             incoming_flows: RefCell::new(world::incoming_flows().into_iter().collect()),
+            claims: RefCell::new(outside::claims().into_iter().map(|key| (key, BOOT_TIME)).collect()),
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),

@@ -39,6 +39,8 @@ pub struct MemoryTables {
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub incoming_flows: RefCell<BTreeSet<FlowKey>>,
+    /// What answers the kernel's own, and when each was seen last.
+    pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     /// Prefixes and whether they are limited.
     pub subnets: Vec<(u32, SubnetKey, u32)>,
@@ -163,6 +165,14 @@ impl Tables for MemoryTables {
 
     fn is_incoming_flow(&self, key: &FlowKey) -> bool {
         self.incoming_flows.borrow().contains(key)
+    }
+
+    fn claimed(&self, key: &TupleKey) -> Option<u64> {
+        self.claims.borrow().get(key).copied()
+    }
+
+    fn claim(&self, key: &TupleKey, now: u64) {
+        self.claims.borrow_mut().insert(*key, now);
     }
 
     fn record_incoming_flow(&self, key: &FlowKey) {

@@ -192,6 +192,23 @@ pub fn reverse_paths() -> Vec<(PortKey, ReversePath)> {
     FILTERED.map(filter).into()
 }
 
+/// What answers the kernel's own: datagrams of the node's 8053 to the client's 5060, and of 7001 to 123.
+pub fn claims() -> Vec<TupleKey> {
+    let ends = NODE.map(|(own, _)| own).into_iter().zip(CLIENT);
+    let answers = |(own, client)| {
+        [(8053, 5060), (7001, 123)].map(|(port, peer): (u16, u16)| TupleKey {
+            domain: 0,
+            source_port: peer.into(),
+            destination_port: port.into(),
+            source: address(client),
+            destination: address(own),
+            protocol: UDP,
+            pad: [0; 3],
+        })
+    };
+    ends.flat_map(answers).collect()
+}
+
 /// Whether a socket of the node's own would take the answer to a packet with this tuple.
 pub fn has_socket(tuple: &TupleKey) -> bool {
     tuple.source_port.number() == SOCKET && (tuple.protocol == TCP || tuple.protocol == UDP)

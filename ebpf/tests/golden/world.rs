@@ -290,18 +290,18 @@ pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
     vec![chosen("san", 10, now.saturating_sub(10_000_000_000)), chosen("sampi", 11, now + 1_000_000_000_000)]
 }
 
-/// Nu's port 5353 was asked by the client's port 4001, over both families.
+/// Nu's port 5353 was asked by the client's port 4001, and alpha's port 53 by the node's 8053, over both families.
 pub fn incoming_flows() -> Vec<FlowKey> {
-    let nu = PLACES.iter().find(|place| place.name == "nu").expect("a place");
-    let client = |text: &str| text.parse::<std::net::IpAddr>().expect("an address");
-    nu.addresses()
-        .into_iter()
-        .zip(super::outside::CLIENT.map(client))
-        .map(|(own, client)| {
-            let own = End { address: own.into(), port: L4Port::from(5353) };
-            FlowKey::of(BRIDGE, 17, own, End { address: client.into(), port: L4Port::from(4001) })
+    let asked = [("nu", 5353, super::outside::CLIENT, 4001), ("alpha", 53, super::outside::NODE.map(|(own, _)| own), 8053)];
+    let flows = |(name, port, askers, from): (&str, u16, [&str; 2], u16)| {
+        let place = PLACES.iter().find(|place| place.name == name).expect("a place");
+        let asker = |text: &str| text.parse::<std::net::IpAddr>().expect("an address");
+        place.addresses().into_iter().zip(askers.map(asker)).map(move |(own, asker)| {
+            let own = End { address: own.into(), port: L4Port::from(port) };
+            FlowKey::of(BRIDGE, 17, own, End { address: asker.into(), port: L4Port::from(from) })
         })
-        .collect()
+    };
+    asked.into_iter().flat_map(flows).collect()
 }
 
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.

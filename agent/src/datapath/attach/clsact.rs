@@ -142,8 +142,13 @@ pub(crate) fn is_ours(filter: &Filter) -> bool {
 
 fn priority(program: Program) -> u16 {
     match program {
-        // An uplink with addresses of the node also runs `from_wire`.
-        Program::FromMapped | Program::FromTrunk | Program::ToTrunk | Program::FromUplink => PRIORITY_BEHIND,
+        // An uplink with addresses of the node also runs `from_wire` and `to_wire`.
+        Program::FromMapped
+        | Program::FromTrunk
+        | Program::ToTrunk
+        | Program::FromUplink
+        | Program::ToWire
+        | Program::ToTunnel => PRIORITY_BEHIND,
         Program::GuardFrom | Program::GuardTo => PRIORITY_LAST,
         _ => PRIORITY,
     }

@@ -20,6 +20,10 @@ pub enum Program {
     FromWire,
     /// The same, for an uplink without Ethernet headers.
     FromTunnel,
+    /// Packets to outside by the kernel's way: tc egress of an uplink.
+    ToWire,
+    /// The same, for an uplink without Ethernet headers.
+    ToTunnel,
     /// Packets from a container's VLAN interface: tc ingress of its host veth end.
     FromVlan,
     /// Packets from the master of a VLAN interface: tc ingress of the master.
@@ -39,13 +43,15 @@ pub enum Program {
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::FromContainer,
         Self::ToContainer,
         Self::FromHost,
         Self::FromMapped,
         Self::FromWire,
         Self::FromTunnel,
+        Self::ToWire,
+        Self::ToTunnel,
         Self::FromVlan,
         Self::FromTrunk,
         Self::ToTrunk,
@@ -59,7 +65,7 @@ impl Program {
     pub const OF_NODES: [Self; 3] = [Self::FromContainer, Self::ToContainer, Self::FromHost];
 
     /// The programs of host ports and masquerading: by far the longest to verify.
-    pub const OF_HOST_PORTS: [Self; 2] = [Self::FromMapped, Self::FromWire];
+    pub const OF_HOST_PORTS: [Self; 3] = [Self::FromMapped, Self::FromWire, Self::ToWire];
 
     /// The programs of VLAN interfaces.
     pub const OF_VLANS: [Self; 3] = [Self::FromVlan, Self::FromTrunk, Self::ToTrunk];
@@ -96,6 +102,8 @@ impl Program {
             Self::FromMapped => "from_mapped",
             Self::FromWire => "from_wire",
             Self::FromTunnel => "from_tunnel",
+            Self::ToWire => "to_wire",
+            Self::ToTunnel => "to_tunnel",
             Self::FromVlan => "from_vlan",
             Self::FromTrunk => "from_trunk",
             Self::ToTrunk => "to_trunk",
@@ -122,9 +130,13 @@ impl Program {
             | Self::FromTrunk
             | Self::FromUplink
             | Self::GuardFrom => TcAttachType::Ingress,
-            Self::ToContainer | Self::FromHost | Self::ToTrunk | Self::ToUplink | Self::GuardTo => {
-                TcAttachType::Egress
-            }
+            Self::ToContainer
+            | Self::FromHost
+            | Self::ToWire
+            | Self::ToTunnel
+            | Self::ToTrunk
+            | Self::ToUplink
+            | Self::GuardTo => TcAttachType::Egress,
         }
     }
 

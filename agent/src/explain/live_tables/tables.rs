@@ -183,6 +183,16 @@ impl Tables for LiveTables<'_> {
         self.note(Asked::IncomingFlow, "its flow would be noted as one that began outside".to_owned());
     }
 
+    fn claimed(&self, key: &TupleKey) -> Option<u64> {
+        let found = |_: &KernelFlow| "the kernel's".to_owned();
+        let asked = (Asked::Translation, "CLAIMS");
+        self.look(asked, &self.maps.claims, (key, tuple(key)), found).map(|flow| flow.noticed)
+    }
+
+    fn claim(&self, _key: &TupleKey, _now: u64) {
+        self.note(Asked::Translation, "its tuple would be noted as the kernel's".to_owned());
+    }
+
     fn require_flow_lookup(&self, _key: &PortKey) {}
 
     fn boot_time(&self) -> u64 {

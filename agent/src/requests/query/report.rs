@@ -34,7 +34,7 @@ impl Node {
         let hooks = hooks.chain(self.registry.uplinks.values().flat_map(programs::of_uplink));
         let hooks =
             hooks.chain(self.registry.gateways.values().flat_map(|gateway| programs::of_port(&gateway.port)));
-        let hooks = hooks.chain(self.nat_ingress.hooks.values().cloned());
+        let hooks = hooks.chain(self.nat_ingress_hooks());
         let reasons: Vec<_> = self.reasons().into_iter().chain(exhausted.iter().cloned()).collect();
         AgentStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),

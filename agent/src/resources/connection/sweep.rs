@@ -8,7 +8,7 @@ use std::thread::{self};
 use std::time::Duration;
 
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, NODE, TupleKey};
 use shunt_dataplane::abi::{AddressKey, NO_OWNER, Owner};
 
 use super::entries::{Entries, open};
@@ -132,6 +132,9 @@ impl Maps {
     /// Whether a connection's host port, or its masqueraded container, is still there.
     fn has_its_way(&self, connection: &Connection) -> bool {
         let (request, becomes) = (connection.request, connection.opener.becomes);
+        if connection.opener.holder == NODE {
+            return true;
+        }
         if connection.is_masqueraded() {
             let key = AddressKey::new(request.domain, 0, request.source);
             // An address that somebody else has announced may be the container's again.

@@ -1,4 +1,4 @@
-//! A program of NAT ingress that is desired: it stays in force, and is attached once it can be.
+//! The programs of NAT ingress on one interface that are desired: they stay in force, and are attached once they can be.
 
 use super::NatIngress;
 use crate::datapath::attach::hook::Hook;
@@ -6,7 +6,7 @@ use crate::resources::Gravity;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
 
-/// A program of NAT ingress on one interface.
+/// A program of NAT ingress on one interface, and the one beside it on the way out.
 pub(crate) struct Ingress(Hook);
 
 impl Ingress {
@@ -37,15 +37,18 @@ impl Resource for Ingress {
 
     fn observe(&self, node: &mut Node) -> Result<Vec<Finding>, Refusal> {
         // A failed query is no missing program: its link is probably gone.
-        let is_lost = matches!(node.datapath.is_attached(&self.0), Ok(false));
-        Ok(if is_lost { vec![Finding::Program(self.0.clone())] } else { Vec::new() })
+        let mut hooks = node.with_way_out(&self.0);
+        hooks.retain(|hook| matches!(node.datapath.is_attached(hook), Ok(false)));
+        Ok(hooks.into_iter().map(Finding::Program).collect())
     }
 
     fn apply(&self, node: &mut Node, _: Cause<'_>) -> Result<(), Refusal> {
         node.nat_ingress.hooks.remove(&self.0.ifindex);
         node.nat_ingress.missing.insert(self.0.ifindex, self.0.clone());
-        node.datapath.ensure(&self.0)?;
-        tracing::info!(hook = %self.0, "NAT ingress attached");
+        for hook in node.with_way_out(&self.0) {
+            node.datapath.ensure(&hook)?;
+            tracing::info!(%hook, "NAT ingress attached");
+        }
         node.nat_ingress.missing.remove(&self.0.ifindex);
         node.nat_ingress.hooks.insert(self.0.ifindex, self.0.clone());
         node.update_masquerade_interfaces();

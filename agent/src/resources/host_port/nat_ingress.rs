@@ -1,5 +1,5 @@
-//! The node's addresses, and the interfaces that run `from_wire` (or `from_tunnel`, without an Ethernet header) for host ports and
-//! masquerading.
+//! The node's addresses, and the interfaces that run `from_wire` and `to_wire` (or, without an Ethernet header, `from_tunnel` and
+//! `to_tunnel`) for host ports and masquerading.
 //!
 //! For host ports these are every interface with an address of the node and every other one that leads to the node (`ways_in`); and the
 //! agent's bridges, through which containers reach the node. For masquerading they are the declared uplinks or, without any, every
@@ -20,8 +20,9 @@ use crate::kernel::KernelError;
 use crate::registry::Uplink;
 use crate::resources::Node;
 
-/// The programs of NAT ingress.
-pub(crate) const NAT_INGRESS: [Program; 2] = [Program::FromWire, Program::FromTunnel];
+/// The programs of NAT ingress, and those beside them on the way out.
+pub(crate) const NAT_INGRESS: [Program; 4] =
+    [Program::FromWire, Program::FromTunnel, Program::ToWire, Program::ToTunnel];
 
 impl Node {
     /// Reads every address of the node and updates the map.
@@ -132,8 +133,10 @@ impl Node {
             .partition(|(index, hook)| wanted.get(index) == Some(hook));
         self.nat_ingress.hooks = here;
         for hook in gone.into_values() {
-            if let Err(error) = self.datapath.detach(&hook) {
-                tracing::warn!(%hook, %error, "cannot detach");
+            for hook in [way_out(&hook), hook] {
+                if let Err(error) = self.datapath.detach(&hook) {
+                    tracing::warn!(%hook, %error, "cannot detach");
+                }
             }
         }
         for hook in std::mem::take(&mut self.nat_ingress.missing).into_values() {
@@ -167,12 +170,11 @@ impl Node {
             .into_iter()
             .filter(|pin| NAT_INGRESS.contains(&pin.program))
             .map(|pin| (pin.ifindex, pin.program));
-        let candidates = self.find_nat_ingress(true).into_values().map(|hook| (hook.ifindex, hook.program));
-        let left: BTreeSet<_> = left.chain(candidates).collect();
-        for (ifindex, program) in left {
-            if self.nat_ingress.hooks.get(&ifindex).is_some_and(|hook| hook.program == program) {
-                continue;
-            }
+        let candidates = self.find_nat_ingress(true).into_values().flat_map(|hook| [way_out(&hook), hook]);
+        let left: BTreeSet<_> = left.chain(candidates.map(|hook| (hook.ifindex, hook.program))).collect();
+        let kept: BTreeSet<_> =
+            self.nat_ingress_hooks().into_iter().map(|hook| (hook.ifindex, hook.program)).collect();
+        for (ifindex, program) in left.difference(&kept).copied() {
             let ifname = self.kernel.link(ifindex).ok().flatten().map(|link| link.name).unwrap_or_default();
             if let Err(error) = self.datapath.detach(&Hook::open(program, ifindex, ifname)) {
                 tracing::warn!(ifindex, %error, "cannot detach the program of an earlier agent");
@@ -182,6 +184,18 @@ impl Node {
 
     pub(crate) fn is_mapped(&self) -> bool {
         self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
+    }
+
+    /// All attached programs.
+    pub(crate) fn nat_ingress_hooks(&self) -> Vec<Hook> {
+        self.nat_ingress.hooks.values().flat_map(|hook| self.with_way_out(hook)).collect()
+    }
+
+    /// A program of NAT ingress, behind the one that sees what the kernel sends by the same interface. Where that leads to containers, the
+    /// programs of their bridge do.
+    pub(super) fn with_way_out(&self, hook: &Hook) -> Vec<Hook> {
+        let out = (!self.leads_to_containers(hook.ifindex)).then(|| way_out(hook));
+        out.into_iter().chain([hook.clone()]).collect()
     }
 
     /// Whether an interface is a bridge or a VLAN's gateway, which lead to containers, and not out of the node.
@@ -228,6 +242,12 @@ impl Node {
         hooks.extend(others.map(|hook| (hook.ifindex, hook)));
         hooks
     }
+}
+
+/// The program on the way out beside one of NAT ingress.
+fn way_out(hook: &Hook) -> Hook {
+    let program = if hook.program == Program::FromTunnel { Program::ToTunnel } else { Program::ToWire };
+    Hook::open(program, hook.ifindex, hook.ifname.clone())
 }
 
 /// The program for a link; none for the loopback, InfiniBand and the like.

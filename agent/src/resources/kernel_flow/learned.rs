@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use shunt_dataplane::abi::End;
+use shunt_dataplane::abi::translation::TupleKey;
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
+use shunt_dataplane::nat::dnat::OUTSIDE;
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
@@ -16,6 +18,10 @@ use crate::datapath::in_map;
 use crate::kernel::KernelError;
 use crate::resources::Node;
 use crate::resources::clock::boot_time;
+
+/// Protocols whose ports the programs give away.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 impl Node {
     /// Makes the ports with these host ends learn the kernel's flows.
@@ -37,6 +43,7 @@ impl Node {
         let mut asking = unsure.clone();
         let mut flows = HashSet::new();
         for connection in tracked_connections()? {
+            self.claim(&connection.reply, noticed)?;
             for tuple in [connection.original, connection.reply] {
                 for (bridge, ifindex) in ends(&tuple).into_iter().filter_map(|end| owners.get(&end)).flatten()
                 {
@@ -55,6 +62,25 @@ impl Node {
             self.datapath.write_affinity(ifindex, FlowAffinity::Lookup)?;
         }
         Ok(flows.len())
+    }
+
+    /// A connection of the node's own, or one that the kernel masquerades, keeps its tuple outside.
+    fn claim(&mut self, reply: &Tuple, noticed: u64) -> Result<(), KernelError> {
+        let has_ports = matches!(reply.protocol, TCP | UDP);
+        if !has_ports || !self.is_own_address(reply.destination.ip()) {
+            return Ok(());
+        }
+        let answer = TupleKey {
+            domain: OUTSIDE,
+            source_port: reply.source.port().into(),
+            destination_port: reply.destination.port().into(),
+            source: reply.source.ip().into(),
+            destination: reply.destination.ip().into(),
+            protocol: reply.protocol,
+            pad: [0; 3],
+        };
+        let claimed = self.datapath.maps.claims.insert(answer, KernelFlow { noticed }, 0);
+        Ok(claimed.map_err(in_map("CLAIMS"))?)
     }
 
     /// The bridges and host ends that have each address.

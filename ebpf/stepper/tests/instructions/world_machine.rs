@@ -105,6 +105,8 @@ fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     insert(machine, "KERNEL_FLOWS", &flows);
     let flows: Vec<_> = world::incoming_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "INCOMING_FLOWS", &flows);
+    let flows: Vec<_> = outside::claims().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
+    insert(machine, "CLAIMS", &flows);
 }
 
 fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(

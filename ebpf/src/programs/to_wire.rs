@@ -1,0 +1,137 @@
+//! `to_wire`: tc egress of an uplink. Sees what the kernel sends by addresses of the node: the node's own packets, and what the kernel
+//! masquerades. `to_tunnel` is the same for uplinks without a link layer.
+//!
+//! The kernel does not know which tuples the containers' connections have outside. So its own are recorded here before a container gets them
+//! ([`claim`]), and where a container has the tuple already the kernel's connection gets another port, as connection tracking gives one: out
+//! here, and back in [`super::own_return`].
+
+use super::{DnatPlan, Next};
+use crate::Tables;
+use crate::abi::share::Side;
+use crate::abi::translation::{NODE, opened_by};
+use crate::abi::{AddressKey, NO_SLOT, PortKey};
+use crate::nat::connection::{Fate, fate};
+use crate::nat::dnat::OUTSIDE;
+use crate::nat::segment::Segment;
+use crate::nat::{claim, port_change, reply, segment, snat};
+use crate::stages::count;
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
+use crate::wire;
+use crate::wire::Packet;
+
+/// As without the program.
+const BY_KERNEL: Stop = Stop::Pass(PassReason::ByKernel);
+
+/// The whole program.
+pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
+    let mut plan = DnatPlan::default();
+    let mut next = enter(packet, here, tables, || Some(&mut plan));
+    if next == Next::Translate {
+        next = leave(packet, here, tables, &plan);
+    }
+    if next == Next::Begin {
+        next = begin(packet, here, tables, &plan);
+    }
+    next.verdict()
+}
+
+/// Whether a packet is the kernel's own, from an address of the node; reads it into `plan`.
+#[inline(always)]
+pub fn enter<'a, P: Packet, T: Tables>(
+    packet: &mut P,
+    _here: u32,
+    tables: &T,
+    plan: impl FnOnce() -> Option<&'a mut DnatPlan>,
+) -> Next {
+    if is_container(packet.origin(), tables) {
+        return Stop::Pass(PassReason::Judged).into();
+    }
+    let Ok(frame) = wire::frame(packet) else { return BY_KERNEL.into() };
+    let Some(segment) = segment::read(packet, &frame, NODE) else { return BY_KERNEL.into() };
+    let is_translated = segment.is_tcp() || segment.is_datagram();
+    if !is_translated || !tables.is_local(&segment.key.source) {
+        return BY_KERNEL.into();
+    }
+    let Some(plan) = plan() else { return BY_KERNEL.into() };
+    plan.segment = segment;
+    Next::Translate
+}
+
+/// Packets of connections that are known: those with a tuple of their own, and those that have another port. The others are for [`begin`].
+#[inline(always)]
+pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
+    let segment = &plan.segment;
+    let is_claimed = segment.is_datagram() || packet.origin() != 0;
+    if is_claimed && claim::renew(&segment.key.reversed(OUTSIDE), tables.boot_time(), tables) {
+        return BY_KERNEL.into();
+    }
+    let known = reply::becomes(segment, NODE, segment.opens(), packet.length(), tables);
+    if let Some((becomes, _)) = known {
+        port_change::write(packet, segment, &becomes);
+        return Verdict::Deliver(onward(here)).into();
+    }
+    if is_claimed || segment.opens() { Next::Begin } else { BY_KERNEL.into() }
+}
+
+/// Packets of no connection that is known: claims the tuple, or gives the connection another port where a container has it.
+#[inline(always)]
+pub fn begin<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
+    let bytes = packet.length();
+    let verdict: Verdict = begin_stages(packet, (here, bytes), tables, plan).into();
+    if verdict.is_dropped() {
+        count::arrived(&verdict, here, bytes, tables);
+    }
+    verdict.into()
+}
+
+#[inline(always)]
+fn begin_stages<P: Packet, T: Tables>(
+    packet: &mut P,
+    (here, bytes): (u32, u32),
+    tables: &T,
+    DnatPlan { segment, .. }: &DnatPlan,
+) -> Result<Delivery, Stop> {
+    if !is_held(segment, tables) {
+        if segment.is_datagram() || packet.origin() != 0 {
+            tables.claim(&segment.key.reversed(OUTSIDE), tables.boot_time());
+        }
+        return Err(BY_KERNEL);
+    }
+    if !segment.opens() {
+        return Err(BY_KERNEL);
+    }
+    // No container's connection leaves with an address that has none.
+    let outlet = tables.outlet(&AddressKey::new(here, 0, segment.key.source)).ok_or(BY_KERNEL)?;
+    let mut becomes = segment.key;
+    becomes.domain = OUTSIDE;
+    let flags = opened_by(Side::Own, NO_SLOT);
+    let opened = snat::Opened { holder: NODE, flags, now: tables.boot_time(), bytes };
+    let is_open = snat::open(segment, &outlet, &opened, tables, &mut becomes);
+    is_open.map_err(|_| Stop::Drop(DropReason::TupleTaken))?;
+    port_change::write(packet, segment, &becomes);
+    Ok(onward(here))
+}
+
+/// On its way.
+pub(super) const fn onward(here: u32) -> Delivery {
+    Delivery { ifindex: here, slot: NO_SLOT, way: Way::Onward }
+}
+
+/// Whether a packet came in by a container's port: then the programs have translated it, or its way here would have been by a bridge.
+#[inline(always)]
+fn is_container<T: Tables>(origin: u32, tables: &T) -> bool {
+    origin != 0 && tables.port(&PortKey { ifindex: origin }).is_some_and(|port| port.bridge != origin)
+}
+
+/// Whether the answers to a packet are a container's: a living connection's of the programs.
+#[inline(always)]
+fn is_held<T: Tables>(segment: &Segment, tables: &T) -> bool {
+    let answer = segment.key.reversed(OUTSIDE);
+    let Some((becomes, _)) = tables.becomes(&answer) else { return false };
+    let (protocol, now) = (segment.ip.protocol, tables.boot_time());
+    let mut opener = becomes.reversed(becomes.domain);
+    let known = tables.follow(&answer, &mut opener, None, |mine, others| {
+        fate(protocol, others, mine, segment.opens(), now)
+    });
+    known == Some(Fate::Continues)
+}
