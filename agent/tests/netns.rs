@@ -20,6 +20,8 @@ mod bandwidth;
 mod bridged_host_ports;
 #[path = "netns/bypassed.rs"]
 mod bypassed;
+#[path = "netns/claimed.rs"]
+mod claimed;
 #[path = "netns/collected.rs"]
 mod collected;
 #[path = "netns/container_end.rs"]

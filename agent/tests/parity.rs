@@ -32,7 +32,6 @@ use golden::{interfaces, outside, shares, uplinks, world};
 use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shunt_dataplane::{Delivery, Verdict, Way};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
 use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;
@@ -41,6 +40,7 @@ use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{LinkLocal, PortKey, StationKey};
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::Tag;
+use shunt_dataplane::{Delivery, Verdict, Way};
 use world_namespace::in_world_namespace;
 
 /// The programs for open ports, for restricted ones, and for those in VLANs.

@@ -2,6 +2,8 @@
 //! `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "portmap/asked_by_node.rs"]
+mod asked_by_node;
 #[path = "portmap/association.rs"]
 mod association;
 #[path = "portmap/bad_input.rs"]

@@ -86,7 +86,8 @@ fn a_thousand_connections_whose_ports_are_taken_have_a_thousand_others_and_none_
 #[test]
 fn a_claim_ends_when_nobody_has_used_it() {
     const SECOND: u64 = 1_000_000_000;
-    for (name, seconds) in [("masquerade_begins_udp_v4", 120), ("masquerade_begins_tcp_v4", 5 * 24 * 60 * 60)] {
+    for (name, seconds) in [("masquerade_begins_udp_v4", 120), ("masquerade_begins_tcp_v4", 5 * 24 * 60 * 60)]
+    {
         for (later, is_kept) in [(0, true), (1, false)] {
             let (case, mut tables) = (case(name), MemoryTables::of_world());
             claim(&case, 40_100, &tables);

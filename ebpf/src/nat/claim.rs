@@ -34,18 +34,27 @@ pub fn renew<T: Tables>(answer: &TupleKey, now: u64, tables: &T) -> bool {
     age < longest
 }
 
-/// Lets a packet to a host port on, of no connection so far, if nothing of the kernel's has asked for it.
+/// Lets a packet from outside to a host port on, of no connection so far, if nothing of the kernel's has asked for it.
 ///
 /// # Errors
-/// Passes a datagram that answers one of the node's own, one that the kernel has masqueraded, or one that came to its sender by the node.
+/// Passes a datagram that answers one of the node's own, or one that the kernel has masqueraded.
 #[inline(always)]
 pub fn check<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
-    if !segment.is_datagram() {
-        return Ok(());
+    if segment.is_datagram() && holds(&segment.key, tables.boot_time(), tables) {
+        return Err(Stop::Pass(PassReason::Claimed));
     }
-    let answers = match segment.key.domain {
-        OUTSIDE => holds(&segment.key, tables.boot_time(), tables),
-        _ => tables.is_incoming_flow(&segment.flow()),
-    };
-    if answers { Err(Stop::Pass(PassReason::Claimed)) } else { Ok(()) }
+    Ok(())
+}
+
+/// The same of one from a container.
+///
+/// # Errors
+/// Passes a datagram that answers one which has come to the container by the node.
+#[inline(always)]
+pub fn check_within<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
+    let is_within = segment.is_datagram() && segment.key.domain != OUTSIDE;
+    if is_within && tables.is_incoming_flow(&segment.flow()) {
+        return Err(Stop::Pass(PassReason::Claimed));
+    }
+    Ok(())
 }

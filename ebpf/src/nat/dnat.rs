@@ -9,6 +9,7 @@ use crate::abi::translation::{
     MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
     TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
+use crate::nat::claim;
 use crate::nat::connection::{Fate, Shown, fate};
 use crate::nat::reverse_path;
 use crate::nat::segment::Segment;
@@ -106,7 +107,7 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
 /// ports that lead to the same container port.
 ///
 /// # Errors
-/// Passes a packet for no address of the node, one from where the kernel takes none, and one whose translated tuple another connection
+/// Passes a packet for no address of the node, one from where the kernel takes none, one that answers another, and one whose translated tuple another connection
 /// has. Drops one that is too many for its container.
 #[inline(always)]
 pub fn begin<T: Tables>(
@@ -121,6 +122,7 @@ pub fn begin<T: Tables>(
     if is_martian(segment.key.source, tables) {
         return Err(Stop::Pass(PassReason::Martian));
     }
+    claim::check_within(segment, tables)?;
     reverse_path::check(&segment.key, here, tables)?;
     let is_masqueraded = !becomes.source.is(segment.key.source);
     // The node's sockets of SCTP cannot be asked for.

@@ -10,7 +10,7 @@ use super::Next;
 use crate::Tables;
 use crate::abi::{Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
 use crate::stages::port::Missing;
-use crate::stages::track_kernel_flow::Sender;
+use crate::stages::track_kernel_flow::{Sender, Way};
 use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
 use crate::verdict::{Delivery, PassReason, Stop, Verdict};
 use crate::wire::Packet;
@@ -55,20 +55,26 @@ fn stages<P: Packet, T: Tables>(
         deliver::not_aside(&station)?;
         isolate::routed(packet.origin(), here, &station, tables)?;
     }
-    let bridged = is_bridged(packet.origin(), here, tables);
-    match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, bridged), tables) {
+    let way = way(packet.origin(), here, tables);
+    match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
         Sender::Other => Ok(deliver::from_host(packet, &station)?),
     }
 }
 
-/// Whether a frame came in by a port of the bridge `here`, and never left the bridge: what the bridge has handed to the node's stack comes
-/// from the bridge device.
+/// How a frame came to the bridge `here`: by a port of the bridge it never left the bridge, for what the bridge has handed to the node's stack
+/// comes from the bridge device. By another's the programs have brought it.
 #[inline(always)]
-fn is_bridged<T: Tables>(origin: u32, here: u32, tables: &T) -> bool {
-    let is_port = |port: Port| port.bridge == here;
-    origin != 0 && origin != here && tables.port(&PortKey { ifindex: origin }).is_some_and(is_port)
+fn way<T: Tables>(origin: u32, here: u32, tables: &T) -> Way {
+    if origin == 0 || origin == here {
+        return Way::FromStack;
+    }
+    match tables.port(&PortKey { ifindex: origin }) {
+        Some(port) if port.bridge == here => Way::Bridged,
+        Some(port) if port.bridge != origin => Way::Translated,
+        _ => Way::FromStack,
+    }
 }
 
 /// The second part: the neighbour proxy, for [`Next::Answer`].

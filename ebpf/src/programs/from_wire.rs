@@ -96,7 +96,7 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
     segment.key.domain = nat::dnat::domain(packet, here, tables);
-    if holder.is_none() {
+    if segment.key.domain == OUTSIDE && holder.is_none() {
         claim::check(&segment, tables)?;
     }
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;

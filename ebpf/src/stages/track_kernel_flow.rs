@@ -40,19 +40,34 @@ pub fn track<P: Packet, T: Tables>(
     })
 }
 
-/// The same of a frame that the bridge device sends, `bridged` if it came in by a port of that bridge and never left it: then who sent it
-/// is a container, too, although nobody's of ours, unless the programs have given it an address of the node.
+/// How a frame came to the bridge device that sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The node's stack has sent or routed it.
+    FromStack,
+    /// By a port of the bridge, which it never left.
+    Bridged,
+    /// The programs have translated it.
+    Translated,
+}
+
+/// The same of a frame that the bridge device sends. Who sent what never left the bridge is a container, too, although nobody's of ours,
+/// unless the programs have given it an address of the node.
 #[inline(always)]
 pub fn track_host<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
-    (receiver, bridged): (u32, bool),
+    (receiver, way): (u32, Way),
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver), tables, |key, source| {
-        note_incoming(key, tables);
-        if bridged && !tables.is_local(&source) { Sender::Container } else { Sender::Other }
+    track_and(packet, frame, (port, receiver), tables, |key, source| match way {
+        Way::FromStack => {
+            note_incoming(key, tables);
+            Sender::Other
+        }
+        Way::Bridged if !tables.is_local(&source) => Sender::Container,
+        Way::Bridged | Way::Translated => Sender::Other,
     })
 }
 

@@ -30,7 +30,7 @@ const TC_ACT_REDIRECT: u32 = 7;
 fn expected(case: &Case) -> (u32, Option<Redirect>) {
     let (verdict, target, _) = case.expect;
     match verdict {
-        0 => (TC_ACT_UNSPEC, None),
+        0 | 9 => (TC_ACT_UNSPEC, None),
         2 => (TC_ACT_REDIRECT, Some(Redirect::Peer(target))),
         3 => (TC_ACT_REDIRECT, Some(Redirect::Port(target))),
         4 => (TC_ACT_REDIRECT, Some(Redirect::Neighbor(target))),

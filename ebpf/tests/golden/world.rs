@@ -292,7 +292,10 @@ pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
 
 /// Nu's port 5353 was asked by the client's port 4001, and alpha's port 53 by the node's 8053, over both families.
 pub fn incoming_flows() -> Vec<FlowKey> {
-    let asked = [("nu", 5353, super::outside::CLIENT, 4001), ("alpha", 53, super::outside::NODE.map(|(own, _)| own), 8053)];
+    let asked = [
+        ("nu", 5353, super::outside::CLIENT, 4001),
+        ("alpha", 53, super::outside::NODE.map(|(own, _)| own), 8053),
+    ];
     let flows = |(name, port, askers, from): (&str, u16, [&str; 2], u16)| {
         let place = PLACES.iter().find(|place| place.name == name).expect("a place");
         let asker = |text: &str| text.parse::<std::net::IpAddr>().expect("an address");

@@ -111,6 +111,7 @@ const SUITES: [Kind; 6] = [
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
             ("masqueraded::", LONG),
+            ("questions_beside_a_container", RATES),
             ("source_addresses::", LONG),
         ],
         quick: Some(&["ladder::"]),
