@@ -4,6 +4,7 @@
 //! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
 
 mod answering_faults;
+mod claim_faults;
 mod connection_faults;
 mod delivery_faults;
 mod fault;
@@ -31,13 +32,14 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 13] = [
+const FAULTS: [&[Fault]; 14] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     guarding_faults::FAULTS,
     answering_faults::FAULTS,
     delivery_faults::FAULTS,
     translating_faults::FAULTS,
+    claim_faults::FAULTS,
     connection_faults::FAULTS,
     share_faults::FAULTS,
     masquerading_faults::FAULTS,

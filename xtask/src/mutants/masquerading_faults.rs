@@ -29,27 +29,11 @@ pub(super) const FAULTS: &[Fault] = &[
         judge: Judge::Host,
     },
     Fault {
-        name: "nodes-ports-taken",
-        file: "ebpf/src/nat/snat.rs",
-        find: "if port >= outlet.low && port <= outlet.high {",
-        replace: "if port > outlet.high {",
-        why: "a connection of the node's own would be answered into a container",
-        judge: Judge::Host,
-    },
-    Fault {
         name: "sockets-overlooked",
         file: "ebpf/src/nat/snat.rs",
         find: "&& !tables.has_socket(becomes)",
         replace: "",
         why: "what a server of the node is sent would get into a container",
-        judge: Judge::Host,
-    },
-    Fault {
-        name: "host-ports-taken",
-        file: "ebpf/src/nat/snat.rs",
-        find: "    if tables.mapping(&host).is_some() {\n        return false;\n    }\n",
-        replace: "",
-        why: "a client of a host port would be answered by another container",
         judge: Judge::Host,
     },
     Fault {
@@ -212,7 +196,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "identifiers-are-ports",
         file: "ebpf/src/nat/snat.rs",
-        find: "    if Protocol(becomes.protocol).is_icmp() {\n        return true;\n    }\n",
+        find: "Protocol(becomes.protocol).is_icmp()\n        || ",
         replace: "",
         why: "identifiers would change that are nobody's, and a socket of UDP's would be asked for",
         judge: Judge::Host,
