@@ -20,6 +20,8 @@ mod tunnel;
 mod tunnel_bad_input;
 #[path = "cluster/tunnel_kept.rs"]
 mod tunnel_kept;
+#[path = "cluster/updated.rs"]
+mod updated;
 #[path = "cluster/watched.rs"]
 mod watched;
 #[path = "cluster/world.rs"]

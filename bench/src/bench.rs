@@ -17,6 +17,7 @@ use crate::header::Header;
 use crate::host_port;
 use crate::limits;
 use crate::memory;
+use crate::nodes::Way;
 use crate::paths::{self, Plan};
 use crate::report;
 use crate::results::{NotMeasured, Results};
@@ -75,6 +76,10 @@ enum Part {
     Crowd,
     /// Round trips and packets between two containers of a node with 1,000 attachments, beside one with 2
     CrowdPaths,
+    /// Between pods of two nodes by routes, beside the kernel alone
+    NodesRoutes,
+    /// Between pods of two nodes by VXLAN, beside a plain VXLAN device
+    NodesVxlan,
     /// What the verifier makes of the programs
     Programs,
 }
@@ -100,6 +105,8 @@ impl Part {
             | Self::Limits
             | Self::Crowd
             | Self::CrowdPaths
+            | Self::NodesRoutes
+            | Self::NodesVxlan
             | Self::Programs => None,
         }
     }
@@ -219,6 +226,8 @@ impl Bench<'_> {
             Part::HostPort => self.host_ports(results),
             Part::Limits => self.limits(results),
             Part::CrowdPaths => self.crowd_paths(results),
+            Part::NodesRoutes => self.nodes(Way::Routes, results),
+            Part::NodesVxlan => self.nodes(Way::Vxlan, results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -293,6 +302,21 @@ impl Bench<'_> {
             let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
             let (name, title) =
                 (format!("{}-crowded", compared.name), format!("{} among other attachments", compared.title));
+            self.keep(Comparison { name, title, ..compared }, results)?;
+        }
+        Ok(())
+    }
+
+    fn nodes(&mut self, way: Way, results: &mut Results) -> Result<()> {
+        let nodes = Contestant::apart(self.lab, way)?;
+        // The first one twice: the same path measured against itself is the noise of this run.
+        let contestants: Vec<&Contestant> = nodes.iter().chain(nodes.first()).collect();
+        for workload in [Workload::Rr, Workload::UdpRr, Workload::Crr, Workload::Udp, Workload::Stream(1)] {
+            self.interrupt.check()?;
+            let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
+            let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
+            let name = format!("{}-{}", compared.name, way.name());
+            let title = format!("{}, {}", compared.title, way.title());
             self.keep(Comparison { name, title, ..compared }, results)?;
         }
         Ok(())

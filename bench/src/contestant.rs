@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use shunt_lab::{BareVeth, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
 
 use crate::crowd::PER_BRIDGE;
+use crate::nodes::{Nodes, Way};
 use crate::screen::Screen;
 
 /// The address range of every contestant's containers; each has a node of its own.
@@ -25,6 +26,7 @@ enum Ends {
     Alone(Namespace),
     Bare(BareVeth),
     Attached(Box<Attached>),
+    Apart(Box<Nodes>),
 }
 
 /// Two containers on a node, and others that are there too.
@@ -108,12 +110,27 @@ impl Contestant {
         Ok(Self { name: "bridge-nftables", title: "kernel bridge + nftables", ends })
     }
 
+    /// Pods of two nodes, one way: by the kernel alone, by it with masquerading as in a cluster, and with shunt as the cluster's network.
+    pub(crate) fn apart(lab: &Lab, way: Way) -> Result<[Self; 3]> {
+        let of = |name, title, nodes| Self { name, title, ends: Ends::Apart(Box::new(nodes)) };
+        let kernel = match way {
+            Way::Routes => "kernel bridge and routes",
+            Way::Vxlan => "kernel bridge and a VXLAN device",
+        };
+        Ok([
+            of("kernel", kernel, Nodes::of_kernel(lab, way, false)?),
+            of("kernel-masquerade", "the same with masquerading", Nodes::of_kernel(lab, way, true)?),
+            of("shunt", "shunt", Nodes::of_shunt(lab, way)?),
+        ])
+    }
+
     /// Its two ends.
     pub(crate) fn path(&self) -> Result<Path<'_>> {
         match &self.ends {
             Ends::Alone(namespace) => Ok(Path::direct(namespace, namespace, Ipv4Addr::LOCALHOST.into())),
             Ends::Bare(veth) => Ok(veth.path()),
             Ends::Attached(pair) => Path::between(&pair.client, &pair.server),
+            Ends::Apart(nodes) => Path::between(&nodes.client, &nodes.server),
         }
     }
 

@@ -14,6 +14,7 @@ mod header;
 mod host_port;
 mod limits;
 mod memory;
+mod nodes;
 mod outside;
 mod parallel;
 mod paths;

@@ -50,8 +50,11 @@ const NEIGHBOURS: &str = "the new container's IPv6 announces itself, and the bri
 const TABLES: &str =
     "a look-up in a hash map takes no longer for more entries, but they are in no cache of the processor's";
 
+const BY_THE_KERNEL: &str = "such a packet goes by the kernel as it does without shunt, and through five programs on its way: 0.95 µs by the \
+    kernel's own count (run_time_ns), 0.55 of them in the two that translate (from_mapped, from_wire)";
+
 /// All of them.
-const TARGETS: [Target; 23] = [
+const TARGETS: [Target; 31] = [
     target("rr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
     target("rr", ["shunt", "bridge-iptables"], AtMost(0.84), LOOK_UPS),
     target("crr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
@@ -75,6 +78,14 @@ const TARGETS: [Target; 23] = [
     target("add-crowded", ["shunt-1000", "shunt-0"], AtMost(1.2), NEIGHBOURS),
     target("rr-crowded", ["shunt-1000", "shunt-2"], AtMost(1.03), TABLES),
     target("udp-crowded", ["shunt-1000", "shunt-2"], AtLeast(0.971), TABLES),
+    target("rr-routes", ["shunt", "kernel-masquerade"], AtMost(1.031), BY_THE_KERNEL),
+    target("udp-rr-routes", ["shunt", "kernel-masquerade"], AtMost(1.031), BY_THE_KERNEL),
+    target("udp-routes", ["shunt", "kernel-masquerade"], AtLeast(0.97), BY_THE_KERNEL),
+    target("stream-1-routes", ["shunt", "kernel-masquerade"], AtLeast(0.97), BY_THE_KERNEL),
+    target("rr-vxlan", ["shunt", "kernel-masquerade"], AtMost(1.111), BY_THE_KERNEL),
+    target("udp-rr-vxlan", ["shunt", "kernel-masquerade"], AtMost(1.111), BY_THE_KERNEL),
+    target("udp-vxlan", ["shunt", "kernel-masquerade"], AtLeast(0.90), BY_THE_KERNEL),
+    target("stream-1-vxlan", ["shunt", "kernel-masquerade"], AtLeast(0.90), BY_THE_KERNEL),
 ];
 
 /// How a target fared.

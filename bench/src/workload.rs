@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use shunt_lab::Path;
-use shunt_lab::load::{Bound, Placement, Sample, tcp_crr, tcp_rr, tcp_stream, udp_burst};
+use shunt_lab::load::{Bound, Placement, Sample, tcp_crr, tcp_rr, tcp_stream, udp_burst, udp_rr};
 
 use crate::comparison::{Better, Comparison, Row};
 
@@ -15,6 +15,8 @@ pub(crate) enum Workload {
     RrTwoCpus,
     /// Connect, request, response, close.
     Crr,
+    /// A datagram and its answer.
+    UdpRr,
     /// 18-byte datagrams.
     Udp,
     /// As much as goes over this many TCP connections.
@@ -28,6 +30,7 @@ impl Workload {
             Self::Rr => "rr".to_owned(),
             Self::RrTwoCpus => "rr-two-cpus".to_owned(),
             Self::Crr => "crr".to_owned(),
+            Self::UdpRr => "udp-rr".to_owned(),
             Self::Udp => "udp".to_owned(),
             Self::Stream(flows) => format!("stream-{flows}"),
         }
@@ -39,6 +42,7 @@ impl Workload {
             Self::Rr => "TCP round trip",
             Self::RrTwoCpus => "TCP round trip, two CPUs",
             Self::Crr => "TCP connection",
+            Self::UdpRr => "UDP round trip",
             Self::Udp => "UDP packets",
             Self::Stream(1) => "TCP stream",
             Self::Stream(_) => "TCP streams, 8 flows",
@@ -47,7 +51,7 @@ impl Workload {
 
     fn unit(self) -> &'static str {
         match self {
-            Self::Rr | Self::RrTwoCpus | Self::Crr => "µs",
+            Self::Rr | Self::RrTwoCpus | Self::UdpRr | Self::Crr => "µs",
             Self::Udp => "kpps",
             Self::Stream(_) => "Gbit/s",
         }
@@ -55,14 +59,14 @@ impl Workload {
 
     /// Whether less is better.
     pub(crate) fn is_latency(self) -> bool {
-        matches!(self, Self::Rr | Self::RrTwoCpus | Self::Crr)
+        matches!(self, Self::Rr | Self::RrTwoCpus | Self::UdpRr | Self::Crr)
     }
 
     /// Where its ends run. The first CPU has the machine's interrupts, so one end alone has the last.
     pub(crate) fn placement(self, cpus: &[usize]) -> Placement {
         let last = cpus.last().copied().unwrap_or(0);
         match self {
-            Self::Rr | Self::Crr | Self::Udp => Placement::one(last),
+            Self::Rr | Self::UdpRr | Self::Crr | Self::Udp => Placement::one(last),
             Self::RrTwoCpus | Self::Stream(_) => {
                 Placement { client: cpus.first().copied().unwrap_or(last), server: last }
             }
@@ -92,6 +96,7 @@ impl Workload {
     pub(crate) fn measure(self, path: Path<'_>, at: Placement, bound: Bound) -> Result<Sample> {
         match self {
             Self::Rr | Self::RrTwoCpus => tcp_rr(path, at, bound),
+            Self::UdpRr => udp_rr(path, at, bound),
             Self::Crr => tcp_crr(path, at, bound),
             Self::Udp => udp_burst(path, at.client, bound),
             Self::Stream(flows) => tcp_stream(path, at, flows, bound.time),
@@ -101,7 +106,7 @@ impl Workload {
     /// The figure that is compared: median latency, or rate.
     pub(crate) fn figure(self, sample: &Sample) -> f64 {
         match self {
-            Self::Rr | Self::RrTwoCpus | Self::Crr => sample.p50_us.unwrap_or(f64::NAN),
+            Self::Rr | Self::RrTwoCpus | Self::UdpRr | Self::Crr => sample.p50_us.unwrap_or(f64::NAN),
             Self::Udp => sample.per_second() / 1e3,
             // Operations are bytes.
             Self::Stream(_) => sample.per_second() * 8.0 / 1e9,

@@ -6,6 +6,8 @@
 
 #[path = "cluster/archive.rs"]
 mod archive;
+#[path = "cluster/foreign.rs"]
+mod foreign;
 #[path = "cluster/kept.rs"]
 mod kept;
 #[path = "cluster/network.rs"]

@@ -51,6 +51,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_an_agent_of_the_release_before_or_the_next_one_has_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"a":{"pod_cidrs":["10.244.1.0/24","fd01::/64"],"addresses":["192.0.2.1"]},
+            "b":{"pod_cidrs":[],"created":7,"addresses":[],"of-the-next-release":{}}}"#;
+        fs::write(path(dir.path()), text).unwrap();
+        let known = read(dir.path());
+        assert_eq!((known.0["a"].pod_cidrs.len(), known.0["a"].created, known.0["b"].created), (2, 0, 7));
+    }
+
+    #[test]
     fn what_was_written_is_read_and_what_is_torn_is_nothing() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()), Members::default());

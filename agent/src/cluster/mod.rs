@@ -9,6 +9,8 @@ mod believable;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod conflist;
 #[cfg(feature = "kubernetes")]
+mod fault;
+#[cfg(feature = "kubernetes")]
 pub(crate) mod gateways;
 #[cfg(feature = "kubernetes")]
 mod hop;
@@ -31,6 +33,8 @@ mod tunnel;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod ways;
 
+#[cfg(feature = "kubernetes")]
+pub(crate) use fault::{Fault, Reason};
 #[cfg(feature = "kubernetes")]
 pub(crate) use members::{Member, Members};
 #[cfg(feature = "kubernetes")]

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::believable::objection;
+use super::fault::{Fault, Reason};
 use super::hop::Hop;
 use super::members::{Member, Members};
 use crate::config::{ClusterOptions, Routes};
@@ -29,7 +30,7 @@ pub(crate) struct Plan {
     /// The prefixes of all pods, sorted: none of them is masqueraded.
     pub(crate) pods: Vec<IpNet>,
     /// What is wrong, and what to do.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Fault>,
 }
 
 impl Plan {
@@ -42,12 +43,15 @@ impl Plan {
         if plan.own.is_empty() {
             let own = members.0.get(node).map(|own| firsts(&own.pod_cidrs)).unwrap_or_default();
             plan.own = own.into_iter().filter(|prefix| plan.believes(node, *prefix, &addresses)).collect();
+            for unusable in &mut plan.warnings {
+                unusable.reason = Some(Reason::PodCidrUnusable);
+            }
         }
         if plan.own.is_empty() {
-            plan.warnings.push(format!(
+            plan.warnings.push(Reason::PodCidrMissing.fault(format!(
                 "the node {node} has no pod CIDR, so no network configuration is written: have the controller manager allocate \
                  them (--allocate-node-cidrs), or set pod_cidrs"
-            ));
+            )));
         }
         let mut taken: BTreeMap<IpNet, &str> = plan.own.iter().map(|own| (*own, node)).collect();
         let mut others: Vec<_> = members.0.iter().filter(|(name, _)| *name != node).collect();
@@ -65,9 +69,12 @@ impl Plan {
                             plan.lead_to(name, prefix, member, options.routes);
                         }
                     }
-                    Some((other, whose)) => plan.warnings.push(format!(
-                        "the pod CIDR {prefix} of the node {name} overlaps with {other} of {whose}: no packet is led to {name}"
-                    )),
+                    Some((other, whose)) => plan.warnings.push(Fault {
+                        text: format!(
+                            "the pod CIDR {prefix} of the node {name} overlaps with {other} of {whose}: no packet is led to {name}"
+                        ),
+                        reason: (whose == node).then_some(Reason::PodCidrOverlaps),
+                    }),
                 }
             }
         }
@@ -79,8 +86,9 @@ impl Plan {
     fn believes(&mut self, name: &str, prefix: IpNet, addresses: &BTreeSet<IpAddr>) -> bool {
         let objection = objection(prefix, addresses);
         self.warnings.extend(
-            objection
-                .map(|why| format!("the pod CIDR {prefix} of the node {name} {why}, and is passed over")),
+            objection.map(|why| {
+                format!("the pod CIDR {prefix} of the node {name} {why}, and is passed over").into()
+            }),
         );
         objection.is_none()
     }
@@ -101,13 +109,19 @@ impl Plan {
         if is_led {
             self.hops.push(Hop { pods, node, tunnel });
         } else if routes == Routes::Vxlan {
-            self.warnings.push(format!(
+            self.warnings.push(
+                format!(
                 "the first InternalIP of the node {name} is not of the family of this node's: no packet is led to {pods}"
-            ));
+                )
+                .into(),
+            );
         } else {
-            self.warnings.push(format!(
+            self.warnings.push(
+                format!(
                 "the node {name} has no InternalIP of the family of its pod CIDR {pods}: no packet is led there"
-            ));
+                )
+                .into(),
+            );
         }
     }
 
@@ -116,9 +130,12 @@ impl Plan {
         let Fitting { prefixes, is_widened } = fitting(prefixes);
         self.pods = prefixes;
         if is_widened {
-            self.warnings.push(format!(
+            self.warnings.push(
+                format!(
                 "the pod CIDRs are more than {MOST} prefixes: neighbouring addresses are not masqueraded either"
-            ));
+                )
+                .into(),
+            );
         }
     }
 }

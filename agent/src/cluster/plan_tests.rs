@@ -46,12 +46,12 @@ fn what_cannot_be_is_a_warning_and_leads_nowhere() {
         ("f", &[], &["192.0.2.6"]),
     ]);
     assert_eq!(texts(&overlapping.warnings).len(), 3, "{:?}", overlapping.warnings);
-    assert!(overlapping.warnings[0].contains("overlaps with 10.244.0.0/24 of a"));
-    assert!(overlapping.warnings[1].contains("of the node d"), "the first by name has it");
-    assert!(overlapping.warnings[2].contains("no InternalIP"));
+    assert!(overlapping.warnings[0].text.contains("overlaps with 10.244.0.0/24 of a"));
+    assert!(overlapping.warnings[1].text.contains("of the node d"), "the first by name has it");
+    assert!(overlapping.warnings[2].text.contains("no InternalIP"));
     assert_eq!(overlapping.hops.len(), 1);
     let nothing = plan(&[("a", &[], &["192.0.2.1"]), ("b", &["10.244.1.0/24"], &["192.0.2.2"])]);
-    assert!(nothing.own.is_empty() && nothing.warnings[0].contains("no pod CIDR"), "{nothing:?}");
+    assert!(nothing.own.is_empty() && nothing.warnings[0].text.contains("no pod CIDR"), "{nothing:?}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_tunnel_goes_between_first_addresses_of_one_family() {
     assert!(vxlan.hops.iter().all(|hop| hop.tunnel == Some("192.0.2.2".parse().unwrap())));
     assert_eq!(vxlan.local, Some("192.0.2.1".parse().unwrap()));
     assert!(
-        vxlan.warnings.len() == 1 && vxlan.warnings[0].contains("first InternalIP of the node c"),
+        vxlan.warnings.len() == 1 && vxlan.warnings[0].text.contains("first InternalIP of the node c"),
         "{vxlan:?}"
     );
     let auto = plan(Routes::Auto);
@@ -121,7 +121,11 @@ fn five_thousand_nodes_fit_into_the_list() {
         &Members(nodes.collect()),
     );
     assert!(plan.pods.len() <= 256);
-    assert!(plan.warnings.iter().any(|warning| warning.contains("more than 256")), "{:?}", plan.warnings);
+    assert!(
+        plan.warnings.iter().any(|warning| warning.text.contains("more than 256")),
+        "{:?}",
+        plan.warnings
+    );
     let held =
         |cidr: &String| plan.pods.iter().any(|pods| pods.contains(&cidr.parse::<ipnet::IpNet>().unwrap()));
     assert!(cidrs.iter().all(held));

@@ -17,8 +17,8 @@ use tokio::time::sleep;
 use super::backoff::Backoff;
 use super::client;
 use super::error::PublishError;
+use super::event::{of_pod, series};
 use super::node_name;
-use super::pod_event::{event, series};
 use super::session::within;
 use super::told::{Step, Told};
 use crate::agent::Core;
@@ -158,7 +158,7 @@ impl Writer {
 
     /// Creates an event; answers its name.
     async fn create(&mut self, notice: &Notice) -> Result<String, PublishError> {
-        let made = event(notice, &self.node, SystemTime::now());
+        let made = of_pod(notice, &self.node, SystemTime::now());
         let Some(made) = made else { return Err(PublishError::Nonsense("naming the event's pod")) };
         let api = self.api(&notice.pod.namespace).await?;
         let created = within("creating the event", api.create(&PostParams::default(), &made)).await?;

@@ -123,6 +123,13 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_the_release_before_is_read_and_written_as_it_was() {
+        let earlier = include_bytes!("../../api/tests/earlier/state.json");
+        let record = Record::read(earlier).unwrap();
+        assert_eq!(String::from_utf8(record.write().unwrap()).unwrap().as_bytes(), earlier);
+    }
+
+    #[test]
     fn a_record_of_an_agent_that_knew_nothing_of_leases_is_read() {
         let mut port = record().port;
         port.lease_dir = Some("/var/lib/cni/networks".into());

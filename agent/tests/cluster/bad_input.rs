@@ -11,6 +11,7 @@ fn a_node_without_a_pod_cidr_gets_no_configuration_until_it_has_one() {
     let a = &world.members[0];
     world.server.nodes().put("a", &[], &["10.99.0.1"]);
     a.until("it says so", || a.warns("the node a has no pod CIDR"));
+    world.until_told(0, "PodCIDRMissing", "--allocate-node-cidrs");
     assert!(a.written().is_none());
     world.join(0);
     a.network();
@@ -26,12 +27,14 @@ fn without_the_plugin_or_behind_another_configuration_it_says_so() {
     fs::rename(&plugin, &aside).unwrap();
     world.join(0);
     a.until("the plugin is missing", || a.warns("install the plugin"));
+    world.until_told(0, "PluginMissing", "install the plugin");
     assert!(a.written().is_none());
     assert!(world.server.nodes().patches.is_empty(), "the network is not there");
     fs::rename(&aside, &plugin).unwrap();
     a.network();
     fs::write(a.directory.join("05-other.conflist"), "{}").unwrap();
     a.until("another one comes first", || a.warns("05-other.conflist"));
+    world.until_told(0, "ConfigurationShadowed", "05-other.conflist");
     assert!(a.node.agent().status().unwrap().healthy);
 }
 
@@ -44,6 +47,7 @@ fn overlapping_pods_and_nodes_beyond_the_link_are_told_and_led_nowhere() {
     world.server.nodes().put("far", &["10.246.0.0/24"], &["192.0.2.7"]);
     let (a, b) = (&world.members[0], &world.members[1]);
     a.until("it says so", || a.warns("10.244.0.0/16 of the node over overlaps") && a.warns("192.0.2.7"));
+    world.until_told(0, "PodCIDROverlaps", "10.244.0.0/16 of the node over overlaps with 10.244.1.0/24 of a");
     assert_eq!(a.routes(), Vec::<String>::new());
     a.node.namespace().command("ip", &["route", "add", "192.0.2.0/24", "via", "10.99.0.9"]).unwrap();
     a.until("it says why", || a.warns("192.0.2.7 is not on the link but behind 10.99.0.9"));
@@ -53,6 +57,9 @@ fn overlapping_pods_and_nodes_beyond_the_link_are_told_and_led_nowhere() {
     a.until("its pods are reached", || a.routes() == Member::routes_to(b));
     world.server.nodes().put("b", &["10.244.2.0/24"], &["10.99.0.77"]);
     a.until("they are reached by the new address", || a.routes() == ["10.244.2.0/24 via 10.99.0.77"]);
+    // Only the node itself tells of it.
+    world.until_told(1, "NodeChanged", "10.99.0.77");
+    assert!(world.server.nodes().told("a", "NodeChanged").is_empty());
     assert_eq!(a.node.agent().status().unwrap().attachments, 1);
     assert!(!world.sandboxes[pod].addresses().is_empty());
 }
@@ -125,6 +132,7 @@ fn a_gateway_that_the_cluster_never_had_is_in_the_way_and_stays() {
     a.ip(&["address", "add", "10.9.0.1/24", "dev", "cni0"]);
     world.join(0);
     a.until("it says so", || a.warns("cni0 has 10.9.0.1/24, and every new pod fails"));
+    world.until_told(0, "BridgeAddress", "ip address delete 10.9.0.1/24 dev cni0");
     assert_eq!(gateways(a), ["10.9.0.1/24"]);
     a.ip(&["address", "delete", "10.9.0.1/24", "dev", "cni0"]);
     a.until("nothing is wrong any more", || !a.warns("every new pod fails"));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 const PATH: &str = "/api/v1/nodes";
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 
 /// What is said to a request.
 pub(crate) enum Answer {
@@ -19,6 +20,8 @@ pub(crate) struct Nodes {
     pub(crate) forbids: bool,
     /// Every patch, by the node's name.
     pub(crate) patches: Vec<(String, Value)>,
+    /// Every event of a node.
+    pub(crate) events: Vec<Value>,
     /// How often all nodes were listed, and how many pages were given.
     pub(crate) lists: usize,
     pub(crate) pages: usize,
@@ -53,6 +56,12 @@ impl Nodes {
     pub(crate) fn remove(&mut self, name: &str) {
         self.tell("DELETED", name);
         self.nodes.remove(name);
+    }
+
+    /// The notes of a node's events for a reason.
+    pub(crate) fn told(&self, node: &str, reason: &str) -> Vec<String> {
+        let is_it = |event: &&Value| event["regarding"]["name"] == node && event["reason"] == reason;
+        self.events.iter().filter(is_it).map(|event| event["note"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Ends every watch.
@@ -135,6 +144,10 @@ impl Nodes {
             ("GET", None) if path == PATH && query.contains("watch=true") => self.watch(query),
             ("GET", None) if path == PATH => self.list(query),
             ("PATCH", Some(name)) => self.patch(name, body),
+            ("POST", None) if path == EVENTS => {
+                self.events.push(serde_json::from_slice(body).unwrap());
+                Answer::Said(201, String::from_utf8(body.to_vec()).unwrap())
+            }
             _ => failure(405, "MethodNotAllowed"),
         }
     }

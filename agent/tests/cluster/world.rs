@@ -170,6 +170,14 @@ impl World {
         a.node.namespace().enter(|| command.output().unwrap()).unwrap()
     }
 
+    /// Waits for an event of a node for this reason, whose note says this. Nobody else writes one.
+    #[track_caller]
+    pub(crate) fn until_told(&self, member: usize, reason: &str, note: &str) {
+        let told = || self.server.nodes().told(self.members[member].name, reason);
+        self.members[member].until(reason, || told().iter().any(|told| told.contains(note)));
+        assert_eq!(told().len(), 1, "{:?}", told());
+    }
+
     /// A pod's address of a family.
     pub(crate) fn address(&self, pod: usize, is_v4: bool) -> IpAddr {
         self.sandboxes[pod].addresses().into_iter().find(|ip| ip.is_ipv4() == is_v4).unwrap()

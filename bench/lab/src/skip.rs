@@ -10,6 +10,8 @@ pub enum Lacking<'a> {
     Package(&'a str),
     /// Something that this kernel was built without.
     Kernel(&'a str),
+    /// Something that is built, or installed, where a person asks for it only.
+    Build(&'a str),
 }
 
 /// Says that the calling test does not run, and why. `cargo xtask test` names the file in `SHUNT_SKIPS` and shows
@@ -18,6 +20,7 @@ pub fn skip(lacking: Lacking<'_>) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let line = match lacking {
         Lacking::Package(name) => format!("package: {name} is not installed: {test}\n"),
+        Lacking::Build(name) => format!("build: {name} is missing: {test}\n"),
         Lacking::Kernel(feature) => format!("kernel: {feature} is missing: {test}\n"),
     };
     let file =

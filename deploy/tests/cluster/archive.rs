@@ -36,7 +36,7 @@ fn the_same_programs_give_the_same_image() {
 }
 
 /// The files of an archive.
-fn files(archive: impl Read) -> BTreeMap<String, (tar::Header, Vec<u8>)> {
+pub(crate) fn files(archive: impl Read) -> BTreeMap<String, (tar::Header, Vec<u8>)> {
     let mut files = BTreeMap::new();
     for entry in tar::Archive::new(archive).entries().unwrap() {
         let mut entry = entry.unwrap();

@@ -23,13 +23,13 @@ fn the_agent_is_told_and_has_the_directories_and_rights_that_it_needs() {
     assert!(options(&rendered).kubernetes.is_none(), "nothing is published");
     let role = object(&rendered, "ClusterRole", "shunt");
     let rules: Vec<&Value> = role["rules"].as_array().unwrap().iter().collect();
-    assert_eq!(
-        (&rules[0]["resources"], &rules[0]["verbs"]),
-        (&json!(["nodes"]), &json!(["get", "list", "watch"]))
-    );
-    assert_eq!((&rules[1]["resources"], &rules[1]["verbs"]), (&json!(["nodes/status"]), &json!(["patch"])));
-    assert_eq!(rules.len(), 2);
-    object(&rendered, "ValidatingAdmissionPolicyBinding", "shunt-node");
+    let rights: Vec<_> = rules.iter().map(|rule| (&rule["resources"], &rule["verbs"])).collect();
+    let [events, nodes, status] = [json!(["events"]), json!(["nodes"]), json!(["nodes/status"])];
+    let [create, read, patch] = [json!(["create"]), json!(["get", "list", "watch"]), json!(["patch"])];
+    assert_eq!(rights, [(&events, &create), (&nodes, &read), (&status, &patch)]);
+    for policy in ["shunt-node", "shunt-events"] {
+        object(&rendered, "ValidatingAdmissionPolicyBinding", policy);
+    }
     let daemon_set = object(&rendered, "DaemonSet", "shunt");
     let mounts = &daemon_set["spec"]["template"]["spec"]["containers"][0]["volumeMounts"];
     let mount = |path: &str| mounts.as_array().unwrap().iter().find(|mount| mount["mountPath"] == path);

@@ -166,13 +166,17 @@ fn an_agent_writes_events_of_its_own_node_and_counts_on_in_those() {
     Write::of("UPDATE", counted.clone(), event("two")).assert_refused_by(policy, "was another one");
     for (field, value, because) in [
         ("reportingController", json!("kubelet"), "not of the agent's node"),
-        ("regarding", json!({ "kind": "Node", "name": "one" }), "regards no pod"),
+        ("regarding", json!({ "kind": "Node", "name": "two" }), "regards no pod, and not the agent's node"),
+        ("regarding", json!({ "kind": "Secret", "name": "one" }), "regards no pod"),
     ] {
         let mut altered = event("one");
         altered[field] = value;
         Write::of("CREATE", altered.clone(), Value::Null).assert_refused_by(policy, because);
         Write::of("UPDATE", event("one"), altered).assert_refused_by(policy, "was another one");
     }
+    let mut of_node = event("one");
+    of_node["regarding"] = json!({ "kind": "Node", "name": "one", "uid": "one" });
+    Write::of("CREATE", of_node, Value::Null).assert_allowed_by(policy);
     let core = Write { group: "", ..Write::of("CREATE", event("one"), Value::Null) };
     core.assert_refused_by(policy, "not of the agent's node");
     let unbound = Write { extra: Value::Null, ..Write::of("CREATE", event(""), Value::Null) };

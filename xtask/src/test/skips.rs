@@ -1,5 +1,5 @@
 //! Tests that could not run. The harness has no word for that and hides what a passing test prints, so such a test
-//! appends a line to the file that `SHUNT_SKIPS` names: `package: …` or `kernel: …`, and why.
+//! appends a line to the file that `SHUNT_SKIPS` names: `package: …`, `build: …` or `kernel: …`, and why.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ impl Skips {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// A kernel may lack something; a CI machine may not lack a package.
+    /// A kernel may lack something, and so may who has not built for another processor; a CI machine may not lack a package.
     pub(super) fn judge(&self) -> Result<()> {
         let ci = std::env::var_os("CI").is_some_and(|value| value == "true");
         if ci && self.read()?.iter().any(|line| line.starts_with("package:")) {
