@@ -141,7 +141,7 @@ fn taken_down_by_its_maker(
     if config.personality != Personality::Bridge || host.is_some_and(|host| is_ours(host, key)) {
         return Ok(());
     }
-    match Kept::find(config, call).map(|kept| kept.run(Verb::Del, config)) {
+    match Kept::find(config, call).map(|kept| kept.run(Verb::Del, config, call)) {
         Some(Err(error)) if host.is_some() => Err(error),
         // Where there is no interface, it may never have made one.
         _ => Ok(()),

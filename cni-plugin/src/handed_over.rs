@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
@@ -82,7 +81,7 @@ fn take(path: &Path, handed: &HandedOver, call: &Call) -> Result<(), Error> {
             _ => None,
         };
         let netns = shown.as_ref().map(Shown::path).unwrap_or_default();
-        ask(&program, &handed.key, &netns, config)?;
+        ask(&program, &handed.key, &netns, config, call)?;
     }
     if is_whole {
         // Whatever is left of it says nothing any more.
@@ -104,13 +103,9 @@ fn find(name: &str, call: &Call) -> Option<PathBuf> {
     call.path.iter().map(in_folder).find(|path| program::is_program(path))
 }
 
-fn ask(program: &Path, key: &AttachmentKey, netns: &Path, config: &Value) -> Result<(), Error> {
-    let mut command = Command::new(program);
-    command
-        .env("CNI_COMMAND", Verb::Del.name())
-        .env("CNI_CONTAINERID", &key.container)
-        .env("CNI_IFNAME", &key.ifname)
-        .env("CNI_NETNS", netns);
+fn ask(program: &Path, key: &AttachmentKey, netns: &Path, config: &Value, call: &Call) -> Result<(), Error> {
+    let mut command = call.command(program, Verb::Del);
+    command.env("CNI_CONTAINERID", &key.container).env("CNI_IFNAME", &key.ifname).env("CNI_NETNS", netns);
     let ended = program::run(&mut command, config.to_string().as_bytes(), Some(Instant::now() + PATIENCE))
         .map_err(|source| failed(program, source))?;
     if ended.status.success() {

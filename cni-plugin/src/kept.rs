@@ -4,7 +4,6 @@
 //! down: rules of iptables, ifb devices. It is given the same environment and configuration, and its result is passed on.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::call::{Call, Failure, Verb};
@@ -37,17 +36,16 @@ impl Kept {
     /// # Errors
     /// [`KeptError`].
     pub(crate) fn take_down(config: &Config, call: &Call) -> Result<(), Error> {
-        Self::find(config, call).map_or(Ok(()), |kept| kept.run(Verb::Del, config).map(drop))
+        Self::find(config, call).map_or(Ok(()), |kept| kept.run(Verb::Del, config, call).map(drop))
     }
 
     /// Has it do a verb; its output is what the runtime is to be given.
     ///
     /// # Errors
     /// [`KeptError`].
-    pub(crate) fn run(&self, verb: Verb, config: &Config) -> Result<String, Error> {
+    pub(crate) fn run(&self, verb: Verb, config: &Config, call: &Call) -> Result<String, Error> {
         let program = || self.program.clone();
-        let mut command = Command::new(&self.program);
-        command.env("CNI_COMMAND", verb.name());
+        let mut command = call.command(&self.program, verb);
         let ended = program::run(&mut command, &config.raw, Some(Instant::now() + PATIENCE))
             .map_err(|source| KeptError::Run { program: program(), source })?;
         if ended.status.success() {

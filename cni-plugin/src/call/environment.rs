@@ -1,13 +1,15 @@
 //! The environment of a call, checked.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use shunt_agent_api::Pod;
 
 use super::arguments::{Arguments, ArgumentsError};
 use super::caller;
 use super::names::{NameError, check_identifier, check_interface};
+use super::variables::Variables;
 use super::verb::{UnknownVerb, Verb};
 
 /// What the runtime said in the environment. Which fields are filled depends on the verb ([`Verb::required`]).
@@ -27,6 +29,8 @@ pub struct Call {
     pub path: Vec<PathBuf>,
     /// `CNI_NETNS_OVERRIDE`: the container's namespace may be the node's own.
     pub netns_override: bool,
+    /// All of it, for other plugins.
+    pub(crate) variables: Variables,
 }
 
 /// The environment is not right.
@@ -77,6 +81,7 @@ impl Call {
             arguments: Arguments::default(),
             path: get("CNI_PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             netns_override: matches!(text("CNI_NETNS_OVERRIDE")?.to_ascii_lowercase().as_str(), "1" | "true"),
+            variables: Variables::read(&get),
         };
         if verb.required().contains(&"CNI_CONTAINERID") {
             if !call.container.is_empty() {
@@ -95,6 +100,11 @@ impl Call {
             _ => Arguments::default(),
         };
         Ok(Self { arguments, ..call })
+    }
+
+    /// Another plugin, in this call's environment but for the verb.
+    pub(crate) fn command(&self, program: &Path, verb: Verb) -> Command {
+        self.variables.command(program, verb.name())
     }
 
     /// The pod, as far as the runtime says; where it does not say enough, who the runtime is.

@@ -5,6 +5,7 @@ mod caller;
 mod environment;
 mod failure;
 mod names;
+mod variables;
 mod verb;
 mod version;
 

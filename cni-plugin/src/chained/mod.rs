@@ -60,7 +60,7 @@ fn left_to_the_kept(config: &Config, call: &Call, error: Error) -> Result<Option
         Error::Agent(source) if is_not_attached(&source) => Error::NotServed { source, cure: cure(config) },
         error => return Err(error),
     };
-    Kept::find(config, call).map_or(Err(unserved), |kept| kept.run(call.verb, config).map(Some))
+    Kept::find(config, call).map_or(Err(unserved), |kept| kept.run(call.verb, config, call).map(Some))
 }
 
 fn is_not_attached(error: &ClientError) -> bool {

@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 use super::error::IpamError;
@@ -50,8 +49,7 @@ impl<'a> Delegate<'a> {
     }
 
     fn run(&self, verb: Verb, config: &Config, call: &Call) -> Result<Vec<u8>, IpamError> {
-        let mut command = Command::new(&self.program);
-        command.env("CNI_COMMAND", verb.name());
+        let mut command = call.command(&self.program, verb);
         if !call.ifname.is_empty() {
             // A VLAN's interface has a name of its own in a chain.
             command.env("CNI_IFNAME", &call.ifname);

@@ -1,0 +1,89 @@
+//! An error of CNI as a gRPC status, and back.
+
+use prost::{DecodeError, Message, Name};
+use prost_types::Any;
+use tonic::{Code, Status};
+
+use crate::proto::v1;
+
+/// What precedes a message's name in an [`Any`].
+const TYPES: &str = "type.googleapis.com/";
+
+/// An error of CNI: the JSON object of a failed plugin without its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The code: 1 to 99 are the specification's, 100 and more the plugin's.
+    pub code: u32,
+    /// What failed.
+    pub msg: String,
+    /// More about it. May be empty.
+    pub details: String,
+}
+
+/// The details of a status cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DetailError {
+    /// The details are no `google.rpc.Status`.
+    #[error("the status's details are not a google.rpc.Status: {0}")]
+    Status(DecodeError),
+    /// The error of CNI in them is broken.
+    #[error("the error in the status's details: {0}")]
+    Error(DecodeError),
+}
+
+/// `google.rpc.Status`, as published in google/rpc/status.proto.
+#[derive(Clone, PartialEq, Message)]
+struct RichStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+impl Name for v1::Error {
+    const PACKAGE: &'static str = "shunt.cni.v1";
+    const NAME: &'static str = "Error";
+}
+
+impl Failure {
+    /// The status of a call that failed with this error: the code of gRPC that is nearest, `msg`, and the error as the one detail.
+    #[must_use]
+    pub fn to_status(&self) -> Status {
+        let error = v1::Error { code: self.code, msg: self.msg.clone(), details: self.details.clone() };
+        let detail =
+            Any { type_url: format!("{TYPES}{}", v1::Error::full_name()), value: error.encode_to_vec() };
+        let code = nearest(self.code);
+        let rich = RichStatus { code: code.into(), message: self.msg.clone(), details: vec![detail] };
+        Status::with_details(code, &self.msg, rich.encode_to_vec().into())
+    }
+
+    /// The error of CNI in a status; `None` if the call failed by something else (the transport, a deadline).
+    ///
+    /// # Errors
+    /// The details cannot be read.
+    pub fn of_status(status: &Status) -> Result<Option<Self>, DetailError> {
+        let rich = RichStatus::decode(status.details()).map_err(DetailError::Status)?;
+        let name = v1::Error::full_name();
+        // The part before the last slash is the host's own choice (google/protobuf/any.proto).
+        let is_error = |any: &&Any| any.type_url.rsplit('/').next() == Some(name.as_str());
+        let Some(any) = rich.details.iter().find(is_error) else { return Ok(None) };
+        let error = v1::Error::decode(any.value.as_slice()).map_err(DetailError::Error)?;
+        Ok(Some(Self { code: error.code, msg: error.msg, details: error.details }))
+    }
+}
+
+/// The code of gRPC for one of CNI.
+fn nearest(code: u32) -> Code {
+    match code {
+        1 | 2 | 100 | 105 => Code::Unimplemented,
+        3 => Code::NotFound,
+        4 | 6 | 7 | 8 => Code::InvalidArgument,
+        11 | 50 | 51 => Code::Unavailable,
+        101 | 103 => Code::ResourceExhausted,
+        102 | 106 => Code::AlreadyExists,
+        104 => Code::FailedPrecondition,
+        _ => Code::Internal,
+    }
+}

@@ -1,0 +1,43 @@
+//! What the runtime said, as it is said on to other plugins.
+//!
+//! They are given the call's variables and not the process's: in a process that serves several calls at a time these differ.
+
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+/// The variables of the specification, and the trace of which the call is a part (W3C Trace Context and Baggage).
+const NAMES: [&str; 9] = [
+    "CNI_CONTAINERID",
+    "CNI_NETNS",
+    "CNI_IFNAME",
+    "CNI_ARGS",
+    "CNI_PATH",
+    "CNI_NETNS_OVERRIDE",
+    "TRACEPARENT",
+    "TRACESTATE",
+    "BAGGAGE",
+];
+
+/// The variables of one call, without its verb.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables(Vec<(&'static str, Option<OsString>)>);
+
+impl Variables {
+    /// Reads them through `get`.
+    pub(super) fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        Self(NAMES.into_iter().map(|name| (name, get(name))).collect())
+    }
+
+    /// A program in their environment; a variable that the call does not have is not the process's either.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>, verb: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("CNI_COMMAND", verb);
+        for (name, value) in &self.0 {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+}
