@@ -4,7 +4,9 @@ mod atomic;
 mod clock;
 mod counters;
 mod flows;
+mod kernel_flows;
 mod marks;
+mod policers;
 mod shares;
 mod update;
 mod uplinks;
@@ -24,8 +26,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Owner, Port, PortKey, ReversePath,
-    Station, StationKey,
+    AddressKey, DropKey, FlowKey, HandedOn, LinkLocal, Owner, Port, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -34,9 +35,8 @@ use shunt_dataplane::wire::address::Address;
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, CLAIMS, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
-    MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, POLICERS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED,
-    UPLINKS,
+    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
+    MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -171,9 +171,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn record_kernel_flow(&self, key: &FlowKey) {
-        let noticed = self.boot_time();
-        // An LRU map makes room; should it fail under contention, the flow's next packet records it again.
-        let _ = KERNEL_FLOWS.insert(key, KernelFlow { noticed }, ANY);
+        kernel_flows::record(&KERNEL_FLOWS, key);
     }
 
     #[inline(always)]
@@ -183,21 +181,17 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn record_incoming_flow(&self, key: &FlowKey) {
-        let noticed = self.boot_time();
-        // As in `record_kernel_flow`.
-        let _ = INCOMING_FLOWS.insert(key, KernelFlow { noticed }, ANY);
+        kernel_flows::record(&INCOMING_FLOWS, key);
     }
 
     #[inline(always)]
     fn claimed(&self, key: &TupleKey) -> Option<u64> {
-        // SAFETY: as in `port`; the one word is aligned.
-        unsafe { CLAIMS.get(key) }.map(|flow| flow.noticed)
+        kernel_flows::claimed(key)
     }
 
     #[inline(always)]
     fn claim(&self, key: &TupleKey, now: u64) {
-        // An LRU map makes room; should it fail under contention, the next packet of the flow tries again.
-        let _ = CLAIMS.insert(key, &KernelFlow { noticed: now }, ANY);
+        kernel_flows::claim(key, now);
     }
 
     #[inline(always)]
@@ -207,9 +201,7 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn policer(&self, slot: u32) -> Option<Policer> {
-        let policer = POLICERS.get_ptr(slot)?;
-        // SAFETY: as in `port`; `due` alone changes, and is one aligned word.
-        Some(unsafe { *policer })
+        policers::policer(slot)
     }
 
     #[inline(always)]
@@ -225,18 +217,12 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn begin(&self, slot: u32, due: u64) {
-        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
-            // SAFETY: the pointer is to a live map value; one aligned word.
-            unsafe { (*policer).due = due };
-        }
+        policers::begin(slot, due);
     }
 
     #[inline(always)]
     fn charge(&self, slot: u32, nanoseconds: u64) {
-        if let Some(policer) = POLICERS.get_ptr_mut(slot) {
-            // SAFETY: the pointer is to a live map value, whose `due` is an aligned word.
-            unsafe { atomic::add(&raw mut (*policer).due, nanoseconds) };
-        }
+        policers::charge(slot, nanoseconds);
     }
 
     #[inline(always)]

@@ -204,6 +204,9 @@ pub struct Translation {
     pub end: u32,
 }
 
+/// [`TupleKey::domain`] of packets from outside the node.
+pub const OUTSIDE: u32 = 0;
+
 /// [`TupleKey::domain`] of what the node's own stack sends and gets, and [`Translation::holder`] of its connections: no interface's index.
 pub const NODE: u32 = u32::MAX;
 

@@ -4,9 +4,8 @@
 //! Of the node's own only datagrams need it: its TCP sockets can be asked for.
 
 use crate::Tables;
-use crate::abi::translation::TupleKey;
+use crate::abi::translation::{OUTSIDE, TupleKey};
 use crate::nat::connection::{Phase, lifetime};
-use crate::nat::dnat::OUTSIDE;
 use crate::nat::segment::Segment;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;

@@ -6,7 +6,7 @@
 use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
-    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, SourceKey, TRANSLATION_NEAR,
+    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, OUTSIDE, SourceKey, TRANSLATION_NEAR,
     TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use crate::nat::claim;
@@ -19,9 +19,6 @@ use crate::tables::{Followed, Inserted};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::address::{Address, L4Port};
 use crate::wire::{Packet, Protocol};
-
-/// [`TupleKey::domain`] of packets from outside the node.
-pub const OUTSIDE: u32 = 0;
 
 /// How many source ports are tried for one connection.
 const ATTEMPTS: u32 = 4;

@@ -4,11 +4,13 @@
 
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by};
+use crate::abi::translation::{
+    OUTSIDE, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+};
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::claim;
 use crate::nat::connection::Shown;
-use crate::nat::dnat::{OUTSIDE, answers, take};
+use crate::nat::dnat::{answers, take};
 use crate::nat::segment::Segment;
 use crate::nat::share::{self, Excess};
 use crate::tables::Route;

@@ -8,9 +8,8 @@
 use super::fit::fits;
 use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next, own_return};
-use crate::abi::translation::{NODE, TupleKey};
+use crate::abi::translation::{NODE, OUTSIDE, TupleKey};
 use crate::abi::{AddressKey, PortKey, Station};
-use crate::nat::dnat::OUTSIDE;
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
 use crate::nat::{claim, clone_to_host, embedded, fragments, icmp_error, masquerade, segment};

@@ -8,10 +8,9 @@
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{NODE, opened_by};
+use crate::abi::translation::{NODE, OUTSIDE, opened_by};
 use crate::abi::{AddressKey, NO_SLOT, PortKey};
 use crate::nat::connection::{Fate, fate};
-use crate::nat::dnat::OUTSIDE;
 use crate::nat::segment::Segment;
 use crate::nat::{claim, port_change, reply, segment, snat};
 use crate::stages::count;

@@ -2,7 +2,7 @@
 
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
-use shunt_dataplane::tables::Followed;
+use shunt_dataplane::tables::{Followed, Inserted};
 
 use super::memory_tables::MemoryTables;
 
@@ -43,6 +43,15 @@ impl MemoryTables {
             _ => {}
         }
         Some(fate)
+    }
+
+    /// As the trait's `insert_flow`.
+    pub(super) fn insert(&self, key: &TupleKey, value: &Translation) -> Inserted {
+        if self.flow(key).is_some() {
+            return Inserted::Exists;
+        }
+        self.flows.borrow_mut().insert(*key, *value);
+        Inserted::New
     }
 
     /// Overwrites an entry where it is.

@@ -39,7 +39,6 @@ pub struct MemoryTables {
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub incoming_flows: RefCell<BTreeSet<FlowKey>>,
-    /// What answers the kernel's own, and when each was seen last.
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     /// Prefixes and whether they are limited.
@@ -278,11 +277,7 @@ impl Tables for MemoryTables {
     }
 
     fn insert_flow(&self, key: &TupleKey, value: &Translation) -> Inserted {
-        if self.flow(key).is_some() {
-            return Inserted::Exists;
-        }
-        self.flows.borrow_mut().insert(*key, *value);
-        Inserted::New
+        self.insert(key, value)
     }
 
     fn replace_flow(&self, key: &TupleKey, value: &Translation) -> bool {

@@ -1,9 +1,9 @@
-//! Look-ups with more to say than what was found: a container's share, and the node's own sockets.
+//! Look-ups with more to say than what was found: a container's share, a host port, and the node's own sockets.
 
 use std::net::{IpAddr, SocketAddr};
 
 use shunt_dataplane::abi::share::Share;
-use shunt_dataplane::abi::translation::TupleKey;
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
 use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
@@ -24,6 +24,20 @@ impl LiveTables<'_> {
             ),
         );
         Some(share)
+    }
+
+    /// Where a host port leads.
+    pub(super) fn mapping_of(&self, key: &MappingKey) -> Option<Mapping> {
+        let called = format!("{}:{}/{}", IpAddr::from(key.address), key.port.number(), key.protocol);
+        let found = |mapping: &Mapping| {
+            format!(
+                "{} or {}, port {}",
+                IpAddr::from(mapping.v4),
+                IpAddr::from(mapping.v6),
+                mapping.port.number()
+            )
+        };
+        self.look((Asked::Translation, "MAPPINGS"), &self.maps.mappings, (key, called), found)
     }
 
     /// Whether a socket of the node listens where the answer to a packet with this tuple would come.

@@ -200,16 +200,7 @@ impl Tables for LiveTables<'_> {
     }
 
     fn mapping(&self, key: &MappingKey) -> Option<Mapping> {
-        let called = format!("{}:{}/{}", IpAddr::from(key.address), key.port.number(), key.protocol);
-        let found = |mapping: &Mapping| {
-            format!(
-                "{} or {}, port {}",
-                IpAddr::from(mapping.v4),
-                IpAddr::from(mapping.v6),
-                mapping.port.number()
-            )
-        };
-        self.look((Asked::Translation, "MAPPINGS"), &self.maps.mappings, (key, called), found)
+        self.mapping_of(key)
     }
 
     fn is_local(&self, address: &Address) -> bool {

@@ -7,9 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use shunt_dataplane::abi::End;
-use shunt_dataplane::abi::translation::TupleKey;
+use shunt_dataplane::abi::translation::{OUTSIDE, TupleKey};
 use shunt_dataplane::abi::{FlowKey, KernelFlow};
-use shunt_dataplane::nat::dnat::OUTSIDE;
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
