@@ -126,8 +126,10 @@ fn assert_parity(
     assert_eq!(remembered.counters, *tables.counters.borrow(), "{name}: counters");
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
-    assert_eq!(remembered.incoming_flows, *tables.incoming_flows.borrow(), "{name}: incoming flows");
-    let claimed: BTreeSet<TupleKey> = tables.claims.borrow().keys().copied().collect();
+    let incoming = BTreeSet::from_iter(tables.incoming_flows.borrow().keys().copied());
+    assert_eq!(remembered.incoming_flows, incoming, "{name}: incoming flows");
+    let claimed = [&tables.claims, &tables.own_claims];
+    let claimed = claimed.map(|claims| BTreeSet::from_iter(claims.borrow().keys().copied()));
     assert_eq!(remembered.claims, claimed, "{name}: flows outside that are the kernel's");
     assert_eq!(remembered.ports, *tables.ports.borrow(), "{name}: ports");
     assert_eq!(remembered.handed, tables.handed.get(), "{name}: what is handed on");

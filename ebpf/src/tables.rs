@@ -32,6 +32,15 @@ pub enum Lane {
     ToDropped,
 }
 
+/// For whom the kernel has a connection outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// The node itself.
+    Own,
+    /// Somebody whom it masquerades. These are not many, and nobody can be asked for them: the node's own do not push them out.
+    Masqueraded,
+}
+
 /// The result of inserting a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
@@ -209,17 +218,19 @@ pub trait Tables {
     /// Records that a flow is the kernel's.
     fn record_kernel_flow(&self, key: &FlowKey);
 
-    /// Whether a flow of datagrams with a masqueraded container began outside (`INCOMING_FLOWS`).
-    fn is_incoming_flow(&self, key: &FlowKey) -> bool;
+    /// When a datagram that the node has sent or routed to a container was last seen, of this flow, in nanoseconds of `CLOCK_BOOTTIME`
+    /// (`INCOMING_FLOWS`).
+    fn incoming_flow(&self, key: &FlowKey) -> Option<u64>;
 
-    /// Records that a flow of datagrams with a masqueraded container began outside.
-    fn record_incoming_flow(&self, key: &FlowKey);
+    /// Records that one was seen at `now`.
+    fn record_incoming_flow(&self, key: &FlowKey, now: u64);
 
-    /// When the kernel was last seen to use the tuple whose answers have the tuple `key`, in nanoseconds of `CLOCK_BOOTTIME` (`CLAIMS`).
-    fn claimed(&self, key: &TupleKey) -> Option<u64>;
+    /// When the kernel was last seen to use the tuple whose answers have the tuple `key`, in nanoseconds of `CLOCK_BOOTTIME` (`CLAIMS`,
+    /// `OWN_CLAIMS`).
+    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64>;
 
     /// Records that it uses it at `now`.
-    fn claim(&self, key: &TupleKey, now: u64);
+    fn claim(&self, by: Claimant, key: &TupleKey, now: u64);
 
     /// Makes a port look up the flow of each packet from now on ([`crate::abi::AFFINITY_LOOKUP`]).
     fn require_flow_lookup(&self, key: &PortKey);

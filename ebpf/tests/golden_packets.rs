@@ -145,7 +145,8 @@ fn golden_packets_go_where_their_files_say() {
         assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
         let noted = after.incoming_flows.borrow().len() - before.incoming_flows.borrow().len();
         assert_eq!(noted, case.incoming, "{}: flows noticed that began outside", case.name);
-        let noted = after.claims.borrow().len() - before.claims.borrow().len();
+        let claims = |tables: &MemoryTables| tables.claims.borrow().len() + tables.own_claims.borrow().len();
+        let noted = claims(&after) - claims(&before);
         assert_eq!(noted, case.claims, "{}: flows noticed outside", case.name);
         let asking: Vec<u32> = (before.ports.borrow().values().zip(after.ports.borrow().iter()))
             .filter(|(was, (_, is))| was.affinity != is.affinity)

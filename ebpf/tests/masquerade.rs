@@ -14,7 +14,7 @@ use golden::{outside, world};
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, TupleKey};
 use shunt_dataplane::nat::{segment, snat};
 use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
-use shunt_dataplane::tables::Route;
+use shunt_dataplane::tables::{Claimant, Route};
 use shunt_dataplane::wire::address::Address;
 use shunt_dataplane::{DropReason, PassReason, Tables as _, Verdict, wire};
 
@@ -40,7 +40,7 @@ fn claim(case: &Case, port: u16, tables: &MemoryTables) {
     let key = segment::read(&mut packet, &frame, 0).unwrap().key;
     let own = outside::NODE[0].0.parse::<IpAddr>().unwrap().into();
     let leaves = TupleKey { source: own, source_port: port.into(), ..key };
-    tables.claim(&leaves.reversed(0), tables.boot_time());
+    tables.claim(Claimant::Own, &leaves.reversed(0), tables.boot_time());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_claim_is_renewed_once_a_second() {
     let mut seen = |later: u64| {
         tables.boot_time += later;
         Entry::ToWire.travel(&mut case.packet.clone(), case.here, case.missing, &tables);
-        let claims = tables.claims.borrow();
+        let claims = tables.own_claims.borrow();
         tables.boot_time - claims.values().max().unwrap()
     };
     assert_eq!(seen(0), 0);
@@ -194,4 +194,16 @@ fn a_connection_keeps_its_address_until_that_goes() {
 fn ends() -> [[Address; 2]; 2] {
     let address = |(text, _): (&str, u8)| text.parse::<IpAddr>().unwrap().into();
     [[outside::NODE[0], outside::SECOND[0]], [outside::NODE[1], outside::SECOND[1]]].map(|of| of.map(address))
+}
+
+/// Of datagrams that were routed to a container: later it asks for itself.
+#[test]
+fn what_came_in_is_answered_for_two_minutes() {
+    const SECOND: u64 = 1_000_000_000;
+    for (later, is_kept) in [(119, true), (120, false)] {
+        let (case, mut tables) = (case("masquerade_answers_incoming_v4"), MemoryTables::of_world());
+        tables.boot_time += later * SECOND;
+        let verdict = Entry::FromMapped.travel(&mut case.packet.clone(), case.here, case.missing, &tables);
+        assert_eq!(verdict == Verdict::Pass(PassReason::KernelHeld), is_kept, "{verdict:?}");
+    }
 }

@@ -54,7 +54,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 30] = [
+pub const MAPS: [(&str, Shape); 31] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("HANDED_ON", Shape::new::<u32, abi::HandedOn>(MapType::PerCpuArray, 1)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
@@ -69,6 +69,7 @@ pub const MAPS: [(&str, Shape); 30] = [
         Shape { kind: MapType::DevMapHash, key: 4, value: DEVMAP_VALUE, entries: learning::MAX_UPLINKS },
     ),
     ("KERNEL_FLOWS", Shape::new::<abi::FlowKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_KERNEL_FLOWS)),
+    ("OWN_CLAIMS", Shape::new::<TupleKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_CLAIMS)),
     ("CLAIMS", Shape::new::<TupleKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_CLAIMS)),
     (
         "INCOMING_FLOWS",
@@ -141,7 +142,7 @@ pub fn check(pins: &Pins) -> Result<(), LayoutError> {
 /// the maps that it changes; other maps are taken over with their entries.
 fn same_since(map: &str) -> u32 {
     match map {
-        "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "INCOMING_FLOWS" | "CLAIMS" | "DROPS" => 0,
+        "FLOWS" | "FLOWS_MADE" | "KERNEL_FLOWS" | "INCOMING_FLOWS" | "CLAIMS" | "OWN_CLAIMS" | "DROPS" => 0,
         // Rewritten from the state files and netlink.
         _ => 1,
     }

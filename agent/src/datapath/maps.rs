@@ -64,6 +64,8 @@ pub struct Maps {
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// Flows of datagrams that began outside.
     pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    /// `OWN_CLAIMS`.
+    pub own_claims: HashMap<MapData, TupleKey, KernelFlow>,
     /// `CLAIMS`.
     pub claims: HashMap<MapData, TupleKey, KernelFlow>,
     /// Host ports.
@@ -122,6 +124,7 @@ impl Maps {
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
             claims: take(ebpf, "CLAIMS")?,
+            own_claims: take(ebpf, "OWN_CLAIMS")?,
             mappings: take(ebpf, "MAPPINGS")?,
             locals: take(ebpf, "LOCALS")?,
             masquerades: take(ebpf, "MASQUERADES")?,

@@ -111,6 +111,11 @@ fn the_node_hears_its_answers_where_a_container_has_its_port() {
             chat(&mut second, text);
             chat(&mut first, text);
         }
+        // One that the container has ended is remembered for a while, and what returned would still be the container's.
+        let ended = tcp(inside, 701, echo.address());
+        ended.shutdown(std::net::Shutdown::Both).unwrap();
+        drop(ended);
+        chat(&mut tcp(node, 701, echo.address()), "the node's after a container's");
     }
 }
 

@@ -44,10 +44,11 @@ impl Kernel {
         self.replace::<PortKey, Learning>("UPLINKS", uplinks::learning());
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
-        let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow::default()));
+        let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now }));
         self.replace::<FlowKey, KernelFlow>("INCOMING_FLOWS", flows.collect());
-        let flows = outside::claims().into_iter().map(|key| (key, KernelFlow { noticed: now }));
-        self.replace::<TupleKey, KernelFlow>("CLAIMS", flows.collect());
+        self.replace::<TupleKey, KernelFlow>("CLAIMS", Vec::new());
+        let flows = outside::own_claims().into_iter().map(|key| (key, KernelFlow { noticed: now }));
+        self.replace::<TupleKey, KernelFlow>("OWN_CLAIMS", flows.collect());
         let mut drops: PerCpuHashMap<_, DropKey, Count> = self.map("DROPS").try_into().expect("DROPS");
         for key in drops.keys().collect::<Result<Vec<_>, _>>().expect("keys of DROPS") {
             drops.remove(&key).expect("a drop count that is there");

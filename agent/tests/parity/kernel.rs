@@ -67,7 +67,8 @@ pub(crate) struct Remembered {
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
-    pub(crate) claims: BTreeSet<TupleKey>,
+    /// Those of who is masqueraded, and the node's own.
+    pub(crate) claims: [BTreeSet<TupleKey>; 2],
     pub(crate) ports: BTreeMap<PortKey, Port>,
     pub(crate) handed: HandedOn,
     pub(crate) stations: BTreeMap<StationKey, Station>,
@@ -218,7 +219,8 @@ impl Kernel {
         let mut keys =
             |map| self.entries::<FlowKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect();
         let [kernel_flows, incoming_flows] = ["KERNEL_FLOWS", "INCOMING_FLOWS"].map(&mut keys);
-        let claims = self.entries::<TupleKey, KernelFlow>("CLAIMS").into_iter().map(|(key, _)| key).collect();
+        let claims = ["CLAIMS", "OWN_CLAIMS"]
+            .map(|map| self.entries::<TupleKey, KernelFlow>(map).into_iter().map(|(key, _)| key).collect());
         let ports = self.entries::<PortKey, Port>("PORTS").into_iter().collect();
         let place: PerCpuArray<_, HandedOn> = self.map("HANDED_ON").try_into().expect("HANDED_ON");
         let places = place.get(&0, 0).expect("the one entry");

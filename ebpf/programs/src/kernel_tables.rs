@@ -29,7 +29,7 @@ use shunt_dataplane::abi::{
     AddressKey, DropKey, FlowKey, HandedOn, LinkLocal, Owner, Port, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use self::clock::boot_time;
@@ -171,27 +171,27 @@ impl Tables for KernelTables {
 
     #[inline(always)]
     fn record_kernel_flow(&self, key: &FlowKey) {
-        kernel_flows::record(&KERNEL_FLOWS, key);
+        kernel_flows::record(&KERNEL_FLOWS, key, boot_time());
     }
 
     #[inline(always)]
-    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
-        INCOMING_FLOWS.get_ptr(key).is_some()
+    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
+        kernel_flows::seen(&INCOMING_FLOWS, key)
     }
 
     #[inline(always)]
-    fn record_incoming_flow(&self, key: &FlowKey) {
-        kernel_flows::record(&INCOMING_FLOWS, key);
+    fn record_incoming_flow(&self, key: &FlowKey, now: u64) {
+        kernel_flows::record(&INCOMING_FLOWS, key, now);
     }
 
     #[inline(always)]
-    fn claimed(&self, key: &TupleKey) -> Option<u64> {
-        kernel_flows::claimed(key)
+    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
+        kernel_flows::seen(kernel_flows::claims(by), key)
     }
 
     #[inline(always)]
-    fn claim(&self, key: &TupleKey, now: u64) {
-        kernel_flows::claim(key, now);
+    fn claim(&self, by: Claimant, key: &TupleKey, now: u64) {
+        kernel_flows::record(kernel_flows::claims(by), key, now);
     }
 
     #[inline(always)]

@@ -77,8 +77,12 @@ pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
 pub(crate) static INCOMING_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_INCOMING_FLOWS, 0);
 
-/// What answers connections of the kernel's outside: the node's own datagrams, and what the kernel masquerades. `to_wire` and the agent
-/// write it, `dnat` and `snat` read it; the least recently used go when it is full.
+/// What answers connections that the node's own sockets have begun outside. `to_wire` writes it, `dnat` and `snat` read it; the least recently
+/// used go when it is full.
+#[map]
+pub(crate) static OWN_CLAIMS: LruHashMap<TupleKey, KernelFlow> = LruHashMap::with_max_entries(MAX_CLAIMS, 0);
+
+/// The same of connections that the kernel masquerades. The agent writes it, too.
 #[map]
 pub(crate) static CLAIMS: LruHashMap<TupleKey, KernelFlow> = LruHashMap::with_max_entries(MAX_CLAIMS, 0);
 

@@ -24,11 +24,12 @@ pub struct FlowKey {
     pub pad: [u8; 3],
 }
 
-/// Value of both, and of `CLAIMS`.
+/// Value of both, and of `CLAIMS` and `OWN_CLAIMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct KernelFlow {
-    /// When it was recorded, in nanoseconds of `CLOCK_BOOTTIME`; of `CLAIMS` when it was last seen, within a second.
+    /// When it was recorded, in nanoseconds of `CLOCK_BOOTTIME`; of all but `KERNEL_FLOWS` when it was last seen,
+    /// within a second.
     pub noticed: u64,
 }
 

@@ -53,7 +53,7 @@ pub const MAX_LINK_LOCALS: u32 = MAX_PORTS;
 pub const MAX_KERNEL_FLOWS: u32 = 131_072;
 /// `INCOMING_FLOWS`: datagrams' flows that began outside. Written by the programs; least recently used go first.
 pub const MAX_INCOMING_FLOWS: u32 = 65_536;
-/// `CLAIMS`: connections outside of the node that are the kernel's. Written by both; least recently used go first.
+/// `CLAIMS` and `OWN_CLAIMS`: connections outside of the node that are the kernel's. Written by both; least recently used go first.
 pub const MAX_CLAIMS: u32 = 65_536;
 
 /// `COUNTERS`: one slot a port, plus [`NO_SLOT`].

@@ -109,7 +109,7 @@ pub struct Peer {
     pub pad: [u8; 2],
 }
 
-/// Key of `ASSURED`, `FLOWS` and `CLAIMS`: one direction of a translated connection, as its packets come in.
+/// Key of `ASSURED`, `FLOWS`, `CLAIMS` and `OWN_CLAIMS`: one direction of a translated connection, as its packets come in.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,

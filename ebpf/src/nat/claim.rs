@@ -1,36 +1,43 @@
 //! claim: tuples outside of the node whose connections are the kernel's: the node's own, and those that the kernel masquerades. `to_wire` sees
-//! them leave and records them in `CLAIMS`. No container gets such a tuple, and an answer to one is none to a host port.
-//!
-//! Of the node's own only datagrams need it: its TCP sockets can be asked for.
+//! them leave and records them in `OWN_CLAIMS` and `CLAIMS`. No container gets such a tuple, and an answer to one is none to a host port.
 
 use crate::Tables;
 use crate::abi::translation::{OUTSIDE, TupleKey};
 use crate::nat::connection::{Phase, lifetime};
 use crate::nat::segment::Segment;
+use crate::stages::incoming;
+use crate::tables::Claimant;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
 
-/// How long a claim need not be renewed, in nanoseconds.
+/// How long what was seen need not be renewed, in nanoseconds.
 const RENEWED: u64 = 1_000_000_000;
 
-/// Whether a connection of the kernel's has the tuple whose answers have the tuple `answer` at `now`: as long as connection tracking would know
-/// one that is answered.
+/// Whether a connection of the kernel's that was `seen` then is one still: as long as connection tracking would know one that is established.
+#[inline(always)]
+const fn is_fresh(seen: u64, now: u64, protocol: u8) -> bool {
+    now.saturating_sub(seen) < lifetime(Protocol(protocol), Phase::Established)
+}
+
+/// Whether a connection of the kernel's has the tuple whose answers have the tuple `answer`.
 #[inline(always)]
 pub fn holds<T: Tables>(answer: &TupleKey, now: u64, tables: &T) -> bool {
-    let longest = lifetime(Protocol(answer.protocol), Phase::Established);
-    tables.claimed(answer).is_some_and(|seen| now.saturating_sub(seen) < longest)
+    let own = tables.claimed(Claimant::Own, answer).unwrap_or_default();
+    let masqueraded = tables.claimed(Claimant::Masqueraded, answer).unwrap_or_default();
+    let seen = if own > masqueraded { own } else { masqueraded };
+    // Verifier: one question for both; at 0 the machine was started.
+    seen != 0 && is_fresh(seen, now, answer.protocol)
 }
 
 /// The same for a packet of the connection, which renews its claim.
 #[inline(always)]
-pub fn renew<T: Tables>(answer: &TupleKey, now: u64, tables: &T) -> bool {
-    let longest = lifetime(Protocol(answer.protocol), Phase::Established);
-    let Some(seen) = tables.claimed(answer) else { return false };
-    let age = now.saturating_sub(seen);
-    if age >= RENEWED && age < longest {
-        tables.claim(answer, now);
+pub fn renew<T: Tables>(by: Claimant, answer: &TupleKey, now: u64, tables: &T) -> bool {
+    let Some(seen) = tables.claimed(by, answer) else { return false };
+    let is_fresh = is_fresh(seen, now, answer.protocol);
+    if is_fresh && now.saturating_sub(seen) >= RENEWED {
+        tables.claim(by, answer, now);
     }
-    age < longest
+    is_fresh
 }
 
 /// Lets a packet from outside to a host port on, of no connection so far, if nothing of the kernel's has asked for it.
@@ -52,7 +59,7 @@ pub fn check<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
 #[inline(always)]
 pub fn check_within<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
     let is_within = segment.is_datagram() && segment.key.domain != OUTSIDE;
-    if is_within && tables.is_incoming_flow(&segment.flow()) {
+    if is_within && incoming::is_answered(&segment.flow(), tables) {
         return Err(Stop::Pass(PassReason::Claimed));
     }
     Ok(())

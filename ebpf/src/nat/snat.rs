@@ -10,7 +10,7 @@ use crate::abi::translation::{
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::claim;
 use crate::nat::connection::Shown;
-use crate::nat::dnat::{answers, take};
+use crate::nat::dnat::{answers, mapping, take};
 use crate::nat::segment::Segment;
 use crate::nat::share::{self, Excess};
 use crate::tables::Route;
@@ -114,7 +114,9 @@ pub fn open<T: Tables>(
     let mut value = Translation { holder: opened.holder, ..answers(segment, opened.now, opened.flags) };
     let mut is_there = false;
     for attempt in 0..ATTEMPTS {
-        if is_free(becomes, opened.now, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
+        if is_free(&segment.key, becomes, opened.now, tables)
+            && take(&becomes.reversed(OUTSIDE), &value, tables)
+        {
             is_there = true;
             break;
         }
@@ -134,12 +136,25 @@ pub fn open<T: Tables>(
     Ok(())
 }
 
-/// Whether the kernel has no connection with the tuple, and no socket that would take its answers. Of echo identifiers this is unknown, and
-/// need not be known: the node gets a clone of what comes back for one.
+/// Whether the kernel has no connection with the tuple and no socket that would take its answers, and no other container has a host port
+/// there: its client at that very end would be answered by this one. Of echo identifiers this is unknown, and need not be known: the
+/// node gets a clone of what comes back for one.
 #[inline(always)]
-fn is_free<T: Tables>(becomes: &TupleKey, now: u64, tables: &T) -> bool {
-    Protocol(becomes.protocol).is_icmp()
-        || !claim::holds(&becomes.reversed(OUTSIDE), now, tables) && !tables.has_socket(becomes)
+fn is_free<T: Tables>(sent: &TupleKey, becomes: &TupleKey, now: u64, tables: &T) -> bool {
+    if Protocol(becomes.protocol).is_icmp() {
+        return true;
+    }
+    !claim::holds(&becomes.reversed(OUTSIDE), now, tables)
+        && !is_anothers(sent, becomes, tables)
+        && !tables.has_socket(becomes)
+}
+
+/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` it.
+#[inline(always)]
+pub fn is_anothers<T: Tables>(sent: &TupleKey, leaves: &TupleKey, tables: &T) -> bool {
+    let Ok(mapping) = mapping(&leaves.reversed(OUTSIDE), tables) else { return false };
+    let own = if sent.source.is_v4() { mapping.v4 } else { mapping.v6 };
+    !(mapping.bridge == sent.domain && own.is(sent.source))
 }
 
 /// Another port of the node at each attempt, of those outside `ip_local_port_range`: the node's sockets seldom ask for these.

@@ -4,6 +4,7 @@ use super::to_wire::onward;
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::nat::{masquerade, port_change};
+use crate::stages::isolate;
 use crate::verdict::{Delivery, PassReason, Stop};
 use crate::wire::Packet;
 
@@ -20,7 +21,12 @@ fn stages<P: Packet, T: Tables>(
     tables: &T,
     DnatPlan { segment, .. }: &DnatPlan,
 ) -> Result<Delivery, Stop> {
-    let (becomes, _) = tables.becomes(&segment.key).ok_or(Stop::Pass(PassReason::Stray))?;
+    let stray = Stop::Pass(PassReason::Stray);
+    // No container answers for an address outside.
+    if isolate::is_bridge(here, tables) {
+        return Err(stray);
+    }
+    let (becomes, _) = tables.becomes(&segment.key).ok_or(stray)?;
     masquerade::follow(segment, &becomes, packet.length(), tables)?;
     port_change::write(packet, segment, &becomes);
     Ok(onward(here))

@@ -14,6 +14,7 @@ use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
 use crate::nat::{claim, port_change, reply, segment, snat};
 use crate::stages::count;
+use crate::tables::Claimant;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
 use crate::wire;
 use crate::wire::Packet;
@@ -60,8 +61,10 @@ pub fn enter<'a, P: Packet, T: Tables>(
 #[inline(always)]
 pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     let segment = &plan.segment;
-    let is_claimed = segment.is_datagram() || packet.origin() != 0;
-    if is_claimed && claim::renew(&segment.key.reversed(OUTSIDE), tables.boot_time(), tables) {
+    let by = claimant(packet);
+    // The node's own TCP is claimed with its first segment, and its sockets are asked.
+    let is_claimed = segment.is_datagram() || by == Claimant::Masqueraded;
+    if is_claimed && claim::renew(by, &segment.key.reversed(OUTSIDE), tables.boot_time(), tables) {
         return BY_KERNEL.into();
     }
     let known = reply::becomes(segment, NODE, segment.opens(), packet.length(), tables);
@@ -90,10 +93,11 @@ fn begin_stages<P: Packet, T: Tables>(
     tables: &T,
     DnatPlan { segment, .. }: &DnatPlan,
 ) -> Result<Delivery, Stop> {
-    if !is_held(segment, tables) {
-        if segment.is_datagram() || packet.origin() != 0 {
-            tables.claim(&segment.key.reversed(OUTSIDE), tables.boot_time());
-        }
+    let (by, now) = (claimant(packet), tables.boot_time());
+    // Who is masqueraded may be anybody: a claim would take the clients of the host port.
+    let is_anothers = by == Claimant::Masqueraded && snat::is_anothers(&segment.key, &segment.key, tables);
+    if !is_anothers && !is_held(segment, now, tables) {
+        tables.claim(by, &segment.key.reversed(OUTSIDE), now);
         return Err(BY_KERNEL);
     }
     if !segment.opens() {
@@ -103,12 +107,17 @@ fn begin_stages<P: Packet, T: Tables>(
     let outlet = tables.outlet(&AddressKey::new(here, 0, segment.key.source)).ok_or(BY_KERNEL)?;
     let mut becomes = segment.key;
     becomes.domain = OUTSIDE;
-    let flags = opened_by(Side::Own, NO_SLOT);
-    let opened = snat::Opened { holder: NODE, flags, now: tables.boot_time(), bytes };
+    let opened = snat::Opened { holder: NODE, flags: opened_by(Side::Own, NO_SLOT), now, bytes };
     let is_open = snat::open(segment, &outlet, &opened, tables, &mut becomes);
     is_open.map_err(|_| Stop::Drop(DropReason::TupleTaken))?;
     port_change::write(packet, segment, &becomes);
     Ok(onward(here))
+}
+
+/// Whose a packet of the kernel's is.
+#[inline(always)]
+fn claimant<P: Packet>(packet: &P) -> Claimant {
+    if packet.origin() == 0 { Claimant::Own } else { Claimant::Masqueraded }
 }
 
 /// On its way.
@@ -122,15 +131,15 @@ fn is_container<T: Tables>(origin: u32, tables: &T) -> bool {
     origin != 0 && tables.port(&PortKey { ifindex: origin }).is_some_and(|port| port.bridge != origin)
 }
 
-/// Whether the answers to a packet are a container's: a living connection's of the programs.
+/// Whether the answers to a packet are a container's: the entries of its connection live, if only for as long as they are remembered after
+/// its end.
 #[inline(always)]
-fn is_held<T: Tables>(segment: &Segment, tables: &T) -> bool {
+fn is_held<T: Tables>(segment: &Segment, now: u64, tables: &T) -> bool {
     let answer = segment.key.reversed(OUTSIDE);
     let Some((becomes, _)) = tables.becomes(&answer) else { return false };
-    let (protocol, now) = (segment.ip.protocol, tables.boot_time());
     let mut opener = becomes.reversed(becomes.domain);
     let known = tables.follow(&answer, &mut opener, None, |mine, others| {
-        fate(protocol, others, mine, segment.opens(), now)
+        fate(segment.ip.protocol, others, mine, false, now)
     });
     known == Some(Fate::Continues)
 }

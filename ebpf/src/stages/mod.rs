@@ -9,6 +9,7 @@ pub mod find;
 pub mod flood;
 pub mod flow_affinity;
 pub mod guard;
+pub mod incoming;
 pub mod isolate;
 pub mod learn;
 pub mod mac_filter;

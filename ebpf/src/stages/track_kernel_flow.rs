@@ -9,6 +9,7 @@
 
 use crate::Tables;
 use crate::abi::{AddressKey, FlowKey, Port, PortKey};
+use crate::stages::incoming;
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::wire::address::Address;
 use crate::wire::packet::Packet;
@@ -116,7 +117,7 @@ fn track_and<P: Packet, T: Tables>(
 /// Records the flow of a datagram that no container has sent.
 #[inline(always)]
 fn note_incoming<T: Tables>(key: &FlowKey, tables: &T) {
-    if Protocol(key.protocol) == Protocol::UDP && !tables.is_incoming_flow(key) {
-        tables.record_incoming_flow(key);
+    if Protocol(key.protocol) == Protocol::UDP {
+        incoming::note(key, tables);
     }
 }

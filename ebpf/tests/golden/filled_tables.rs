@@ -33,8 +33,10 @@ impl MemoryTables {
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
-            incoming_flows: RefCell::new(world::incoming_flows().into_iter().collect()),
-            claims: RefCell::new(outside::claims().into_iter().map(|key| (key, BOOT_TIME)).collect()),
+            incoming_flows: RefCell::new(
+                world::incoming_flows().into_iter().map(|key| (key, BOOT_TIME)).collect(),
+            ),
+            own_claims: RefCell::new(outside::own_claims().into_iter().map(|key| (key, BOOT_TIME)).collect()),
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),
             locals: outside::locals().into_iter().collect(),

@@ -1,8 +1,11 @@
 //! The maps of translated connections in memory: what the programs do with them in the kernel.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
-use shunt_dataplane::tables::{Followed, Inserted};
+use shunt_dataplane::tables::{Claimant, Followed, Inserted};
 
 use super::memory_tables::MemoryTables;
 
@@ -43,6 +46,14 @@ impl MemoryTables {
             _ => {}
         }
         Some(fate)
+    }
+
+    /// Somebody's claims.
+    pub(super) fn claims_of(&self, by: Claimant) -> &RefCell<BTreeMap<TupleKey, u64>> {
+        match by {
+            Claimant::Own => &self.own_claims,
+            Claimant::Masqueraded => &self.claims,
+        }
     }
 
     /// As the trait's `insert_flow`.

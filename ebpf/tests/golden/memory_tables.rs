@@ -18,7 +18,7 @@ use shunt_dataplane::abi::{
     PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use super::outside;
@@ -38,8 +38,9 @@ pub struct MemoryTables {
     pub learned: RefCell<BTreeMap<StationKey, Learned>>,
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
-    pub incoming_flows: RefCell<BTreeSet<FlowKey>>,
+    pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
+    pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,
     /// Prefixes and whether they are limited.
     pub subnets: Vec<(u32, SubnetKey, u32)>,
@@ -162,20 +163,20 @@ impl Tables for MemoryTables {
         self.kernel_flows.borrow_mut().insert(*key);
     }
 
-    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
-        self.incoming_flows.borrow().contains(key)
+    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
+        self.incoming_flows.borrow().get(key).copied()
     }
 
-    fn claimed(&self, key: &TupleKey) -> Option<u64> {
-        self.claims.borrow().get(key).copied()
+    fn record_incoming_flow(&self, key: &FlowKey, now: u64) {
+        self.incoming_flows.borrow_mut().insert(*key, now);
     }
 
-    fn claim(&self, key: &TupleKey, now: u64) {
-        self.claims.borrow_mut().insert(*key, now);
+    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
+        self.claims_of(by).borrow().get(key).copied()
     }
 
-    fn record_incoming_flow(&self, key: &FlowKey) {
-        self.incoming_flows.borrow_mut().insert(*key);
+    fn claim(&self, by: Claimant, key: &TupleKey, now: u64) {
+        self.claims_of(by).borrow_mut().insert(*key, now);
     }
 
     fn require_flow_lookup(&self, key: &PortKey) {

@@ -64,7 +64,7 @@ pub(super) fn address(text: &str) -> Address {
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address there and takes small packets only; UDP 8091 and TCP 8092 to it by both of its addresses; 8099 to
 /// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there; 8061 to
-/// alpha's address, which tau had before; 8063 to stau, which sees who asks, and UDP 8064 to it, which sees its gateway.
+/// alpha's address, which tau had before; 8095 to nu, which is masqueraded; 8063 to stau, which sees who asks, and UDP 8064 to it, which sees its gateway.
 /// SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -100,6 +100,7 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8091), UDP, "zeta", 91, true),
         mapping(("", 8092), TCP, "zeta", 92, true),
         mapping(("", 8061), TCP, "alpha", 61, true),
+        mapping(("", 8095), TCP, "nu", 95, true),
         mapping(("", 8063), TCP, "stau", 63, true),
         mapping(("", 8063), UDP, "stau", 63, true),
         mapping(("", 8064), UDP, "stau", 64, true),
@@ -193,7 +194,7 @@ pub fn reverse_paths() -> Vec<(PortKey, ReversePath)> {
 }
 
 /// What answers the kernel's own: datagrams of the node's 8053 to the client's 5060, and of 7001 to 123.
-pub fn claims() -> Vec<TupleKey> {
+pub fn own_claims() -> Vec<TupleKey> {
     let ends = NODE.map(|(own, _)| own).into_iter().zip(CLIENT);
     let answers = |(own, client)| {
         [(8053, 5060), (7001, 123)].map(|(port, peer): (u16, u16)| TupleKey {

@@ -196,7 +196,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "identifiers-are-ports",
         file: "ebpf/src/nat/snat.rs",
-        find: "Protocol(becomes.protocol).is_icmp()\n        || ",
+        find: "    if Protocol(becomes.protocol).is_icmp() {\n        return true;\n    }\n",
         replace: "",
         why: "identifiers would change that are nobody's, and a socket of UDP's would be asked for",
         judge: Judge::Host,

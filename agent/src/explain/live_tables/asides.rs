@@ -1,13 +1,15 @@
-//! Look-ups with more to say than what was found: a container's share, a host port, and the node's own sockets.
+//! Look-ups with more to say than what was found: a container's share, a host port, a claim, and the node's own sockets.
 
 use std::net::{IpAddr, SocketAddr};
 
+use shunt_dataplane::abi::KernelFlow;
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
+use shunt_dataplane::tables::Claimant;
 use shunt_netlink::sock_diag::listeners;
 
 use super::super::asked::Asked;
-use super::LiveTables;
+use super::{LiveTables, tuple};
 
 impl LiveTables<'_> {
     /// What a container has of the tables of connections.
@@ -24,6 +26,17 @@ impl LiveTables<'_> {
             ),
         );
         Some(share)
+    }
+
+    /// When the kernel has used a tuple.
+    pub(super) fn claim_of(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
+        let (map, claims) = match by {
+            Claimant::Own => ("OWN_CLAIMS", &self.maps.own_claims),
+            Claimant::Masqueraded => ("CLAIMS", &self.maps.claims),
+        };
+        let found = |_: &KernelFlow| "the kernel's".to_owned();
+        let asked = (Asked::Translation, map);
+        self.look(asked, claims, (key, tuple(key)), found).map(|flow| flow.noticed)
     }
 
     /// Where a host port leads.

@@ -17,7 +17,7 @@ use shunt_dataplane::abi::{
     Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use super::super::asked::Asked;
@@ -173,23 +173,21 @@ impl Tables for LiveTables<'_> {
         self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
     }
 
-    fn is_incoming_flow(&self, key: &FlowKey) -> bool {
+    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
         let asked = (Asked::IncomingFlow, "INCOMING_FLOWS");
         let found = |_: &KernelFlow| "it began outside".to_owned();
-        self.look(asked, &self.maps.incoming_flows, (key, flow_name(key)), found).is_some()
+        self.look(asked, &self.maps.incoming_flows, (key, flow_name(key)), found).map(|flow| flow.noticed)
     }
 
-    fn record_incoming_flow(&self, _key: &FlowKey) {
+    fn record_incoming_flow(&self, _key: &FlowKey, _now: u64) {
         self.note(Asked::IncomingFlow, "its flow would be noted as one that began outside".to_owned());
     }
 
-    fn claimed(&self, key: &TupleKey) -> Option<u64> {
-        let found = |_: &KernelFlow| "the kernel's".to_owned();
-        let asked = (Asked::Translation, "CLAIMS");
-        self.look(asked, &self.maps.claims, (key, tuple(key)), found).map(|flow| flow.noticed)
+    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
+        self.claim_of(by, key)
     }
 
-    fn claim(&self, _key: &TupleKey, _now: u64) {
+    fn claim(&self, _by: Claimant, _key: &TupleKey, _now: u64) {
         self.note(Asked::Translation, "its tuple would be noted as the kernel's".to_owned());
     }
 

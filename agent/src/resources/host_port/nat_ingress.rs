@@ -195,7 +195,7 @@ impl Node {
     /// programs of their bridge do.
     pub(super) fn with_way_out(&self, hook: &Hook) -> Vec<Hook> {
         let out = (!self.leads_to_containers(hook.ifindex)).then(|| way_out(hook));
-        out.into_iter().chain([hook.clone()]).collect()
+        [hook.clone()].into_iter().chain(out).collect()
     }
 
     /// Whether an interface is a bridge or a VLAN's gateway, which lead to containers, and not out of the node.

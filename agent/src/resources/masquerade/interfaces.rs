@@ -125,9 +125,9 @@ impl Node {
         Ok(WaysOut::of(ways))
     }
 
-    /// The interfaces by which masqueraded connections leave.
+    /// The interfaces by which masqueraded connections leave, also those of the kernel's that get another port beside host ports.
     fn outward(&self) -> Vec<WayOut> {
-        let Some((low, high)) = port_range().filter(|_| self.is_masqueraded()) else { return Vec::new() };
+        let Some((low, high)) = port_range() else { return Vec::new() };
         let outlet = Some(Outlet { low, high, seed: self.masquerade.seed });
         let is_declared =
             |name: &str| self.ledger.uplinks().next().is_none() || self.ledger.uplinks().any(|it| it == name);

@@ -1,29 +1,31 @@
-//! `KERNEL_FLOWS`, `INCOMING_FLOWS` and `CLAIMS`: what is the kernel's. An LRU map makes room; should it fail under contention, the flow's next
-//! packet records it again.
+//! `KERNEL_FLOWS`, `INCOMING_FLOWS`, `CLAIMS` and `OWN_CLAIMS`: what is the kernel's.
 
 use aya_ebpf::maps::LruHashMap;
+use shunt_dataplane::abi::KernelFlow;
 use shunt_dataplane::abi::translation::TupleKey;
-use shunt_dataplane::abi::{FlowKey, KernelFlow};
+use shunt_dataplane::tables::Claimant;
 
-use super::clock::boot_time;
 use super::update::ANY;
-use crate::maps::CLAIMS;
+use crate::maps::{CLAIMS, OWN_CLAIMS};
 
-/// Records a flow.
+/// When a flow was seen.
 #[inline(always)]
-pub(super) fn record(map: &LruHashMap<FlowKey, KernelFlow>, key: &FlowKey) {
-    let _ = map.insert(key, KernelFlow { noticed: boot_time() }, ANY);
-}
-
-/// See [`shunt_dataplane::Tables::claimed`].
-#[inline(always)]
-pub(super) fn claimed(key: &TupleKey) -> Option<u64> {
+pub(super) fn seen<K>(map: &LruHashMap<K, KernelFlow>, key: &K) -> Option<u64> {
     // SAFETY: the pointer is to a live map value; one aligned word.
-    unsafe { CLAIMS.get(key) }.map(|flow| flow.noticed)
+    unsafe { map.get(key) }.map(|flow| flow.noticed)
 }
 
-/// See [`shunt_dataplane::Tables::claim`].
+/// Records a flow. An LRU map makes room; should it fail under contention, the flow's next packet records it again.
 #[inline(always)]
-pub(super) fn claim(key: &TupleKey, now: u64) {
-    let _ = CLAIMS.insert(key, KernelFlow { noticed: now }, ANY);
+pub(super) fn record<K>(map: &LruHashMap<K, KernelFlow>, key: &K, now: u64) {
+    let _ = map.insert(key, KernelFlow { noticed: now }, ANY);
+}
+
+/// The map of somebody's claims.
+#[inline(always)]
+pub(super) fn claims(by: Claimant) -> &'static LruHashMap<TupleKey, KernelFlow> {
+    match by {
+        Claimant::Own => &OWN_CLAIMS,
+        Claimant::Masqueraded => &CLAIMS,
+    }
 }

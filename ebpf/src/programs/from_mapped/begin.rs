@@ -6,7 +6,7 @@ use crate::abi::{AFFINITY_FAST, PORT_SHARED};
 use crate::nat::rewrite::rewrite;
 use crate::nat::{fragments, snat};
 use crate::programs::{BeginPlan, Next};
-use crate::stages::{deliver, flow_affinity};
+use crate::stages::{deliver, flow_affinity, incoming};
 use crate::tables::Lane;
 use crate::verdict::{PassReason, Stop, Verdict};
 use crate::wire::{Packet, Protocol};
@@ -47,7 +47,7 @@ fn plan_begin_stages<P: Packet, T: Tables>(
         let is_kernels = |_| Stop::Pass(PassReason::KernelHeld);
         flow_affinity::check_flow(&plan.segment.flow(), &plan.port, tables).map_err(is_kernels)?;
     }
-    if Protocol(key.protocol) == Protocol::UDP && tables.is_incoming_flow(&plan.segment.flow()) {
+    if Protocol(key.protocol) == Protocol::UDP && incoming::is_answered(&plan.segment.flow(), tables) {
         return Err(Stop::Pass(PassReason::KernelHeld));
     }
     deliver::survives(&plan.segment.ip)?;

@@ -103,10 +103,12 @@ fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     insert(machine, "UPLINKS", &uplinks::learning());
     let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "KERNEL_FLOWS", &flows);
-    let flows: Vec<_> = world::incoming_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
+    let flows: Vec<_> =
+        world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
     insert(machine, "INCOMING_FLOWS", &flows);
-    let flows: Vec<_> = outside::claims().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
-    insert(machine, "CLAIMS", &flows);
+    let flows: Vec<_> =
+        outside::own_claims().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
+    insert(machine, "OWN_CLAIMS", &flows);
 }
 
 fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
