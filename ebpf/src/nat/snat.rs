@@ -113,14 +113,18 @@ pub fn open<T: Tables>(
 ) -> Result<(), Stop> {
     let mut value = Translation { holder: opened.holder, ..answers(segment, opened.now, opened.flags) };
     let mut is_there = false;
+    let mut is_others = is_anothers(&segment.key, becomes, tables);
     for attempt in 0..ATTEMPTS {
-        if is_free(&segment.key, becomes, opened.now, tables)
+        if !is_others
+            && is_free(becomes, opened.now, tables)
             && take(&becomes.reversed(OUTSIDE), &value, tables)
         {
             is_there = true;
             break;
         }
         becomes.source_port = other_port(&segment.key, outlet, attempt);
+        // A port of ours that nobody can predict takes nobody's client.
+        is_others = false;
     }
     if !is_there {
         return Err(Stop::Pass(PassReason::TupleTaken));
@@ -136,20 +140,17 @@ pub fn open<T: Tables>(
     Ok(())
 }
 
-/// Whether the kernel has no connection with the tuple and no socket that would take its answers, and no other container has a host port
-/// there: its client at that very end would be answered by this one. Of echo identifiers this is unknown, and need not be known: the
-/// node gets a clone of what comes back for one.
+/// Whether the kernel has no connection with the tuple, and no socket that would take its answers. Of echo identifiers this is unknown, and
+/// need not be known: the node gets a clone of what comes back for one.
 #[inline(always)]
-fn is_free<T: Tables>(sent: &TupleKey, becomes: &TupleKey, now: u64, tables: &T) -> bool {
+fn is_free<T: Tables>(becomes: &TupleKey, now: u64, tables: &T) -> bool {
     if Protocol(becomes.protocol).is_icmp() {
         return true;
     }
-    !claim::holds(&becomes.reversed(OUTSIDE), now, tables)
-        && !is_anothers(sent, becomes, tables)
-        && !tables.has_socket(becomes)
+    !claim::holds(&becomes.reversed(OUTSIDE), now, tables) && !tables.has_socket(becomes)
 }
 
-/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` it.
+/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` the packet: its client at that very end would be answered by this one.
 #[inline(always)]
 pub fn is_anothers<T: Tables>(sent: &TupleKey, leaves: &TupleKey, tables: &T) -> bool {
     let Ok(mapping) = mapping(&leaves.reversed(OUTSIDE), tables) else { return false };

@@ -46,7 +46,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "claims-unheeded",
         file: "ebpf/src/nat/snat.rs",
-        find: "!claim::holds(&becomes.reversed(OUTSIDE), now, tables)\n        && ",
+        find: "!claim::holds(&becomes.reversed(OUTSIDE), now, tables) && ",
         replace: "",
         why: "a connection of the node's own would be answered into a container",
         judge: Judge::Host,
@@ -78,8 +78,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "host-ports-taken",
         file: "ebpf/src/nat/snat.rs",
-        find: "\n        && !is_anothers(sent, becomes, tables)",
-        replace: "",
+        find: "let mut is_others = is_anothers(&segment.key, becomes, tables);",
+        replace: "let mut is_others = false;",
         why: "a client of a host port would be answered by another container",
         judge: Judge::Host,
     },
