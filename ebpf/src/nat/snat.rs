@@ -113,18 +113,16 @@ pub fn open<T: Tables>(
 ) -> Result<(), Stop> {
     let mut value = Translation { holder: opened.holder, ..answers(segment, opened.now, opened.flags) };
     let mut is_there = false;
-    let mut is_others = is_anothers(&segment.key, becomes, tables);
+    if is_anothers(&segment.key, becomes, tables) {
+        // Nobody can predict which: it takes nobody's client.
+        becomes.source_port = other_port(&segment.key, outlet, ATTEMPTS);
+    }
     for attempt in 0..ATTEMPTS {
-        if !is_others
-            && is_free(becomes, opened.now, tables)
-            && take(&becomes.reversed(OUTSIDE), &value, tables)
-        {
+        if is_free(becomes, opened.now, tables) && take(&becomes.reversed(OUTSIDE), &value, tables) {
             is_there = true;
             break;
         }
         becomes.source_port = other_port(&segment.key, outlet, attempt);
-        // A port of ours that nobody can predict takes nobody's client.
-        is_others = false;
     }
     if !is_there {
         return Err(Stop::Pass(PassReason::TupleTaken));
@@ -150,7 +148,8 @@ fn is_free<T: Tables>(becomes: &TupleKey, now: u64, tables: &T) -> bool {
     !claim::holds(&becomes.reversed(OUTSIDE), now, tables) && !tables.has_socket(becomes)
 }
 
-/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` the packet: its client at that very end would be answered by this one.
+/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` the packet: its client at that
+/// very end would be answered by this one.
 #[inline(always)]
 pub fn is_anothers<T: Tables>(sent: &TupleKey, leaves: &TupleKey, tables: &T) -> bool {
     let Ok(mapping) = mapping(&leaves.reversed(OUTSIDE), tables) else { return false };

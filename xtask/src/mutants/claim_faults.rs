@@ -78,8 +78,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "host-ports-taken",
         file: "ebpf/src/nat/snat.rs",
-        find: "let mut is_others = is_anothers(&segment.key, becomes, tables);",
-        replace: "let mut is_others = false;",
+        find: "    if is_anothers(&segment.key, becomes, tables) {",
+        replace: "    if false {",
         why: "a client of a host port would be answered by another container",
         judge: Judge::Host,
     },
