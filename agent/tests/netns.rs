@@ -18,6 +18,8 @@ mod bad_input;
 mod bandwidth;
 #[path = "netns/bridged_host_ports.rs"]
 mod bridged_host_ports;
+#[path = "netns/by_programs.rs"]
+mod by_programs;
 #[path = "netns/bypassed.rs"]
 mod bypassed;
 #[path = "netns/claimed.rs"]

@@ -110,7 +110,7 @@ impl Contestant {
         Ok(Self { name: "bridge-nftables", title: "kernel bridge + nftables", ends })
     }
 
-    /// Pods of two nodes, one way: by the kernel alone, by it with masquerading as in a cluster, and with shunt as the cluster's network.
+    /// Pods of two nodes, one way: by the kernel alone, by it with masquerading and rules as in a cluster, and with shunt as the cluster's network.
     pub(crate) fn apart(lab: &Lab, way: Way) -> Result<[Self; 3]> {
         let of = |name, title, nodes| Self { name, title, ends: Ends::Apart(Box::new(nodes)) };
         let kernel = match way {
@@ -119,7 +119,7 @@ impl Contestant {
         };
         Ok([
             of("kernel", kernel, Nodes::of_kernel(lab, way, false)?),
-            of("kernel-masquerade", "the same with masquerading", Nodes::of_kernel(lab, way, true)?),
+            of("kernel-masquerade", "the same with masquerading and kube-proxy's rules", Nodes::of_kernel(lab, way, true)?),
             of("shunt", "shunt", Nodes::of_shunt(lab, way)?),
         ])
     }

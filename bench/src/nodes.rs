@@ -53,6 +53,7 @@ impl Nodes {
         let names = ["1", "2"].map(|end| format!("shunt-{}-{end}", way.name()));
         let mut nodes = [cluster_node(lab, &names[0], way)?, cluster_node(lab, &names[1], way)?];
         join(&nodes)?;
+        nodes.iter().try_for_each(filter)?;
         let members = json!({
             (&names[0]): { "pod_cidrs": [PODS[0]], "addresses": [NODES[0]] },
             (&names[1]): { "pod_cidrs": [PODS[1]], "addresses": [NODES[1]] },
@@ -67,7 +68,7 @@ impl Nodes {
     }
 
     /// The reference `bridge` and the kernel's own routes or VXLAN device; `masquerades` with a rule that masquerades what leaves the
-    /// cluster, as clusters' networks do, so that connections are tracked.
+    /// cluster, as clusters' networks do, so that connections are tracked, and with kube-proxy's rules for what is forwarded.
     pub(crate) fn of_kernel(lab: &Lab, way: Way, masquerades: bool) -> Result<Self> {
         let name = |end: usize| format!("kernel-{}-{masquerades}-{end}", way.name());
         let nodes = [Node::bare(lab, &name(1))?, Node::bare(lab, &name(2))?];
@@ -75,6 +76,7 @@ impl Nodes {
         for own in [0, 1] {
             lead(&nodes[own], way, own)?;
             if masquerades {
+                filter(&nodes[own])?;
                 let rules = format!(
                     "add table ip masquerading; add chain ip masquerading post {{ type nat hook postrouting priority 100; }}; \
                      add rule ip masquerading post ip saddr {} ip daddr != {ALL_PODS} masquerade",
@@ -133,6 +135,14 @@ fn join(nodes: &[Node; 2]) -> Result<()> {
         node.namespace().command("ip", &["address", "add", &format!("{address}/24"), "dev", "up0"])?;
     }
     Ok(())
+}
+
+/// What kube-proxy has in `FORWARD` on every node of a cluster.
+fn filter(node: &Node) -> Result<()> {
+    let rules = "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; }; \
+                 add rule ip filter FORWARD ct state invalid drop; \
+                 add rule ip filter FORWARD ct state established,related accept";
+    node.namespace().command("nft", &[rules]).map(drop)
 }
 
 /// The kernel's own way to the other node's pods.

@@ -36,6 +36,7 @@ impl Node {
         self.read_speeds();
         self.tell_capacity();
         self.check_masquerading();
+        self.follow_who_masquerades();
         self.follow_ways_in();
         self.follow_local_routes();
         self.update_reverse_paths();

@@ -29,6 +29,8 @@ pub struct Attachment {
     pub abandoned: bool,
     /// Whether VLAN interfaces are on the container's end.
     pub is_parent: bool,
+    /// Whether the programs see to its masquerading; else the kernel does.
+    pub by_programs: bool,
     /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
 }
@@ -44,16 +46,21 @@ impl Attachment {
         self.is_restricted() && self.port.restrictions.vlans.is_none() && self.port.vlan.is_none()
     }
 
-    /// Whether the programs masquerade its packets. Packets of a port in a VLAN enter the node through the
+    /// Whether its packets are masqueraded, and the programs may do so. Packets of a port in a VLAN enter the node through the
     /// VLAN's gateway: the kernel masquerades them.
     pub fn is_masqueraded(&self) -> bool {
         let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
         is_bridged && !self.port.masquerade.is_empty()
     }
 
-    /// Whether it has host ports or is masqueraded, and so a program behind the others.
+    /// Whether the programs see to its masquerading: they begin its connections, or some that they have begun may live.
+    pub fn is_masqueraded_by_programs(&self) -> bool {
+        self.by_programs && self.is_masqueraded()
+    }
+
+    /// Whether it has host ports or the programs masquerade it, and so a program behind the others.
     pub fn is_translated(&self) -> bool {
-        !self.port.mappings.is_empty() || self.is_masqueraded()
+        !self.port.mappings.is_empty() || self.is_masqueraded_by_programs()
     }
 
     /// The target of a host port: the container's first address of each of its families.

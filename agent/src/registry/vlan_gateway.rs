@@ -62,6 +62,7 @@ impl VlanGateway {
             settings: Settings::default(),
             abandoned: false,
             is_parent: false,
+            by_programs: false,
             lent: Vec::new(),
         };
         Some(Self { link: Interface { name: node.name.clone(), index: node.index }, port })

@@ -112,6 +112,7 @@ const SUITES: [Kind; 6] = [
             ("an_echo_leaves_the_programs", LONG),
             ("claimed::", LONG),
             ("masqueraded::", LONG),
+            ("by_programs::", LONG),
             ("source_addresses::", LONG),
         ],
         quick: Some(&["ladder::"]),

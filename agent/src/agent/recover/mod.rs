@@ -28,6 +28,7 @@ impl Node {
         self.read_claims();
         let mut found = Found::read(self)?;
         self.look_for_external_filters();
+        self.find_who_masquerades(&found.entries);
         let mut lost = self.place_all(records, &mut found);
         self.keep_guarded(&mut found, &mut lost)?;
         let lost = self.drop_lost(lost, &mut found);
@@ -128,6 +129,7 @@ impl Node {
             let hosts = self.registry.attachments().map(|attachment| attachment.port.host.index);
             self.repairs.unsure.extend(hosts);
         }
+        self.detach_unused_translation();
         self.return_relocations();
     }
 

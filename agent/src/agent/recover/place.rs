@@ -38,9 +38,18 @@ impl Node {
         }
         let external = self.external_of(&host);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
-        let (port, is_parent, lent) = (port.clone(), false, Vec::new());
-        let attachment =
-            Attachment { port, mac, slot, peer, external, settings, abandoned: false, is_parent, lent };
+        let attachment = Attachment {
+            port: port.clone(),
+            mac,
+            slot,
+            peer,
+            external,
+            settings,
+            abandoned: false,
+            is_parent: false,
+            by_programs: self.masquerade.by_programs,
+            lent: Vec::new(),
+        };
         self.registry.insert(attachment);
         Ok(())
     }

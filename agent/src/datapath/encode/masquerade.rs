@@ -12,9 +12,9 @@ use shunt_dataplane::wire::address::Address;
 
 use crate::registry::Attachment;
 
-/// The entries of an attachment's addresses that are masqueraded.
+/// The entries of an attachment's addresses that the programs masquerade.
 pub fn masquerades(attachment: &Attachment) -> impl Iterator<Item = (AddressKey, Masquerade)> {
-    let prefixes: Vec<IpNet> = match attachment.is_masqueraded() {
+    let prefixes: Vec<IpNet> = match attachment.is_masqueraded_by_programs() {
         true => attachment.port.masquerade.iter().filter_map(|prefix| prefix.parse().ok()).collect(),
         false => Vec::new(),
     };

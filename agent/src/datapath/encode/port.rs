@@ -56,7 +56,7 @@ pub fn port(attachment: &Attachment, affinity: u32) -> Port {
         | flag(storm.is_some(), PORT_STORM)
         | flag(!port.mappings.is_empty(), PORT_MAPPED)
         | flag(answers_neighbors(port), PORT_ANSWERS_NEIGHBORS)
-        | flag(attachment.is_masqueraded(), PORT_MASQUERADED)
+        | flag(attachment.is_masqueraded_by_programs(), PORT_MASQUERADED)
         | flag(attachment.is_guarded(), PORT_GUARDED)
         | flag(attachment.external.xdp, PORT_XDP)
         | flag(is_policed(port), PORT_POLICED)

@@ -1,6 +1,6 @@
 //! What the entries of translated connections say, and which of them are over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
@@ -82,6 +82,12 @@ pub(crate) fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection) -> 
     let is_old = |flow: &Translation| now.saturating_sub(flow.begun) > YOUNG;
     let goes = |(key, flow): &(&TupleKey, &Translation)| *whole.get(*key).unwrap_or(&is_old(flow));
     flows.iter().filter(goes).map(|(key, _)| *key).collect()
+}
+
+/// Whether any but those that are to go is of a connection that a container has begun.
+pub(crate) fn has_masqueraded(flows: &Flows, stale: &[TupleKey]) -> bool {
+    let stale: HashSet<_> = stale.iter().collect();
+    flows.iter().any(|(key, flow)| flow.holder != 0 && !stale.contains(key))
 }
 
 /// How many entries have made room for others: what was made, and is neither there nor was removed by us.

@@ -1,7 +1,7 @@
 //! What the agent remembers of translated connections.
 
 use std::collections::HashSet;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -16,7 +16,16 @@ pub(crate) struct Sweeping {
     pub(crate) thread: Option<JoinHandle<()>>,
     /// Whether entries may be left although no host port exists.
     pub(crate) leftovers: bool,
+    /// How many have begun; each one's number.
+    pub(crate) begun: u64,
     pub(crate) shared: Shared,
+}
+
+impl Sweeping {
+    /// The latest sweep that has found no connection that a container had begun; 0 if there was none.
+    pub(crate) fn latest_without_masqueraded(&self) -> u64 {
+        self.shared.without_masqueraded.load(Ordering::Relaxed)
+    }
 }
 
 /// What the sweep tells the agent.
@@ -24,6 +33,8 @@ pub(crate) struct Sweeping {
 pub(crate) struct Shared {
     /// The percentage of `ASSURED` in use, as of the last sweep.
     pub(crate) in_use: Arc<AtomicU32>,
+    /// The latest sweep that has found no connection that a container had begun.
+    pub(crate) without_masqueraded: Arc<AtomicU64>,
     pub(crate) evictions: Arc<Mutex<Evictions>>,
     pub(crate) counters: Arc<Mutex<HostPortCounters>>,
     /// The counter slots of containers that may have no more.

@@ -36,7 +36,7 @@ impl Node {
     /// Starts a sweep if one is due and none is running.
     pub(crate) fn sweep_flows(&mut self) {
         let is_due = self.sweeping.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
-        let is_translated = self.is_mapped() || self.is_masqueraded();
+        let is_translated = self.is_mapped() || self.is_masqueraded_by_programs();
         if !(is_due && (is_translated || self.sweeping.leftovers)) {
             return;
         }
@@ -45,10 +45,11 @@ impl Node {
         }
         // One more sweep after the last host port was removed.
         (self.sweeping.last, self.sweeping.leftovers) = (Some(failpoints::now()), is_translated);
-        let shared = self.sweeping.shared.clone();
+        self.sweeping.begun += 1;
+        let (number, shared) = (self.sweeping.begun, self.sweeping.shared.clone());
         let slots: Vec<u32> = self.registry.attachments().map(|attachment| attachment.slot).collect();
         let pins = self.datapath.pins();
-        let sweep = move || match sweep(|name| pins.map(name), &slots, &shared) {
+        let sweep = move || match sweep(|name| pins.map(name), &slots, number, &shared) {
             Ok(0) => {}
             Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
             Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
@@ -98,8 +99,13 @@ struct Maps {
     addresses: BpfHashMap<MapData, AddressKey, Owner>,
 }
 
-/// Removes the entries of closed connections. Returns their number.
-fn sweep(pin: impl Fn(&str) -> PathBuf, slots: &[u32], shared: &Shared) -> Result<usize, MapError> {
+/// Removes the entries of closed connections. Returns how many. `number` is the sweep's.
+fn sweep(
+    pin: impl Fn(&str) -> PathBuf,
+    slots: &[u32],
+    number: u64,
+    shared: &Shared,
+) -> Result<usize, MapError> {
     let Shared { in_use, evictions, counters, .. } = shared;
     let mut maps = Maps {
         entries: Entries::open(&pin)?,
@@ -119,6 +125,9 @@ fn sweep(pin: impl Fn(&str) -> PathBuf, slots: &[u32], shared: &Shared) -> Resul
     shares.correct(&found.assured)?;
     let (all, now) = (found.all(), boot_time());
     let mut stale = pairs::stale(&all, now, |connection| maps.has_its_way(connection));
+    if !pairs::has_masqueraded(&all, &stale) {
+        shared.without_masqueraded.store(number, Ordering::Relaxed);
+    }
     stale.extend(shares.too_many(&found.assured, now)?);
     let removed = maps.remove(&stale, &all, counters);
     lock(evictions).remove(removed.flows);

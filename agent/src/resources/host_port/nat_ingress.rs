@@ -3,7 +3,7 @@
 //!
 //! For host ports these are every interface with an address of the node and every other one that leads to the node (`ways_in`); and the
 //! agent's bridges, through which containers reach the node. For masquerading they are the declared uplinks or, without any, every
-//! interface with an address. The programs are attached only while there is need for them.
+//! interface with an address. The programs are attached only while there is need for them (`masquerade/by_programs.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -118,7 +118,7 @@ impl Node {
     /// Attaches the programs where they are needed and detaches them elsewhere. What cannot be attached is tried again at each tick.
     pub(crate) fn update_nat_ingress(&mut self) {
         self.watch_sockets();
-        let is_needed = self.is_mapped() || self.is_masqueraded();
+        let is_needed = self.is_mapped() || self.is_masqueraded_by_programs();
         if is_needed && self.nat_ingress.local_routes.is_empty() {
             self.follow_local_routes();
         }

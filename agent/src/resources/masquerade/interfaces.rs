@@ -76,6 +76,7 @@ impl Node {
 
     fn follow_external_filters(&mut self, begins: bool) -> Result<(), KernelError> {
         if !begins {
+            self.note_last_begun();
             return Ok(self.datapath.retain_masquerades(|_| false)?);
         }
         self.learn_masqueraded()?;
@@ -110,7 +111,7 @@ impl Node {
     }
 
     fn find_ways_out(&mut self) -> Result<WaysOut, KernelError> {
-        if !self.is_mapped() && !self.is_masqueraded() {
+        if !self.is_mapped() && !self.is_masqueraded_by_programs() {
             return Ok(WaysOut::default());
         }
         let mut addresses: BTreeMap<u32, Vec<Address>> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! Masquerading: by which interfaces, and whether the programs or the kernel begin it.
 
 mod applied;
+mod by_programs;
 mod interfaces;
 mod observed;
 mod sources;

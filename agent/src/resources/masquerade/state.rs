@@ -13,6 +13,10 @@ pub(crate) struct Masquerade {
     pub(super) last: Option<Instant>,
     /// The external filter that was logged last.
     pub(super) external_filter: Option<String>,
+    /// Whether the programs see to it; else the kernel does.
+    pub(crate) by_programs: bool,
+    /// The latest sweep of connections when the programs last began one.
+    pub(super) last_begun: u64,
     pub(super) seed: u32,
     /// How masqueraded connections are to leave.
     pub(super) ways_out: WaysOut,
@@ -28,6 +32,8 @@ impl Masquerade {
             mode,
             last: None,
             external_filter: None,
+            by_programs: false,
+            last_begun: 0,
             seed,
             ways_out: WaysOut::default(),
             is_applied: false,

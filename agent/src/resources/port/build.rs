@@ -86,6 +86,11 @@ impl Node {
     /// Registers a new port, and makes it and all that it needs.
     fn build(&mut self, port: &BridgePort, mac: Mac, host: &Link, bridge: Link) -> Result<(), Refusal> {
         self.kernel.limit_ingress(port)?;
+        // A filter that was added has to be seen before this container sends; one that was removed may be
+        // seen later.
+        if !port.masquerade.is_empty() && self.datapath.begins_masquerading {
+            self.look_for_external_filters();
+        }
         let slot = self.take_slot()?;
         let peer = PeerEnd::new(host.carrier, port.peer_up);
         let external = self.kernel.external(host.index)?;
@@ -100,6 +105,7 @@ impl Node {
             settings,
             abandoned: false,
             is_parent,
+            by_programs: self.masquerade.by_programs,
             lent,
         };
         self.registry.insert(attachment.clone());
@@ -111,11 +117,6 @@ impl Node {
         }
         self.build_uplink(port)?;
         self.build_gateway(port)?;
-        // A filter that was added has to be seen before this container sends; one that was removed may be
-        // seen later.
-        if attachment.is_masqueraded() && self.datapath.begins_masquerading {
-            self.look_for_external_filters();
-        }
         // Programs that are there stay in force while they are replaced one by one.
         let none = Entries::new();
         attachment.apply(self, if was_guarded { Cause::Start(&none) } else { Cause::New })?;
@@ -127,7 +128,7 @@ impl Node {
             self.update_nat_ingress();
             self.follow_mappings(&[], &port.mappings);
         }
-        if attachment.is_masqueraded() && !self.has_masquerade_interfaces() {
+        if attachment.is_masqueraded_by_programs() && !self.has_masquerade_interfaces() {
             self.update_nat_ingress();
         }
         Ok(())
