@@ -19,6 +19,28 @@ fn a_node_without_a_pod_cidr_gets_no_configuration_until_it_has_one() {
 }
 
 #[test]
+fn a_pod_cidr_that_cannot_be_one_is_told_and_leaves_pods_alone() {
+    let mut world = World::new(&["a"], "");
+    world.server.nodes().put("a", &["127.0.0.0/8"], &["10.99.0.1"]);
+    let a = &world.members[0];
+    a.until("it says so", || a.warns("the pod CIDR 127.0.0.0/8 of the node a"));
+    world.until_told(0, "PodCIDRUnusable", "127.0.0.0/8 of the node a");
+    assert!(a.written().is_none());
+    assert!(world.server.nodes().patches.is_empty(), "the network is not there");
+    world.join(0);
+    let pod = world.pod(0, "one");
+    let a = &world.members[0];
+    a.until("nothing is wrong any more", || !a.warns("127.0.0.0/8"));
+    // It is a running node's by mistake.
+    let network = a.written();
+    world.server.nodes().put("a", &["127.0.0.0/8"], &["10.99.0.1"]);
+    a.until("it says so again", || a.warns("the pod CIDR 127.0.0.0/8 of the node a"));
+    assert_eq!(a.written(), network);
+    let outside: IpAddr = OUTSIDE[0].parse().unwrap();
+    seen(world.sandboxes[pod].namespace(), &world.outside, (outside, 7000).into());
+}
+
+#[test]
 fn without_the_plugin_or_behind_another_configuration_it_says_so() {
     let world = World::new(&["a"], "");
     let a = &world.members[0];
