@@ -119,7 +119,11 @@ impl Contestant {
         };
         Ok([
             of("kernel", kernel, Nodes::of_kernel(lab, way, false)?),
-            of("kernel-masquerade", "the same with masquerading and kube-proxy's rules", Nodes::of_kernel(lab, way, true)?),
+            of(
+                "kernel-masquerade",
+                "the same with masquerading and kube-proxy's rules",
+                Nodes::of_kernel(lab, way, true)?,
+            ),
             of("shunt", "shunt", Nodes::of_shunt(lab, way)?),
         ])
     }

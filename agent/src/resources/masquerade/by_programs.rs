@@ -29,9 +29,8 @@ impl Node {
     /// Finds out at the start whether an earlier agent's programs saw to it: connections of theirs may live. An older map ABI's do.
     pub(crate) fn find_who_masquerades(&mut self, entries: &Entries) {
         let were_programs = entries.values().any(|entry| entry.flags & PORT_MASQUERADED != 0);
-        self.masquerade.by_programs = self.datapath.begins_masquerading
-            || were_programs
-            || !self.datapath.older_versions().is_empty();
+        self.masquerade.by_programs =
+            self.datapath.begins_masquerading || were_programs || !self.datapath.older_versions().is_empty();
     }
 
     /// Takes off the programs that an earlier agent did not come to.
