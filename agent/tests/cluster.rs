@@ -12,8 +12,12 @@ mod bad_input;
 mod nodes;
 #[path = "cluster/pods.rs"]
 mod pods;
+#[path = "services/rules.rs"]
+mod rules;
 #[path = "cluster/server.rs"]
 mod server;
+#[path = "cluster/services.rs"]
+mod services;
 #[path = "cluster/tunnel.rs"]
 mod tunnel;
 #[path = "cluster/tunnel_bad_input.rs"]
