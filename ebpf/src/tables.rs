@@ -8,8 +8,8 @@ use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{
-    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, ReversePath,
-    STATION_HOST, STATION_MOVED, Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelShare, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey,
+    ReversePath, STATION_HOST, STATION_MOVED, Station, StationKey,
 };
 use crate::nat::connection::Fate;
 use crate::wire::Step;
@@ -217,6 +217,18 @@ pub trait Tables {
 
     /// Records that a flow is the kernel's.
     fn record_kernel_flow(&self, key: &FlowKey);
+
+    /// What a container has of the kernel's flows (`KERNEL_SHARES`), by its counter slot, and what all have by [`crate::abi::NO_SLOT`].
+    fn kernel_share(&self, slot: u32) -> Option<KernelShare>;
+
+    /// Counts a recorded flow there.
+    fn count_kernel_flow(&self, slot: u32);
+
+    /// Counts one for which there was no room.
+    fn refuse_kernel_flow(&self, slot: u32);
+
+    /// Makes all flows of a container the kernel's: [`crate::abi::AFFINITY_APART`] of its port, [`crate::abi::STATION_APART`] of its station.
+    fn put_apart(&self, port: &PortKey, station: &StationKey);
 
     /// When a datagram that the node has sent or routed to a container was last seen, of this flow, in nanoseconds of `CLOCK_BOOTTIME`
     /// (`INCOMING_FLOWS`).

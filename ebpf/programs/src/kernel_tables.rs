@@ -26,7 +26,7 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, HandedOn, LinkLocal, Owner, Port, PortKey, ReversePath, Station, StationKey,
+    AddressKey, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal, Owner, Port, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -172,6 +172,26 @@ impl Tables for KernelTables {
     #[inline(always)]
     fn record_kernel_flow(&self, key: &FlowKey) {
         kernel_flows::record(&KERNEL_FLOWS, key, boot_time());
+    }
+
+    #[inline(always)]
+    fn kernel_share(&self, slot: u32) -> Option<KernelShare> {
+        kernel_flows::share(slot)
+    }
+
+    #[inline(always)]
+    fn count_kernel_flow(&self, slot: u32) {
+        kernel_flows::count(slot);
+    }
+
+    #[inline(always)]
+    fn refuse_kernel_flow(&self, slot: u32) {
+        kernel_flows::refuse(slot);
+    }
+
+    #[inline(always)]
+    fn put_apart(&self, port: &PortKey, station: &StationKey) {
+        marks::apart(port, station);
     }
 
     #[inline(always)]

@@ -14,8 +14,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, LinkLocal, Owner,
-    PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal,
+    Owner, PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -38,6 +38,7 @@ pub struct MemoryTables {
     pub learned: RefCell<BTreeMap<StationKey, Learned>>,
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub kernel_shares: RefCell<BTreeMap<u32, KernelShare>>,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,
@@ -161,6 +162,22 @@ impl Tables for MemoryTables {
 
     fn record_kernel_flow(&self, key: &FlowKey) {
         self.kernel_flows.borrow_mut().insert(*key);
+    }
+
+    fn kernel_share(&self, slot: u32) -> Option<KernelShare> {
+        Some(self.kernel_shares.borrow().get(&slot).copied().unwrap_or_default())
+    }
+
+    fn count_kernel_flow(&self, slot: u32) {
+        self.count_flow(slot);
+    }
+
+    fn refuse_kernel_flow(&self, slot: u32) {
+        self.refuse_flow(slot);
+    }
+
+    fn put_apart(&self, port: &PortKey, station: &StationKey) {
+        self.mark_apart(port, station);
     }
 
     fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {

@@ -13,8 +13,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath,
-    Station, StationKey,
+    AddressKey, DropKey, FlowKey, KernelFlow, KernelShare, LinkLocal, NO_OWNER, Owner, Port, PortKey,
+    ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -172,6 +172,18 @@ impl Tables for LiveTables<'_> {
     fn record_kernel_flow(&self, _key: &FlowKey) {
         self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
     }
+
+    fn kernel_share(&self, slot: u32) -> Option<KernelShare> {
+        self.kernel_share_of(slot)
+    }
+
+    fn count_kernel_flow(&self, _slot: u32) {}
+
+    fn refuse_kernel_flow(&self, _slot: u32) {
+        self.note(Asked::KernelFlow, "there is no room for its flow: it would be put apart".to_owned());
+    }
+
+    fn put_apart(&self, _port: &PortKey, _station: &StationKey) {}
 
     fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
         let asked = (Asked::IncomingFlow, "INCOMING_FLOWS");

@@ -3,5 +3,9 @@
 mod former;
 mod learned;
 mod lookup;
+mod owners;
+mod shares;
+mod sweep;
 
 pub(crate) use self::former::Former;
+pub(crate) use self::sweep::KernelFlows;

@@ -1,12 +1,13 @@
-//! `KERNEL_FLOWS`, `INCOMING_FLOWS`, `CLAIMS` and `OWN_CLAIMS`: what is the kernel's.
+//! `KERNEL_FLOWS` with `KERNEL_SHARES`, `INCOMING_FLOWS`, `CLAIMS` and `OWN_CLAIMS`: what is the kernel's.
 
 use aya_ebpf::maps::LruHashMap;
-use shunt_dataplane::abi::KernelFlow;
+use shunt_dataplane::abi::{KernelFlow, KernelShare, NO_SLOT};
 use shunt_dataplane::abi::translation::TupleKey;
 use shunt_dataplane::tables::Claimant;
 
+use super::atomic;
 use super::update::ANY;
-use crate::maps::{CLAIMS, OWN_CLAIMS};
+use crate::maps::{CLAIMS, KERNEL_SHARES, OWN_CLAIMS};
 
 /// When a flow was seen.
 #[inline(always)]
@@ -27,5 +28,33 @@ pub(super) fn claims(by: Claimant) -> &'static LruHashMap<TupleKey, KernelFlow> 
     match by {
         Claimant::Own => &OWN_CLAIMS,
         Claimant::Masqueraded => &CLAIMS,
+    }
+}
+
+/// See [`shunt_dataplane::Tables::kernel_share`].
+#[inline(always)]
+pub(super) fn share(slot: u32) -> Option<KernelShare> {
+    KERNEL_SHARES.get(slot).copied()
+}
+
+/// See [`shunt_dataplane::Tables::count_kernel_flow`].
+#[inline(always)]
+pub(super) fn count(slot: u32) {
+    for slot in [slot, NO_SLOT] {
+        if let Some(share) = KERNEL_SHARES.get_ptr_mut(slot) {
+            // SAFETY: the pointer is to a live map value, whose words are aligned; a signed word is added to as an unsigned one is.
+            unsafe { atomic::add((&raw mut (*share).flows).cast(), 1) };
+        }
+    }
+}
+
+/// See [`shunt_dataplane::Tables::refuse_kernel_flow`].
+#[inline(always)]
+pub(super) fn refuse(slot: u32) {
+    for slot in [slot, NO_SLOT] {
+        if let Some(share) = KERNEL_SHARES.get_ptr_mut(slot) {
+            // SAFETY: as above.
+            unsafe { atomic::add(&raw mut (*share).refused, 1) };
+        }
     }
 }
