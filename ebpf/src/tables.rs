@@ -1,5 +1,9 @@
 //! Every look-up and update that a stage may make.
 
+mod kernel_flows;
+
+pub use self::kernel_flows::{Claimant, KernelFlows};
+
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
@@ -8,8 +12,8 @@ use crate::abi::translation::Direction;
 use crate::abi::translation::{Mapping, MappingKey, Masquerade, Outlet, SourceKey, Translation, TupleKey};
 use crate::abi::vlan::{Member, MemberKey};
 use crate::abi::{
-    AddressKey, DropKey, FlowKey, KernelShare, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey,
-    ReversePath, STATION_HOST, STATION_MOVED, Station, StationKey,
+    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, PORT_CHECKED, Port, PortKey, ReversePath,
+    STATION_HOST, STATION_MOVED, Station, StationKey,
 };
 use crate::nat::connection::Fate;
 use crate::wire::Step;
@@ -30,15 +34,6 @@ pub enum Lane {
     ToKernel,
     /// To the container, dropped.
     ToDropped,
-}
-
-/// For whom the kernel has a connection outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimant {
-    /// The node itself.
-    Own,
-    /// Somebody whom it masquerades. These are not many, and nobody can be asked for them: the node's own do not push them out.
-    Masqueraded,
 }
 
 /// The result of inserting a new entry.
@@ -110,7 +105,7 @@ pub struct Followed {
 }
 
 /// The maps, as the stages see them. Values are copies: a decision rests on one state of each entry.
-pub trait Tables {
+pub trait Tables: KernelFlows {
     /// An interface that programs run on (`PORTS`).
     fn port(&self, key: &PortKey) -> Option<Port>;
 
@@ -211,41 +206,6 @@ pub trait Tables {
 
     /// Calls `body` with 0, 1 and so on, at most `times` times, until it returns false.
     fn repeat(&self, times: u32, body: impl FnMut(u32) -> bool);
-
-    /// Whether a flow is the kernel's (`KERNEL_FLOWS`).
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool;
-
-    /// Records that a flow is the kernel's.
-    fn record_kernel_flow(&self, key: &FlowKey);
-
-    /// What a container has of the kernel's flows (`KERNEL_SHARES`), by its counter slot, and what all have by [`crate::abi::NO_SLOT`].
-    fn kernel_share(&self, slot: u32) -> Option<KernelShare>;
-
-    /// Counts a recorded flow there.
-    fn count_kernel_flow(&self, slot: u32);
-
-    /// Counts one for which there was no room.
-    fn refuse_kernel_flow(&self, slot: u32);
-
-    /// Makes all flows of a container the kernel's: [`crate::abi::AFFINITY_APART`] of its port, [`crate::abi::STATION_APART`] of its station.
-    fn put_apart(&self, port: &PortKey, station: &StationKey);
-
-    /// When a datagram that the node has sent or routed to a container was last seen, of this flow, in nanoseconds of `CLOCK_BOOTTIME`
-    /// (`INCOMING_FLOWS`).
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64>;
-
-    /// Records that one was seen at `now`.
-    fn record_incoming_flow(&self, key: &FlowKey, now: u64);
-
-    /// When the kernel was last seen to use the tuple whose answers have the tuple `key`, in nanoseconds of `CLOCK_BOOTTIME` (`CLAIMS`,
-    /// `OWN_CLAIMS`).
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64>;
-
-    /// Records that it uses it at `now`.
-    fn claim(&self, by: Claimant, key: &TupleKey, now: u64);
-
-    /// Makes a port look up the flow of each packet from now on ([`crate::abi::AFFINITY_LOOKUP`]).
-    fn require_flow_lookup(&self, key: &PortKey);
 
     /// Nanoseconds of `CLOCK_BOOTTIME`.
     fn boot_time(&self) -> u64;

@@ -22,7 +22,9 @@ pub(crate) enum IpamError {
         path: String,
     },
     /// `ipam.type` is the name of an interface plugin.
-    #[error("`ipam.type`: `{0}` makes interfaces, and gives out no addresses; name an IPAM plugin (shunt-ipam, host-local, ...)")]
+    #[error(
+        "`ipam.type`: `{0}` makes interfaces, and gives out no addresses; name an IPAM plugin (shunt-ipam, host-local, ...)"
+    )]
     Interface(String),
     /// The IPAM plugin cannot be run.
     #[error("IPAM plugin `{name}` cannot be run: {source}")]

@@ -13,10 +13,10 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, MAX_ADDRESSES, MAX_CLAIMS,
-    MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS,
-    MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES,
-    MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, MAX_ADDRESSES,
+    MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS,
+    MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS,
+    MAX_SOURCES, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;

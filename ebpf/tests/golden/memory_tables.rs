@@ -14,11 +14,11 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal,
-    Owner, PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal, Owner, PORT_AWAY, Port,
+    PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use super::outside;
@@ -154,54 +154,6 @@ impl Tables for MemoryTables {
 
     fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
         let _ = (0..times).all(&mut body);
-    }
-
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
-        self.kernel_flows.borrow().contains(key)
-    }
-
-    fn record_kernel_flow(&self, key: &FlowKey) {
-        self.kernel_flows.borrow_mut().insert(*key);
-    }
-
-    fn kernel_share(&self, slot: u32) -> Option<KernelShare> {
-        Some(self.kernel_shares.borrow().get(&slot).copied().unwrap_or_default())
-    }
-
-    fn count_kernel_flow(&self, slot: u32) {
-        self.count_flow(slot);
-    }
-
-    fn refuse_kernel_flow(&self, slot: u32) {
-        self.refuse_flow(slot);
-    }
-
-    fn put_apart(&self, port: &PortKey, station: &StationKey) {
-        self.mark_apart(port, station);
-    }
-
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
-        self.incoming_flows.borrow().get(key).copied()
-    }
-
-    fn record_incoming_flow(&self, key: &FlowKey, now: u64) {
-        self.incoming_flows.borrow_mut().insert(*key, now);
-    }
-
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
-        self.claims_of(by).borrow().get(key).copied()
-    }
-
-    fn claim(&self, by: Claimant, key: &TupleKey, now: u64) {
-        self.claims_of(by).borrow_mut().insert(*key, now);
-    }
-
-    fn require_flow_lookup(&self, key: &PortKey) {
-        if let Some(port) = self.ports.borrow_mut().get_mut(key)
-            && port.affinity == AFFINITY_FAST
-        {
-            port.affinity = AFFINITY_LOOKUP;
-        }
     }
 
     fn policer(&self, slot: u32) -> Option<Policer> {

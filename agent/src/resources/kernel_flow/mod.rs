@@ -5,7 +5,8 @@ mod learned;
 mod lookup;
 mod owners;
 mod shares;
+mod state;
 mod sweep;
 
 pub(crate) use self::former::Former;
-pub(crate) use self::sweep::KernelFlows;
+pub(crate) use self::state::KernelFlows;

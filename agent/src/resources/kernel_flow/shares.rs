@@ -8,7 +8,6 @@ use shunt_dataplane::abi::{FlowKey, KernelFlow, KernelShare, MAX_KERNEL_FLOWS, N
 use shunt_netlink::conntrack::tracked_connections;
 
 use super::owners::Owners;
-use super::sweep::SweepError;
 use crate::resources::clock::boot_time;
 use crate::resources::connection::drift;
 
@@ -17,6 +16,15 @@ const NOEXIST: u64 = 1;
 
 /// A younger entry may be of a connection that conntrack has not confirmed yet, in nanoseconds.
 const YOUNG: u64 = 10_000_000_000;
+
+/// Why nothing was swept.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SweepError {
+    #[error(transparent)]
+    Map(#[from] MapError),
+    #[error("the connections of conntrack: {0}")]
+    Conntrack(#[from] shunt_netlink::NetlinkError),
+}
 
 /// A container that had no room for a flow, by its counter slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 //! ([`AFFINITY_APART`]) comes back once it has.
 
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use aya::maps::MapError;
 use shunt_dataplane::abi::{AFFINITY_APART, NO_SLOT};
 
 use super::owners::Owners;
@@ -19,33 +18,6 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// The part of the room that all may have which is swept.
 const PART: i64 = 4;
-
-/// The sweep of `KERNEL_FLOWS`, in the background: conntrack may be large.
-#[derive(Debug, Default)]
-pub(crate) struct KernelFlows {
-    last: Option<Instant>,
-    thread: Option<JoinHandle<Result<Vec<Apart>, SweepError>>>,
-    /// Whether the last sweep found containers apart.
-    are_apart: bool,
-    /// Refused flows until then.
-    refused: u64,
-}
-
-/// Why nothing was swept.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SweepError {
-    #[error(transparent)]
-    Map(#[from] MapError),
-    #[error("the connections of conntrack: {0}")]
-    Conntrack(#[from] shunt_netlink::NetlinkError),
-}
-
-impl KernelFlows {
-    /// Entries were added that nobody has counted.
-    pub(super) fn sweep_soon(&mut self) {
-        self.last = None;
-    }
-}
 
 impl Node {
     /// Applies the last sweep, and starts another one if there are many entries or a container has no room for more.

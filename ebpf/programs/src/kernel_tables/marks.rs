@@ -1,7 +1,8 @@
 //! Single words of `FDB` and `PORTS` that the programs write.
 
 use shunt_dataplane::abi::{
-    AFFINITY_APART, AFFINITY_FAST, AFFINITY_LOOKUP, PORT_AWAY, PortKey, STATION_APART, STATION_MOVED, StationKey,
+    AFFINITY_APART, AFFINITY_FAST, AFFINITY_LOOKUP, PORT_AWAY, PortKey, STATION_APART, STATION_MOVED,
+    StationKey,
 };
 
 use crate::maps::{FDB, PORTS};
