@@ -126,6 +126,7 @@ fn assert_parity(
     assert_eq!(remembered.counters, *tables.counters.borrow(), "{name}: counters");
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
+    assert_eq!(remembered.kernel_shares, *tables.kernel_shares.borrow(), "{name}: shares of kernel flows");
     let incoming = BTreeSet::from_iter(tables.incoming_flows.borrow().keys().copied());
     assert_eq!(remembered.incoming_flows, incoming, "{name}: incoming flows");
     let claimed = [&tables.claims, &tables.own_claims];

@@ -4,6 +4,8 @@
 
 #[path = "services/cluster.rs"]
 mod cluster;
+#[path = "services/flood.rs"]
+mod flood;
 #[path = "services/hooks.rs"]
 mod hooks;
 #[path = "services/one_path_for_life.rs"]

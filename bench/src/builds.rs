@@ -1,4 +1,5 @@
-//! `shunt-bench builds`: ADD and DEL of several builds by turns, or connections to their host ports, for what a change made of them.
+//! `shunt-bench builds`: ADD and DEL of several builds by turns, or connections to their host ports, or what two of their containers say to each other, for
+//! what a change made of them.
 //!
 //! The same program takes up to 4 % more or less time from one copy of its file to the next, by how the pages of that copy lie in the page cache,
 //! and a copy that has lain there for a while is not as it was. So a figure is the median of a series, each series begins with a fresh copy
@@ -15,10 +16,13 @@ use shunt_lab::{Binaries, Interrupt, Lab};
 
 use crate::add_del::{Setup, Side, Taken, compared, take_turns};
 use crate::comparison::Row;
+use crate::contestant::Contestant;
 use crate::host_port;
+use crate::paths;
 use crate::ratio::median;
 use crate::screen::Screen;
 use crate::table;
+use crate::workload::Workload;
 
 /// Whose turns, and how many.
 #[derive(Debug, Args)]
@@ -33,17 +37,26 @@ pub(crate) struct Options {
     #[arg(long, default_value = "60")]
     rounds: NonZeroUsize,
     /// Measure connections to a host port instead, as many rounds of half a second
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pods")]
     host_port: bool,
+    /// Measure round trips, connections and datagrams between two containers instead, in the same way
+    #[arg(long)]
+    pods: bool,
 }
+
+/// What is measured between two containers.
+const WORKLOADS: [Workload; 4] = [Workload::Rr, Workload::Crr, Workload::UdpRr, Workload::Udp];
 
 /// Runs all series and shows what came of them.
 pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options) -> Result<()> {
     let builds = options.directories.iter().map(|directory| Binaries::in_directory(directory));
     let builds = builds.collect::<Result<Vec<_>>>()?;
+    let bound = Bound { operations: 1_000_000, time: Duration::from_millis(500) };
+    if options.pods {
+        return between_pods(screen, interrupt, options, &builds, bound);
+    }
     if options.host_port {
         let lab = Lab::with_all_programs()?;
-        let bound = Bound { operations: 1_000_000, time: Duration::from_millis(500) };
         let plan = host_port::Plan { mappings: &[1], rounds: options.rounds.get(), bound };
         let mut comparison = host_port::of_builds(screen, interrupt, &lab, &builds, plan)?;
         for (row, (place, directory)) in
@@ -64,6 +77,29 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
     let setting = format!("medians of {} series of {}", options.series, options.rounds);
     let compared = compared(Setup::Plain, &setting, [adds, dels]);
     compared.iter().try_for_each(|comparison| table::comparison(screen, comparison))
+}
+
+/// What two containers of each build say to each other, by turns.
+fn between_pods(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    options: &Options,
+    builds: &[Binaries],
+    bound: Bound,
+) -> Result<()> {
+    let lab = Lab::with_all_programs()?;
+    let contestant = |(place, (build, directory)): (usize, (&Binaries, &PathBuf))| {
+        let title = format!("{place} {}", directory.display());
+        Contestant::of_build(&lab, &format!("build-{place}"), &title, build)
+    };
+    let contestants = builds.iter().zip(&options.directories).enumerate().map(contestant);
+    let contestants = contestants.collect::<Result<Vec<_>>>()?;
+    let contestants: Vec<_> = contestants.iter().collect();
+    let plan = paths::Plan { rounds: options.rounds.get(), bound };
+    WORKLOADS.into_iter().try_for_each(|workload| {
+        let comparison = paths::compare(screen, interrupt, workload, &contestants, plan)?;
+        table::comparison(screen, &comparison)
+    })
 }
 
 /// A build's row. A directory may be named twice, so its place is part of the name.

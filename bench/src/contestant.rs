@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use shunt_lab::{BareVeth, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
+use shunt_lab::{BareVeth, Binaries, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
 
 use crate::crowd::PER_BRIDGE;
 use crate::nodes::{Nodes, Way};
@@ -16,9 +16,9 @@ const SUBNET: &str = "10.77.0.0/24";
 /// A path between two ends under a name.
 pub(crate) struct Contestant {
     /// What `results.json` calls it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What a person reads.
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     ends: Ends,
 }
 
@@ -41,25 +41,30 @@ struct Attached {
 }
 
 impl Contestant {
+    fn new(name: &str, title: &str, ends: Ends) -> Self {
+        Self { name: name.to_owned(), title: title.to_owned(), ends }
+    }
+
     /// A veth pair between two namespaces: the physical limit of this shape.
     pub(crate) fn bare_veth(lab: &Lab) -> Result<Self> {
         let ends = Ends::Bare(BareVeth::build(lab, "bare")?);
-        Ok(Self { name: "bare-veth", title: "bare veth pair", ends })
+        Ok(Self::new("bare-veth", "bare veth pair", ends))
     }
 
     /// Both ends in one namespace, by its loopback: what the sockets alone cost.
     pub(crate) fn loopback(lab: &Lab) -> Result<Self> {
         let ends = Ends::Alone(lab.namespace("alone")?);
-        Ok(Self { name: "loopback", title: "loopback", ends })
+        Ok(Self::new("loopback", "loopback", ends))
     }
 
     /// Our plugin and our agent.
     pub(crate) fn shunt(lab: &Lab) -> Result<Self> {
-        let node = Node::start(lab, "shunt")?;
-        let network = node.network("bench", "cni0", &[SUBNET]);
-        let mut attached = attach(lab, node, [&network, &network])?;
-        attached.counts = true;
-        Ok(Self { name: "shunt", title: "shunt", ends: Ends::Attached(Box::new(attached)) })
+        Ok(Self::new("shunt", "shunt", served(lab, Node::start(lab, "shunt")?)?))
+    }
+
+    /// The plugin and the agent of a build.
+    pub(crate) fn of_build(lab: &Lab, name: &str, title: &str, build: &Binaries) -> Result<Self> {
+        Ok(Self::new(name, title, served(lab, Node::start_of(lab, name, build, &[])?)?))
     }
 
     /// The same on a node with `size` attachments, of which the two are the last.
@@ -85,7 +90,7 @@ impl Contestant {
         let network = network(size.saturating_sub(1) / PER_BRIDGE);
         let mut attached = attach(lab, node, [&network, &network])?;
         (attached.counts, attached.others) = (true, others);
-        Ok(Self { name, title, ends: Ends::Attached(Box::new(attached)) })
+        Ok(Self::new(name, title, Ends::Attached(Box::new(attached))))
     }
 
     /// The reference `bridge` plugin on a node whose bridges do not call iptables: the best that a kernel bridge can be.
@@ -94,25 +99,25 @@ impl Contestant {
         nf_call(&node, "0")?;
         let network = node.reference_network("bench", "cni0", &[SUBNET]);
         let ends = Ends::Attached(Box::new(attach(lab, node, [&network, &network])?));
-        Ok(Self { name: "bridge", title: "kernel bridge", ends })
+        Ok(Self::new("bridge", "kernel bridge", ends))
     }
 
     /// The reference `bridge` with `ipMasq`, and `portmap`: bridge-nf-call-iptables, conntrack and NAT rules, as on a
     /// Kubernetes node.
     pub(crate) fn bridge_iptables(lab: &Lab) -> Result<Self> {
         let ends = translated(lab, "iptables")?;
-        Ok(Self { name: "bridge-iptables", title: "kernel bridge + iptables", ends })
+        Ok(Self::new("bridge-iptables", "kernel bridge + iptables", ends))
     }
 
     /// The same with the plugins' rules in nftables.
     pub(crate) fn bridge_nftables(lab: &Lab) -> Result<Self> {
         let ends = translated(lab, "nftables")?;
-        Ok(Self { name: "bridge-nftables", title: "kernel bridge + nftables", ends })
+        Ok(Self::new("bridge-nftables", "kernel bridge + nftables", ends))
     }
 
     /// Pods of two nodes, one way: by the kernel alone, by it with masquerading and rules as in a cluster, and with shunt as the cluster's network.
     pub(crate) fn apart(lab: &Lab, way: Way) -> Result<[Self; 3]> {
-        let of = |name, title, nodes| Self { name, title, ends: Ends::Apart(Box::new(nodes)) };
+        let of = |name, title, nodes| Self::new(name, title, Ends::Apart(Box::new(nodes)));
         let kernel = match way {
             Way::Routes => "kernel bridge and routes",
             Way::Vxlan => "kernel bridge and a VXLAN device",
@@ -177,6 +182,14 @@ fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Attached> {
     };
     let (client, server) = (sandbox(networks[0], "client")?, sandbox(networks[1], "server")?);
     Ok(Attached { client, server, others: Vec::new(), node, counts: false })
+}
+
+/// Two containers of a node with our programs.
+fn served(lab: &Lab, node: Node) -> Result<Ends> {
+    let network = node.network("bench", "cni0", &[SUBNET]);
+    let mut attached = attach(lab, node, [&network, &network])?;
+    attached.counts = true;
+    Ok(Ends::Attached(Box::new(attached)))
 }
 
 /// Two containers with host ports and `ipMasq`, by the reference plugins with this backend.

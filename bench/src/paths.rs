@@ -38,7 +38,7 @@ pub(crate) fn compare(
                 &format!("{}, again: the noise", contestant.title),
             )
         } else {
-            Row::new(contestant.name, contestant.title)
+            Row::new(&contestant.name, &contestant.title)
         });
     }
     let rounds =

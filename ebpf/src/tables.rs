@@ -1,5 +1,9 @@
 //! Every look-up and update that a stage may make.
 
+mod kernel_flows;
+
+pub use self::kernel_flows::{Claimant, KernelFlows};
+
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
 use crate::abi::learning::{Learned, Learning};
 use crate::abi::policer::{Policer, SubnetKey};
@@ -30,15 +34,6 @@ pub enum Lane {
     ToKernel,
     /// To the container, dropped.
     ToDropped,
-}
-
-/// For whom the kernel has a connection outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimant {
-    /// The node itself.
-    Own,
-    /// Somebody whom it masquerades. These are not many, and nobody can be asked for them: the node's own do not push them out.
-    Masqueraded,
 }
 
 /// The result of inserting a new entry.
@@ -110,7 +105,7 @@ pub struct Followed {
 }
 
 /// The maps, as the stages see them. Values are copies: a decision rests on one state of each entry.
-pub trait Tables {
+pub trait Tables: KernelFlows {
     /// An interface that programs run on (`PORTS`).
     fn port(&self, key: &PortKey) -> Option<Port>;
 
@@ -211,29 +206,6 @@ pub trait Tables {
 
     /// Calls `body` with 0, 1 and so on, at most `times` times, until it returns false.
     fn repeat(&self, times: u32, body: impl FnMut(u32) -> bool);
-
-    /// Whether a flow is the kernel's (`KERNEL_FLOWS`).
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool;
-
-    /// Records that a flow is the kernel's.
-    fn record_kernel_flow(&self, key: &FlowKey);
-
-    /// When a datagram that the node has sent or routed to a container was last seen, of this flow, in nanoseconds of `CLOCK_BOOTTIME`
-    /// (`INCOMING_FLOWS`).
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64>;
-
-    /// Records that one was seen at `now`.
-    fn record_incoming_flow(&self, key: &FlowKey, now: u64);
-
-    /// When the kernel was last seen to use the tuple whose answers have the tuple `key`, in nanoseconds of `CLOCK_BOOTTIME` (`CLAIMS`,
-    /// `OWN_CLAIMS`).
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64>;
-
-    /// Records that it uses it at `now`.
-    fn claim(&self, by: Claimant, key: &TupleKey, now: u64);
-
-    /// Makes a port look up the flow of each packet from now on ([`crate::abi::AFFINITY_LOOKUP`]).
-    fn require_flow_lookup(&self, key: &PortKey);
 
     /// Nanoseconds of `CLOCK_BOOTTIME`.
     fn boot_time(&self) -> u64;

@@ -12,8 +12,8 @@ use golden::filled_tables::lanes;
 use golden::memory_tables::MemoryTables;
 use golden::shares;
 use golden::world::{NOW, places};
-use shunt_dataplane::abi::MAX_SLOTS;
 use shunt_dataplane::abi::share::Share;
+use shunt_dataplane::abi::{KernelShare, MAX_SLOTS};
 use shunt_dataplane::nat::fragments::LIFETIME;
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::{Readable as _, Tag};
@@ -148,6 +148,16 @@ fn golden_packets_go_where_their_files_say() {
         let claims = |tables: &MemoryTables| tables.claims.borrow().len() + tables.own_claims.borrow().len();
         let noted = claims(&after) - claims(&before);
         assert_eq!(noted, case.claims, "{}: flows noticed outside", case.name);
+        let shares =
+            |tables: &MemoryTables| tables.kernel_shares.borrow().values().copied().collect::<Vec<_>>();
+        let sum =
+            |tables: &MemoryTables, of: fn(&KernelShare) -> u64| shares(tables).iter().map(of).sum::<u64>();
+        let flows = |share: &KernelShare| share.flows.cast_unsigned();
+        let counted = sum(&after, flows) - sum(&before, flows);
+        assert_eq!(counted, 2 * case.notes as u64, "{}: counted as its container's and among all", case.name);
+        let refused = |share: &KernelShare| share.refused;
+        let refused = sum(&after, refused) - sum(&before, refused);
+        assert_eq!(refused, 2 * case.apart, "{}: no room, of its container's and among all", case.name);
         let asking: Vec<u32> = (before.ports.borrow().values().zip(after.ports.borrow().iter()))
             .filter(|(was, (_, is))| was.affinity != is.affinity)
             .map(|(_, (key, _))| key.ifindex)

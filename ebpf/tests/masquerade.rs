@@ -14,7 +14,7 @@ use golden::{outside, world};
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, TupleKey};
 use shunt_dataplane::nat::{segment, snat};
 use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
-use shunt_dataplane::tables::{Claimant, Route};
+use shunt_dataplane::tables::{Claimant, KernelFlows as _, Route};
 use shunt_dataplane::wire::address::Address;
 use shunt_dataplane::{DropReason, PassReason, Tables as _, Verdict, wire};
 

@@ -21,6 +21,12 @@ use self::skips::Skips;
 use crate::summary::Summary;
 use crate::{build, fuzz, process, setup, workspace};
 
+/// How many tests of a program run at a time (the Rust test harness).
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Most of a test's time goes by waiting: for timeouts, for the kernel and for other processes.
+const TESTS_A_PROCESSOR: usize = 2;
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Run only the tests whose name contains this
@@ -86,6 +92,10 @@ fn tests(arguments: &Arguments) -> Command {
         cargo.args(["--", filter]);
     }
     cargo.env("SHUNT_BIN_DIR", workspace::target().join("release"));
+    if std::env::var_os(THREADS).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        cargo.env(THREADS, (processors * TESTS_A_PROCESSOR).to_string());
+    }
     match setup::for_chart() {
         Ok(helm) => drop(cargo.env("SHUNT_HELM", helm)),
         // The tests that want it say that they do not run.

@@ -46,6 +46,7 @@ impl Node {
     fn remove_what_has_ended(&mut self) {
         self.return_relocations();
         self.sweep_flows();
+        self.sweep_kernel_flows();
         self.sweep_learned();
     }
 

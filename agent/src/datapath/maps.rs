@@ -17,8 +17,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks, Owner, Port,
+    PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -62,6 +62,8 @@ pub struct Maps {
     pub nics: DevMapHash<MapData>,
     /// Flows that stay with the kernel.
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
+    /// `KERNEL_SHARES`.
+    pub kernel_shares: Array<MapData, KernelShare>,
     /// Flows of datagrams that began outside.
     pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// `OWN_CLAIMS`.
@@ -122,6 +124,7 @@ impl Maps {
             uplinks: take(ebpf, "UPLINKS")?,
             nics: take(ebpf, "NICS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
+            kernel_shares: take(ebpf, "KERNEL_SHARES")?,
             incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
             claims: take(ebpf, "CLAIMS")?,
             own_claims: take(ebpf, "OWN_CLAIMS")?,

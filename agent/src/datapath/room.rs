@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use shunt_dataplane::abi::MAX_KERNEL_FLOWS;
 use shunt_dataplane::abi::share::Share;
 
 /// The least and the largest default number of connections.
@@ -38,6 +39,13 @@ pub fn share([assured, flows]: [u32; 2], most: Option<u32>) -> Share {
     Share { most: most.clamp(2, assured.max(2)), price: SECOND / quarter, ..Share::default() }
 }
 
+/// How many of the kernel's flows so many containers may have together, and each whatever the others have: half of `KERNEL_FLOWS` goes to
+/// whoever asks, at most a quarter to one; another quarter is parted. What is left is for those whose container is gone.
+pub fn kernel_flows(containers: usize) -> (u32, u32) {
+    let parts = u32::try_from(containers.next_power_of_two()).unwrap_or(u32::MAX);
+    (MAX_KERNEL_FLOWS / 2, (MAX_KERNEL_FLOWS / 4 / parts).max(1))
+}
+
 fn connections(bytes: u64) -> u32 {
     u32::try_from(bytes / PART / CONNECTION).unwrap_or(MOST).clamp(LEAST, MOST)
 }
@@ -67,6 +75,7 @@ mod tests {
         assert_eq!(of(40_000, Some(300)).0, 600);
         assert_eq!(of(100, Some(300)).0, 200, "no more than there is room for");
         assert_eq!(of(1, None), (2, 1_000_000_000));
+        assert_eq!([1, 3, 250].map(|containers| kernel_flows(containers).1), [32_768, 8_192, 128]);
         assert!(memory().is_some_and(|bytes| bytes > 100 << 20));
     }
 }

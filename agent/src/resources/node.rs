@@ -14,7 +14,7 @@ use super::connection::{Sweeping, Tallies, handover};
 use super::departed::KeptDeparted;
 use super::events::Events;
 use super::host_port::{NatIngress, Sockets};
-use super::kernel_flow::Former;
+use super::kernel_flow::{Former, KernelFlows};
 use super::lease::Leases;
 use super::masquerade::Masquerade;
 use super::port::Unfinished;
@@ -99,6 +99,7 @@ pub(crate) struct Node {
     /// The programs on the node's own sockets.
     pub(crate) sockets: Sockets,
     pub(crate) sweeping: Sweeping,
+    pub(crate) kernel_flows: KernelFlows,
     /// Addresses that had flows of the kernel's.
     pub(crate) former: Former,
     /// For those who read the connections beside the agent's thread.
@@ -160,6 +161,7 @@ impl Node {
             masquerade: Masquerade::new(config.masquerade),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,
+            kernel_flows: KernelFlows::default(),
             former: Former::default(),
             tallies: Arc::new(tallies),
             learning: Learning::default(),

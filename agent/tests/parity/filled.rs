@@ -15,8 +15,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port, PortCounters,
-    PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks, Owner, Port,
+    PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -44,6 +44,11 @@ impl Kernel {
         self.replace::<PortKey, Learning>("UPLINKS", uplinks::learning());
         let flows = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default()));
         self.replace::<FlowKey, KernelFlow>("KERNEL_FLOWS", flows.collect());
+        let mut kernel_shares: Array<_, KernelShare> =
+            self.map("KERNEL_SHARES").try_into().expect("KERNEL_SHARES");
+        for (slot, share) in shares::of_kernel_flows() {
+            kernel_shares.set(slot, share, 0).expect("a slot");
+        }
         let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now }));
         self.replace::<FlowKey, KernelFlow>("INCOMING_FLOWS", flows.collect());
         self.replace::<TupleKey, KernelFlow>("CLAIMS", Vec::new());

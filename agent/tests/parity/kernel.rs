@@ -23,8 +23,8 @@ use shunt_dataplane::abi::policer::Policer;
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port,
-    PortCounters, PortKey, Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
+    Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -66,6 +66,7 @@ pub(crate) struct Remembered {
     pub(crate) counters: BTreeMap<u32, PortCounters>,
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
+    pub(crate) kernel_shares: BTreeMap<u32, KernelShare>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     /// Those of who is masqueraded, and the node's own.
     pub(crate) claims: [BTreeSet<TupleKey>; 2],
@@ -235,6 +236,12 @@ impl Kernel {
             .into_iter()
             .map(|(slot, _)| (slot, shares.get(&slot, 0).expect("a slot")))
             .collect();
+        let kernel_shares: Array<_, KernelShare> =
+            self.map("KERNEL_SHARES").try_into().expect("KERNEL_SHARES");
+        let kernel_shares = golden_shares::of_kernel_flows()
+            .into_iter()
+            .map(|(slot, _)| (slot, kernel_shares.get(&slot, 0).expect("a slot")))
+            .collect();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
@@ -246,6 +253,7 @@ impl Kernel {
             counters,
             drops,
             kernel_flows,
+            kernel_shares,
             incoming_flows,
             claims,
             ports,

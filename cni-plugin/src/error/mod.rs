@@ -196,7 +196,7 @@ fn of_the_kept(error: &KeptError) -> u32 {
 fn ipam(error: &IpamError) -> u32 {
     match error {
         IpamError::Delegate { failure, .. } => failure.code,
-        IpamError::NotFound { .. } | IpamError::Name(_) => codes::INVALID_CONFIG,
+        IpamError::NotFound { .. } | IpamError::Name(_) | IpamError::Interface(_) => codes::INVALID_CONFIG,
         IpamError::Run { .. } => codes::IO,
         IpamError::TimedOut { .. } => codes::TRY_AGAIN,
         IpamError::Unreadable { .. } | IpamError::Result { .. } => codes::DECODING,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::error::IpamError;
 use crate::call::{Call, Failure, NameError, Verb};
-use crate::config::{Config, canonicalise};
+use crate::config::{Config, Personality, canonicalise};
 use crate::program::{self, is_program};
 use crate::result::AddResult;
 
@@ -18,11 +18,14 @@ pub(crate) struct Delegate<'a> {
 }
 
 impl<'a> Delegate<'a> {
-    /// Looks the plugin up.
+    /// Looks the plugin up. An interface plugin is none: it would run its own IPAM, which is itself again, without end.
     pub(crate) fn find(name: &'a str, path: &[PathBuf]) -> Result<Self, IpamError> {
         if name.contains('/') || name == "." || name == ".." {
             let why = "is not a file's name";
             return Err(IpamError::Name(NameError::Interface { name: name.to_owned(), why }));
+        }
+        if Personality::of_type(name).is_some_and(|role| role != Personality::Ipam) {
+            return Err(IpamError::Interface(name.to_owned()));
         }
         let found = path.iter().map(|folder| folder.join(name)).find(|program| is_program(program));
         let program = found.ok_or_else(|| IpamError::NotFound {

@@ -21,6 +21,11 @@ pub(crate) enum IpamError {
         /// Where it was looked for.
         path: String,
     },
+    /// `ipam.type` is the name of an interface plugin.
+    #[error(
+        "`ipam.type`: `{0}` makes interfaces, and gives out no addresses; name an IPAM plugin (shunt-ipam, host-local, ...)"
+    )]
+    Interface(String),
     /// The IPAM plugin cannot be run.
     #[error("IPAM plugin `{name}` cannot be run: {source}")]
     Run {
@@ -74,7 +79,10 @@ impl IpamError {
     pub(crate) fn is_of_config(&self) -> bool {
         matches!(
             self,
-            Self::Name(_) | Self::NotFound { .. } | Self::BuiltIn(host_local::Error::InvalidConfig { .. })
+            Self::Name(_)
+                | Self::Interface(_)
+                | Self::NotFound { .. }
+                | Self::BuiltIn(host_local::Error::InvalidConfig { .. })
         )
     }
 }

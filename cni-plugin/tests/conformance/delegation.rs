@@ -132,3 +132,18 @@ fn a_failing_ipam_does_not_keep_del_from_its_work() {
     assert!(!container.command("ip", &["link"]).unwrap().contains("eth0"));
     runtime.agent.with(|books| assert!(books.ports.is_empty()));
 }
+
+#[test]
+fn an_interface_plugin_as_ipam_is_refused_and_never_run() {
+    let runtime = Runtime::new();
+    let _container = runtime.container("c1");
+    let before = runtime.inventory();
+    for name in ["shunt", "shunt-bridge", "bridge", "portmap"] {
+        let mut network = runtime.network("n1");
+        network["ipam"] = json!({ "type": name });
+        let (code, text) = runtime.call("ADD", "c1", &network).error();
+        assert!(code == 7 && text.contains("makes interfaces"), "{name}: {code} {text}");
+        runtime.call("DEL", "c1", &network).ok();
+    }
+    runtime.assert_nothing_new(&before);
+}

@@ -29,14 +29,14 @@ use shunt_dataplane::abi::{
     AddressKey, DropKey, FlowKey, HandedOn, LinkLocal, Owner, Port, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use self::clock::boot_time;
 use self::update::{ANY, EXIST, NOEXIST};
 use crate::maps::{
-    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, INCOMING_FLOWS, KERNEL_FLOWS, LEARNED, LINK_LOCALS, LOCALS,
-    MAPPINGS, MASQUERADES, MEMBERS, NICS, OUTLETS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
+    ADDRESSES, FDB, FRAGMENTS, HANDED_ON, LEARNED, LINK_LOCALS, LOCALS, MAPPINGS, MASQUERADES, MEMBERS, NICS,
+    OUTLETS, PORTS, REVERSE_PATHS, SOURCES, SUBNETS, TAGGED, UPLINKS,
 };
 use crate::skb::Skb;
 use crate::{bpf_loop, node_sockets, route};
@@ -162,41 +162,6 @@ impl Tables for KernelTables {
     #[inline(always)]
     fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
         bpf_loop::each(times, &mut body);
-    }
-
-    #[inline(always)]
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
-        KERNEL_FLOWS.get_ptr(key).is_some()
-    }
-
-    #[inline(always)]
-    fn record_kernel_flow(&self, key: &FlowKey) {
-        kernel_flows::record(&KERNEL_FLOWS, key, boot_time());
-    }
-
-    #[inline(always)]
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
-        kernel_flows::seen(&INCOMING_FLOWS, key)
-    }
-
-    #[inline(always)]
-    fn record_incoming_flow(&self, key: &FlowKey, now: u64) {
-        kernel_flows::record(&INCOMING_FLOWS, key, now);
-    }
-
-    #[inline(always)]
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
-        kernel_flows::seen(kernel_flows::claims(by), key)
-    }
-
-    #[inline(always)]
-    fn claim(&self, by: Claimant, key: &TupleKey, now: u64) {
-        kernel_flows::record(kernel_flows::claims(by), key, now);
-    }
-
-    #[inline(always)]
-    fn require_flow_lookup(&self, key: &PortKey) {
-        marks::require_flow_lookup(key);
     }
 
     #[inline(always)]

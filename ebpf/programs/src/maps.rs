@@ -13,10 +13,10 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, MAX_ADDRESSES, MAX_CLAIMS,
-    MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS,
-    MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES,
-    MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, MAX_ADDRESSES,
+    MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS,
+    MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS,
+    MAX_SOURCES, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -65,11 +65,15 @@ pub(crate) static UPLINKS: HashMap<PortKey, Learning> = HashMap::with_max_entrie
 #[map]
 pub(crate) static NICS: DevMapHash = DevMapHash::with_max_entries(MAX_UPLINKS, 0);
 
-/// Flows that are the kernel's for life. `track_kernel_flow`, `flow_affinity` and the agent write it, `flow_affinity` reads it; the
-/// least recently used go when it is full.
+/// Flows that are the kernel's for life. `track_kernel_flow`, `flow_affinity` and the agent write it, `flow_affinity` reads it.
+/// The least recently used go when it is full, and `KERNEL_SHARES` sees to it that it is not.
 #[map]
 pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
     LruHashMap::with_max_entries(MAX_KERNEL_FLOWS, 0);
+
+/// What each container has of it, by counter slot. `kernel_share` and the agent.
+#[map]
+pub(crate) static KERNEL_SHARES: Array<KernelShare> = Array::with_max_entries(MAX_SLOTS, 0);
 
 /// Flows of datagrams that began outside, with containers that are masqueraded: their answers keep the container's address.
 /// `track_kernel_flow` writes it, `from_mapped` reads it; the least recently used go when it is full.

@@ -33,9 +33,37 @@ pub struct KernelFlow {
     pub noticed: u64,
 }
 
+/// Value of `KERNEL_SHARES`, by counter slot: what a container has of `KERNEL_FLOWS`; in [`super::NO_SLOT`] what all have, and the limits.
+/// The agent writes these, and corrects `flows` after each sweep; the programs add to the rest. All zeros limit nothing.
+///
+/// Least recently used go first from `KERNEL_FLOWS`: the limits see to it that none ever goes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct KernelShare {
+    /// Flows that it has begun. Below zero for a moment, where the agent has corrected it meanwhile.
+    pub flows: i64,
+    /// Flows for which there was no room.
+    pub refused: u64,
+    /// So many containers may have together beyond `least`, and each half of it; 0 is no limit.
+    pub most: u32,
+    /// So many each may have whatever the others have.
+    pub least: u32,
+}
+
+impl KernelShare {
+    /// Whether there is room for another flow of a container, where `all` is of [`super::NO_SLOT`].
+    #[inline(always)]
+    pub const fn has_room(&self, all: &Self) -> bool {
+        all.most == 0
+            || self.flows < all.least as i64
+            || (self.flows < (all.most / 2) as i64 && all.flows < all.most as i64)
+    }
+}
+
 const _: () = {
     assert!(size_of::<FlowKey>() == 44);
     assert!(size_of::<KernelFlow>() == 8);
+    assert!(size_of::<KernelShare>() == 24);
 };
 
 /// One end of a flow.

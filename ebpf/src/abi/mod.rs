@@ -49,7 +49,7 @@ pub const MAX_ADDRESSES: u32 = 65_536;
 /// of former ports.
 pub const MAX_LINK_LOCALS: u32 = MAX_PORTS;
 
-/// `KERNEL_FLOWS`: flows that the kernel began. Written by both; least recently used go first.
+/// `KERNEL_FLOWS`: flows that the kernel began. Written by both; least recently used go first, but `KERNEL_SHARES` keeps it from being full.
 pub const MAX_KERNEL_FLOWS: u32 = 131_072;
 /// `INCOMING_FLOWS`: datagrams' flows that began outside. Written by the programs; least recently used go first.
 pub const MAX_INCOMING_FLOWS: u32 = 65_536;

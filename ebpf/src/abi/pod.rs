@@ -9,8 +9,8 @@ use super::translation::{
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
-    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, LinkLocal, Marks, Owner, Port,
-    PortCounters, PortKey, ReversePath, Station, StationKey,
+    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
+    Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 
 use crate::wire::address::Address;
@@ -35,6 +35,7 @@ pod!(
     LinkLocal,
     FlowKey,
     KernelFlow,
+    KernelShare,
     Count,
     PortCounters,
     DropKey,

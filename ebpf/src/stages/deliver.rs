@@ -2,7 +2,8 @@
 
 use crate::Tables;
 use crate::abi::{
-    NO_SLOT, STATION_ALONE, STATION_ASIDE, STATION_BLOCKED, STATION_PEER_UP, STATION_QUEUED, Station,
+    NO_SLOT, STATION_ALONE, STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_PEER_UP, STATION_QUEUED,
+    Station,
 };
 use crate::tables::{Route, RouteQuery, Unrouted};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Way};
@@ -24,7 +25,7 @@ const TAG_BYTES: u32 = 4;
 pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<Delivery, Stop> {
     fits(packet, station)?;
     // One test for all, so that it costs nothing where none is.
-    let plain = STATION_PEER_UP | STATION_QUEUED | STATION_ALONE | STATION_ASIDE;
+    let plain = STATION_PEER_UP | STATION_QUEUED | STATION_ALONE | STATION_ASIDE | STATION_APART;
     if station.flags & plain != STATION_PEER_UP {
         if station.flags & STATION_ALONE != 0 {
             return Err(Stop::Drop(DropReason::IngressPolicy));
@@ -35,14 +36,16 @@ pub fn from_container<P: Packet>(packet: &mut P, station: &Station) -> Result<De
     Ok(into_peer(packet, station))
 }
 
-/// Lets a frame on to `station` unless its port is set so that the kernel's bridge judges what goes there.
+/// Lets a frame on to `station` unless its port is set so that the kernel's bridge judges what goes there, or all of its flows are the
+/// kernel's.
 ///
 /// # Errors
 /// Passes such a frame.
 #[inline(always)]
 pub fn not_aside(station: &Station) -> Result<(), Stop> {
-    if station.flags & STATION_ASIDE != 0 {
-        return Err(Stop::Pass(PassReason::Aside));
+    if station.flags & (STATION_ASIDE | STATION_APART) != 0 {
+        let is_aside = station.flags & STATION_ASIDE != 0;
+        return Err(Stop::Pass(if is_aside { PassReason::Aside } else { PassReason::KernelFlow }));
     }
     Ok(())
 }

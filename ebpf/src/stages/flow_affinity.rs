@@ -8,7 +8,8 @@
 //! ([`PORT_ANSWERS_NEIGHBORS`]), `from_mapped` gets it.
 
 use crate::Tables;
-use crate::abi::{AFFINITY_FAST, AFFINITY_LEARN, FlowKey, PORT_ANSWERS_NEIGHBORS, Port};
+use crate::abi::{AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, FlowKey, PORT_ANSWERS_NEIGHBORS, Port};
+use crate::stages::kernel_share;
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
@@ -67,14 +68,18 @@ pub fn check_sent<P: Packet, T: Tables>(
 /// Lets a flow of a port that looks flows up on if it is not the kernel's.
 ///
 /// # Errors
-/// Passes a kernel flow and, while the port learns, an unknown one.
+/// Passes a kernel flow and, while the port learns or is apart, an unknown one.
 #[inline(always)]
 pub fn check_flow<T: Tables>(key: &FlowKey, port: &Port, tables: &T) -> Result<(), Stop> {
     if tables.is_kernel_flow(key) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     if port.affinity == AFFINITY_LEARN {
-        tables.record_kernel_flow(key);
+        // Without room the agent puts the port apart once it has learned.
+        kernel_share::hold(key, port.slot, tables);
+        return Err(Stop::Pass(PassReason::KernelFlow));
+    }
+    if port.affinity == AFFINITY_APART {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     Ok(())

@@ -11,6 +11,7 @@ pub mod flow_affinity;
 pub mod guard;
 pub mod incoming;
 pub mod isolate;
+pub mod kernel_share;
 pub mod learn;
 pub mod mac_filter;
 pub mod neighbor_proxy;

@@ -8,9 +8,9 @@
 //! and is none to a host port, whatever port it is for. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
-use crate::abi::{AddressKey, FlowKey, Port, PortKey};
-use crate::stages::incoming;
+use crate::abi::{AddressKey, FlowKey, Port, PortKey, StationKey};
 use crate::stages::read_flow::{FlowOf, read_flow};
+use crate::stages::{incoming, kernel_share};
 use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 use crate::wire::{Frame, Protocol};
@@ -108,10 +108,21 @@ fn track_and<P: Packet, T: Tables>(
         return Sender::Container;
     }
     // The flow first: a port that looks up before there is an entry would let the reply onto the fast path.
-    tables.record_kernel_flow(&key);
+    let owner = PortKey { ifindex: owner.ifindex };
+    record(&key, &owner, tables);
     tables.require_flow_lookup(&PortKey { ifindex: receiver });
-    tables.require_flow_lookup(&PortKey { ifindex: owner.ifindex });
+    tables.require_flow_lookup(&owner);
     Sender::Container
+}
+
+/// Records a flow of the container behind `owner`. Where it has its share of the room already, all that it sends and gets is the kernel's.
+#[inline(always)]
+fn record<T: Tables>(key: &FlowKey, owner: &PortKey, tables: &T) {
+    let Some(port) = tables.port(owner) else { return tables.record_kernel_flow(key) };
+    // In VLANs there is no kernel's way.
+    if !kernel_share::hold(key, port.slot, tables) && port.vid == 0 {
+        tables.put_apart(owner, &StationKey { bridge: port.bridge, vid: port.vid, mac: port.mac });
+    }
 }
 
 /// Records the flow of a datagram that no container has sent.

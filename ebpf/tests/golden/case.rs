@@ -15,11 +15,12 @@
 //! lookups: alpha beta              (optional) the ports that look up flows from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
+//! apart: 1                         (optional) for how many flows of the kernel's there was no room
 //! claims: 1                        (optional) how many flows outside were noticed that are the kernel's
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
 //! unlearns: 1                      (optional) how many are forgotten
 //! chooses: 1                       (optional) how many link-local addresses are chosen, or (-1) taken away
-//! moves: 1                         (optional) how many stations and addresses are elsewhere than before
+//! moves: 1                         (optional) how many stations and addresses are elsewhere than before, or apart
 //! flows: 2                         (optional) how many entries of translated connections were made, or (-1) taken away
 //! assured: 2                       (optional) how many of them became assured, or (-2) no longer are
 //! openings: 1                      (optional) how many openings were charged, or (-1) paid back
@@ -64,6 +65,7 @@ pub struct Case {
     pub notes: usize,
     pub incoming: usize,
     pub claims: usize,
+    pub apart: u64,
     pub learns: usize,
     pub unlearns: usize,
     /// How many link-local addresses are there more than before.
@@ -129,6 +131,7 @@ fn read(path: &Path) -> Case {
         notes: 0,
         incoming: 0,
         claims: 0,
+        apart: 0,
         learns: 0,
         unlearns: 0,
         chooses: 0,
@@ -167,6 +170,7 @@ fn read(path: &Path) -> Case {
                 "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
+                "apart" => case.apart = words[0].parse().expect("a number of flows"),
                 "claims" => case.claims = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),
                 "firsts" => case.firsts = words[0].parse().expect("a number of fragments"),

@@ -33,6 +33,7 @@ impl MemoryTables {
             members: members::members().into_iter().collect(),
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
+            kernel_shares: RefCell::new(shares::of_kernel_flows().into_iter().collect()),
             incoming_flows: RefCell::new(
                 world::incoming_flows().into_iter().map(|key| (key, BOOT_TIME)).collect(),
             ),

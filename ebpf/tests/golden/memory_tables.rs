@@ -14,11 +14,11 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, Count, DropKey, FlowKey, HandedOn, LinkLocal, Owner,
-    PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal, Owner, PORT_AWAY, Port,
+    PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use super::outside;
@@ -38,6 +38,7 @@ pub struct MemoryTables {
     pub learned: RefCell<BTreeMap<StationKey, Learned>>,
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
+    pub kernel_shares: RefCell<BTreeMap<u32, KernelShare>>,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,
@@ -153,38 +154,6 @@ impl Tables for MemoryTables {
 
     fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
         let _ = (0..times).all(&mut body);
-    }
-
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
-        self.kernel_flows.borrow().contains(key)
-    }
-
-    fn record_kernel_flow(&self, key: &FlowKey) {
-        self.kernel_flows.borrow_mut().insert(*key);
-    }
-
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
-        self.incoming_flows.borrow().get(key).copied()
-    }
-
-    fn record_incoming_flow(&self, key: &FlowKey, now: u64) {
-        self.incoming_flows.borrow_mut().insert(*key, now);
-    }
-
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
-        self.claims_of(by).borrow().get(key).copied()
-    }
-
-    fn claim(&self, by: Claimant, key: &TupleKey, now: u64) {
-        self.claims_of(by).borrow_mut().insert(*key, now);
-    }
-
-    fn require_flow_lookup(&self, key: &PortKey) {
-        if let Some(port) = self.ports.borrow_mut().get_mut(key)
-            && port.affinity == AFFINITY_FAST
-        {
-            port.affinity = AFFINITY_LOOKUP;
-        }
     }
 
     fn policer(&self, slot: u32) -> Option<Policer> {

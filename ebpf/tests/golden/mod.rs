@@ -13,6 +13,7 @@ pub mod filled_tables;
 pub mod interfaces;
 pub mod members;
 mod memory_flows;
+mod memory_kernel_flows;
 pub mod memory_tables;
 pub mod outside;
 pub mod shares;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::abi::share::Share;
+use shunt_dataplane::abi::{KernelShare, NO_SLOT};
 use shunt_dataplane::nat::share::Excess;
 
 use super::bytes_packet::BytesPacket;
@@ -32,4 +32,14 @@ pub fn for_packet(packet: &BytesPacket, now: u64) -> BTreeMap<u32, Share> {
         });
     }
     shares
+}
+
+/// What they have of the kernel's flows: ou has all that it may have.
+pub fn of_kernel_flows() -> Vec<(u32, KernelShare)> {
+    let all = KernelShare { flows: 12, most: 20, least: 4, ..KernelShare::default() };
+    let flows = |name: &str| if name == "ou" { 10 } else { 1 };
+    let of_place = |place: &super::world::Place| {
+        (place.slot(), KernelShare { flows: flows(place.name), ..KernelShare::default() })
+    };
+    [(NO_SLOT, all)].into_iter().chain(places().map(of_place)).collect()
 }

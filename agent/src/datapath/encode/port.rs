@@ -9,8 +9,8 @@ use shunt_dataplane::abi::{
     PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_IP_CHECK, PORT_ISOLATED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
     PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE,
-    STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP,
-    STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
+    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -141,7 +141,7 @@ pub const fn as_written(port: Port) -> Port {
 
 /// A station as the agent has written it.
 pub const fn in_place(station: Station) -> Station {
-    Station { flags: station.flags & !STATION_MOVED, ..station }
+    Station { flags: station.flags & !(STATION_MOVED | STATION_APART), ..station }
 }
 
 /// An attachment's addresses in `ADDRESSES`. For a port without untagged frames the VLAN of its addresses is

@@ -1,5 +1,6 @@
-//! What is kept by counter slot: `POLICERS`, `SHARES` and `COUNTERS`.
+//! What is kept by counter slot: `POLICERS`, `SHARES` and `COUNTERS`; `KERNEL_SHARES` is cleared here.
 
+use shunt_dataplane::abi::KernelShare;
 use shunt_dataplane::abi::policer::{Policer, Storm, storm_slot};
 use shunt_dataplane::abi::share::Share;
 
@@ -40,6 +41,7 @@ impl Datapath {
             self.maps.policers.set(policer, Policer::default(), 0).map_err(in_map("POLICERS"))?;
         }
         self.maps.shares.set(slot, Share::default(), 0).map_err(in_map("SHARES"))?;
+        self.maps.kernel_shares.set(slot, KernelShare::default(), 0).map_err(in_map("KERNEL_SHARES"))?;
         self.maps.clear_counters(slot).map_err(in_map("COUNTERS"))
     }
 

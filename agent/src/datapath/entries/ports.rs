@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use aya::maps::MapError;
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, NO_OWNER, Owner, PORT_AWAY, PORT_CHECKED,
-    Port, PortKey, STATION_MOVED, Station, StationKey,
+    AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, NO_OWNER, Owner, PORT_AWAY,
+    PORT_CHECKED, Port, PortKey, STATION_APART, STATION_MOVED, Station, StationKey,
 };
 
 use crate::datapath::maps::{insert, lookup, remove};
@@ -53,6 +53,9 @@ impl Datapath {
         let mut entry = encode::port(attachment, affinity as u32);
         let known = self.port(attachment.port.host.index)?;
         entry.flags |= known.map_or(0, |known| known.flags & PORT_AWAY);
+        if known.is_some_and(is_apart) {
+            entry.affinity = AFFINITY_APART;
+        }
         insert(&mut self.maps.ports, encode::port_key(attachment.port.host.index), entry)
             .map_err(in_map("PORTS"))?;
         self.write_station(attachment)?;
@@ -94,7 +97,7 @@ impl Datapath {
         Ok(ifindex == NO_OWNER || self.port(ifindex)?.is_some_and(takes))
     }
 
-    /// Writes the station of a port's container. One that the programs have heard elsewhere stays moved.
+    /// Writes the station of a port's container. One that the programs have heard elsewhere stays moved, and one whose port is apart is.
     ///
     /// # Errors
     /// The kernel's.
@@ -102,17 +105,20 @@ impl Datapath {
         let (key, mut station) = (encode::station_key(attachment), encode::station(attachment));
         let known = self.station(&key)?.filter(|known| known.ifindex == station.ifindex);
         station.flags |= known.map_or(0, |known| known.flags & STATION_MOVED);
+        if self.port(station.ifindex)?.is_some_and(is_apart) {
+            station.flags |= STATION_APART;
+        }
         insert(&mut self.maps.stations, key, station).map_err(in_map("FDB"))
     }
 
     /// Changes only a port's `affinity`. The programs change it, too, from [`FlowAffinity::Fast`] to [`FlowAffinity::Lookup`]: the
-    /// written value never looks up less.
+    /// written value never looks up less. A port that is apart stays so.
     ///
     /// # Errors
     /// The kernel's.
     pub fn write_affinity(&mut self, ifindex: u32, affinity: FlowAffinity) -> Result<(), DatapathError> {
         let Some(entry) = self.port(ifindex)? else { return Ok(()) };
-        if entry.affinity == affinity as u32 {
+        if entry.affinity == affinity as u32 || is_apart(entry) {
             return Ok(());
         }
         let entry = Port { affinity: affinity as u32, ..entry };
@@ -252,4 +258,8 @@ impl Datapath {
             _ => Ok(()),
         }
     }
+}
+
+const fn is_apart(port: Port) -> bool {
+    port.affinity == AFFINITY_APART
 }

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use shunt_dataplane::abi::KernelFlow;
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Mapping, MappingKey, TupleKey};
+use shunt_dataplane::abi::{KernelFlow, KernelShare};
 use shunt_dataplane::tables::Claimant;
 use shunt_netlink::sock_diag::listeners;
 
@@ -25,6 +25,14 @@ impl LiveTables<'_> {
                 ahead[0], ahead[1], ahead[2]
             ),
         );
+        Some(share)
+    }
+
+    /// What a container has of the kernel's flows, or all have.
+    pub(super) fn kernel_share_of(&self, slot: u32) -> Option<KernelShare> {
+        let share = self.maps.kernel_shares.get(&slot, 0).ok()?;
+        let KernelShare { flows, most, refused, .. } = share;
+        self.note(Asked::KernelFlow, format!("KERNEL_SHARES[{slot}]: {flows} of {most}, {refused} refused"));
         Some(share)
     }
 

@@ -13,15 +13,14 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, KernelFlow, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath,
-    Station, StationKey,
+    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
-use shunt_dataplane::tables::{Claimant, Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
+use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
 
 use super::super::asked::Asked;
-use super::{LiveTables, datagram, filter_name, flow_name, tuple};
+use super::{LiveTables, datagram, filter_name, tuple};
 use crate::mac;
 
 impl Tables for LiveTables<'_> {
@@ -162,36 +161,6 @@ impl Tables for LiveTables<'_> {
     fn repeat(&self, times: u32, mut body: impl FnMut(u32) -> bool) {
         let _ = (0..times).all(&mut body);
     }
-
-    fn is_kernel_flow(&self, key: &FlowKey) -> bool {
-        let asked = (Asked::KernelFlow, "KERNEL_FLOWS");
-        let found = |_: &KernelFlow| "the kernel's".to_owned();
-        self.look(asked, &self.maps.kernel_flows, (key, flow_name(key)), found).is_some()
-    }
-
-    fn record_kernel_flow(&self, _key: &FlowKey) {
-        self.note(Asked::KernelFlow, "its flow would be noted as the kernel's".to_owned());
-    }
-
-    fn incoming_flow(&self, key: &FlowKey) -> Option<u64> {
-        let asked = (Asked::IncomingFlow, "INCOMING_FLOWS");
-        let found = |_: &KernelFlow| "it began outside".to_owned();
-        self.look(asked, &self.maps.incoming_flows, (key, flow_name(key)), found).map(|flow| flow.noticed)
-    }
-
-    fn record_incoming_flow(&self, _key: &FlowKey, _now: u64) {
-        self.note(Asked::IncomingFlow, "its flow would be noted as one that began outside".to_owned());
-    }
-
-    fn claimed(&self, by: Claimant, key: &TupleKey) -> Option<u64> {
-        self.claim_of(by, key)
-    }
-
-    fn claim(&self, _by: Claimant, _key: &TupleKey, _now: u64) {
-        self.note(Asked::Translation, "its tuple would be noted as the kernel's".to_owned());
-    }
-
-    fn require_flow_lookup(&self, _key: &PortKey) {}
 
     fn boot_time(&self) -> u64 {
         self.times.boot

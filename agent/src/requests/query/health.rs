@@ -30,6 +30,7 @@ impl Node {
         let aside = aside.chain(self.unreadable.iter().map(ToString::to_string));
         let full =
             self.flows_are_full().into_iter().chain(self.shares_are_used()).chain(self.uplinks_are_full());
+        let full = full.chain(self.containers_apart());
         let beyond = self.addresses_beyond().into_iter().chain(self.ways_out_beyond());
         let lost = logging::lost();
         let lost =

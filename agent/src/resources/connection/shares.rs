@@ -98,7 +98,7 @@ impl Shares {
 
 /// By how much a count is too large that was `[before, after]` a look which found so many. What came and went during the look is
 /// no error: `found` may be anything between both.
-fn drift([before, after]: [i64; 2], found: i64) -> i64 {
+pub(crate) fn drift([before, after]: [i64; 2], found: i64) -> i64 {
     let (low, high) = (before.min(after), before.max(after));
     found.clamp(low, high) - found
 }

@@ -6,12 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shunt_dataplane::abi::End;
 use shunt_dataplane::abi::translation::{OUTSIDE, TupleKey};
-use shunt_dataplane::abi::{FlowKey, KernelFlow};
-use shunt_dataplane::wire::address::Address;
+use shunt_dataplane::abi::{FlowKey, KernelFlow, NO_SLOT};
 use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
+use super::owners::Owners;
 use crate::datapath::FlowAffinity;
 use crate::datapath::in_map;
 use crate::kernel::KernelError;
@@ -35,31 +34,29 @@ impl Node {
         }
     }
 
-    /// Returns how many flows are the kernel's.
+    /// Returns how many flows are the kernel's. A container with more than its share of them is put apart.
     pub(crate) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
-        let owners = self.owners();
+        let owners = Owners::of(&self.registry);
         let noticed = boot_time();
-        let mut asking = unsure.clone();
-        let mut flows = HashSet::new();
-        for connection in tracked_connections()? {
+        let before = self.datapath.kernel_share(NO_SLOT)?;
+        let connections = tracked_connections()?;
+        for connection in &connections {
             self.claim(&connection.reply, noticed)?;
-            for tuple in [connection.original, connection.reply] {
-                for (bridge, ifindex) in ends(&tuple).into_iter().filter_map(|end| owners.get(&end)).flatten()
-                {
-                    asking.insert(*ifindex);
-                    let ends = [tuple.source, tuple.destination]
-                        .map(|end| End { address: end.ip().into(), port: end.port().into() });
-                    flows.insert(FlowKey::of(*bridge, tuple.protocol, ends[0], ends[1]));
-                }
-            }
         }
-        for flow in &flows {
+        let flows = owners.flows(&connections);
+        let too_many = too_many(&flows, before.most / 2);
+        for flow in flows.iter().filter(|(_, slot)| !too_many.contains(slot)).map(|(flow, _)| flow) {
             let noted = self.datapath.maps.kernel_flows.insert(flow, KernelFlow { noticed }, 0);
             noted.map_err(in_map("KERNEL_FLOWS"))?;
         }
-        for ifindex in asking {
-            self.datapath.write_affinity(ifindex, FlowAffinity::Lookup)?;
+        self.put_apart(|attachment| too_many.contains(&attachment.slot))?;
+        for ifindex in owners.ports(&connections).union(unsure) {
+            self.datapath.write_affinity(*ifindex, FlowAffinity::Lookup)?;
         }
+        if self.datapath.kernel_share(NO_SLOT)?.refused != before.refused {
+            self.put_apart(|attachment| unsure.contains(&attachment.port.host.index))?;
+        }
+        self.kernel_flows.sweep_soon();
         Ok(flows.len())
     }
 
@@ -81,20 +78,13 @@ impl Node {
         let claimed = self.datapath.maps.claims.insert(answer, KernelFlow { noticed }, 0);
         Ok(claimed.map_err(in_map("CLAIMS"))?)
     }
-
-    /// The bridges and host ends that have each address.
-    fn owners(&self) -> HashMap<Address, Vec<(u32, u32)>> {
-        let mut owners: HashMap<_, Vec<_>> = HashMap::new();
-        for attachment in self.registry.attachments() {
-            for ip in &attachment.port.ips {
-                let place = (attachment.port.bridge.index, attachment.port.host.index);
-                owners.entry(Address::from(*ip)).or_default().push(place);
-            }
-        }
-        owners
-    }
 }
 
-fn ends(tuple: &Tuple) -> [Address; 2] {
-    [tuple.source, tuple.destination].map(|end| Address::from(end.ip()))
+/// The counter slots of containers with more than `most` flows.
+fn too_many(flows: &HashMap<FlowKey, u32>, most: u32) -> HashSet<u32> {
+    let mut of_each: HashMap<u32, u32> = HashMap::new();
+    for slot in flows.values() {
+        *of_each.entry(*slot).or_default() += 1;
+    }
+    of_each.into_iter().filter(|(_, flows)| *flows > most).map(|(slot, _)| slot).collect()
 }

@@ -3,5 +3,10 @@
 mod former;
 mod learned;
 mod lookup;
+mod owners;
+mod shares;
+mod state;
+mod sweep;
 
 pub(crate) use self::former::Former;
+pub(crate) use self::state::KernelFlows;

@@ -1,6 +1,9 @@
 //! Single words of `FDB` and `PORTS` that the programs write.
 
-use shunt_dataplane::abi::{AFFINITY_FAST, AFFINITY_LOOKUP, PORT_AWAY, PortKey, STATION_MOVED, StationKey};
+use shunt_dataplane::abi::{
+    AFFINITY_APART, AFFINITY_FAST, AFFINITY_LOOKUP, PORT_AWAY, PortKey, STATION_APART, STATION_MOVED,
+    StationKey,
+};
 
 use crate::maps::{FDB, PORTS};
 
@@ -32,5 +35,18 @@ pub(super) fn require_flow_lookup(key: &PortKey) {
                 (*port).affinity = AFFINITY_LOOKUP;
             }
         }
+    }
+}
+
+/// See [`shunt_dataplane::Tables::put_apart`].
+#[inline(always)]
+pub(super) fn apart(port: &PortKey, station: &StationKey) {
+    if let Some(port) = PORTS.get_ptr_mut(port) {
+        // SAFETY: one aligned word of a live map value.
+        unsafe { (*port).affinity = AFFINITY_APART };
+    }
+    if let Some(station) = FDB.get_ptr_mut(station) {
+        // SAFETY: as above; the programs write such bits alone.
+        unsafe { (*station).flags |= STATION_APART };
     }
 }

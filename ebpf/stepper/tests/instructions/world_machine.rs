@@ -103,6 +103,7 @@ fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     insert(machine, "UPLINKS", &uplinks::learning());
     let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "KERNEL_FLOWS", &flows);
+    insert(machine, "KERNEL_SHARES", &shares::of_kernel_flows());
     let flows: Vec<_> =
         world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
     insert(machine, "INCOMING_FLOWS", &flows);
