@@ -155,6 +155,11 @@ fn golden_packets_go_where_their_files_say() {
         let flows = |share: &KernelShare| share.flows.cast_unsigned();
         let counted = sum(&after, flows) - sum(&before, flows);
         assert_eq!(counted, 2 * case.notes as u64, "{}: counted as its container's and among all", case.name);
+        if let Some(payer) = &case.pays {
+            let place = places().find(|place| place.name == *payer).expect("a place");
+            let of = |tables: &MemoryTables| tables.kernel_shares.borrow()[&place.slot()].flows;
+            assert_eq!(of(&after), of(&before) + 1, "{}: {payer} pays", case.name);
+        }
         let refused = |share: &KernelShare| share.refused;
         let refused = sum(&after, refused) - sum(&before, refused);
         assert_eq!(refused, 2 * case.apart, "{}: no room, of its container's and among all", case.name);

@@ -20,7 +20,8 @@ fn seen(client: &Namespace, endpoint: &Namespace, at: SocketAddr, to: SocketAddr
 
 fn services_work(mode: Mode) {
     let mut world = two();
-    let [asker, beside, endpoint] = [(0, "asker"), (1, "beside"), (1, "endpoint")].map(|(at, id)| world.pod(at, id));
+    let [asker, beside, endpoint] =
+        [(0, "asker"), (1, "beside"), (1, "endpoint")].map(|(at, id)| world.pod(at, id));
     let IpAddr::V4(address) = world.address(endpoint, true) else { panic!("an address of IPv4") };
     for member in &world.members {
         member.node.namespace().sysctl("net/bridge/bridge-nf-call-iptables", "1").unwrap();

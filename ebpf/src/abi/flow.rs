@@ -40,7 +40,7 @@ pub struct KernelFlow {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
 pub struct KernelShare {
-    /// Flows that it has begun. Below zero for a moment, where the agent has corrected it meanwhile.
+    /// Flows that it pays for. Below zero for a moment, where the agent has corrected it meanwhile.
     pub flows: i64,
     /// Flows for which there was no room.
     pub refused: u64,

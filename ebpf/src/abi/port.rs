@@ -97,7 +97,7 @@ pub const AFFINITY_LOOKUP: u32 = 1;
 pub const AFFINITY_LEARN: u32 = 2;
 
 /// [`Port::affinity`]: there was no room for a flow of its container's that is the kernel's: until the agent has made some, unknown
-/// flows count as the kernel's. The programs set it.
+/// flows count as the kernel's. The programs set it, too.
 pub const AFFINITY_APART: u32 = 3;
 
 /// [`Port::flags`]: its container's end has an XDP program, which sees only what comes out of the host's end.

@@ -54,7 +54,7 @@ pub const STATION_ASIDE: u32 = 0x1000;
 /// [`Station::flags`]: its port does not forward. It has [`STATION_ASIDE`] too.
 pub const STATION_BLOCKED: u32 = 0x2000;
 
-/// [`Station::flags`]: all of its flows are the kernel's: its port has [`super::AFFINITY_APART`]. The programs write this bit.
+/// [`Station::flags`]: all of its flows are the kernel's: its port has [`super::AFFINITY_APART`]. The programs set this bit, too.
 pub const STATION_APART: u32 = 0x4000;
 
 const _: () = {

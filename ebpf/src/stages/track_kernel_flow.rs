@@ -8,7 +8,7 @@
 //! and is none to a host port, whatever port it is for. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
-use crate::abi::{AddressKey, FlowKey, Port, PortKey, StationKey};
+use crate::abi::{AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_WIRE, Port, PortKey, StationKey};
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::stages::{incoming, kernel_share};
 use crate::wire::address::Address;
@@ -108,20 +108,50 @@ fn track_and<P: Packet, T: Tables>(
         return Sender::Container;
     }
     // The flow first: a port that looks up before there is an entry would let the reply onto the fast path.
-    let owner = PortKey { ifindex: owner.ifindex };
-    record(&key, &owner, tables);
-    tables.require_flow_lookup(&PortKey { ifindex: receiver });
-    tables.require_flow_lookup(&owner);
+    let ends = [owner.ifindex, receiver].map(|ifindex| PortKey { ifindex });
+    record(&key, port.bridge, (packet.origin(), ends), tables);
+    ends.iter().for_each(|end| tables.require_flow_lookup(end));
     Sender::Container
 }
 
-/// Records a flow of the container behind `owner`. Where it has its share of the room already, all that it sends and gets is the kernel's.
+/// Records a flow that comes to its receiver from the owner of its source address. Where who pays for it has its share of the room already, all
+/// that this one sends and gets is the kernel's.
 #[inline(always)]
-fn record<T: Tables>(key: &FlowKey, owner: &PortKey, tables: &T) {
-    let Some(port) = tables.port(owner) else { return tables.record_kernel_flow(key) };
+fn record<T: Tables>(
+    key: &FlowKey,
+    bridge: u32,
+    (origin, [owner, receiver]): (u32, [PortKey; 2]),
+    tables: &T,
+) {
+    let (payer, port) = payer(bridge, (origin, [owner, receiver]), tables);
     // In VLANs there is no kernel's way.
     if !kernel_share::hold(key, port.slot, tables) && port.vid == 0 {
-        tables.put_apart(owner, &StationKey { bridge: port.bridge, vid: port.vid, mac: port.mac });
+        tables.put_apart(&payer, &StationKey { bridge, vid: port.vid, mac: port.mac });
+    }
+}
+
+/// Who pays for a flow: the container by whose port it came in, as no address is proof of that; what was routed, the owner of the source address.
+/// An answer to a container that is apart shows first that there is a flow: it is that one's.
+#[inline(always)]
+fn payer<T: Tables>(
+    bridge: u32,
+    (origin, [owner, receiver]): (u32, [PortKey; 2]),
+    tables: &T,
+) -> (PortKey, Port) {
+    let origin = PortKey { ifindex: origin };
+    let is_containers = |port: &Port| {
+        port.bridge == bridge && origin.ifindex != bridge && port.flags & (PORT_FOREIGN | PORT_WIRE) == 0
+    };
+    let (sender, port) = match tables.port(&origin).filter(is_containers) {
+        Some(port) => (origin, port),
+        // An address may have moved to a station that is nobody's of ours: these share what nobody has used of half the room.
+        None => (owner, tables.port(&owner).unwrap_or(Port { bridge, ..Port::default() })),
+    };
+    match tables.port(&receiver) {
+        Some(receivers) if receivers.affinity == AFFINITY_APART && port.affinity != AFFINITY_APART => {
+            (receiver, receivers)
+        }
+        _ => (sender, port),
     }
 }
 

@@ -15,6 +15,7 @@
 //! lookups: alpha beta              (optional) the ports that look up flows from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
+//! pays: kai                        (optional) whose share of the kernel's flows has grown
 //! apart: 1                         (optional) for how many flows of the kernel's there was no room
 //! claims: 1                        (optional) how many flows outside were noticed that are the kernel's
 //! learns: 1                        (optional) how many stations are written down as heard beyond an uplink
@@ -65,6 +66,7 @@ pub struct Case {
     pub notes: usize,
     pub incoming: usize,
     pub claims: usize,
+    pub pays: Option<String>,
     pub apart: u64,
     pub learns: usize,
     pub unlearns: usize,
@@ -131,6 +133,7 @@ fn read(path: &Path) -> Case {
         notes: 0,
         incoming: 0,
         claims: 0,
+        pays: None,
         apart: 0,
         learns: 0,
         unlearns: 0,
@@ -170,6 +173,7 @@ fn read(path: &Path) -> Case {
                 "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
+                "pays" => case.pays = Some(words[0].to_owned()),
                 "apart" => case.apart = words[0].parse().expect("a number of flows"),
                 "claims" => case.claims = words[0].parse().expect("a number of flows"),
                 "learns" => case.learns = words[0].parse().expect("a number of stations"),

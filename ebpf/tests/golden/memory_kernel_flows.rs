@@ -1,5 +1,7 @@
 //! What is the kernel's, in memory.
 
+use std::collections::BTreeSet;
+
 use shunt_dataplane::abi::translation::TupleKey;
 use shunt_dataplane::abi::{
     AFFINITY_APART, AFFINITY_FAST, AFFINITY_LOOKUP, FlowKey, KernelShare, NO_SLOT, PortKey, STATION_APART,
@@ -23,13 +25,13 @@ impl KernelFlows for MemoryTables {
     }
 
     fn count_kernel_flow(&self, slot: u32) {
-        for slot in [slot, NO_SLOT] {
+        for slot in BTreeSet::from([slot, NO_SLOT]) {
             self.kernel_shares.borrow_mut().entry(slot).or_default().flows += 1;
         }
     }
 
     fn refuse_kernel_flow(&self, slot: u32) {
-        for slot in [slot, NO_SLOT] {
+        for slot in BTreeSet::from([slot, NO_SLOT]) {
             self.kernel_shares.borrow_mut().entry(slot).or_default().refused += 1;
         }
     }

@@ -38,9 +38,8 @@ impl Datapath {
     pub fn write_apart(&mut self, attachment: &Attachment, is_apart: bool) -> Result<(), DatapathError> {
         let (port, station) = (encode::port_key(attachment.port.host.index), encode::station_key(attachment));
         if station.vid != 0 {
-            return Ok(());
-        }
-        if is_apart {
+            self.write_port_apart(port.ifindex, AFFINITY_LOOKUP)
+        } else if is_apart {
             self.write_port_apart(port.ifindex, AFFINITY_APART)?;
             self.write_station_apart(station, |flags| flags | STATION_APART)
         } else {

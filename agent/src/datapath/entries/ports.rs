@@ -105,7 +105,7 @@ impl Datapath {
         let (key, mut station) = (encode::station_key(attachment), encode::station(attachment));
         let known = self.station(&key)?.filter(|known| known.ifindex == station.ifindex);
         station.flags |= known.map_or(0, |known| known.flags & STATION_MOVED);
-        if self.port(station.ifindex)?.is_some_and(is_apart) {
+        if key.vid == 0 && self.port(station.ifindex)?.is_some_and(is_apart) {
             station.flags |= STATION_APART;
         }
         insert(&mut self.maps.stations, key, station).map_err(in_map("FDB"))

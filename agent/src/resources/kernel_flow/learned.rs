@@ -38,14 +38,18 @@ impl Node {
     pub(crate) fn learn_from_conntrack(&mut self, unsure: &HashSet<u32>) -> Result<usize, KernelError> {
         let owners = Owners::of(&self.registry);
         let noticed = boot_time();
-        let before = self.datapath.kernel_share(NO_SLOT)?;
+        // The programs may have counted before an agent said how many there may be.
+        self.datapath.share_kernel_flows(self.registry.len())?;
+        let most = self.datapath.kernel_share(NO_SLOT)?.most / 2;
+        let refused = self.refused(unsure)?;
         let connections = tracked_connections()?;
         for connection in &connections {
             self.claim(&connection.reply, noticed)?;
         }
         let flows = owners.flows(&connections);
-        let too_many = too_many(&flows, before.most / 2);
-        for flow in flows.iter().filter(|(_, slot)| !too_many.contains(slot)).map(|(flow, _)| flow) {
+        let too_many = too_many(&flows, most);
+        let has_room = |slot: &Option<u32>| slot.is_none_or(|slot| !too_many.contains(&slot));
+        for flow in flows.iter().filter(|(_, slot)| has_room(slot)).map(|(flow, _)| flow) {
             let noted = self.datapath.maps.kernel_flows.insert(flow, KernelFlow { noticed }, 0);
             noted.map_err(in_map("KERNEL_FLOWS"))?;
         }
@@ -53,11 +57,17 @@ impl Node {
         for ifindex in owners.ports(&connections).union(unsure) {
             self.datapath.write_affinity(*ifindex, FlowAffinity::Lookup)?;
         }
-        if self.datapath.kernel_share(NO_SLOT)?.refused != before.refused {
-            self.put_apart(|attachment| unsure.contains(&attachment.port.host.index))?;
-        }
+        // Of these a flow was not recorded meanwhile.
+        let now = self.refused(unsure)?;
+        self.put_apart(|attachment| now.get(&attachment.slot) != refused.get(&attachment.slot))?;
         self.kernel_flows.sweep_soon();
         Ok(flows.len())
+    }
+
+    /// How many flows of the containers with these host ends there was no room for, by counter slot.
+    fn refused(&self, hosts: &HashSet<u32>) -> Result<HashMap<u32, u64>, KernelError> {
+        let of = self.registry.attachments().filter(|it| hosts.contains(&it.port.host.index));
+        of.map(|it| Ok((it.slot, self.datapath.kernel_share(it.slot)?.refused))).collect()
     }
 
     /// A connection of the node's own, or one that the kernel masquerades, keeps its tuple outside.
@@ -81,9 +91,9 @@ impl Node {
 }
 
 /// The counter slots of containers with more than `most` flows.
-fn too_many(flows: &HashMap<FlowKey, u32>, most: u32) -> HashSet<u32> {
+fn too_many(flows: &HashMap<FlowKey, Option<u32>>, most: u32) -> HashSet<u32> {
     let mut of_each: HashMap<u32, u32> = HashMap::new();
-    for slot in flows.values() {
+    for slot in flows.values().flatten() {
         *of_each.entry(*slot).or_default() += 1;
     }
     of_each.into_iter().filter(|(_, flows)| *flows > most).map(|(slot, _)| slot).collect()

@@ -67,7 +67,8 @@ impl Node {
             let port = self.datapath.port(attachment.port.host.index)?;
             if port.is_some_and(|port| port.affinity == AFFINITY_APART) {
                 let refused = self.datapath.kernel_share(attachment.slot)?.refused;
-                apart.push(Apart { slot: attachment.slot, refused });
+                let host = attachment.port.host.index;
+                apart.push(Apart { slot: attachment.slot, host, refused });
             }
         }
         Ok(apart)
@@ -75,10 +76,11 @@ impl Node {
 
     /// Has flows looked up again of containers whose flows are all recorded, unless one was refused meanwhile.
     fn bring_back(&mut self, back: &[Apart]) -> Result<(), DatapathError> {
-        for Apart { slot, refused } in back {
-            let attachment = self.registry.attachments().find(|attachment| attachment.slot == *slot);
+        for Apart { slot, host, refused } in back {
+            let attachment = self.registry.by_host(*host).filter(|attachment| attachment.slot == *slot);
             let Some(attachment) = attachment.cloned() else { continue };
-            if self.datapath.kernel_share(*slot)?.refused != *refused {
+            let is_apart = self.datapath.port(*host)?.is_some_and(|port| port.affinity == AFFINITY_APART);
+            if !is_apart || self.datapath.kernel_share(*slot)?.refused != *refused {
                 continue;
             }
             self.datapath.write_apart(&attachment, false)?;
@@ -97,7 +99,7 @@ impl Node {
         attachments.iter().try_for_each(|attachment| self.datapath.write_apart(attachment, true))
     }
 
-    /// The warning about containers that are apart, as of the last sweep.
+    /// The warning about containers that are apart.
     pub(crate) fn containers_apart(&self) -> Vec<String> {
         let apart = self.all_apart().unwrap_or_default();
         let of = |attachment: &&Attachment| apart.iter().any(|apart| apart.slot == attachment.slot);

@@ -1,8 +1,8 @@
 //! What of a port is missing or altered.
 
 use shunt_agent_api::Interface;
-use shunt_dataplane::abi::Port;
 use shunt_dataplane::abi::vlan::Member;
+use shunt_dataplane::abi::{AFFINITY_APART, Port, STATION_APART, Station};
 
 use crate::datapath::maps::lookup;
 use crate::datapath::{encode, in_map, programs};
@@ -113,7 +113,12 @@ impl Node {
         }
         let station =
             lookup(&self.datapath.maps.stations, &encode::station_key(attachment)).map_err(in_map("FDB"))?;
-        if station.map(encode::in_place) != Some(encode::station(attachment)) {
+        let is_apart = entry.is_some_and(|entry| entry.affinity == AFFINITY_APART);
+        let disagrees = |station: Station| (station.flags & STATION_APART != 0) != is_apart;
+        let is_bridged = encode::station_key(attachment).vid == 0;
+        if station.map(encode::in_place) != Some(encode::station(attachment))
+            || is_bridged && station.is_some_and(disagrees)
+        {
             findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
         }
         for (key, ip) in encode::address_keys(attachment).zip(encode::addresses(attachment)) {

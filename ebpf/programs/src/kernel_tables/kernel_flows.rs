@@ -28,7 +28,7 @@ impl KernelFlows for KernelTables {
 
     #[inline(always)]
     fn count_kernel_flow(&self, slot: u32) {
-        for slot in [slot, NO_SLOT] {
+        for slot in of_container_and_all(slot) {
             if let Some(share) = KERNEL_SHARES.get_ptr_mut(slot) {
                 // SAFETY: the pointer is to a live map value, whose words are aligned; a signed word is added to as an unsigned one is.
                 unsafe { atomic::add((&raw mut (*share).flows).cast(), 1) };
@@ -38,7 +38,7 @@ impl KernelFlows for KernelTables {
 
     #[inline(always)]
     fn refuse_kernel_flow(&self, slot: u32) {
-        for slot in [slot, NO_SLOT] {
+        for slot in of_container_and_all(slot) {
             if let Some(share) = KERNEL_SHARES.get_ptr_mut(slot) {
                 // SAFETY: as above.
                 unsafe { atomic::add(&raw mut (*share).refused, 1) };
@@ -75,6 +75,12 @@ impl KernelFlows for KernelTables {
     fn require_flow_lookup(&self, key: &PortKey) {
         marks::require_flow_lookup(key);
     }
+}
+
+/// The slots that count a flow: what is nobody's counts among all, once.
+#[inline(always)]
+fn of_container_and_all(slot: u32) -> impl Iterator<Item = u32> {
+    [slot, NO_SLOT].into_iter().skip(usize::from(slot == NO_SLOT))
 }
 
 /// When a flow was seen.
