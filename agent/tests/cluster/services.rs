@@ -7,7 +7,7 @@ use shunt_lab::{Conversation, Namespace, Protocol};
 
 use crate::pods::two;
 use crate::rules::{ENDPOINT_PORT, Mode, SERVICE_PORT, VIRTUAL};
-use crate::world::OUTSIDE;
+use crate::world::{OUTSIDE, ROUTER};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -25,8 +25,13 @@ fn services_work(mode: Mode) {
     let IpAddr::V4(address) = world.address(endpoint, true) else { panic!("an address of IPv4") };
     for member in &world.members {
         member.node.namespace().sysctl("net/bridge/bridge-nf-call-iptables", "1").unwrap();
+        // The node asks for a Service, too: it needs a way there before the rules lead it elsewhere.
+        member.ip(&["route", "add", "default", "via", ROUTER[0][0]]);
         mode.install(member.node.namespace(), address);
-        member.node.settle().unwrap();
+        // The agent looks for such rules each second; until then the programs masquerade, also what is for a Service.
+        let is_left =
+            || member.node.agent().log_tail().contains("masqueraded connections are left to the kernel");
+        member.until("masquerading is the kernel's", is_left);
     }
     let inside = |pod: usize| world.sandboxes[pod].namespace();
     let service = SocketAddr::new(VIRTUAL.into(), SERVICE_PORT);

@@ -53,6 +53,12 @@ fn flood(cluster: &Cluster, from: usize, sockets: u32) {
     }
 }
 
+/// Asks for 35,000 connections, each of which the endpoint refuses.
+fn refused(cluster: &Cluster, from: usize, endpoint: Ipv4Addr) {
+    let ask = || (10_000..45_000).all(|port| TcpStream::connect((endpoint, port)).is_err());
+    assert!(cluster.sandboxes[from].namespace().enter(ask).unwrap());
+}
+
 fn recorded(cluster: &Cluster) -> usize {
     let pin = cluster.node.agent().bpffs().join(format!("v{ABI_VERSION}/maps/KERNEL_FLOWS"));
     let map = Map::from_map_data(MapData::from_pin(pin).unwrap()).unwrap();
@@ -98,6 +104,8 @@ fn a_flood_by_a_service_forgets_nobodys_flows_and_its_own_are_the_kernels() {
     assert!(flows <= MAX_KERNEL_FLOWS as usize / 2 + 1_000, "{flows} flows");
     assert!(own.is_spoken_to());
     assert!(is_apart(&cluster, "client"), "{:?}", cluster.node.agent().status().unwrap().warnings);
+    refused(&cluster, 0, endpoint);
+    assert!(!is_apart(&cluster, "endpoint"), "who only answers pays");
     // One that nobody has room for.
     let mut late = Idle::open(&cluster, &listener, 0);
     assert!(late.is_spoken_to());
@@ -109,8 +117,11 @@ fn a_flood_by_a_service_forgets_nobodys_flows_and_its_own_are_the_kernels() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it is apart for good");
         std::thread::sleep(Duration::from_millis(200));
     }
-    let flows = recorded(&cluster);
-    assert!(flows < 1_000, "{flows} flows are left");
+    // A few are of no harm: nobody sweeps for them.
+    while recorded(&cluster) > MAX_KERNEL_FLOWS as usize / 8 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} flows are left", recorded(&cluster));
+        std::thread::sleep(Duration::from_millis(200));
+    }
     assert!(neighbor.is_spoken_to() && own.is_spoken_to() && late.is_spoken_to());
     let [fast, all] = cluster.sent("client");
     cluster.direct(0, Protocol::Tcp).chat(20, 1000).unwrap();
