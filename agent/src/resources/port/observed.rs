@@ -80,6 +80,29 @@ impl Node {
         Ok(findings)
     }
 
+    /// Its entry in `PORTS`, and its station: either may be apart only with the other.
+    fn audit_place(&self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
+        let mut findings = Vec::new();
+        let host = &attachment.port.host;
+        let entry =
+            lookup(&self.datapath.maps.ports, &encode::port_key(host.index)).map_err(in_map("PORTS"))?;
+        let is_right = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.affinity);
+        if !entry.as_ref().is_some_and(is_right) {
+            findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));
+        }
+        let station =
+            lookup(&self.datapath.maps.stations, &encode::station_key(attachment)).map_err(in_map("FDB"))?;
+        let is_apart = entry.is_some_and(|entry| entry.affinity == AFFINITY_APART);
+        let disagrees = |station: Station| (station.flags & STATION_APART != 0) != is_apart;
+        let is_bridged = encode::station_key(attachment).vid == 0;
+        if station.map(encode::in_place) != Some(encode::station(attachment))
+            || is_bridged && station.is_some_and(disagrees)
+        {
+            findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
+        }
+        Ok(findings)
+    }
+
     /// The same without its host ports.
     fn audit_programs_and_place(&mut self, attachment: &Attachment) -> Result<Vec<Finding>, KernelError> {
         let host = &attachment.port.host;
@@ -105,22 +128,7 @@ impl Node {
                 found: link.port_flags,
             });
         }
-        let entry =
-            lookup(&self.datapath.maps.ports, &encode::port_key(host.index)).map_err(in_map("PORTS"))?;
-        let is_right = |entry: &Port| encode::as_written(*entry) == encode::port(attachment, entry.affinity);
-        if !entry.as_ref().is_some_and(is_right) {
-            findings.push(Finding::entry("PORTS", &host.name, entry.as_ref()));
-        }
-        let station =
-            lookup(&self.datapath.maps.stations, &encode::station_key(attachment)).map_err(in_map("FDB"))?;
-        let is_apart = entry.is_some_and(|entry| entry.affinity == AFFINITY_APART);
-        let disagrees = |station: Station| (station.flags & STATION_APART != 0) != is_apart;
-        let is_bridged = encode::station_key(attachment).vid == 0;
-        if station.map(encode::in_place) != Some(encode::station(attachment))
-            || is_bridged && station.is_some_and(disagrees)
-        {
-            findings.push(Finding::entry("FDB", &attachment.port.mac, station.as_ref()));
-        }
+        findings.extend(self.audit_place(attachment)?);
         for (key, ip) in encode::address_keys(attachment).zip(encode::addresses(attachment)) {
             let owner = lookup(&self.datapath.maps.addresses, &key).map_err(in_map("ADDRESSES"))?;
             if !self.datapath.may_own(attachment, owner)? {
