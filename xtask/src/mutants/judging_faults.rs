@@ -237,8 +237,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "sender-does-not-ask",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: "    tables.require_flow_lookup(&PortKey { ifindex: receiver });\n",
-        replace: "",
+        find: "ends.iter().for_each(|end| tables.require_flow_lookup(end));",
+        replace: "tables.require_flow_lookup(&ends[0]);",
         why: "the flow would be remembered, and nobody would look",
         judge: Judge::Host,
     },
