@@ -55,21 +55,7 @@ fn run(ctx: TcContext, pipeline: impl FnOnce(&mut Skb, u32, &KernelTables) -> Ve
 /// tc ingress of a host veth end.
 #[classifier]
 pub(crate) fn from_container(ctx: TcContext) -> i32 {
-    let skb = ctx.skb.skb;
-    let action = match RESTRICTED.load() {
-        // Most ports are open: no call for them.
-        0 => {
-            let mut packet = Skb::new(ctx);
-            let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-            match programs::from_container::forward(&mut packet, here, Missing::Pass, &tables) {
-                Next::Hear => subprograms::announced(skb),
-                next => action::take_silently(&packet, next.verdict()),
-            }
-        }
-        1 => subprograms::from_restricted(skb),
-        _ => subprograms::forward_member::<FRAMED>(skb),
-    };
-    action::said(skb, action)
+    subprograms::from_container(ctx.skb.skb)
 }
 
 /// tc ingress of a host veth end with host ports or masquerading, behind [`from_container`].

@@ -15,7 +15,7 @@ use shunt_dataplane::{Verdict, nat};
 use crate::action;
 use crate::kernel_tables::KernelTables;
 use crate::maps::{BEGIN_PLANS, DNAT_PLANS, HANDED_ON, ICMP_PLANS};
-use crate::missing;
+use crate::{RESTRICTED, missing};
 use crate::sctp_note::SctpNote;
 use crate::skb::{FRAMED, Skb};
 
@@ -99,6 +99,10 @@ macro_rules! handed {
 }
 
 subprograms! {
+    /// `from_container` of an open port.
+    forward_open = |packet: &mut _, here, tables: &_| {
+        from_container::forward(packet, here, Missing::Pass, tables)
+    };
     /// `from_container` of a restricted port.
     forward_restricted = |packet: &mut _, here, tables: &_| {
         from_container::forward(packet, here, Missing::Drop, tables)
@@ -142,22 +146,22 @@ subprograms! {
     begin_own = to_wire::begin, does DNAT_PLANS;
 }
 
-/// `from_container` of a restricted port: as [`from_container::run`].
+/// `from_container`: as [`from_container::run`], or for ports in VLANs as [`from_member::run`].
 #[inline(always)]
-pub(crate) fn from_restricted(skb: *mut __sk_buff) -> i32 {
-    match forward_restricted::<FRAMED>(skb) {
-        HEAR => announced(skb),
-        action => action,
-    }
+pub(crate) fn from_container(skb: *mut __sk_buff) -> i32 {
+    let action = match RESTRICTED.load() {
+        0 => heard(skb, forward_open::<FRAMED>(skb)),
+        1 => heard(skb, forward_restricted::<FRAMED>(skb)),
+        _ => forward_member::<FRAMED>(skb),
+    };
+    action::said(skb, action)
 }
 
-/// The parts of `from_container` behind the first, for [`Next::Hear`].
+/// The action, after the parts of `from_container` behind the first, for [`Next::Hear`].
 #[inline(always)]
-pub(crate) fn announced(skb: *mut __sk_buff) -> i32 {
-    match hear_container::<FRAMED>(skb) {
-        ANSWER => answer_container::<FRAMED>(skb),
-        action => action,
-    }
+fn heard(skb: *mut __sk_buff, action: i32) -> i32 {
+    let action = if action == HEAR { hear_container::<FRAMED>(skb) } else { action };
+    if action == ANSWER { answer_container::<FRAMED>(skb) } else { action }
 }
 
 /// `from_wire`, and `from_tunnel`: as [`from_wire::run`].

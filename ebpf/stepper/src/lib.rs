@@ -21,6 +21,7 @@ mod memory;
 mod object;
 mod outcome;
 mod socket_buffer;
+mod stack;
 
 pub use fault::Fault;
 pub use kernel::{FIB_LOOKUP_BYTES, FibAnswer, Surroundings};

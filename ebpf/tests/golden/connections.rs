@@ -105,7 +105,7 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
                 touched: now,
                 begun: match (client_port, protocol) {
                     (MIXED, _) => now - u64::from(flags),
-                    (_, SCTP) => now - LASTING,
+                    (_, SCTP) => now.saturating_sub(LASTING),
                     _ => now,
                 },
                 packets: 0,
