@@ -50,6 +50,8 @@ mod figures;
 mod flooded;
 #[path = "netns/guarded.rs"]
 mod guarded;
+#[path = "netns/heeded.rs"]
+mod heeded;
 #[path = "services/hooks.rs"]
 mod hooks;
 #[path = "netns/ingress.rs"]

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
-use golden::{interfaces, outside, shares, uplinks, world};
+use golden::{accepted, interfaces, outside, shares, uplinks, world};
 use kernel::Kernel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -37,7 +37,7 @@ use shunt_dataplane::abi::learning::Learned;
 use shunt_dataplane::abi::policer::Policer;
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
-use shunt_dataplane::abi::{LinkLocal, PortKey, StationKey};
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, LinkLocal, PortKey, StationKey};
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::Tag;
 use shunt_dataplane::{Delivery, Verdict, Way};
@@ -85,6 +85,7 @@ fn assert_parity(
     // What is measured from now on is not how long the verifier takes.
     kernel.ready(entry.program());
     let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
+    *tables.accepted.borrow_mut() = accepted::flows(tables.boot_time).into_iter().collect();
     *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
     *tables.link_locals.borrow_mut() = world::link_locals(tables.boot_time).into_iter().collect();
     *tables.assured.borrow_mut() = outside::assured(tables.boot_time).into_iter().collect();
@@ -127,6 +128,13 @@ fn assert_parity(
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
     assert_eq!(remembered.kernel_shares, *tables.kernel_shares.borrow(), "{name}: shares of kernel flows");
+    let known = |flows: &BTreeMap<FlowKey, AcceptedFlow>| -> BTreeMap<FlowKey, ([bool; 2], [u32; 2], u32)> {
+        flows
+            .iter()
+            .map(|(key, flow)| (*key, (flow.seen.map(|seen| seen != 0), flow.ends, flow.generation)))
+            .collect()
+    };
+    assert_eq!(known(&remembered.accepted), known(&tables.accepted.borrow()), "{name}: accepted flows");
     let incoming = BTreeSet::from_iter(tables.incoming_flows.borrow().keys().copied());
     assert_eq!(remembered.incoming_flows, incoming, "{name}: incoming flows");
     let claimed = [&tables.claims, &tables.own_claims];

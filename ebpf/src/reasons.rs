@@ -66,6 +66,8 @@ reasons! {
         TooBig = 10, Deliver, "too_big";
         /// Somebody has set the receiver's port so that the kernel's bridge judges what goes there.
         Aside = 18, Deliver, "aside";
+        /// Others' rules have not let its flow through, or not lately: the kernel asks them.
+        Unaccepted = 52, Accept, "unaccepted";
         /// By the kernel's path to its container.
         ByKernel = 11, Deliver, "by_kernel";
         /// Judged already by the program of its origin.

@@ -25,6 +25,8 @@ pub enum Stage {
     Isolate,
     /// [`crate::stages::flow_affinity`].
     FlowAffinity,
+    /// [`crate::stages::accept`].
+    Accept,
     /// [`crate::stages::origin_check`].
     OriginCheck,
     /// [`crate::stages::track_kernel_flow`].
@@ -39,7 +41,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Port,
         Self::Parse,
         Self::Police,
@@ -51,6 +53,7 @@ impl Stage {
         Self::Find,
         Self::Isolate,
         Self::FlowAffinity,
+        Self::Accept,
         Self::OriginCheck,
         Self::TrackKernelFlow,
         Self::Retag,
@@ -86,6 +89,7 @@ impl Stage {
             Self::Find => "find",
             Self::Isolate => "isolate",
             Self::FlowAffinity => "path",
+            Self::Accept => "accept",
             Self::OriginCheck => "reach",
             Self::TrackKernelFlow => "notice",
             Self::Retag => "form",

@@ -143,6 +143,8 @@ fn golden_packets_go_where_their_files_say() {
         assert_eq!(moved(&before, &after), case.moves, "{}: stations and addresses elsewhere", case.name);
         let noted = after.kernel_flows.borrow().len() - before.kernel_flows.borrow().len();
         assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
+        let accepted = after.accepted.borrow().len() as isize - before.accepted.borrow().len() as isize;
+        assert_eq!(accepted, case.accepts, "{}: flows that were let through", case.name);
         let noted = after.incoming_flows.borrow().len() - before.incoming_flows.borrow().len();
         assert_eq!(noted, case.incoming, "{}: flows noticed that began outside", case.name);
         let claims = |tables: &MemoryTables| tables.claims.borrow().len() + tables.own_claims.borrow().len();

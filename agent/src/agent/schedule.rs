@@ -37,6 +37,7 @@ impl Node {
         self.tell_capacity();
         self.check_masquerading();
         self.follow_who_masquerades();
+        self.follow_others_rules();
         self.follow_ways_in();
         self.follow_local_routes();
         self.update_reverse_paths();

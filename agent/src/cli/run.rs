@@ -114,6 +114,8 @@ impl Run {
             admission: self.admission,
             attach: self.attach,
             masquerade: None,
+            filters: None,
+            filter_lease: None,
             grace_periods: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,

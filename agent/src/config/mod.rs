@@ -2,6 +2,7 @@
 
 mod cluster;
 mod error;
+mod filter_lease;
 mod kubernetes;
 mod mark_mask;
 mod modes;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 
 pub use cluster::{ClusterOptions, Routes};
 pub use error::ConfigError;
+pub use filter_lease::FilterLease;
 pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
-pub use modes::{Admission, AttachMode, GracePeriodMode, Masquerading, MetricsLabels};
+pub use modes::{Admission, AttachMode, Filters, GracePeriodMode, Masquerading, MetricsLabels};
 pub use options::{DEFAULT_FILE, Options};
 pub use vxlan::VxlanOptions;
 
@@ -51,6 +53,10 @@ pub struct Config {
     pub attach: AttachMode,
     /// Who begins masqueraded connections.
     pub masquerade: Masquerading,
+    /// Whether others' rules are asked for flows between containers.
+    pub filters: Filters,
+    /// How long what they have let through is not asked for again.
+    pub filter_lease: FilterLease,
     /// Whether grace periods are expedited while programs are attached and detached.
     pub grace_periods: GracePeriodMode,
     /// What admission does.
@@ -89,6 +95,8 @@ impl From<Options> for Config {
             mark_mask: options.mark_mask.unwrap_or_default(),
             attach: options.attach.unwrap_or_default(),
             masquerade: options.masquerade.unwrap_or_default(),
+            filters: options.filters.unwrap_or_default(),
+            filter_lease: options.filter_lease.unwrap_or_default(),
             grace_periods: options.grace_periods.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,

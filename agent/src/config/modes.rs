@@ -64,6 +64,19 @@ pub enum Masquerading {
     Programs,
 }
 
+/// Whether others' rules for bridged packets are asked for flows between containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Filters {
+    /// Where somebody has any.
+    Auto,
+    /// Always.
+    Heed,
+    /// Never.
+    #[default]
+    Bypass,
+}
+
 /// Whether grace periods are expedited while programs are attached and detached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{
-    Admission, AttachMode, ClusterOptions, ConfigError, GracePeriodMode, KubernetesOptions, MarkMask,
-    Masquerading, MetricsLabels,
+    Admission, AttachMode, ClusterOptions, ConfigError, FilterLease, Filters, GracePeriodMode,
+    KubernetesOptions, MarkMask, Masquerading, MetricsLabels,
 };
 use crate::capacity::UplinkOptions;
 
@@ -47,6 +47,10 @@ pub struct Options {
     pub attach: Option<AttachMode>,
     /// Who begins masqueraded connections.
     pub masquerade: Option<Masquerading>,
+    /// Whether others' rules are asked for flows between containers.
+    pub filters: Option<Filters>,
+    /// How long what they have let through is not asked for again.
+    pub filter_lease: Option<FilterLease>,
     /// Whether grace periods are expedited while programs are attached and detached.
     pub grace_periods: Option<GracePeriodMode>,
     /// Declared uplinks by interface name.
@@ -99,6 +103,8 @@ impl Options {
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
             masquerade: self.masquerade.or(fallback.masquerade),
+            filters: self.filters.or(fallback.filters),
+            filter_lease: self.filter_lease.or(fallback.filter_lease),
             grace_periods: self.grace_periods.or(fallback.grace_periods),
             // A flag only names an uplink; the file has its options.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),

@@ -17,8 +17,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks, Owner, Port,
-    PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
+    Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -64,6 +64,10 @@ pub struct Maps {
     pub kernel_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// `KERNEL_SHARES`.
     pub kernel_shares: Array<MapData, KernelShare>,
+    /// Flows that others' rules have let through.
+    pub accepted: HashMap<MapData, FlowKey, AcceptedFlow>,
+    /// What that is worth.
+    pub heeding: Array<MapData, Heeding>,
     /// Flows of datagrams that began outside.
     pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// `OWN_CLAIMS`.
@@ -125,6 +129,8 @@ impl Maps {
             nics: take(ebpf, "NICS")?,
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             kernel_shares: take(ebpf, "KERNEL_SHARES")?,
+            accepted: take(ebpf, "ACCEPTED")?,
+            heeding: take(ebpf, "HEEDING")?,
             incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
             claims: take(ebpf, "CLAIMS")?,
             own_claims: take(ebpf, "OWN_CLAIMS")?,

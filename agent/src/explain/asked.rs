@@ -25,6 +25,8 @@ pub enum Asked {
     Member,
     /// `KERNEL_FLOWS`.
     KernelFlow,
+    /// `ACCEPTED` and `HEEDING`.
+    Accepted,
     /// `INCOMING_FLOWS`.
     IncomingFlow,
     /// `POLICERS`.

@@ -1,5 +1,6 @@
 //! The kernel's maps as [`shunt_dataplane::Tables`], read and never written, with a record of every look-up.
 
+mod accepted_flows;
 mod asides;
 mod kernel_flows;
 mod tables;

@@ -60,6 +60,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         (Asked::Tagged, _) => Stage::Retag,
         (Asked::KernelFlow, Pipeline::FromMapped) => Stage::Translate,
         (Asked::KernelFlow, _) => Stage::FlowAffinity,
+        (Asked::Accepted, _) => Stage::Accept,
         (Asked::Policer, _) => Stage::Police,
         (Asked::Member | Asked::Route | Asked::Outlet, _) => Stage::Deliver,
     }
@@ -88,6 +89,7 @@ pub const fn idle(stage: Stage) -> &'static str {
         Stage::Classify => "in the VLAN of the port's untagged frames",
         Stage::Isolate => "not both ends are isolated",
         Stage::FlowAffinity => "no flow of this port is the kernel's",
+        Stage::Accept => "others have no rules for the port",
         Stage::TrackKernelFlow => "no flow of the kernel's",
         Stage::Find => "not for a station",
         Stage::Retag => "not another form than it has",

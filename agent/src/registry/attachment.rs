@@ -31,11 +31,30 @@ pub struct Attachment {
     pub is_parent: bool,
     /// Whether the programs see to its masquerading; else the kernel does.
     pub by_programs: bool,
+    /// Whether others' rules are asked for its flows with other ports.
+    pub heeded: bool,
     /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
 }
 
 impl Attachment {
+    /// A port that nothing is known of but what was asked for and this.
+    pub fn new(port: BridgePort, mac: Mac, slot: u32, peer: PeerEnd) -> Self {
+        Self {
+            port,
+            mac,
+            slot,
+            peer,
+            external: External::default(),
+            settings: Settings::default(),
+            abandoned: false,
+            is_parent: false,
+            by_programs: false,
+            heeded: false,
+            lent: Vec::new(),
+        }
+    }
+
     /// Whether it has restrictions; then its programs fail closed.
     pub fn is_restricted(&self) -> bool {
         self.port.is_restricted()
@@ -43,14 +62,18 @@ impl Attachment {
 
     /// Whether its programs have guards behind them. Ports in VLANs never use the kernel's bridge.
     pub fn is_guarded(&self) -> bool {
-        self.is_restricted() && self.port.restrictions.vlans.is_none() && self.port.vlan.is_none()
+        self.is_restricted() && self.is_bridged()
+    }
+
+    /// Whether what it sends to other ports has a way through the kernel's bridge. Ports in VLANs and VLAN interfaces have none.
+    pub fn is_bridged(&self) -> bool {
+        self.port.vlan.is_none() && self.port.restrictions.vlans.is_none()
     }
 
     /// Whether its packets are masqueraded, and the programs may do so. Packets of a port in a VLAN enter the node through the
     /// VLAN's gateway: the kernel masquerades them.
     pub fn is_masqueraded(&self) -> bool {
-        let is_bridged = self.port.vlan.is_none() && self.port.restrictions.vlans.is_none();
-        is_bridged && !self.port.masquerade.is_empty()
+        self.is_bridged() && !self.port.masquerade.is_empty()
     }
 
     /// Whether the programs see to its masquerading: they begin its connections, or some that they have begun may live.

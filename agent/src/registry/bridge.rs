@@ -9,4 +9,6 @@ pub struct Bridge {
     pub link: Link,
     /// Its counters.
     pub slot: u32,
+    /// Whether others have rules for what the node sends by it.
+    pub heeded: bool,
 }

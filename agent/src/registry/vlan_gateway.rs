@@ -7,7 +7,7 @@ use shunt_agent_api::{
 use shunt_dataplane::wire::address::Mac;
 use shunt_netlink::link::Link;
 
-use super::{Attachment, External, PeerEnd, Settings};
+use super::{Attachment, PeerEnd};
 
 /// Which gateway: a bridge's ifindex, and a VLAN of it.
 pub type Place = (u32, u16);
@@ -51,20 +51,8 @@ impl VlanGateway {
             vlan: None,
             pod: None,
         };
-        let port = Attachment {
-            port,
-            mac,
-            slot,
-            // `bpf_redirect_peer` drops packets within one namespace: the station is never up, so that frames
-            // are redirected to the port.
-            peer: PeerEnd::Down,
-            external: External::default(),
-            settings: Settings::default(),
-            abandoned: false,
-            is_parent: false,
-            by_programs: false,
-            lent: Vec::new(),
-        };
+        // `bpf_redirect_peer` drops packets within one namespace: the station is never up, so that frames are redirected to the port.
+        let port = Attachment::new(port, mac, slot, PeerEnd::Down);
         Some(Self { link: Interface { name: node.name.clone(), index: node.index }, port })
     }
 

@@ -22,6 +22,7 @@ mod finding;
 mod follow;
 mod gravity;
 pub(crate) mod guarantee;
+pub(crate) mod heeding;
 pub(crate) mod host_port;
 mod kernel_flow;
 pub(crate) mod lease;

@@ -13,6 +13,7 @@ use super::connection::table::Table;
 use super::connection::{Sweeping, Tallies, handover};
 use super::departed::KeptDeparted;
 use super::events::Events;
+use super::heeding::Heeded;
 use super::host_port::{NatIngress, Sockets};
 use super::kernel_flow::{Former, KernelFlows};
 use super::lease::Leases;
@@ -96,6 +97,8 @@ pub(crate) struct Node {
     pub(crate) reverse_paths: Filters,
     /// The masquerading interfaces.
     pub(crate) masquerade: Masquerade,
+    /// Whether others' rules for bridged packets are heeded.
+    pub(crate) heeding: Heeded,
     /// The programs on the node's own sockets.
     pub(crate) sockets: Sockets,
     pub(crate) sweeping: Sweeping,
@@ -159,6 +162,7 @@ impl Node {
             nat_ingress: NatIngress::default(),
             reverse_paths: Filters::default(),
             masquerade: Masquerade::new(config.masquerade),
+            heeding: Heeded::new(config.filters, config.filter_lease),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,
             kernel_flows: KernelFlows::default(),

@@ -15,13 +15,13 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks, Owner, Port,
-    PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
+    Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
 use super::{Kernel, MARKS};
-use crate::golden::{members, outside, shares, uplinks, world};
+use crate::golden::{accepted, members, outside, shares, uplinks, world};
 
 impl Kernel {
     /// Puts the world into the maps and forgets what earlier packets left there.
@@ -49,6 +49,9 @@ impl Kernel {
         for (slot, share) in shares::of_kernel_flows() {
             kernel_shares.set(slot, share, 0).expect("a slot");
         }
+        self.replace::<FlowKey, AcceptedFlow>("ACCEPTED", accepted::flows(now));
+        let mut heeding: Array<_, Heeding> = self.map("HEEDING").try_into().expect("HEEDING");
+        heeding.set(0, accepted::HEEDING, 0).expect("the one entry");
         let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now }));
         self.replace::<FlowKey, KernelFlow>("INCOMING_FLOWS", flows.collect());
         self.replace::<TupleKey, KernelFlow>("CLAIMS", Vec::new());

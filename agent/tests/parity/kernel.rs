@@ -23,8 +23,8 @@ use shunt_dataplane::abi::policer::Policer;
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{
-    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
-    Owner, Port, PortCounters, PortKey, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare,
+    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
 
 use crate::golden::bytes_packet::BytesPacket;
@@ -67,6 +67,7 @@ pub(crate) struct Remembered {
     pub(crate) drops: BTreeMap<DropKey, Count>,
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) kernel_shares: BTreeMap<u32, KernelShare>,
+    pub(crate) accepted: BTreeMap<FlowKey, AcceptedFlow>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     /// Those of who is masqueraded, and the node's own.
     pub(crate) claims: [BTreeSet<TupleKey>; 2],
@@ -242,6 +243,7 @@ impl Kernel {
             .into_iter()
             .map(|(slot, _)| (slot, kernel_shares.get(&slot, 0).expect("a slot")))
             .collect();
+        let accepted = self.entries::<FlowKey, AcceptedFlow>("ACCEPTED").into_iter().collect();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
@@ -254,6 +256,7 @@ impl Kernel {
             drops,
             kernel_flows,
             kernel_shares,
+            accepted,
             incoming_flows,
             claims,
             ports,

@@ -6,7 +6,7 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 20] = [
+const LISTED: [&str; 21] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -15,6 +15,7 @@ const LISTED: [&str; 20] = [
     "TAGGED",
     "LEARNED",
     "KERNEL_FLOWS",
+    "ACCEPTED",
     "INCOMING_FLOWS",
     "CLAIMS",
     "OWN_CLAIMS",

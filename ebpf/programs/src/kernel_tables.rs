@@ -1,5 +1,6 @@
 //! The kernel's maps as [`Tables`].
 
+mod accepted_flows;
 mod atomic;
 mod clock;
 mod counters;

@@ -13,10 +13,11 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, MAX_ADDRESSES,
-    MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS,
-    MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS,
-    MAX_SOURCES, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
+    MAX_ACCEPTED, MAX_ADDRESSES, MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS,
+    MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS,
+    MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey,
+    ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -74,6 +75,14 @@ pub(crate) static KERNEL_FLOWS: LruHashMap<FlowKey, KernelFlow> =
 /// What each container has of it, by counter slot. `kernel_share` and the agent.
 #[map]
 pub(crate) static KERNEL_SHARES: Array<KernelShare> = Array::with_max_entries(MAX_SLOTS, 0);
+
+/// Flows that others' rules have let through, and when. `accept`; the least recently used go when it is full.
+#[map]
+pub(crate) static ACCEPTED: LruHashMap<FlowKey, AcceptedFlow> = LruHashMap::with_max_entries(MAX_ACCEPTED, 0);
+
+/// What that is worth. The agent writes it, `accept` reads it.
+#[map]
+pub(crate) static HEEDING: Array<Heeding> = Array::with_max_entries(1, 0);
 
 /// Flows of datagrams that began outside, with containers that are masqueraded: their answers keep the container's address.
 /// `track_kernel_flow` writes it, `from_mapped` reads it; the least recently used go when it is full.

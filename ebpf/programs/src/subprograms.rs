@@ -15,9 +15,9 @@ use shunt_dataplane::{Verdict, nat};
 use crate::action;
 use crate::kernel_tables::KernelTables;
 use crate::maps::{BEGIN_PLANS, DNAT_PLANS, HANDED_ON, ICMP_PLANS};
-use crate::{RESTRICTED, missing};
 use crate::sctp_note::SctpNote;
 use crate::skb::{FRAMED, Skb};
+use crate::{RESTRICTED, missing};
 
 /// What a function returns where another part goes on: none of the kernel's actions.
 const HEAR: i32 = i32::MIN + 5;

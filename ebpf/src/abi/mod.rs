@@ -6,6 +6,7 @@
 //!
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
+mod accepted;
 mod connection;
 mod container_address;
 mod counters;
@@ -24,6 +25,7 @@ mod station;
 pub mod translation;
 pub mod vlan;
 
+pub use accepted::*;
 pub use container_address::*;
 pub use counters::*;
 pub use decision::*;
@@ -51,6 +53,8 @@ pub const MAX_LINK_LOCALS: u32 = MAX_PORTS;
 
 /// `KERNEL_FLOWS`: flows that the kernel began. Written by both; least recently used go first, but `KERNEL_SHARES` keeps it from being full.
 pub const MAX_KERNEL_FLOWS: u32 = 131_072;
+/// `ACCEPTED`: flows that others' rules have let through. Written by the programs; least recently used go first, and are asked for again.
+pub const MAX_ACCEPTED: u32 = 65_536;
 /// `INCOMING_FLOWS`: datagrams' flows that began outside. Written by the programs; least recently used go first.
 pub const MAX_INCOMING_FLOWS: u32 = 65_536;
 /// `CLAIMS` and `OWN_CLAIMS`: connections outside of the node that are the kernel's. Written by both; least recently used go first.

@@ -9,8 +9,8 @@ use super::translation::{
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::{
-    AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
-    Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare,
+    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 
 use crate::wire::address::Address;
@@ -34,6 +34,8 @@ pod!(
     ReversePath,
     LinkLocal,
     FlowKey,
+    AcceptedFlow,
+    Heeding,
     KernelFlow,
     KernelShare,
     Count,

@@ -107,6 +107,10 @@ pub const PORT_XDP: u32 = 0x8_0000;
 /// the translated connections. It has [`AFFINITY_LOOKUP`], or more.
 pub const PORT_ANSWERS_NEIGHBORS: u32 = 0x20_0000;
 
+/// [`Port::flags`]: others have rules for what it is sent and sends to other ports: the kernel is asked for each flow, and again while it lasts
+/// (`stages::accept`). It has [`AFFINITY_LOOKUP`], or more. Of a bridge: they have rules for what the node sends by it.
+pub const PORT_HEEDED: u32 = 0x40_0000;
+
 /// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.
 pub const PORT_AWAY: u32 = 0x10_0000;
 

@@ -70,7 +70,8 @@ fn stages<P: Packet, T: Tables>(
         elsewhere(stop, &frame, port)
     })?;
     isolate::ports(port, &station)?;
-    flow_affinity::check_sent(packet, &frame, port, tables).map_err(|stop| elsewhere(stop, &frame, port))?;
+    flow_affinity::check_sent(packet, &frame, (port, [here, station.ifindex]), tables)
+        .map_err(|stop| elsewhere(stop, &frame, port))?;
     Ok(deliver::from_container(packet, &station)?)
 }
 

@@ -8,7 +8,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
+use crate::abi::{PORT_HEEDED, Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::{Sender, Way};
 use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
@@ -59,6 +59,7 @@ fn stages<P: Packet, T: Tables>(
     match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
+        Sender::Other if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted).into()),
         Sender::Other => Ok(deliver::from_host(packet, &station)?),
     }
 }

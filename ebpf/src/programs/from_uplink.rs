@@ -71,7 +71,7 @@ fn stages<P: Packet, T: Tables>(
         Addressee::Bridged(station) => {
             let receiver =
                 tables.port(&PortKey { ifindex: station.ifindex }).ok_or(Stop::Pass(PassReason::NoPort))?;
-            flow_affinity::check(packet, &frame, &receiver, tables)?;
+            flow_affinity::check(packet, &frame, (&receiver, [here, station.ifindex]), tables)?;
             deliver::not_aside(&station)?;
             deliver::fits(packet, &station)?;
             Ok(Destination::One(deliver::into_container(packet, &station)))

@@ -115,8 +115,8 @@ impl Pipeline {
     /// Its stages, in their order.
     pub const fn stages(self) -> &'static [Stage] {
         use Stage::{
-            Classify, Deliver, Find, FlowAffinity, Guard, Isolate, MacFilter, NeighborProxy, OriginCheck,
-            Parse, Police, Port, Retag, SourceGuard, TrackKernelFlow, Translate,
+            Accept, Classify, Deliver, Find, FlowAffinity, Guard, Isolate, MacFilter, NeighborProxy,
+            OriginCheck, Parse, Police, Port, Retag, SourceGuard, TrackKernelFlow, Translate,
         };
         match self {
             Self::FromContainer => &[
@@ -129,6 +129,7 @@ impl Pipeline {
                 Find,
                 Isolate,
                 FlowAffinity,
+                Accept,
                 Deliver,
             ],
             Self::FromMember => &[
@@ -144,16 +145,19 @@ impl Pipeline {
                 Retag,
                 Deliver,
             ],
-            Self::ToContainer | Self::ToUplink => &[Port, Parse, OriginCheck, TrackKernelFlow, Deliver],
+            Self::ToContainer => &[Port, Parse, OriginCheck, TrackKernelFlow, Accept, Deliver],
+            Self::ToUplink => &[Port, Parse, OriginCheck, TrackKernelFlow, Deliver],
             Self::ToMember => &[Port, Deliver],
-            Self::FromHost => &[Port, Parse, NeighborProxy, Find, Isolate, TrackKernelFlow, Deliver],
+            Self::FromHost => &[Port, Parse, NeighborProxy, Find, Isolate, TrackKernelFlow, Accept, Deliver],
             Self::FromMapped => &[Port, Guard, Parse, MacFilter, Find, Translate, Deliver],
             Self::FromWire | Self::FromTunnel => &[Parse, Translate, Find, Isolate, Deliver],
             Self::ToWire | Self::ToTunnel => &[Port, Parse, Translate, Deliver],
             Self::FromVlan => &[Port, Parse, MacFilter, Classify, Police, Find, Retag, Deliver],
             Self::FromTrunk | Self::ToTrunk => &[Parse, Find, Retag, Deliver],
             Self::FromNic => &[Port, Parse, MacFilter, Classify, Find, Retag, Deliver],
-            Self::FromUplink => &[Port, Parse, MacFilter, Classify, Find, FlowAffinity, Retag, Deliver],
+            Self::FromUplink => {
+                &[Port, Parse, MacFilter, Classify, Find, FlowAffinity, Accept, Retag, Deliver]
+            }
             Self::GuardFrom | Self::GuardTo => &[Guard, Port],
         }
     }

@@ -8,35 +8,36 @@
 //! ([`PORT_ANSWERS_NEIGHBORS`]), `from_mapped` gets it.
 
 use crate::Tables;
-use crate::abi::{AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, FlowKey, PORT_ANSWERS_NEIGHBORS, Port};
+use crate::abi::{
+    AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, FlowKey, PORT_ANSWERS_NEIGHBORS, PORT_HEEDED, Port,
+};
+use crate::stages::accept::{self, Asked};
 use crate::stages::kernel_share;
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
+use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 
 /// Lets a frame on if its flow is not the kernel's.
 ///
 /// # Errors
 /// Passes a kernel flow, and what may belong to one: fragments (the kernel reassembles what it translates), ICMP errors,
-/// headers that cannot be read. While the port learns, an unknown flow counts as the kernel's.
+/// headers that cannot be read. While the port learns, an unknown flow counts as the kernel's. On a port with [`PORT_HEEDED`] passes what
+/// others' rules have not let through. `ports` are those by which it comes and goes, by ifindex.
 #[inline(always)]
 pub fn check<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    port: &Port,
+    (port, ports): (&Port, [u32; 2]),
     tables: &T,
 ) -> Result<(), Stop> {
     if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
-    let key = match read_flow(packet, frame, port.bridge) {
-        FlowOf::Flow { key, .. } => key,
-        FlowOf::Fragment => return Err(Stop::Pass(PassReason::Fragment)),
-        FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
-        FlowOf::None => return Ok(()),
-    };
-    check_flow(&key, port, tables)
+    let Some((key, source, flags)) = read(packet, frame, port)? else { return Ok(()) };
+    check_flow(&key, port, tables)?;
+    heed(&Asked { key: &key, source, flags, ports }, port, tables)
 }
 
 /// The same of a frame from a container, which may answer a client of a host port.
@@ -47,22 +48,40 @@ pub fn check<P: Packet, T: Tables>(
 pub fn check_sent<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    port: &Port,
+    (port, ports): (&Port, [u32; 2]),
     tables: &T,
 ) -> Result<(), Stop> {
     if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
-    let (key, source) = match read_flow(packet, frame, port.bridge) {
-        FlowOf::Flow { key, source } => (key, source),
-        FlowOf::Fragment => return Err(Stop::Pass(PassReason::Fragment)),
-        FlowOf::Unclear => return Err(Stop::Pass(PassReason::NoFlow)),
-        FlowOf::None => return Ok(()),
-    };
+    let Some((key, source, flags)) = read(packet, frame, port)? else { return Ok(()) };
     if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&key, source) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
-    check_flow(&key, port, tables)
+    check_flow(&key, port, tables)?;
+    heed(&Asked { key: &key, source, flags, ports }, port, tables)
+}
+
+/// Lets a packet on that others' rules need not judge.
+#[inline(always)]
+fn heed<T: Tables>(asked: &Asked<'_>, port: &Port, tables: &T) -> Result<(), Stop> {
+    if port.flags & PORT_HEEDED == 0 { Ok(()) } else { accept::check(asked, tables) }
+}
+
+/// The flow of a frame, its source, and TCP's flags; none where it has none.
+#[inline(always)]
+fn read<P: Packet>(
+    packet: &mut P,
+    frame: &Frame,
+    port: &Port,
+) -> Result<Option<(FlowKey, Address, u8)>, Stop> {
+    match read_flow(packet, frame, port.bridge) {
+        FlowOf::Flow { key, source, flags } => Ok(Some((key, source, flags))),
+        FlowOf::Fragment => Err(Stop::Pass(PassReason::Fragment)),
+        FlowOf::Unclear => Err(Stop::Pass(PassReason::NoFlow)),
+        FlowOf::None if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted)),
+        FlowOf::None => Ok(None),
+    }
 }
 
 /// Lets a flow of a port that looks flows up on if it is not the kernel's.

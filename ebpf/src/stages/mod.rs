@@ -1,6 +1,7 @@
 //! The stages of the pipelines, one decision a file. A stage is a pure function over a packet and the maps: it lets the packet on,
 //! or says how its way ends ([`crate::Stop`]). Only `deliver`, `retag` and `flood` edit, and they come last.
 
+pub mod accept;
 pub mod announce;
 pub mod classify;
 pub mod count;

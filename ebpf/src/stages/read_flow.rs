@@ -16,6 +16,8 @@ pub enum FlowOf {
         key: FlowKey,
         /// The frame's source address.
         source: Address,
+        /// The flag bits of TCP, FIN lowest; 0 of others.
+        flags: u8,
     },
     /// A fragment: a translated flow's datagram has to be seen whole.
     Fragment,
@@ -47,22 +49,25 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, bridge: u32) -> Result<FlowOf, 
         Network::Arp(_) | Network::Other => return Ok(FlowOf::None),
     };
     Ok(match ends(packet, &ip)? {
-        Some((source, destination)) => {
-            FlowOf::Flow { key: FlowKey::of(bridge, ip.protocol.0, source, destination), source: ip.source }
-        }
+        Some((source, destination, flags)) => FlowOf::Flow {
+            key: FlowKey::of(bridge, ip.protocol.0, source, destination),
+            source: ip.source,
+            flags,
+        },
         None => FlowOf::Unclear,
     })
 }
 
+/// Both ends, and TCP's flags.
 #[inline(always)]
-fn ends<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<(End, End)>, Unreadable> {
-    let (source, destination) = match transport(packet, ip)? {
-        Transport::Tcp { source, destination, .. } | Transport::Datagram { source, destination } => {
-            (source, destination)
-        }
-        Transport::Icmp(Icmp::Echo { identifier }) => (identifier, identifier),
-        Transport::Other => (L4Port::default(), L4Port::default()),
+fn ends<P: Packet>(packet: &P, ip: &Ip) -> Result<Option<(End, End, u8)>, Unreadable> {
+    let (source, destination, flags) = match transport(packet, ip)? {
+        Transport::Tcp { source, destination, flags } => (source, destination, flags),
+        Transport::Datagram { source, destination } => (source, destination, 0),
+        Transport::Icmp(Icmp::Echo { identifier }) => (identifier, identifier, 0),
+        Transport::Other => (L4Port::default(), L4Port::default(), 0),
         Transport::Icmp(Icmp::Other { .. }) | Transport::Later => return Ok(None),
     };
-    Ok(Some((End { address: ip.source, port: source }, End { address: ip.destination, port: destination })))
+    let end = |address, port| End { address, port };
+    Ok(Some((end(ip.source, source), end(ip.destination, destination), flags)))
 }

@@ -8,7 +8,10 @@
 //! and is none to a host port, whatever port it is for. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
-use crate::abi::{AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_WIRE, Port, PortKey, StationKey};
+use crate::abi::{
+    AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_WIRE, Port, PortKey, StationKey,
+};
+use crate::stages::accept::{self, Asked};
 use crate::stages::read_flow::{FlowOf, read_flow};
 use crate::stages::{incoming, kernel_share};
 use crate::wire::address::Address;
@@ -35,7 +38,8 @@ pub fn track<P: Packet, T: Tables>(
     receiver: u32,
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver), tables, |key, _| {
+    let is_heeded = port.flags & PORT_HEEDED != 0;
+    track_and(packet, frame, (port, receiver, is_heeded), tables, |key, _| {
         note_incoming(key, tables);
         Sender::Other
     })
@@ -62,7 +66,7 @@ pub fn track_host<P: Packet, T: Tables>(
     (receiver, way): (u32, Way),
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver), tables, |key, source| match way {
+    track_and(packet, frame, (port, receiver, false), tables, |key, source| match way {
         Way::FromStack => {
             note_incoming(key, tables);
             Sender::Other
@@ -81,23 +85,23 @@ pub fn track_leaving<P: Packet, T: Tables>(
     here: u32,
     tables: &T,
 ) {
-    track_and(packet, frame, (port, here), tables, |_, _| Sender::Other);
+    track_and(packet, frame, (port, here, false), tables, |_, _| Sender::Other);
 }
 
-/// `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
+/// Where the port is heeded, what was bridged to it has come out of all hooks, and is noted as that. `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
 #[inline(always)]
 fn track_and<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    (port, receiver): (&Port, u32),
+    (port, receiver, is_heeded): (&Port, u32, bool),
     tables: &T,
     of_other: impl FnOnce(&FlowKey, Address) -> Sender,
 ) -> Sender {
     if frame.destination.is_group() {
         return Sender::Other;
     }
-    let (key, source) = match read_flow(packet, frame, port.bridge) {
-        FlowOf::Flow { key, source } => (key, source),
+    let (key, source, flags) = match read_flow(packet, frame, port.bridge) {
+        FlowOf::Flow { key, source, flags } => (key, source, flags),
         FlowOf::Fragment | FlowOf::Unclear => return Sender::Unclear,
         FlowOf::None => return Sender::Other,
     };
@@ -105,6 +109,12 @@ fn track_and<P: Packet, T: Tables>(
         return of_other(&key, source);
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
+        return Sender::Container;
+    }
+    // What the kernel has routed comes from the bridge.
+    if is_heeded && packet.origin() == owner.ifindex {
+        let ports = [owner.ifindex, receiver];
+        accept::note(&Asked { key: &key, source, flags, ports }, tables);
         return Sender::Container;
     }
     // The flow first: a port that looks up before there is an entry would let the reply onto the fast path.

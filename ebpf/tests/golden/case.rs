@@ -15,6 +15,7 @@
 //! lookups: alpha beta              (optional) the ports that look up flows from now on
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
+//! accepts: 1                       (optional) of how many flows others' rules have let something through, or (-1) are forgotten
 //! pays: kai                        (optional) whose share of the kernel's flows has grown
 //! apart: 1                         (optional) for how many flows of the kernel's there was no room
 //! claims: 1                        (optional) how many flows outside were noticed that are the kernel's
@@ -65,6 +66,7 @@ pub struct Case {
     pub lookups: Vec<u32>,
     pub notes: usize,
     pub incoming: usize,
+    pub accepts: isize,
     pub claims: usize,
     pub pays: Option<String>,
     pub apart: u64,
@@ -132,6 +134,7 @@ fn read(path: &Path) -> Case {
         lookups: Vec::new(),
         notes: 0,
         incoming: 0,
+        accepts: 0,
         claims: 0,
         pays: None,
         apart: 0,
@@ -173,6 +176,7 @@ fn read(path: &Path) -> Case {
                 "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
+                "accepts" => case.accepts = words[0].parse().expect("a number of flows"),
                 "pays" => case.pays = Some(words[0].to_owned()),
                 "apart" => case.apart = words[0].parse().expect("a number of flows"),
                 "claims" => case.claims = words[0].parse().expect("a number of flows"),

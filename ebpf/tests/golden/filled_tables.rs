@@ -6,7 +6,7 @@ use shunt_dataplane::abi::{Count, PortCounters};
 
 use super::bytes_packet::BytesPacket;
 use super::memory_tables::MemoryTables;
-use super::{members, outside, shares, uplinks, world};
+use super::{accepted, members, outside, shares, uplinks, world};
 
 /// What the clock of translated connections says unless it is told otherwise.
 const BOOT_TIME: u64 = 1_000_000_000_000_000;
@@ -34,6 +34,8 @@ impl MemoryTables {
             tagged: members::tagged().into_iter().collect(),
             kernel_flows: RefCell::new(world::kernel_flows().into_iter().collect()),
             kernel_shares: RefCell::new(shares::of_kernel_flows().into_iter().collect()),
+            accepted: RefCell::new(accepted::flows(BOOT_TIME).into_iter().collect()),
+            heeding: accepted::HEEDING,
             incoming_flows: RefCell::new(
                 world::incoming_flows().into_iter().map(|key| (key, BOOT_TIME)).collect(),
             ),

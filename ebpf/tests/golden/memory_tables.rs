@@ -14,8 +14,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, Count, DropKey, FlowKey, HandedOn, KernelShare, LinkLocal, Owner, PORT_AWAY, Port,
-    PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelShare, LinkLocal, Owner,
+    PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -39,6 +39,8 @@ pub struct MemoryTables {
     pub uplinks: RefCell<BTreeMap<PortKey, Learning>>,
     pub kernel_flows: RefCell<BTreeSet<FlowKey>>,
     pub kernel_shares: RefCell<BTreeMap<u32, KernelShare>>,
+    pub accepted: RefCell<BTreeMap<FlowKey, AcceptedFlow>>,
+    pub heeding: Heeding,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,

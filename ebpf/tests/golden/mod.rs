@@ -5,6 +5,7 @@
 
 #![allow(dead_code, missing_docs, unreachable_pub)] // Two test crates include this; each uses a part.
 
+pub mod accepted;
 pub mod bytes_packet;
 pub mod case;
 pub mod connections;
@@ -12,6 +13,7 @@ pub mod entry;
 pub mod filled_tables;
 pub mod interfaces;
 pub mod members;
+mod memory_accepted_flows;
 mod memory_flows;
 mod memory_kernel_flows;
 pub mod memory_tables;

@@ -6,7 +6,7 @@ use shunt_dataplane::abi::vlan::VID_ANY;
 use shunt_dataplane::abi::{
     AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, End, FlowKey, LinkLocal,
     Owner, PORT_ALONE, PORT_ANSWERS_NEIGHBORS, PORT_AWAY, PORT_BLOCKED, PORT_FOREIGN, PORT_GUARDED,
-    PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
+    PORT_HEEDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED,
     PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP,
     Port, PortKey, STATION_ALONE, STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_HOST,
     STATION_ISOLATED, STATION_MOVED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station,
@@ -48,7 +48,7 @@ pub const OTHER_BRIDGE: u32 = 2000;
 pub const OTHER_VID: u16 = 7;
 
 /// Everything that has programs, in the order of its counter slots (which begin at 1).
-pub const PLACES: [Place; 39] = [
+pub const PLACES: [Place; 42] = [
     Place { station: STATION_HOST, ..container("bridge", BRIDGE) },
     container("alpha", 1001),
     container("beta", 1002),
@@ -147,6 +147,10 @@ pub const PLACES: [Place; 39] = [
     Place { affinity: AFFINITY_APART, station: STATION_PEER_UP | STATION_APART, ..container("kai", 1035) },
     // It has as many of the kernel's flows as it may have.
     container("ou", 1036),
+    // Others have rules for what these send and are sent.
+    Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..container("lex", 1037) },
+    Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..container("rex", 1038) },
+    Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED | PORT_IP_CHECK, ..container("vox", 1039) },
 ];
 
 /// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.

@@ -39,17 +39,12 @@ impl Node {
         let external = self.external_of(&host);
         self.ledger.allocate(&port.key, Demand::from(&port.bandwidth));
         let attachment = Attachment {
-            port: port.clone(),
-            mac,
-            slot,
-            peer,
             external,
             settings,
-            abandoned: false,
-            is_parent: false,
             by_programs: self.masquerade.by_programs,
-            lent: Vec::new(),
+            ..Attachment::new(port.clone(), mac, slot, peer)
         };
+        let attachment = Attachment { heeded: self.heeds(&attachment), ..attachment };
         self.registry.insert(attachment);
         Ok(())
     }
@@ -60,7 +55,7 @@ impl Node {
             self.registry.insert_trunk(trunk);
         } else if self.registry.bridge(link.index).is_none() {
             let slot = found.slot(self, link.index)?;
-            self.registry.insert_bridge(Bridge { link, slot });
+            self.registry.insert_bridge(Bridge { link, slot, heeded: self.heeding.is_node_heeded() });
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Reads, writes and removes the entries of the maps, one file a kind of entry.
 
+mod heeding;
 mod kernel_shares;
 mod learned;
 mod locals;

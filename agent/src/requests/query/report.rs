@@ -234,7 +234,8 @@ impl Node {
 /// Why a port's frames take the kernel's way.
 fn kernels_way(attachment: &Attachment) -> Vec<String> {
     let filtered = attachment.external.filters.then(|| "other programs filter on its host end".to_owned());
-    filtered.into_iter().chain(attachment.settings.reasons()).collect()
+    let heeded = attachment.heeded.then(|| "others' rules are asked for its flows".to_owned());
+    filtered.into_iter().chain(heeded).chain(attachment.settings.reasons()).collect()
 }
 
 /// The VLANs of a port, or the one of a VLAN interface.

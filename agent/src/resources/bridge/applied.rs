@@ -61,7 +61,7 @@ impl Node {
             return Ok(());
         }
         let slot = self.take_slot()?;
-        let bridge = Bridge { link, slot };
+        let bridge = Bridge { link, slot, heeded: self.heeding.is_node_heeded() };
         self.registry.insert_bridge(bridge.clone());
         bridge.apply(self, Cause::New)?;
         self.update_nat_ingress();
@@ -91,7 +91,7 @@ impl Node {
 
     /// A bridge without a configured MAC address takes that of a new port.
     pub(crate) fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
-        let bridge = Bridge { link: link.clone(), slot: known.slot };
+        let bridge = Bridge { link: link.clone(), ..*known };
         self.registry.insert_bridge(bridge.clone());
         if known.link.mac != link.mac || known.link.mtu != link.mtu {
             self.datapath.erase_bridge_station(known)?;

@@ -1,7 +1,7 @@
 //! Warns about other users' rules that traffic in the fast path bypasses.
 //!
 //! Masquerading is left to the kernel while there are rules for forwarded packets (`resources/masquerade`). Host ports and bridged packets
-//! have no path through the kernel, so `status`, `check` and the log of each ADD name the hooks where somebody has rules. Packets that are
+//! have no path through the kernel (bridged ones unless others' rules are heeded: `resources/heeding`), so `status`, `check` and the log of each ADD name the hooks where somebody has rules. Packets that are
 //! routed between bridges always take the kernel's path.
 
 use shunt_agent_api::BridgePort;
@@ -24,6 +24,8 @@ impl Node {
             tracing::debug!(%error, "cannot list external filters");
             Bypassed::default()
         });
+        let bridged = if self.heeding.is_on() { Vec::new() } else { bridged };
+        let from_node = if self.heeding.is_node_heeded() { Vec::new() } else { from_node };
         let host_ports = if self.is_mapped() { host_ports } else { Vec::new() };
         let all = [
             ("traffic to host ports", host_ports),
@@ -33,7 +35,7 @@ impl Node {
         let warning = |(what, who): (&str, Vec<String>)| {
             (!who.is_empty()).then(|| format!("{what} bypasses {}", listed(&who)))
         };
-        all.into_iter().filter_map(warning).collect()
+        all.into_iter().filter_map(warning).chain(self.heeding_warnings()).collect()
     }
 
     /// Logs them for a container that was attached.
@@ -44,7 +46,7 @@ impl Node {
     }
 
     /// The interfaces that traffic in the fast path crosses.
-    fn crossed(&self) -> Crossed {
+    pub(crate) fn crossed(&self) -> Crossed {
         let ports = self.registry.attachments().map(|attachment| &attachment.port);
         Crossed {
             host_ends: ports.map(|port| port.host.name.clone()).collect(),

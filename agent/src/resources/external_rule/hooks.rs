@@ -43,31 +43,31 @@ const BRIDGED_TOO: [&str; 3] = [
 
 /// The interfaces that traffic in the fast path crosses, by name.
 #[derive(Debug, Default)]
-pub(super) struct Crossed {
+pub(crate) struct Crossed {
     /// The containers' host ends.
-    pub(super) host_ends: BTreeSet<String>,
+    pub(crate) host_ends: BTreeSet<String>,
     /// Those by which packets to host ports enter the node.
-    pub(super) ways_in: BTreeSet<String>,
+    pub(crate) ways_in: BTreeSet<String>,
     /// The bridges themselves.
-    pub(super) bridges: BTreeSet<String>,
+    pub(crate) bridges: BTreeSet<String>,
 }
 
 /// Who has rules at hooks that are bypassed, with each hook.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Bypassed {
+pub(crate) struct Bypassed {
     /// By packets to host ports.
-    pub(super) host_ports: Vec<String>,
+    pub(crate) host_ports: Vec<String>,
     /// By bridged packets.
-    pub(super) bridged: Vec<String>,
+    pub(crate) bridged: Vec<String>,
     /// By what the node sends.
-    pub(super) from_node: Vec<String>,
+    pub(crate) from_node: Vec<String>,
 }
 
 /// Who is bypassed now.
 ///
 /// # Errors
 /// The kernel cannot list its chains.
-pub(super) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
+pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
     let shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
     let mut found = Bypassed::default();
     for chain in chains()?.iter().filter(|chain| chain.kind != NAT) {

@@ -97,17 +97,14 @@ impl Node {
         let settings = self.settings_of(port, host, Some(&bridge))?;
         let (is_parent, lent) = self.parenthood(&port.host);
         let attachment = Attachment {
-            port: port.clone(),
-            mac,
-            slot,
-            peer,
             external,
             settings,
-            abandoned: false,
             is_parent,
             by_programs: self.masquerade.by_programs,
             lent,
+            ..Attachment::new(port.clone(), mac, slot, peer)
         };
+        let attachment = Attachment { heeded: self.heeds(&attachment), ..attachment };
         self.registry.insert(attachment.clone());
         let was_guarded = self.hand_over_unattached(host.index, port.bridge.index);
         self.foreign_ports.remove(&host.index);

@@ -11,7 +11,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::case::Case;
 use crate::golden::memory_tables::MemoryTables;
-use crate::golden::{members, outside, shares, uplinks, world};
+use crate::golden::{accepted, members, outside, shares, uplinks, world};
 
 /// The bits of the mark.
 const MARKS: Marks = Marks { judged: 0x20, checked: 0x40, outside: 0x1000 };
@@ -103,6 +103,8 @@ fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     insert(machine, "UPLINKS", &uplinks::learning());
     let flows: Vec<_> = world::kernel_flows().into_iter().map(|key| (key, KernelFlow::default())).collect();
     insert(machine, "KERNEL_FLOWS", &flows);
+    insert(machine, "ACCEPTED", &accepted::flows(now));
+    insert(machine, "HEEDING", &[(0u32, accepted::HEEDING)]);
     insert(machine, "KERNEL_SHARES", &shares::of_kernel_flows());
     let flows: Vec<_> =
         world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();

@@ -1,0 +1,42 @@
+//! What others' rules have let through.
+
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::tables::AcceptedFlows;
+
+use super::super::asked::Asked;
+use super::{LiveTables, flow_name};
+
+/// Nanoseconds in a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
+impl AcceptedFlows for LiveTables<'_> {
+    fn heeding(&self) -> Option<Heeding> {
+        self.maps.heeding.get(&0, 0).ok()
+    }
+
+    fn accepted_flow(&self, key: &FlowKey) -> Option<AcceptedFlow> {
+        let now = self.times.boot;
+        let ago = |seen: u64| match seen {
+            0 => "never".to_owned(),
+            seen => format!("{} ms ago", now.saturating_sub(seen) / MILLISECOND),
+        };
+        let current = self.heeding().unwrap_or_default().generation;
+        let found = |flow: &AcceptedFlow| {
+            let [low, high] = flow.seen.map(ago);
+            let rules = if flow.generation == current { "" } else { ", by earlier rules" };
+            format!("let through from its lower end {low}, from its higher {high}{rules}")
+        };
+        self.look((Asked::Accepted, "ACCEPTED"), &self.maps.accepted, (key, flow_name(key)), found)
+    }
+
+    fn accept_flow(&self, _key: &FlowKey, _value: &AcceptedFlow) {
+        self.note(Asked::Accepted, "its flow would be noted as let through by others' rules".to_owned());
+    }
+
+    fn forget_accepted_flow(&self, _key: &FlowKey) {
+        self.note(
+            Asked::Accepted,
+            "it begins or ends a connection, which others' rules are asked for".to_owned(),
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! `ACCEPTED` and `HEEDING`: what others' rules have let through.
+
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::tables::AcceptedFlows;
+
+use super::KernelTables;
+use super::update::ANY;
+use crate::maps::{ACCEPTED, HEEDING};
+
+impl AcceptedFlows for KernelTables {
+    #[inline(always)]
+    fn heeding(&self) -> Option<Heeding> {
+        HEEDING.get(0).copied()
+    }
+
+    #[inline(always)]
+    fn accepted_flow(&self, key: &FlowKey) -> Option<AcceptedFlow> {
+        // SAFETY: the pointer is to a live map value. One that is replaced meanwhile is read as a mixture at worst, of times when something of
+        // the flow was let through.
+        unsafe { ACCEPTED.get(key) }.copied()
+    }
+
+    #[inline(always)]
+    fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow) {
+        // An LRU map makes room; should it fail under contention, the next packet goes by the kernel, too.
+        let _ = ACCEPTED.insert(key, value, ANY);
+    }
+
+    #[inline(always)]
+    fn forget_accepted_flow(&self, key: &FlowKey) {
+        // There may be none.
+        let _ = ACCEPTED.remove(key);
+    }
+}

@@ -1,0 +1,38 @@
+//! `ACCEPTED`: flows between containers that others' rules have let through; `HEEDING`: how long that holds.
+
+use zerocopy::{Immutable, IntoBytes};
+
+/// Value of `ACCEPTED`, by flow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct AcceptedFlow {
+    /// When the kernel last let a packet of each direction through, in nanoseconds of `CLOCK_BOOTTIME`: first those of the flow's lower end.
+    /// 0 for never.
+    pub seen: [u64; 2],
+    /// The ports of both ends, by ifindex, the lower end's first.
+    pub ends: [u32; 2],
+    /// The rules' generation then ([`Heeding::generation`]).
+    pub generation: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// The value of `HEEDING`: what an accepted flow is worth. The agent writes it. All zeros accept nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Immutable, IntoBytes)]
+pub struct Heeding {
+    /// How long a direction takes the fast path after the kernel has let one of its packets through, in nanoseconds.
+    pub lease: u64,
+    /// The rules' generation: what others have let through is asked again.
+    pub generation: u32,
+    /// `HEEDING_…` bits.
+    pub flags: u32,
+}
+
+/// [`Heeding::flags`]: connection tracking does not mind that it misses most segments of a TCP connection.
+pub const HEEDING_TCP: u32 = 1;
+
+const _: () = {
+    assert!(size_of::<AcceptedFlow>() == 32);
+    assert!(size_of::<Heeding>() == 16);
+};

@@ -1,0 +1,117 @@
+//! accept: which flows others' rules have let through.
+//!
+//! The kernel stays the truth about who may talk. Where somebody has rules for bridged packets ([`PORT_HEEDED`]), a flow is opened by the
+//! kernel's way, through all hooks. What comes out of them at `to_container` is noted. Once a packet of each direction has, the flow takes
+//! the fast path, each direction for a lease: then one of its packets goes by the kernel again. So rules that change are heeded within a lease
+//! whoever has changed them, and connection tracking's entry lives on. A change that the agent hears of ([`Heeding::generation`]) has all flows
+//! asked for again at once.
+//!
+//! A flow is that of two ports: whoever uses its addresses at another one is asked for as everybody is.
+//!
+//! What begins and ends a connection (SYN, FIN, RST) always goes by the kernel, and so does all but TCP and UDP.
+
+use crate::Tables;
+use crate::abi::{AcceptedFlow, FlowKey, HEEDING_TCP, Heeding};
+use crate::verdict::{PassReason, Stop};
+use crate::wire::Protocol;
+use crate::wire::address::Address;
+
+/// FIN, SYN and RST.
+const EDGES: u8 = 0b111;
+
+/// A packet of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Its flow.
+    pub key: &'a FlowKey,
+    /// Its source address.
+    pub source: Address,
+    /// TCP's flags.
+    pub flags: u8,
+    /// The ports by which it comes and goes, by ifindex.
+    pub ports: [u32; 2],
+}
+
+impl Asked<'_> {
+    /// Which of [`AcceptedFlow::seen`].
+    #[inline(always)]
+    const fn direction(&self) -> usize {
+        if self.key.low.is(self.source) { 0 } else { 1 }
+    }
+
+    #[inline(always)]
+    const fn is_edge(&self) -> bool {
+        self.flags & EDGES != 0
+    }
+
+    /// As [`AcceptedFlow::ends`].
+    #[inline(always)]
+    const fn ends(&self) -> [u32; 2] {
+        let [from, to] = self.ports;
+        if self.direction() == 0 { [from, to] } else { [to, from] }
+    }
+
+    /// Whether an entry is of this flow, and of the rules of now.
+    #[inline(always)]
+    fn is_noted_as(&self, flow: &AcceptedFlow, heeding: &Heeding) -> bool {
+        let ([low, high], [one, other]) = (self.ends(), flow.ends);
+        flow.generation == heeding.generation && low == one && high == other
+    }
+
+    /// Whether such flows may be accepted.
+    #[inline(always)]
+    fn is_acceptable(&self, heeding: &Heeding) -> bool {
+        match Protocol(self.key.protocol) {
+            Protocol::UDP => true,
+            Protocol::TCP => heeding.flags & HEEDING_TCP != 0 && !self.is_edge(),
+            _ => false,
+        }
+    }
+}
+
+/// Lets a packet on whose flow is accepted, and whose direction's lease lasts.
+///
+/// # Errors
+/// Passes any other.
+#[inline(always)]
+pub fn check<T: Tables>(asked: &Asked<'_>, tables: &T) -> Result<(), Stop> {
+    if is_accepted(asked, tables) { Ok(()) } else { Err(Stop::Pass(PassReason::Unaccepted)) }
+}
+
+#[inline(always)]
+fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
+    let Some(heeding) = tables.heeding() else { return false };
+    if !asked.is_acceptable(&heeding) {
+        return false;
+    }
+    let Some(flow) = tables.accepted_flow(asked.key) else { return false };
+    let [one, other] = flow.seen;
+    if !asked.is_noted_as(&flow, &heeding) || one == 0 || other == 0 {
+        return false;
+    }
+    let seen = if asked.direction() == 0 { one } else { other };
+    tables.boot_time().saturating_sub(seen) < heeding.lease
+}
+
+/// Notes a packet that has come out of all hooks. An end of a connection forgets what was noted.
+#[inline(always)]
+pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
+    let Some(heeding) = tables.heeding() else { return };
+    if asked.is_edge() {
+        tables.forget_accepted_flow(asked.key);
+    }
+    if !asked.is_acceptable(&heeding) {
+        return;
+    }
+    let known = tables.accepted_flow(asked.key).filter(|flow| asked.is_noted_as(flow, &heeding));
+    let [mut one, mut other] = known.unwrap_or_default().seen;
+    let now = tables.boot_time();
+    if asked.direction() == 0 {
+        one = now;
+    } else {
+        other = now;
+    }
+    let flow =
+        AcceptedFlow { seen: [one, other], ends: asked.ends(), generation: heeding.generation, pad: 0 };
+    tables.accept_flow(asked.key, &flow);
+}

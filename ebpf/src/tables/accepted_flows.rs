@@ -1,0 +1,18 @@
+//! The maps of what others' rules have let through, as the stages see them.
+
+use crate::abi::{AcceptedFlow, FlowKey, Heeding};
+
+/// Flows that the kernel has let through.
+pub trait AcceptedFlows {
+    /// How accepted flows are dealt with (`HEEDING`).
+    fn heeding(&self) -> Option<Heeding>;
+
+    /// A flow of which the kernel has let something through (`ACCEPTED`).
+    fn accepted_flow(&self, key: &FlowKey) -> Option<AcceptedFlow>;
+
+    /// Writes it. Where there is no room the flow is the kernel's to judge.
+    fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow);
+
+    /// Removes it.
+    fn forget_accepted_flow(&self, key: &FlowKey);
+}

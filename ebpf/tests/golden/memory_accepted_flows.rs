@@ -1,0 +1,24 @@
+//! What others' rules have let through, in memory.
+
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::tables::AcceptedFlows;
+
+use super::memory_tables::MemoryTables;
+
+impl AcceptedFlows for MemoryTables {
+    fn heeding(&self) -> Option<Heeding> {
+        Some(self.heeding)
+    }
+
+    fn accepted_flow(&self, key: &FlowKey) -> Option<AcceptedFlow> {
+        self.accepted.borrow().get(key).copied()
+    }
+
+    fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow) {
+        self.accepted.borrow_mut().insert(*key, *value);
+    }
+
+    fn forget_accepted_flow(&self, key: &FlowKey) {
+        self.accepted.borrow_mut().remove(key);
+    }
+}
