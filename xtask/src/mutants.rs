@@ -3,6 +3,7 @@
 //! This happens in a copy of the checkout with a build directory of its own, `target/mutants`. The faults are data, in
 //! the files `…_faults.rs`; one whose text is no longer in the source is an error, so that the list cannot rot.
 
+mod accepting_faults;
 mod answering_faults;
 mod claim_faults;
 mod connection_faults;
@@ -42,6 +43,7 @@ const FAULTS: [&[Fault]; 14] = [
     claim_faults::FAULTS,
     connection_faults::FAULTS,
     share_faults::FAULTS,
+    accepting_faults::FAULTS,
     masquerading_faults::FAULTS,
     refusing_faults::FAULTS,
     vlan_faults::FAULTS,

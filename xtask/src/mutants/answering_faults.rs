@@ -69,9 +69,9 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "second-half-forgotten",
-        file: "ebpf/programs/src/main.rs",
-        find: "=> subprograms::announced(skb)",
-        replace: "=> -1",
+        file: "ebpf/programs/src/subprograms.rs",
+        find: "if action == HEAR { hear_container::<FRAMED>(skb) } else { action }",
+        replace: "if action == HEAR { -1 } else { action }",
         why: "every port of the bridge would hear every question, and none be counted",
         judge: Judge::Loaded,
     },

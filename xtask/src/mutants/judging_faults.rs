@@ -172,7 +172,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "path-skipped",
         file: "ebpf/src/programs/from_container.rs",
-        find: "    flow_affinity::check_sent(packet, &frame, port, tables).map_err(|stop| elsewhere(stop, &frame, port))?;\n",
+        find: "    flow_affinity::check_sent(packet, &frame, (port, [here, station.ifindex]), tables)\n        .map_err(|stop| elsewhere(stop, &frame, port))?;\n",
         replace: "",
         why: "replies of a Service would not be translated back",
         judge: Judge::Host,
@@ -188,8 +188,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "fragments-on-the-fast-path",
         file: "ebpf/src/stages/flow_affinity.rs",
-        find: "FlowOf::Flow { key, source } => (key, source),\n        FlowOf::Fragment => return Err(Stop::Pass(PassReason::Fragment))",
-        replace: "FlowOf::Flow { key, source } => (key, source),\n        FlowOf::Fragment => return Ok(())",
+        find: "FlowOf::Fragment => Err(Stop::Pass(PassReason::Fragment))",
+        replace: "FlowOf::Fragment => Ok(None)",
         why: "fragments of a translated datagram would arrive untranslated",
         judge: Judge::Host,
     },

@@ -72,6 +72,7 @@ const SUITES: [Kind; 6] = [
             "settings::",
             "own_xdp::",
             "reverse_path::",
+            "what_rules_let_through_takes_the_fast_path",
             "routers::",
         ],
         left_out: &[
@@ -110,6 +111,10 @@ const SUITES: [Kind; 6] = [
             ("a_large_echo", LONG),
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
+            ("rules_that_change_are_heeded", LONG),
+            ("without_leave_to_miss_segments", LONG),
+            ("by_itself_it_heeds", LONG),
+            ("rules_of_the_bridges_family_are_heeded", LONG),
             ("claimed::", LONG),
             ("masqueraded::", LONG),
             ("by_programs::", LONG),
