@@ -11,8 +11,11 @@ pub mod capacity;
 pub mod claims;
 mod cluster;
 pub mod config;
+pub mod config_check;
 pub mod datapath;
 pub mod departed;
+#[cfg(test)]
+mod documented;
 pub mod explain;
 pub mod failpoints;
 pub mod install;

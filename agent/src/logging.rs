@@ -13,12 +13,19 @@ use tracing_subscriber::EnvFilter;
 /// Lines that wait at most; a line has some 200 bytes.
 const WAITING: usize = 16_384;
 
+/// The variable that chooses which lines there are.
+pub const FILTER: &str = "RUST_LOG";
+
+/// Those that there are otherwise.
+const DEFAULT_FILTER: &str = "info";
+
 static LOST: OnceLock<ErrorCounter> = OnceLock::new();
 
 /// How log lines look.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum LogFormat {
     /// For people.
+    #[default]
     Text,
     /// One object a line.
     Json,
@@ -33,13 +40,25 @@ pub fn start(format: LogFormat) -> WorkerGuard {
         .thread_name("log")
         .finish(io::stderr());
     LOST.get_or_init(|| lines.error_counter());
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = filter().unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_target(false);
     match format {
         LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     guard
+}
+
+/// What [`FILTER`] says, as far as it can be read.
+fn filter() -> Option<EnvFilter> {
+    EnvFilter::try_from_env(FILTER).ok()
+}
+
+/// Which lines there are, and whether [`FILTER`] says so.
+pub fn lines() -> (String, bool) {
+    let said = filter().and_then(|_| std::env::var(FILTER).ok());
+    let is_said = said.is_some();
+    (said.unwrap_or_else(|| DEFAULT_FILTER.to_owned()), is_said)
 }
 
 /// Lines that were lost since the start.

@@ -53,6 +53,8 @@ mod claims;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/cluster.rs"]
 mod cluster;
+#[path = "daemon/config.rs"]
+mod config;
 #[path = "daemon/crowded.rs"]
 mod crowded;
 #[path = "daemon/damages.rs"]

@@ -36,6 +36,8 @@ mod delete;
 mod dhcp;
 #[path = "netns/dhcp_service.rs"]
 mod dhcp_service;
+#[path = "netns/documented.rs"]
+mod documented;
 #[path = "netns/duplicates.rs"]
 mod duplicates;
 #[path = "netns/estate.rs"]

@@ -33,7 +33,7 @@ use self::trial::Outcome;
 use crate::{process, setup};
 
 /// All faults, in the order in which they are tried.
-const FAULTS: [&[Fault]; 14] = [
+const FAULTS: [&[Fault]; 15] = [
     reading_faults::FAULTS,
     judging_faults::FAULTS,
     guarding_faults::FAULTS,

@@ -8,7 +8,8 @@ use crate::event::Event;
 use crate::explain::{Explanation, Origin, Question};
 use crate::frame::{self, FrameError};
 use crate::report::{
-    AgentStatus, AuditReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport, ProgramReport,
+    AgentStatus, AuditReport, ConfigReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport,
+    ProgramReport,
 };
 use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
@@ -194,6 +195,8 @@ pub enum Request {
     },
     /// Compare everything with the kernel: [`AuditReport`].
     Audit,
+    /// Every configured value and where it comes from: [`ConfigReport`].
+    Config,
     /// From now on every [`Event`], until the connection ends. It carries no other request.
     Subscribe,
 }
@@ -224,6 +227,7 @@ impl Request {
             | Self::Capacity
             | Self::Explain { .. }
             | Self::Audit
+            | Self::Config
             | Self::Subscribe => true,
         }
     }
@@ -264,6 +268,8 @@ pub enum Reply {
     Explained(Explanation),
     /// To [`Request::Audit`].
     Audited(AuditReport),
+    /// To [`Request::Config`].
+    Config(ConfigReport),
     /// To [`Request::Subscribe`]: what happens from now on is heard.
     Subscribed,
     /// After [`Reply::Subscribed`], any number of times.

@@ -13,7 +13,7 @@ pub mod speed;
 pub mod uplink;
 
 pub use ledger::{Demand, Ledger, Shortage};
-pub use node_name::node_name;
+pub use node_name::{NODE_NAME, node_name};
 pub use quantity::Quantity;
-pub use speed::Speed;
+pub use speed::{Speed, Speeds};
 pub use uplink::{UplinkOptions, XdpMode};

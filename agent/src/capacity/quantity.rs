@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::ser::{Serialize, Serializer};
 
 /// A whole number of units, for rates bits a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +112,12 @@ impl fmt::Display for Quantity {
             }
             _ => write!(f, "{}", self.0),
         }
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Quantity, Speed};
 
 /// A share in parts of a million, 1 unless said otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "f64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
 pub struct Factor(u32);
 
 /// What a factor of 1 is.
@@ -35,6 +35,12 @@ impl TryFrom<f64> for Factor {
     }
 }
 
+impl From<Factor> for f64 {
+    fn from(Factor(millionths): Factor) -> Self {
+        Self::from(millionths) / Self::from(ONE)
+    }
+}
+
 impl Factor {
     fn of(self, value: u64) -> u64 {
         u64::try_from(u128::from(value) * u128::from(self.0) / u128::from(ONE)).unwrap_or(u64::MAX)
@@ -42,7 +48,8 @@ impl Factor {
 }
 
 /// Which of an uplink's programs run in the driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum XdpMode {
     /// Where the driver can.
@@ -50,27 +57,34 @@ pub enum XdpMode {
     Auto,
     /// None.
     Off,
-    /// Or it is an error.
+    /// All that can, and the driver must be able to.
     Native,
 }
 
 /// `[uplinks.NAME]` in the configuration file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct UplinkOptions {
-    /// What it sends, bits a second; else the link's speed.
+    /// What it sends, bits a second.
+    #[cfg_attr(test, schemars(with = "String", extend("form" = "quantity", "otherwise" = "the link's speed")))]
     pub egress: Option<Quantity>,
-    /// What it receives, bits a second; else the link's speed.
+    /// What it receives, bits a second.
+    #[cfg_attr(test, schemars(with = "String", extend("form" = "quantity", "otherwise" = "the link's speed")))]
     pub ingress: Option<Quantity>,
     /// How much of that may be handed out.
+    #[cfg_attr(test, schemars(with = "f64", extend("form" = "number above 0, at most 100")))]
     pub factor: Factor,
     /// What is kept for the node itself, of each direction.
+    #[cfg_attr(test, schemars(with = "String", extend("form" = "quantity")))]
     pub reserve: Quantity,
     /// The networks that use it. Networks that no uplink names use the first one that names none.
     pub networks: Vec<String>,
-    /// Which programs run in the driver.
+    /// Which of its programs run in the driver.
+    #[cfg_attr(test, schemars(extend("see" = "dataplane/uplinks.md#xdp")))]
     pub xdp: XdpMode,
-    /// Whether claims have what they were given also while the uplink is full.
+    /// Whether the uplink's queue is shared out, so that claims have their rate also while it is full.
+    #[cfg_attr(test, schemars(extend("see" = "dataplane/limits.md#guarantee")))]
     pub guarantee: bool,
 }
 

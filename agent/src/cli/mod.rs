@@ -4,12 +4,15 @@ mod adopt;
 mod answer_text;
 mod capacity;
 mod check;
+mod config;
+mod config_text;
 mod events;
 pub(crate) mod exit;
 mod explain;
 mod flows;
 mod idle;
 mod install_plugin;
+mod keyless;
 mod mount_bpffs;
 mod on_host;
 mod query;
@@ -57,6 +60,8 @@ enum Verb {
     Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
+    /// Is a configuration file good, and what is in force?
+    Config(config::Config),
     /// Can this agent take over from the one that runs now, or ran last?
     Upgrade(upgrade::Upgrade),
     /// Take running containers of a bridge that another plugin serves onto the fast path, or give them back.
@@ -86,6 +91,7 @@ impl Cli {
             Verb::Drops(query) => query.ask(Request::Drops),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
+            Verb::Config(config) => config.run(),
             Verb::Upgrade(upgrade) => upgrade.run(),
             Verb::Adopt(adopt) => adopt.run(),
             Verb::Uninstall(uninstall) => uninstall.run(),

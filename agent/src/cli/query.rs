@@ -9,6 +9,7 @@ use serde::Serialize;
 use shunt_agent_api::{Client, ClientError, Reply, Request, socket_path};
 
 use super::answer_text::{capacity_text, drops_text, explanation_text, fdb_text, mappings_text, ports_text};
+use super::config_text::config_text;
 use super::exit::UNREACHABLE;
 use super::status_text::status_text;
 
@@ -47,6 +48,7 @@ impl Query {
             Reply::Mappings(mappings) => self.show(mappings, |mappings| mappings_text(mappings)),
             Reply::Drops(drops) => self.show(drops, |drops| drops_text(drops)),
             Reply::Capacity(capacity) => self.show(capacity, capacity_text),
+            Reply::Config(report) => self.show(report, config_text),
             Reply::Explained(explanation) => self.show(explanation, explanation_text),
             other => self.show(other, |other| format!("{other:?}\n")),
         }

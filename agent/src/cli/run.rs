@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use shunt_agent::capacity::UplinkOptions;
-use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, Options};
+use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, ConfigFile, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::{privileges, server};
 
 use super::exit::USAGE;
+use super::keyless::keyless;
 
 /// Flags of `run`; each wins over the key of the same name in the file.
 #[derive(Args, Debug)]
@@ -57,16 +58,16 @@ pub(crate) struct Run {
     /// Load the programs of host ports with the first of these and not at the start, for tests.
     #[arg(long, hide = true)]
     late_programs: bool,
-    /// How log lines look. `RUST_LOG` chooses which there are.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    log_format: LogFormat,
+    /// How log lines look. `RUST_LOG` chooses which there are [default: text].
+    #[arg(long, value_enum)]
+    log_format: Option<LogFormat>,
 }
 
 impl Run {
     pub(crate) fn run(self) -> ExitCode {
         // First of all: every thread has what it is made with.
         let given_up = privileges::give_up_the_rest();
-        let _written_to_the_end = logging::start(self.log_format);
+        let _written_to_the_end = logging::start(self.log_format.unwrap_or_default());
         if let Err(error) = given_up {
             tracing::error!(%error, "what is not needed cannot be given up");
             return ExitCode::FAILURE;
@@ -97,9 +98,11 @@ impl Run {
 
     fn config(self) -> Result<Config, ConfigError> {
         let file = match &self.config {
-            Some(path) => Options::read(path)?,
-            None => Options::read_default()?,
+            Some(path) => Some(ConfigFile::open(path)?),
+            None => ConfigFile::open_default()?,
         };
+        let of_tests = [("no_repairs", self.no_repairs), ("late_programs", self.late_programs)];
+        let keyless = keyless(self.log_format, of_tests);
         let flags = Options {
             socket: self.socket,
             group: self.group,
@@ -122,6 +125,35 @@ impl Run {
             cluster: None,
         };
         let (repairs, late_programs) = (!self.no_repairs, self.late_programs);
-        Ok(Config { repairs, late_programs, ..flags.or(file).into() })
+        let config = Config::resolve(file.as_ref(), flags)?;
+        let origins = config.origins.clone().with_keyless(keyless);
+        Ok(Config { repairs, late_programs, origins, ..config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
+
+    use super::super::Cli;
+
+    const MANUAL: &str = include_str!("../../../docs/operations.md");
+
+    /// Flags that have no key.
+    const KEYLESS: [&str; 5] = ["config", "log-format", "no-repairs", "late-programs", "help"];
+
+    #[test]
+    fn the_manual_names_the_flag_of_each_key_that_has_one() {
+        let agent = Cli::command();
+        let run = agent.find_subcommand("run").unwrap();
+        let flags = run.get_arguments().filter_map(|argument| argument.get_long());
+        let wanted: BTreeSet<_> = flags.filter(|flag| !KEYLESS.contains(flag)).collect();
+        let rows = MANUAL.lines().skip_while(|line| !line.starts_with("<!-- keys: written"));
+        let rows = rows.take_while(|line| !line.starts_with("<!-- keys: end"));
+        let cells = rows.filter_map(|row| row.split('|').nth(2)?.trim().strip_prefix("`--"));
+        let found: BTreeSet<_> = cells.filter_map(|cell| cell.split(['`', ' ']).next()).collect();
+        assert_eq!(found, wanted);
     }
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use shunt_netlink::prefix;
 
 use super::vxlan::VxlanOptions;
 
 /// How packets reach the pods of other nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Routes {
     /// As `host` where that leads there, else as `vxlan`.
@@ -24,21 +25,26 @@ pub enum Routes {
 }
 
 /// How the agent is the cluster's network.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterOptions {
-    /// Whether it is.
+    /// Whether the agent is the cluster's network. The API server and the node's name are those of `[kubernetes]`, which need not be there.
     pub enabled: bool,
-    /// The prefixes that this node's pods get addresses of, at most one of each family; else the node's, as the API server has them.
+    /// The prefixes that this node's pods get addresses of, at most one of each family.
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("form" = "list of prefixes", "otherwise" = "the node's, as the API server has them")))]
     #[serde(deserialize_with = "prefixes")]
     pub pod_cidrs: Vec<IpNet>,
     /// How packets reach the pods of other nodes.
     pub routes: Routes,
     /// The VXLAN device.
+    #[cfg_attr(test, schemars(extend("see" = "kubernetes.md#vxlan")))]
     pub vxlan: VxlanOptions,
     /// The network configuration that is written.
+    #[cfg_attr(test, schemars(extend("form" = "path")))]
     pub conflist: PathBuf,
     /// The runtime's plugin directory, which must have the plugin before the configuration is written.
+    #[cfg_attr(test, schemars(extend("form" = "path")))]
     pub cni_bin_dir: PathBuf,
 }
 

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// From this likeness on (Jaro-Winkler) an unknown key is taken for a slip.
-const LIKE: f64 = 0.8;
+use super::cure::nearest;
 
 /// A configuration file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +17,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// It is not TOML, or has an unknown key or value.
-    #[error("{path}: {source}{}", nearest(source))]
+    #[error("{path}: {source}{}", meant(source))]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -27,21 +26,25 @@ pub enum ConfigError {
     },
 }
 
-/// The known key or value that is most like an unknown one, as a question; nothing where none is like it. serde names the
-/// unknown one and then all that it knows, each between backticks.
-fn nearest(error: &toml::de::Error) -> String {
-    let message = error.message();
-    if !message.starts_with("unknown ") {
-        return String::new();
+impl ConfigError {
+    /// What to do about it.
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Self::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "write the file, or name another one"
+            }
+            Self::Unreadable { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "ask as root, or have the file readable"
+            }
+            Self::Unreadable { .. } => "name a TOML file: a regular one, of UTF-8 text and at most 1 MiB",
+            Self::Invalid { .. } => "correct the key, or take it out",
+        }
     }
-    let mut words = message.split('`').skip(1).step_by(2);
-    let Some(unknown) = words.next() else { return String::new() };
-    let likeness = |word: &str| strsim::jaro_winkler(unknown, word);
-    let nearest = words.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    nearest
-        .filter(|word| likeness(word) > LIKE)
-        .map(|word| format!("did you mean `{word}`?"))
-        .unwrap_or_default()
+}
+
+/// The key or value that was meant, as a question; nothing where none is known that is like it.
+fn meant(error: &toml::de::Error) -> String {
+    nearest(error.message()).map(|word| format!("did you mean `{word}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -57,9 +60,9 @@ mod tests {
             ("masquerade = 'kernal'", "`kernal`", "did you mean `kernel`?"),
             ("zzz = 1", "`zzz`", ""),
         ] {
-            let error = toml::from_str::<Options>(text).unwrap_err();
-            assert!(error.to_string().contains(unknown), "{error}");
-            assert_eq!(nearest(&error), meant, "{error}");
+            let source = Box::new(toml::from_str::<Options>(text).unwrap_err());
+            let error = ConfigError::Invalid { path: "agent.toml".into(), source }.to_string();
+            assert!(error.contains(unknown) && error.ends_with(meant), "{error}");
         }
     }
 }

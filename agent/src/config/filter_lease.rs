@@ -3,14 +3,14 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What it may be: below, most packets would go by the kernel; above, others' rules would be heeded too late.
 const BOUNDS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(10);
 
 /// How long a flow that others' rules have let through is not asked for again, as `1s` or `250ms`: from 50 milliseconds to 10 seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct FilterLease(Duration);
 
 impl FilterLease {
@@ -36,6 +36,12 @@ impl TryFrom<String> for FilterLease {
             return Err(format!("filter_lease is {text}; it may be from {least} to {most}"));
         }
         Ok(Self(lease))
+    }
+}
+
+impl From<FilterLease> for String {
+    fn from(FilterLease(lease): FilterLease) -> Self {
+        humantime::format_duration(lease).to_string()
     }
 }
 

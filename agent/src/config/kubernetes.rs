@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// As what the uplinks' bandwidth is published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Publish {
     /// A slice where the API server knows `resource.k8s.io/v1`, else the node's capacity.
@@ -18,20 +19,24 @@ pub enum Publish {
 }
 
 /// How the agent reaches the API server and the kubelet, and as what it publishes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct KubernetesOptions {
-    /// The file that names the server and who the agent is there; else the pod's service account.
+    /// The file that says where the API server is and who the agent is there.
+    #[cfg_attr(test, schemars(extend("form" = "path", "otherwise" = "the pod's service account")))]
     pub kubeconfig: Option<PathBuf>,
-    /// The node's name; else as `NODE_NAME` or the host's name has it.
+    /// The node's name.
+    #[cfg_attr(test, schemars(extend("otherwise" = "`$NODE_NAME`, else the host's name")))]
     pub node: Option<String>,
-    /// As what.
+    /// As what the uplinks' bandwidth is published.
     pub publish: Publish,
-    /// Whether claims are prepared for the node's kubelet.
+    /// Whether claims are prepared for the node's kubelet; not with `publish = "node"`.
     pub dra: bool,
-    /// Its root directory.
+    /// The kubelet's root directory.
+    #[cfg_attr(test, schemars(extend("form" = "path")))]
     pub kubelet_root: PathBuf,
-    /// Seconds for which the API server has to say that a prepared claim is not its pod's any more, until it is forgotten; 0 for never.
+    /// Seconds for which the API server has to say that a prepared claim is not its pod's any more, until it is forgotten; 0: never.
     pub forget_claims_after: u64,
 }
 

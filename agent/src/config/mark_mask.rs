@@ -1,11 +1,11 @@
 //! `mark_mask`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use shunt_dataplane::abi::{DEFAULT_MARK_MASK, Marks};
 
 /// The bits of packets' marks that are shunt's: at least three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "u32")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
 pub struct MarkMask(Marks);
 
 impl MarkMask {
@@ -27,5 +27,11 @@ impl TryFrom<u32> for MarkMask {
     fn try_from(mask: u32) -> Result<Self, String> {
         let marks = Marks::of(mask);
         marks.map(Self).ok_or_else(|| format!("mark_mask has fewer than three bits: {mask:#x}"))
+    }
+}
+
+impl From<MarkMask> for u32 {
+    fn from(MarkMask(Marks { judged, checked, outside }): MarkMask) -> Self {
+        judged | checked | outside
     }
 }

@@ -1,12 +1,23 @@
 //! The agent's configuration: a TOML file, and flags that override it.
 
 mod cluster;
+mod contradictions;
+mod cure;
 mod error;
+mod fault;
+mod file;
 mod filter_lease;
+mod in_force;
+mod key;
 mod kubernetes;
 mod mark_mask;
 mod modes;
 mod options;
+mod origins;
+#[cfg(test)]
+mod reference;
+mod resolve;
+mod shown;
 mod vxlan;
 
 use std::collections::BTreeMap;
@@ -14,13 +25,19 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub use cluster::{ClusterOptions, Routes};
+pub use contradictions::contradictions;
 pub use error::ConfigError;
+pub use fault::Fault;
+pub use file::{ConfigFile, DEFAULT_FILE};
 pub use filter_lease::FilterLease;
 pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
 pub use modes::{Admission, AttachMode, Filters, GracePeriodMode, Masquerading, MetricsLabels};
-pub use options::{DEFAULT_FILE, Options};
+pub use options::{MOST_FLOWS, Options};
+pub use origins::Origins;
 pub use vxlan::VxlanOptions;
+
+use serde::Serialize;
 
 use crate::capacity::UplinkOptions;
 
@@ -30,18 +47,22 @@ pub const DEFAULT_STATE_DIR: &str = "/var/lib/shunt";
 /// The default directory for pins.
 pub const DEFAULT_BPFFS: &str = "/sys/fs/bpf/shunt";
 
-/// The agent's configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The agent's configuration. Its fields have the names of the file's keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Config {
     /// The Unix socket.
+    #[serde(serialize_with = "shown::path")]
     pub socket: PathBuf,
     /// The group whose members may send queries; none: root only.
     pub group: Option<String>,
     /// The state directory.
+    #[serde(serialize_with = "shown::path")]
     pub state_dir: PathBuf,
     /// The directory for pins.
+    #[serde(serialize_with = "shown::path")]
     pub bpffs: PathBuf,
     /// The cgroup2 directory whose processes reach host ports; none: all there are.
+    #[serde(serialize_with = "shown::optional_path")]
     pub cgroup: Option<PathBuf>,
     /// The maximum number of translated connections; none: by the machine's memory.
     pub max_flows: Option<u32>,
@@ -70,13 +91,20 @@ pub struct Config {
     /// How the uplinks' bandwidth is published to Kubernetes, if it is.
     pub kubernetes: Option<KubernetesOptions>,
     /// How the agent is the cluster's network, if it is.
+    #[serde(serialize_with = "shown::cluster")]
     pub cluster: Option<ClusterOptions>,
     /// Whether changes by others are repaired.
+    #[serde(skip)]
     pub repairs: bool,
     /// Whether the programs of host ports are loaded with the first host port.
+    #[serde(skip)]
     pub late_programs: bool,
-    /// Requested options that this build lacks.
+    /// Requested options that this build lacks, and those that contradict others.
+    #[serde(skip)]
     pub warnings: Vec<String>,
+    /// Where the values come from.
+    #[serde(skip)]
+    pub origins: Origins,
 }
 
 impl From<Options> for Config {
@@ -113,6 +141,7 @@ impl From<Options> for Config {
                     format!("the option {option} is not built in this version and does nothing")
                 })
                 .collect(),
+            origins: Origins::default(),
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use clap::ValueEnum;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How programs are attached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AttachMode {
     /// tcx where the kernel has it, else clsact.
@@ -19,7 +20,8 @@ pub enum AttachMode {
 }
 
 /// What admission does about a reservation that does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
     /// Nothing.
@@ -32,15 +34,16 @@ pub enum Admission {
 }
 
 /// Of whom metrics tell: how many series there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MetricsLabels {
     /// Each interface of each container, and its pod.
     #[default]
     Pod,
-    /// Namespaces: sums over their containers, those that are gone included.
+    /// Sums over the containers of each namespace, those that are gone included.
     Namespace,
-    /// The node: sums over all of its containers.
+    /// One sum over all of the node's containers.
     Node,
 }
 
@@ -52,10 +55,11 @@ impl MetricsLabels {
 }
 
 /// Who begins masqueraded connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Masquerading {
-    /// The programs, unless there are external filters for forwarded packets; else the kernel.
+    /// The programs, or the kernel where there are external filters for forwarded packets.
     #[default]
     Auto,
     /// The kernel.
@@ -65,7 +69,8 @@ pub enum Masquerading {
 }
 
 /// Whether others' rules for bridged packets are asked for flows between containers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Filters {
     /// Where somebody has any.
@@ -78,7 +83,8 @@ pub enum Filters {
 }
 
 /// Whether grace periods are expedited while programs are attached and detached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum GracePeriodMode {
     /// Unless processors are isolated, or `rcu_normal` is set.

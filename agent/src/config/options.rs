@@ -1,92 +1,114 @@
 //! Options of the file and of the flags.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Admission, AttachMode, ClusterOptions, ConfigError, FilterLease, Filters, GracePeriodMode,
-    KubernetesOptions, MarkMask, Masquerading, MetricsLabels,
+    Admission, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode, KubernetesOptions,
+    MarkMask, Masquerading, MetricsLabels, shown,
 };
 use crate::capacity::UplinkOptions;
 
-/// The file that is read unless another one is named; it may be absent.
-pub const DEFAULT_FILE: &str = "/etc/shunt/agent.toml";
+/// Connections that there is room for at most.
+pub const MOST_FLOWS: u32 = 524_288;
 
 /// Options of the file and of the flags; absent means the default.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// The Unix socket.
+    /// Where the agent listens.
+    #[cfg_attr(test, schemars(extend("form" = "path", "flag" = "--socket")))]
+    #[serde(serialize_with = "shown::optional_path")]
     pub socket: Option<PathBuf>,
-    /// The group whose members may send queries but no changes: its name or number.
+    /// The group, by name or number, whose members may ask and change nothing. The agent must be a member of it itself.
+    #[cfg_attr(test, schemars(extend("flag" = "--group", "otherwise" = "root only")))]
     pub group: Option<String>,
-    /// The state directory.
+    /// Where attachments are remembered, one file each.
+    #[cfg_attr(test, schemars(extend("form" = "path", "flag" = "--state-dir")))]
+    #[serde(serialize_with = "shown::optional_path")]
     pub state_dir: Option<PathBuf>,
-    /// The directory for pins, directly below a BPF file system's mount point.
+    /// Where maps and links are pinned. The parent must be a BPF file system, or an empty directory, on which one is mounted.
+    #[cfg_attr(test, schemars(extend("form" = "path", "flag" = "--bpffs")))]
+    #[serde(serialize_with = "shown::optional_path")]
     pub bpffs: Option<PathBuf>,
-    /// The cgroup2 directory that host programs hook connections at.
+    /// The cgroup2 directory whose processes reach host ports from the node itself.
+    #[cfg_attr(
+        test,
+        schemars(extend("form" = "path", "flag" = "--cgroup", "otherwise" = "the root of cgroup2"))
+    )]
+    #[serde(serialize_with = "shown::optional_path")]
     pub cgroup: Option<PathBuf>,
-    /// The maximum number of translated connections.
+    /// How many translated connections there is room for.
+    #[cfg_attr(
+        test,
+        schemars(
+            range(min = 1, max = MOST_FLOWS),
+            extend("flag" = "--max-flows", "otherwise" = "by the memory")
+        )
+    )]
     pub max_flows: Option<u32>,
-    /// The maximum number of assured ones of them that one container has; at least one.
+    /// How many assured connections, which both sides have sent in, one container may have.
+    #[cfg_attr(
+        test,
+        schemars(
+            range(min = 1, max = MOST_FLOWS),
+            extend(
+                "flag" = "--max-flows-per-container",
+                "otherwise" = "a quarter of the room",
+                "see" = "dataplane/nat.md#shares"
+            )
+        )
+    )]
     pub max_flows_per_container: Option<u32>,
-    /// The bits of packets' marks that are shunt's.
+    /// The bits of packets' marks that are shunt's: the lowest three of it. All others are left alone.
+    #[cfg_attr(test, schemars(with = "u32", extend("form" = "integer with three bits or more")))]
     pub mark_mask: Option<MarkMask>,
-    /// Where metrics are served, as `ADDR:PORT`.
+    /// Where `/metrics`, `/livez`, `/readyz` and `/healthz` are served, without authentication.
+    #[cfg_attr(
+        test,
+        schemars(with = "String", extend("form" = "`ADDR:PORT`", "flag" = "--metrics", "otherwise" = "off"))
+    )]
     pub metrics: Option<SocketAddr>,
     /// Of whom metrics tell.
+    #[cfg_attr(test, schemars(extend("see" = "#metrics-of-many-pods")))]
     pub metrics_labels: Option<MetricsLabels>,
-    /// What admission does.
+    /// What is done about an attachment that asks for more bandwidth than is left.
+    #[cfg_attr(test, schemars(extend("flag" = "--admission")))]
     pub admission: Option<Admission>,
-    /// How programs are attached.
+    /// How programs are attached; for tests.
+    #[cfg_attr(test, schemars(extend("flag" = "--attach")))]
     pub attach: Option<AttachMode>,
     /// Who begins masqueraded connections.
     pub masquerade: Option<Masquerading>,
-    /// Whether others' rules are asked for flows between containers.
+    /// Whether others' rules for bridged packets are asked for flows between containers.
+    #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md")))]
     pub filters: Option<Filters>,
-    /// How long what they have let through is not asked for again.
+    /// How long a flow that others' rules have let through is not asked for again.
+    #[cfg_attr(
+        test,
+        schemars(with = "String", extend("form" = "duration, `50ms` to `10s`", "see" = "dataplane/filters.md"))
+    )]
     pub filter_lease: Option<FilterLease>,
     /// Whether grace periods are expedited while programs are attached and detached.
+    #[cfg_attr(test, schemars(extend("see" = "#grace-periods")))]
     pub grace_periods: Option<GracePeriodMode>,
-    /// Declared uplinks by interface name.
+    /// Declares a way out of the node.
+    #[cfg_attr(test, schemars(extend("flag" = "--uplink NAME")))]
     #[serde(default)]
     pub uplinks: BTreeMap<String, UplinkOptions>,
-    /// How the uplinks' bandwidth is published to Kubernetes, if it is.
+    /// Publishes the uplinks' bandwidth, and prepares claims of it.
+    #[cfg_attr(test, schemars(extend("see" = "kubernetes.md")))]
     pub kubernetes: Option<KubernetesOptions>,
-    /// How the agent is the cluster's network, if it is.
+    /// The agent is the cluster's network.
+    #[cfg_attr(test, schemars(extend("see" = "kubernetes.md#the-clusters-network")))]
     pub cluster: Option<ClusterOptions>,
 }
 
 impl Options {
-    /// Reads a TOML file.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with the line of an unknown key.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_path_buf(), source })?;
-        toml::from_str(&text)
-            .map_err(|source| ConfigError::Invalid { path: path.to_path_buf(), source: Box::new(source) })
-    }
-
-    /// Reads [`DEFAULT_FILE`]; every option is absent without it.
-    ///
-    /// # Errors
-    /// As [`Options::read`].
-    pub fn read_default() -> Result<Self, ConfigError> {
-        match Self::read(Path::new(DEFAULT_FILE)) {
-            Err(ConfigError::Unreadable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::default())
-            }
-            read => read,
-        }
-    }
-
     /// Fills absent options from `fallback`.
     pub fn or(self, fallback: Self) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! `[cluster.vxlan]` in the configuration file.
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The longest name of an interface, in bytes (`IFNAMSIZ` without the zero behind it).
 const LONGEST_NAME: usize = 15;
@@ -9,17 +9,21 @@ const LONGEST_NAME: usize = 15;
 const LARGEST_ID: u32 = (1 << 24) - 1;
 
 /// The VXLAN device to nodes that are not on the link. All nodes of a cluster have the same identifier and port.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct VxlanOptions {
-    /// Its name.
+    /// The device's name.
+    #[cfg_attr(test, schemars(length(min = 1, max = LONGEST_NAME)))]
     #[serde(deserialize_with = "name")]
     pub device: String,
-    /// Its network identifier, that of no other network on the port: flannel's is 1.
+    /// The network identifier (VNI), that of no other network on the port: flannel's is 1. The same on all nodes.
+    #[cfg_attr(test, schemars(range(min = 1, max = LARGEST_ID)))]
     #[serde(deserialize_with = "id")]
     pub id: u32,
-    /// The UDP port. The default is that of Linux, flannel and Cilium, which clusters' packet filters let through; IANA's, 4789, is
+    /// The UDP port, the same on all nodes. The default is that of Linux, flannel and Cilium, which clusters' packet filters let through; IANA's, 4789, is
     /// often the underlay's own (Docker Swarm, NSX), and some clouds and switches treat its packets apart.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(deserialize_with = "port")]
     pub port: u16,
 }

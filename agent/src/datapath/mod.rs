@@ -65,6 +65,8 @@ pub struct Datapath {
     _exclusive: Exclusive,
     /// What each container may have of the tables of connections.
     share: Share,
+    /// How many connections there is room for.
+    connections: u32,
     /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
 }
@@ -86,7 +88,8 @@ impl Datapath {
         maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;
         let map_ids = layout::ids(&pins).map_err(ObjectError::from)?;
         copy_flows(&older, &mut maps);
-        let share = room::share(flow_room(&pins, *max_flows)?, *max_flows_per_container);
+        let room = flow_room(&pins, *max_flows)?;
+        let share = room::share(room, *max_flows_per_container);
         Ok(Self {
             maps,
             programs: ProgramSets::new(programs, pins.clone()),
@@ -100,6 +103,7 @@ impl Datapath {
             grace_periods,
             _exclusive: exclusive,
             share,
+            connections: room[0].min(room[1]) / 2,
             begins_masquerading: false,
         })
     }
@@ -141,6 +145,11 @@ impl Datapath {
     /// The id of a hook's program; 0 if it is not loaded.
     pub fn program_id(&self, hook: &Hook) -> u32 {
         self.programs.id(hook.set, hook.program)
+    }
+
+    /// How many connections there is room for.
+    pub const fn connections(&self) -> u32 {
+        self.connections
     }
 
     /// What each container may have of the tables of connections.

@@ -40,26 +40,45 @@ pub enum MountError {
     },
 }
 
-/// Makes sure that the parent of `directory` is a BPF file system, and mounts one if it is an empty directory.
+/// What the parent of a directory for pins is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent<'a> {
+    /// A BPF file system.
+    Mounted,
+    /// An empty directory, or none: one can be mounted there.
+    Free(&'a Path),
+}
+
+/// Looks at the parent of `directory`, and changes nothing.
 ///
 /// # Errors
 /// [`MountError`], each with what to do by hand.
-pub fn ensure(directory: &Path) -> Result<(), MountError> {
+pub fn look(directory: &Path) -> Result<Parent<'_>, MountError> {
     let parent = directory
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .ok_or_else(|| MountError::NoParent(directory.to_path_buf()))?;
     let failed = |source| MountError::Parent { path: parent.to_path_buf(), source };
     if !parent.exists() {
-        fs::create_dir_all(parent).map_err(failed)?;
+        return Ok(Parent::Free(parent));
     }
     let is_bpf = |path: &Path| statfs(path).map(|stat| stat.filesystem_type() == BPF_FS_MAGIC);
     if is_bpf(parent).map_err(|errno| failed(errno.into()))? {
-        return Ok(());
+        return Ok(Parent::Mounted);
     }
-    if fs::read_dir(parent).map_err(failed)?.next().is_some() {
-        return Err(MountError::Occupied(parent.to_path_buf()));
+    match fs::read_dir(parent).map_err(failed)?.next() {
+        Some(_) => Err(MountError::Occupied(parent.to_path_buf())),
+        None => Ok(Parent::Free(parent)),
     }
+}
+
+/// Makes sure that the parent of `directory` is a BPF file system, and mounts one if it is an empty directory.
+///
+/// # Errors
+/// As [`look`], and [`MountError::Refused`].
+pub fn ensure(directory: &Path) -> Result<(), MountError> {
+    let Parent::Free(parent) = look(directory)? else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(|source| MountError::Parent { path: parent.to_path_buf(), source })?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("bpf"), parent, Some("bpf"), flags, Some("mode=0700"))
         .map_err(|errno| MountError::Refused { path: parent.to_path_buf(), source: errno.into() })

@@ -5,9 +5,10 @@ use std::fs;
 use shunt_dataplane::abi::MAX_KERNEL_FLOWS;
 use shunt_dataplane::abi::share::Share;
 
-/// The least and the largest default number of connections.
+use crate::config::MOST_FLOWS as MOST;
+
+/// The least default number of connections.
 const LEAST: u32 = 32_768;
-const MOST: u32 = 524_288;
 
 /// The most entries that the map can have.
 pub const MOST_ENTRIES: u32 = 2 * MOST;

@@ -272,4 +272,4 @@ fn bytes_of(rate: u64) -> f64 {
 
 #[cfg(test)]
 #[path = "exposition_tests.rs"]
-mod tests;
+pub(super) mod tests;

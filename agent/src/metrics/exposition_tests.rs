@@ -114,6 +114,18 @@ fn snapshot() -> Snapshot {
     }
 }
 
+/// The same where every label is known.
+pub(in super::super) fn full() -> Snapshot {
+    let mut full = snapshot();
+    (full.ports[0].namespace, full.ports[0].pod) = ("team".into(), "web".into());
+    let (container, ifname) = (full.ports[0].container.clone(), full.ports[0].ifname.clone());
+    let allocation = &mut full.capacity.uplinks[0].allocations[0];
+    (allocation.container, allocation.ifname) = (container, ifname);
+    (full.mappings[0].namespace, full.mappings[0].pod) = ("team".into(), "web".into());
+    full.drops.push(DropReport { port: "eth9".into(), ..full.drops[0].clone() });
+    full
+}
+
 /// The names of the samples on a page.
 fn names(page: &str) -> BTreeSet<&str> {
     let samples = page.lines().filter(|line| !line.starts_with('#'));

@@ -5,6 +5,8 @@
 mod exposition;
 mod host_ports;
 mod labels;
+#[cfg(test)]
+mod reference;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -58,6 +58,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Capacity => Ok(Reply::Capacity(node.capacity())),
         Request::Explain { from, packet } => node.explain(&from, &packet).map(Reply::Explained),
         Request::Audit => node.audit_all().map(Reply::Audited),
+        Request::Config => Ok(Reply::Config(node.config())),
         // The connection handles the subscription itself.
         Request::Subscribe => Ok(Reply::Subscribed),
     };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use shunt_agent_api::PoolReport;
+use shunt_agent_api::{ConfigReport, PoolReport};
 use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
@@ -112,6 +112,8 @@ pub(crate) struct Node {
     /// What containers that are gone have carried; none where nobody asks.
     pub(crate) departed: Option<KeptDeparted>,
     pub(crate) events: Events,
+    /// The configuration that the agent was started with.
+    pub(crate) config: ConfigReport,
     /// The capacity in the last event.
     pub(crate) told: Vec<(String, PoolReport, PoolReport)>,
     pub(crate) repairs: Repairs,
@@ -171,6 +173,7 @@ impl Node {
             learning: Learning::default(),
             departed: config.metrics_labels.are_sums().then(KeptDeparted::default),
             events: Events::default(),
+            config: config.report(),
             told: Vec::new(),
             repairs: Repairs::new(config.repairs),
             leases: Leases::default(),

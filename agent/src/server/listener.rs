@@ -65,7 +65,7 @@ impl Listener {
             fs::remove_file(path).map_err(failed)?;
         }
         // Born under another name and closed to others, so that nobody ever finds it open.
-        let born = path.with_added_extension("new");
+        let born = newborn(path);
         match fs::remove_file(&born) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -73,7 +73,7 @@ impl Listener {
         let socket = StdListener::bind(&born).map_err(failed)?;
         if let Some(group) = group {
             let refused = |source| ListenerError::Group { group: group.to_owned(), source };
-            chown(&born, None, Some(number_of(group)?)).map_err(refused)?;
+            chown(&born, None, Some(Self::group_number(group)?)).map_err(refused)?;
         }
         let mode = if group.is_some() { 0o660 } else { 0o600 };
         fs::set_permissions(&born, Permissions::from_mode(mode)).map_err(failed)?;
@@ -98,6 +98,28 @@ impl Listener {
         }
     }
 
+    /// Whether [`Listener::bind`] could listen there: [`Listener::refuse_taken`], and the path is not too long for a socket.
+    ///
+    /// # Errors
+    /// [`ListenerError`].
+    pub fn look(path: &Path) -> Result<bool, ListenerError> {
+        SockAddr::unix(newborn(path))
+            .map_err(|source| ListenerError::Io { path: path.to_path_buf(), source })?;
+        Self::refuse_taken(path)
+    }
+
+    /// The number of a group, by its name or number.
+    ///
+    /// # Errors
+    /// [`ListenerError::NoGroup`].
+    pub fn group_number(group: &str) -> Result<u32, ListenerError> {
+        if let Ok(number) = group.parse() {
+            return Ok(number);
+        }
+        let found = Group::from_name(group).ok().flatten();
+        found.map(|found| found.gid.as_raw()).ok_or_else(|| ListenerError::NoGroup(group.to_owned()))
+    }
+
     /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
@@ -117,6 +139,11 @@ impl Listener {
     }
 }
 
+/// The name that the socket's file is made under.
+fn newborn(path: &Path) -> PathBuf {
+    path.with_added_extension("new")
+}
+
 /// Whether a process listens at `path`, however many clients wait for it.
 fn is_listened_to(path: &Path) -> bool {
     let connect = || {
@@ -126,14 +153,6 @@ fn is_listened_to(path: &Path) -> bool {
     };
     // `EAGAIN`: the listener's queue is full (unix(7)).
     connect().map_or_else(|error: io::Error| error.kind() == io::ErrorKind::WouldBlock, |()| true)
-}
-
-fn number_of(group: &str) -> Result<u32, ListenerError> {
-    if let Ok(number) = group.parse() {
-        return Ok(number);
-    }
-    let found = Group::from_name(group).ok().flatten();
-    found.map(|found| found.gid.as_raw()).ok_or_else(|| ListenerError::NoGroup(group.to_owned()))
 }
 
 impl Drop for Listener {

@@ -15,7 +15,7 @@ fn asking(rig: &Rig, groups: &str, verb: &str) -> Command {
     let program = rig.lab.root().join("shunt-agent");
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--groups", groups]).arg(program);
-    command.arg(verb).arg("--socket").arg(rig.socket());
+    command.args(verb.split(' ')).arg("--socket").arg(rig.socket());
     command
 }
 
@@ -72,9 +72,11 @@ fn members_of_the_group_may_ask_and_others_may_not() {
     let file = fs::metadata(rig.socket()).unwrap();
     let found = (file.mode() & 0o777, file.gid().to_string());
     let (ports, checked) = (ask(rig, GROUP, "ports"), ask(rig, GROUP, "check"));
+    let config = ask(rig, GROUP, "config show");
     let stranger = ask(rig, "47111", "status");
     assert_eq!(found, (0o660, GROUP.to_owned()));
     assert!(ports.0 && checked.0, "{ports:?} {checked:?}");
+    assert!(config.0 && config.1.contains(GROUP), "{config:?}");
     assert!(!stranger.0 && stranger.1.contains("Permission denied"), "{stranger:?}");
 }
 

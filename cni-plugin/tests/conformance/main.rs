@@ -13,6 +13,7 @@ mod collection;
 mod delegation;
 mod differential;
 mod doomed;
+mod examples;
 mod footprint;
 mod golden;
 mod lifecycle;
