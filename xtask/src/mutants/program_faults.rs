@@ -13,9 +13,9 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "program-with-another-pipeline",
-        file: "ebpf/programs/src/main.rs",
-        find: "programs::from_container::forward(&mut packet, here, Missing::Pass, &tables)",
-        replace: "Next::from(programs::to_container::run(&mut packet, here, Missing::Pass, &tables))",
+        file: "ebpf/programs/src/subprograms.rs",
+        find: "from_container::forward(packet, here, Missing::Pass, tables)",
+        replace: "Next::from(shunt_dataplane::programs::to_container::run(packet, here, Missing::Pass, tables))",
         why: "every packet of a container would be left to the kernel",
         judge: Judge::Loaded,
     },
