@@ -2,6 +2,8 @@
 //! `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests, and their figures")]
 
+#[path = "netns/account.rs"]
+mod account;
 #[path = "netns/admission.rs"]
 mod admission;
 #[path = "netns/agent_restart.rs"]

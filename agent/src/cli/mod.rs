@@ -1,5 +1,6 @@
 //! The command line.
 
+mod account;
 mod adopt;
 mod answer_text;
 mod capacity;
@@ -53,6 +54,8 @@ enum Verb {
     Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// Does what came in at each port add up to what was delivered, passed to the kernel and dropped?
+    Account(account::AccountVerb),
     /// What would become of a packet, stage by stage?
     Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
@@ -84,6 +87,7 @@ impl Cli {
             Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
             Verb::Upgrade(upgrade) => upgrade.run(),

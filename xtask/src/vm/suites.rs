@@ -76,6 +76,7 @@ const SUITES: [Kind; 6] = [
             "routers::",
         ],
         left_out: &[
+            ("account::", USER_SPACE),
             ("admission::", USER_SPACE),
             ("bad_input::", USER_SPACE),
             ("bypassed::", USER_SPACE),
