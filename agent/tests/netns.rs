@@ -20,6 +20,8 @@ mod bad_input;
 mod bandwidth;
 #[path = "netns/bridged_host_ports.rs"]
 mod bridged_host_ports;
+#[path = "netns/bugreport.rs"]
+mod bugreport;
 #[path = "netns/by_programs.rs"]
 mod by_programs;
 #[path = "netns/bypassed.rs"]

@@ -3,6 +3,7 @@
 mod account;
 mod adopt;
 mod answer_text;
+mod bugreport;
 mod capacity;
 mod check;
 mod events;
@@ -60,6 +61,8 @@ enum Verb {
     Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
+    /// One archive of all that helps to find out what is wrong, without secrets; needs no agent.
+    Bugreport(bugreport::Bugreport),
     /// Can this agent take over from the one that runs now, or ran last?
     Upgrade(upgrade::Upgrade),
     /// Take running containers of a bridge that another plugin serves onto the fast path, or give them back.
@@ -90,6 +93,7 @@ impl Cli {
             Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
+            Verb::Bugreport(bugreport) => bugreport.run(),
             Verb::Upgrade(upgrade) => upgrade.run(),
             Verb::Adopt(adopt) => adopt.run(),
             Verb::Uninstall(uninstall) => uninstall.run(),

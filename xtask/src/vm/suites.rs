@@ -79,6 +79,7 @@ const SUITES: [Kind; 6] = [
             ("account::", USER_SPACE),
             ("admission::", USER_SPACE),
             ("bad_input::", USER_SPACE),
+            ("bugreport::", USER_SPACE),
             ("bypassed::", USER_SPACE),
             ("flooded::", RATES),
             ("figures::", USER_SPACE),
