@@ -7,6 +7,7 @@
 
 pub mod adoption;
 mod agent;
+pub mod bugreport;
 pub mod capacity;
 pub mod claims;
 mod cluster;

@@ -2,6 +2,8 @@
 //! `cargo xtask build`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests, and their figures")]
 
+#[path = "netns/account.rs"]
+mod account;
 #[path = "netns/admission.rs"]
 mod admission;
 #[path = "netns/agent_restart.rs"]
@@ -18,6 +20,8 @@ mod bad_input;
 mod bandwidth;
 #[path = "netns/bridged_host_ports.rs"]
 mod bridged_host_ports;
+#[path = "netns/bugreport.rs"]
+mod bugreport;
 #[path = "netns/by_programs.rs"]
 mod by_programs;
 #[path = "netns/bypassed.rs"]

@@ -132,6 +132,15 @@ impl Client {
         self.take(|_| Some(deadline))
     }
 
+    /// The same, taking only the first part of the reply, and whether there is more. Nothing else can be asked afterwards.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn sample_by(mut self, request: Request, deadline: Instant) -> Result<(Reply, bool), ClientError> {
+        self.put(request, Some(deadline))?;
+        self.take_part(Some(deadline))
+    }
+
     /// Sends a request without waiting for the reply.
     ///
     /// # Errors

@@ -41,9 +41,10 @@ pub use message::{
 pub use parts::PART;
 pub use pod::{Claimed, Pod};
 pub use report::{
-    AgentStatus, AuditReport, BridgeUplinkReport, ConfigKey, ConfigOrigin, ConfigReport, DropReport,
-    FdbEntry, FdbKind, FlowEnds, FlowProtocol, FlowReport, GracePeriodReport, Limits, MappingReport,
-    PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic, VlanGatewayReport, VlanReport, Volume,
+    AccountReport, AgentStatus, AuditReport, BridgeUplinkReport, ConfigKey, ConfigOrigin, ConfigReport,
+    Counted, DropCount, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol, FlowReport, GracePeriodReport,
+    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
+    VlanGatewayReport, VlanReport, Volume,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BRIDGE_MARK, BridgeUplink, Service, VlanGateway};

@@ -8,8 +8,8 @@ use crate::event::Event;
 use crate::explain::{Explanation, Origin, Question};
 use crate::frame::{self, FrameError};
 use crate::report::{
-    AgentStatus, AuditReport, ConfigReport, DropReport, FdbEntry, FlowReport, MappingReport, PortReport,
-    ProgramReport,
+    AccountReport, AgentStatus, AuditReport, ConfigReport, DropReport, FdbEntry, FlowReport, MappingReport,
+    PortReport, ProgramReport,
 };
 use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
@@ -184,6 +184,8 @@ pub enum Request {
     Mappings,
     /// A [`DropReport`] per port and reason.
     Drops,
+    /// An [`AccountReport`] per attachment.
+    Account,
     /// [`CapacityReport`].
     Capacity,
     /// What would become of a packet: [`Explanation`]. Nothing is sent and nothing is changed.
@@ -224,6 +226,7 @@ impl Request {
             | Self::Flows
             | Self::Mappings
             | Self::Drops
+            | Self::Account
             | Self::Capacity
             | Self::Explain { .. }
             | Self::Audit
@@ -262,6 +265,8 @@ pub enum Reply {
     Mappings(Vec<MappingReport>),
     /// To [`Request::Drops`].
     Drops(Vec<DropReport>),
+    /// To [`Request::Account`].
+    Account(Vec<AccountReport>),
     /// To [`Request::Capacity`].
     Capacity(CapacityReport),
     /// To [`Request::Explain`].

@@ -14,6 +14,7 @@ impl Reply {
             Self::Flows(all) => cut(all, most, Self::Flows),
             Self::Mappings(all) => cut(all, most, Self::Mappings),
             Self::Drops(all) => cut(all, most, Self::Drops),
+            Self::Account(all) => cut(all, most, Self::Account),
             Self::Collected(all) => cut(all.removed, most, |removed| Self::Collected(Collected { removed })),
             other => vec![other],
         }
@@ -27,6 +28,7 @@ impl Reply {
             (Self::Flows(all), Self::Flows(more)) => all.extend(more),
             (Self::Mappings(all), Self::Mappings(more)) => all.extend(more),
             (Self::Drops(all), Self::Drops(more)) => all.extend(more),
+            (Self::Account(all), Self::Account(more)) => all.extend(more),
             (Self::Collected(all), Self::Collected(more)) => all.removed.extend(more.removed),
             (all, other) => *all = other,
         }

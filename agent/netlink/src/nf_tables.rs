@@ -1,5 +1,7 @@
 //! What a table of nf_tables holds, and whether anybody has changed it.
 
+use std::collections::BTreeMap;
+
 use netlink_packet_core::NLM_F_DUMP;
 use nix::errno::Errno;
 use nix::libc;
@@ -57,6 +59,44 @@ pub fn rules_of(table: &str) -> Result<Vec<TableRule>, NetlinkError> {
         Err(error) if error.errno() == Some(Errno::EINVAL) || error.is_missing() => Ok(Vec::new()),
         found => found,
     }
+}
+
+/// How many rules a table has, and nothing of what they say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleCount {
+    /// `NFPROTO_INET`, `NFPROTO_BRIDGE`…
+    pub family: u8,
+    /// The table's name.
+    pub table: String,
+    /// How many.
+    pub rules: usize,
+}
+
+/// A rule, of which only its table is read.
+struct RuleOfTable(u8, String);
+
+impl Reply for RuleOfTable {
+    fn read(payload: &[u8]) -> Option<Self> {
+        Some(Self(*payload.first()?, text(find(payload.get(NFGENMSG..)?, NFTA_RULE_TABLE)?)))
+    }
+}
+
+/// The tables of every family that have rules; none on a kernel without nf_tables.
+///
+/// # Errors
+/// Netlink's.
+pub fn rule_counts() -> Result<Vec<RuleCount>, NetlinkError> {
+    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let request = Request::raw("count the rules of nf_tables", GET_RULE, NLM_F_DUMP, payload);
+    let rules = match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
+        Err(error) if error.errno() == Some(Errno::EINVAL) => Vec::new(),
+        found => found?,
+    };
+    let mut counts = BTreeMap::new();
+    for RuleOfTable(family, table) in rules {
+        *counts.entry((family, table)).or_default() += 1;
+    }
+    Ok(counts.into_iter().map(|((family, table), rules)| RuleCount { family, table, rules }).collect())
 }
 
 /// The generation of a namespace's rules.

@@ -1,7 +1,9 @@
 //! The command line.
 
+mod account;
 mod adopt;
 mod answer_text;
+mod bugreport;
 mod capacity;
 mod check;
 mod config;
@@ -56,12 +58,16 @@ enum Verb {
     Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// Does what came in at each port add up to what was delivered, passed to the kernel and dropped?
+    Account(account::AccountVerb),
     /// What would become of a packet, stage by stage?
     Explain(explain::Explain),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
     /// Is a configuration file good, and what is in force?
     Config(config::Config),
+    /// One archive of all that helps to find out what is wrong, without secrets; needs no agent.
+    Bugreport(bugreport::Bugreport),
     /// Can this agent take over from the one that runs now, or ran last?
     Upgrade(upgrade::Upgrade),
     /// Take running containers of a bridge that another plugin serves onto the fast path, or give them back.
@@ -89,9 +95,11 @@ impl Cli {
             Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
             Verb::Config(config) => config.run(),
+            Verb::Bugreport(bugreport) => bugreport.run(),
             Verb::Upgrade(upgrade) => upgrade.run(),
             Verb::Adopt(adopt) => adopt.run(),
             Verb::Uninstall(uninstall) => uninstall.run(),

@@ -10,7 +10,7 @@ pub(super) const PROTOCOL: u8 = 83;
 pub(super) const ALIAS: &str = "shunt-vxlan";
 
 /// Whether a link is one of the agent's VXLAN devices.
-pub(super) fn is_device(link: &Link) -> bool {
+pub(crate) fn is_device(link: &Link) -> bool {
     link.kind.as_deref() == Some("vxlan") && link.alias.as_deref() == Some(ALIAS)
 }
 

@@ -5,7 +5,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use shunt_netlink::link::{
-    Link, Selector, delete_link, link, link_elsewhere, links, ports, set_link_down, set_link_up,
+    Link, LinkCounters, Selector, delete_link, link, link_counters, link_elsewhere, links, ports,
+    set_link_down, set_link_up,
 };
 use shunt_netlink::namespace_id::{NamespaceId, namespace_id};
 use shunt_netlink::{Connection, NetlinkError, unless};
@@ -107,6 +108,14 @@ impl Kernel {
     /// Netlink's.
     pub fn namespace_number(&mut self, namespace: BorrowedFd<'_>) -> Result<Option<i32>, KernelError> {
         Ok(self.route.get(namespace_id(namespace))?.and_then(|NamespaceId(number)| number))
+    }
+
+    /// What the kernel counts at every link.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn link_counters(&mut self) -> Result<Vec<LinkCounters>, KernelError> {
+        Ok(self.route.list(link_counters())?)
     }
 
     /// Every link.

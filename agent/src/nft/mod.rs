@@ -21,6 +21,7 @@ mod unmasqueraded;
 pub use batch::{Committed, NftError};
 pub use host_port::HostPortRule;
 pub use masquerade::MasqueradeRule;
+pub(crate) use names::TABLE;
 pub use snapshot::Watched;
 pub use table::{Rules, replace};
 pub use unmasqueraded::UnmasqueradedRule;

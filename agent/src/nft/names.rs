@@ -1,4 +1,4 @@
 //! Names in nf_tables.
 
 /// The table of the agent, of the family `inet`.
-pub(super) const TABLE: &str = "shunt";
+pub(crate) const TABLE: &str = "shunt";

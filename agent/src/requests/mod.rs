@@ -55,6 +55,7 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Mappings => Ok(query::mappings::reports(&node.tallies, node.host_ports())),
         Request::Fdb => node.fdb().map(Reply::Fdb),
         Request::Drops => node.drops().map(Reply::Drops),
+        Request::Account => node.accounts().map(Reply::Account),
         Request::Capacity => Ok(Reply::Capacity(node.capacity())),
         Request::Explain { from, packet } => node.explain(&from, &packet).map(Reply::Explained),
         Request::Audit => node.audit_all().map(Reply::Audited),

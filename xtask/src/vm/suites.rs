@@ -76,8 +76,10 @@ const SUITES: [Kind; 6] = [
             "routers::",
         ],
         left_out: &[
+            ("account::", USER_SPACE),
             ("admission::", USER_SPACE),
             ("bad_input::", USER_SPACE),
+            ("bugreport::", USER_SPACE),
             ("bypassed::", USER_SPACE),
             ("flooded::", RATES),
             ("figures::", USER_SPACE),

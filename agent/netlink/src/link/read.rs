@@ -12,7 +12,7 @@ use crate::bridge::{BridgeMode, PortFlags, PortSettings, is_blocked};
 use crate::request::Reply;
 
 /// Bytes of `struct ifinfomsg`.
-const HEADER: usize = 16;
+pub(super) const HEADER: usize = 16;
 
 // `LinkAttribute` would bring the readers of every kind of link into the plugin, and reads what is nested all or nothing. So
 // attributes are told apart by hand; their values are read by the crates.

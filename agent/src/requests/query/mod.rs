@@ -1,5 +1,6 @@
 //! Questions: nothing is changed.
 
+mod account;
 mod config;
 mod explain;
 pub(crate) mod flows;
