@@ -58,6 +58,8 @@ mod flooded;
 mod guarded;
 #[path = "netns/heeded.rs"]
 mod heeded;
+#[path = "netns/heeded_hostile.rs"]
+mod heeded_hostile;
 #[path = "services/hooks.rs"]
 mod hooks;
 #[path = "netns/ingress.rs"]

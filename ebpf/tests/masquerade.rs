@@ -13,7 +13,7 @@ use golden::memory_tables::MemoryTables;
 use golden::{outside, world};
 use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, TupleKey};
 use shunt_dataplane::nat::{segment, snat};
-use shunt_dataplane::stages::read_flow::{FlowOf, read_flow};
+use shunt_dataplane::stages::read_flow::{Flow, FlowOf, read_flow};
 use shunt_dataplane::tables::{Claimant, KernelFlows as _, Route};
 use shunt_dataplane::wire::address::Address;
 use shunt_dataplane::{DropReason, PassReason, Tables as _, Verdict, wire};
@@ -135,7 +135,7 @@ fn what_asks_has_the_flow_that_its_bytes_tell() {
             let mut packet = case(&format!("{name}_{family}")).packet;
             let frame = wire::frame(&packet).unwrap();
             let segment = segment::read(&mut packet, &frame, world::BRIDGE).unwrap();
-            let FlowOf::Flow { key, .. } = read_flow(&mut packet, &frame, world::BRIDGE) else {
+            let FlowOf::Flow(Flow { key, .. }) = read_flow(&mut packet, &frame, world::BRIDGE) else {
                 panic!("{name}: no flow");
             };
             assert!(segment.opens() && segment.flow() == key, "{name}: {:?}", segment.flow());

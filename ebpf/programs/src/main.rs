@@ -22,7 +22,7 @@ use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use shunt_dataplane::Verdict;
-use shunt_dataplane::programs::{self, Next};
+use shunt_dataplane::programs;
 use shunt_dataplane::stages::port::Missing;
 
 use crate::kernel_tables::KernelTables;
@@ -80,14 +80,7 @@ pub(crate) fn to_container(ctx: TcContext) -> i32 {
 /// tc egress of the bridge device.
 #[classifier]
 pub(crate) fn from_host(ctx: TcContext) -> i32 {
-    let skb = ctx.skb.skb;
-    let mut packet = Skb::new(ctx);
-    let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
-    let action = match programs::from_host::forward(&mut packet, here, &tables) {
-        Next::Answer => subprograms::answer_host::<FRAMED>(skb),
-        next => action::take_silently(&packet, next.verdict()),
-    };
-    action::said(skb, action)
+    subprograms::from_host(ctx.skb.skb)
 }
 
 /// tc ingress of an uplink, or of a bridge device.

@@ -117,6 +117,8 @@ subprograms! {
     answer_container = |packet: &mut _, here, tables: &_| {
         from_container::answer(packet, here, missing(), tables)
     };
+    /// `from_host` without its neighbour proxy.
+    forward_host = from_host::forward;
     /// The neighbour proxy of `from_host`.
     answer_host = from_host::answer;
 
@@ -162,6 +164,16 @@ pub(crate) fn from_container(skb: *mut __sk_buff) -> i32 {
 fn heard(skb: *mut __sk_buff, action: i32) -> i32 {
     let action = if action == HEAR { hear_container::<FRAMED>(skb) } else { action };
     if action == ANSWER { answer_container::<FRAMED>(skb) } else { action }
+}
+
+/// `from_host`: as [`from_host::run`].
+#[inline(always)]
+pub(crate) fn from_host(skb: *mut __sk_buff) -> i32 {
+    let action = match forward_host::<FRAMED>(skb) {
+        ANSWER => answer_host::<FRAMED>(skb),
+        action => action,
+    };
+    action::said(skb, action)
 }
 
 /// `from_wire`, and `from_tunnel`: as [`from_wire::run`].

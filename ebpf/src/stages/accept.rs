@@ -1,20 +1,21 @@
 //! accept: which flows others' rules have let through.
 //!
-//! The kernel stays the truth about who may talk. Where somebody has rules for bridged packets ([`PORT_HEEDED`]), a flow is opened by the
-//! kernel's way, through all hooks. What comes out of them at `to_container` is noted. Once a packet of each direction has, the flow takes
-//! the fast path, each direction for a lease: then one of its packets goes by the kernel again. So rules that change are heeded within a lease
-//! whoever has changed them, and connection tracking's entry lives on. A change that the agent hears of ([`Heeding::generation`]) has all flows
-//! asked for again at once.
+//! The kernel stays the truth about who may talk. Where somebody has rules for bridged packets ([`PORT_HEEDED`](crate::abi::PORT_HEEDED)), a flow is
+//! opened by the kernel's way, through all hooks. What comes out of them at `to_container` is noted. Once a packet of each direction has, the flow
+//! takes the fast path, each direction for a lease: then one of its packets goes by the kernel again. So a rule about who may talk is heeded within a
+//! lease whoever has changed it, and connection tracking's entry lives on. Rules that judge the packets of one flow differently (rates, lengths,
+//! payloads) see one of them a lease.
 //!
 //! A flow is that of two ports: whoever uses its addresses at another one is asked for as everybody is.
 //!
-//! What begins and ends a connection (SYN, FIN, RST) always goes by the kernel, and so does all but TCP and UDP.
+//! What begins and ends a connection (SYN, FIN, RST) always goes by the kernel, and so does all but TCP and UDP, and what has IP options, extension
+//! headers or a VLAN tag.
 
 use crate::Tables;
-use crate::abi::{AcceptedFlow, FlowKey, HEEDING_TCP, Heeding};
+use crate::abi::{AcceptedFlow, HEEDING_TCP, Heeding};
+use crate::stages::read_flow::Flow;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
-use crate::wire::address::Address;
 
 /// FIN, SYN and RST.
 const EDGES: u8 = 0b111;
@@ -23,11 +24,7 @@ const EDGES: u8 = 0b111;
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Its flow.
-    pub key: &'a FlowKey,
-    /// Its source address.
-    pub source: Address,
-    /// TCP's flags.
-    pub flags: u8,
+    pub flow: &'a Flow,
     /// The ports by which it comes and goes, by ifindex.
     pub ports: [u32; 2],
 }
@@ -36,12 +33,12 @@ impl Asked<'_> {
     /// Which of [`AcceptedFlow::seen`].
     #[inline(always)]
     const fn direction(&self) -> usize {
-        if self.key.low.is(self.source) { 0 } else { 1 }
+        if self.flow.key.low.is(self.flow.source) { 0 } else { 1 }
     }
 
     #[inline(always)]
     const fn is_edge(&self) -> bool {
-        self.flags & EDGES != 0
+        self.flow.flags & EDGES != 0
     }
 
     /// As [`AcceptedFlow::ends`].
@@ -61,7 +58,10 @@ impl Asked<'_> {
     /// Whether such flows may be accepted.
     #[inline(always)]
     fn is_acceptable(&self, heeding: &Heeding) -> bool {
-        match Protocol(self.key.protocol) {
+        if !self.flow.is_plain {
+            return false;
+        }
+        match Protocol(self.flow.key.protocol) {
             Protocol::UDP => true,
             Protocol::TCP => heeding.flags & HEEDING_TCP != 0 && !self.is_edge(),
             _ => false,
@@ -84,7 +84,7 @@ fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
     if !asked.is_acceptable(&heeding) {
         return false;
     }
-    let Some(flow) = tables.accepted_flow(asked.key) else { return false };
+    let Some(flow) = tables.accepted_flow(&asked.flow.key) else { return false };
     let [one, other] = flow.seen;
     if !asked.is_noted_as(&flow, &heeding) || one == 0 || other == 0 {
         return false;
@@ -98,12 +98,12 @@ fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
 pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
     let Some(heeding) = tables.heeding() else { return };
     if asked.is_edge() {
-        tables.forget_accepted_flow(asked.key);
+        tables.forget_accepted_flow(&asked.flow.key);
     }
     if !asked.is_acceptable(&heeding) {
         return;
     }
-    let known = tables.accepted_flow(asked.key).filter(|flow| asked.is_noted_as(flow, &heeding));
+    let known = tables.accepted_flow(&asked.flow.key).filter(|flow| asked.is_noted_as(flow, &heeding));
     let [mut one, mut other] = known.unwrap_or_default().seen;
     let now = tables.boot_time();
     if asked.direction() == 0 {
@@ -113,5 +113,5 @@ pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
     }
     let flow =
         AcceptedFlow { seen: [one, other], ends: asked.ends(), generation: heeding.generation, pad: 0 };
-    tables.accept_flow(asked.key, &flow);
+    tables.accept_flow(&asked.flow.key, &flow);
 }

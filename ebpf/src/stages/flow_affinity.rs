@@ -13,10 +13,9 @@ use crate::abi::{
 };
 use crate::stages::accept::{self, Asked};
 use crate::stages::kernel_share;
-use crate::stages::read_flow::{FlowOf, read_flow};
+use crate::stages::read_flow::{Flow, FlowOf, read_flow};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Frame;
-use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 
 /// Lets a frame on if its flow is not the kernel's.
@@ -35,9 +34,9 @@ pub fn check<P: Packet, T: Tables>(
     if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
-    let Some((key, source, flags)) = read(packet, frame, port)? else { return Ok(()) };
-    check_flow(&key, port, tables)?;
-    heed(&Asked { key: &key, source, flags, ports }, port, tables)
+    let Some(flow) = read(packet, frame, port)? else { return Ok(()) };
+    check_flow(&flow.key, port, tables)?;
+    heed(&Asked { flow: &flow, ports }, port, tables)
 }
 
 /// The same of a frame from a container, which may answer a client of a host port.
@@ -54,12 +53,12 @@ pub fn check_sent<P: Packet, T: Tables>(
     if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
-    let Some((key, source, flags)) = read(packet, frame, port)? else { return Ok(()) };
-    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&key, source) {
+    let Some(flow) = read(packet, frame, port)? else { return Ok(()) };
+    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&flow.key, flow.source) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
-    check_flow(&key, port, tables)?;
-    heed(&Asked { key: &key, source, flags, ports }, port, tables)
+    check_flow(&flow.key, port, tables)?;
+    heed(&Asked { flow: &flow, ports }, port, tables)
 }
 
 /// Lets a packet on that others' rules need not judge.
@@ -68,15 +67,11 @@ fn heed<T: Tables>(asked: &Asked<'_>, port: &Port, tables: &T) -> Result<(), Sto
     if port.flags & PORT_HEEDED == 0 { Ok(()) } else { accept::check(asked, tables) }
 }
 
-/// The flow of a frame, its source, and TCP's flags; none where it has none.
+/// The flow of a frame; none where it has none.
 #[inline(always)]
-fn read<P: Packet>(
-    packet: &mut P,
-    frame: &Frame,
-    port: &Port,
-) -> Result<Option<(FlowKey, Address, u8)>, Stop> {
+fn read<P: Packet>(packet: &mut P, frame: &Frame, port: &Port) -> Result<Option<Flow>, Stop> {
     match read_flow(packet, frame, port.bridge) {
-        FlowOf::Flow { key, source, flags } => Ok(Some((key, source, flags))),
+        FlowOf::Flow(flow) => Ok(Some(flow)),
         FlowOf::Fragment => Err(Stop::Pass(PassReason::Fragment)),
         FlowOf::Unclear => Err(Stop::Pass(PassReason::NoFlow)),
         FlowOf::None if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted)),

@@ -4,21 +4,31 @@ use crate::abi::{End, FlowKey};
 use crate::wire::address::{Address, L4Port};
 use crate::wire::packet::Packet;
 use crate::wire::{
-    Fragment, Frame, HEADERS_BYTES, Icmp, Ip, Network, Transport, Unreadable, network, transport,
+    EtherType, Fragment, Frame, HEADERS_BYTES, Icmp, Ip, Network, Transport, Unreadable, network, transport,
 };
+
+/// Bytes of an IPv4 header without options (RFC 791), and of an IPv6 header (RFC 8200).
+const V4_HEADER: u32 = 20;
+const V6_HEADER: u32 = 40;
+
+/// A flow, and what a frame of it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The flow.
+    pub key: FlowKey,
+    /// The frame's source address.
+    pub source: Address,
+    /// The flag bits of TCP, FIN lowest; 0 of others.
+    pub flags: u8,
+    /// Whether its IP header has neither options nor extension headers behind it.
+    pub is_plain: bool,
+}
 
 /// A frame's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowOf {
     /// The frame belongs to a flow.
-    Flow {
-        /// The flow.
-        key: FlowKey,
-        /// The frame's source address.
-        source: Address,
-        /// The flag bits of TCP, FIN lowest; 0 of others.
-        flags: u8,
-    },
+    Flow(Flow),
     /// A fragment: a translated flow's datagram has to be seen whole.
     Fragment,
     /// IP of an unknown flow: an ICMP error, or a header that cannot be read.
@@ -49,13 +59,20 @@ fn attempt<P: Packet>(packet: &P, frame: &Frame, bridge: u32) -> Result<FlowOf, 
         Network::Arp(_) | Network::Other => return Ok(FlowOf::None),
     };
     Ok(match ends(packet, &ip)? {
-        Some((source, destination, flags)) => FlowOf::Flow {
+        Some((source, destination, flags)) => FlowOf::Flow(Flow {
             key: FlowKey::of(bridge, ip.protocol.0, source, destination),
             source: ip.source,
             flags,
-        },
+            is_plain: ip.payload - frame.payload == header(frame),
+        }),
         None => FlowOf::Unclear,
     })
+}
+
+/// Bytes of an IP header without options.
+#[inline(always)]
+fn header(frame: &Frame) -> u32 {
+    if frame.ether_type == EtherType::IPV6 { V6_HEADER } else { V4_HEADER }
 }
 
 /// Both ends, and TCP's flags.

@@ -38,8 +38,7 @@ pub fn track<P: Packet, T: Tables>(
     receiver: u32,
     tables: &T,
 ) -> Sender {
-    let is_heeded = port.flags & PORT_HEEDED != 0;
-    track_and(packet, frame, (port, receiver, is_heeded), tables, |key, _| {
+    track_and(packet, frame, (port, receiver, true), tables, |key, _| {
         note_incoming(key, tables);
         Sender::Other
     })
@@ -88,40 +87,51 @@ pub fn track_leaving<P: Packet, T: Tables>(
     track_and(packet, frame, (port, here, false), tables, |_, _| Sender::Other);
 }
 
-/// Where the port is heeded, what was bridged to it has come out of all hooks, and is noted as that. `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
+/// Where others' rules are heeded, what was bridged to a container has come out of all hooks, and is noted as that. `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
 #[inline(always)]
 fn track_and<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    (port, receiver, is_heeded): (&Port, u32, bool),
+    (port, receiver, is_container): (&Port, u32, bool),
     tables: &T,
     of_other: impl FnOnce(&FlowKey, Address) -> Sender,
 ) -> Sender {
     if frame.destination.is_group() {
         return Sender::Other;
     }
-    let (key, source, flags) = match read_flow(packet, frame, port.bridge) {
-        FlowOf::Flow { key, source, flags } => (key, source, flags),
+    let flow = match read_flow(packet, frame, port.bridge) {
+        FlowOf::Flow(flow) => flow,
         FlowOf::Fragment | FlowOf::Unclear => return Sender::Unclear,
         FlowOf::None => return Sender::Other,
     };
-    let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, source)) else {
-        return of_other(&key, source);
+    let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, flow.source)) else {
+        return of_other(&flow.key, flow.source);
     };
-    if owner.ifindex == receiver || tables.is_kernel_flow(&key) {
+    if owner.ifindex == receiver || tables.is_kernel_flow(&flow.key) {
         return Sender::Container;
     }
-    // What the kernel has routed comes from the bridge.
-    if is_heeded && packet.origin() == owner.ifindex {
-        let ports = [owner.ifindex, receiver];
-        accept::note(&Asked { key: &key, source, flags, ports }, tables);
+    let origin = packet.origin();
+    if is_container && is_heeded(origin, port, tables) {
+        // Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
+        if origin == owner.ifindex && !frame.is_tagged() {
+            accept::note(&Asked { flow: &flow, ports: [origin, receiver] }, tables);
+        }
         return Sender::Container;
     }
     // The flow first: a port that looks up before there is an entry would let the reply onto the fast path.
     let ends = [owner.ifindex, receiver].map(|ifindex| PortKey { ifindex });
-    record(&key, port.bridge, (packet.origin(), ends), tables);
+    record(&flow.key, port.bridge, (origin, ends), tables);
     ends.iter().for_each(|end| tables.require_flow_lookup(end));
     Sender::Container
+}
+
+/// Whether a frame has come to `port` by another port of its bridge, and others' rules are heeded at one of the two. What the kernel has routed comes
+/// from the bridge.
+#[inline(always)]
+fn is_heeded<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
+    let sender = tables.port(&PortKey { ifindex: origin });
+    let sender = sender.filter(|sender| sender.bridge == port.bridge && origin != port.bridge);
+    sender.is_some_and(|sender| (sender.flags | port.flags) & PORT_HEEDED != 0)
 }
 
 /// Records a flow that comes to its receiver from the owner of its source address. Where who pays for it has its share of the room already, all

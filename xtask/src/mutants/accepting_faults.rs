@@ -46,9 +46,25 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "routed-is-accepted",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: " && packet.origin() == owner.ifindex",
+        find: " && origin != port.bridge",
         replace: "",
-        why: "what the kernel has routed or translated would be fast, and its answers untranslated",
+        why: "what the kernel has routed or translated would be no flow of its own, and its answers untranslated",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "accepted-for-others",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: "origin == owner.ifindex && ",
+        replace: "",
+        why: "a container that speaks as another would open flows for it",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "accepted-by-a-tag",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: " && !frame.is_tagged()",
+        replace: "",
+        why: "a tagged frame, which rules of IP do not see, would open a flow",
         judge: Judge::Host,
     },
 ];

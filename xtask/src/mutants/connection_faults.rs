@@ -94,8 +94,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-to-neighbours-bridged",
         file: "ebpf/src/stages/flow_affinity.rs",
-        find: "&& tables.answers_neighbor(&key, source)",
-        replace: "&& { let _ = source; false }",
+        find: "&& tables.answers_neighbor(&flow.key, flow.source)",
+        replace: "&& { let _ = flow.source; false }",
         why: "a neighbour would get an answer from somebody whom it has not asked",
         judge: Judge::Host,
     },

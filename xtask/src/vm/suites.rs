@@ -114,6 +114,7 @@ const SUITES: [Kind; 6] = [
             ("a_large_echo", LONG),
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
+            ("heeded_hostile::", LONG),
             ("rules_that_change_are_heeded", LONG),
             ("without_leave_to_miss_segments", LONG),
             ("by_itself_it_heeds", LONG),

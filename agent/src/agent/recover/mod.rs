@@ -29,6 +29,7 @@ impl Node {
         let mut found = Found::read(self)?;
         self.look_for_external_filters();
         self.find_who_masquerades(&found.entries);
+        self.find_others_rules();
         let mut lost = self.place_all(records, &mut found);
         self.keep_guarded(&mut found, &mut lost)?;
         let lost = self.drop_lost(lost, &mut found);

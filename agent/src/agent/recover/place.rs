@@ -42,9 +42,9 @@ impl Node {
             external,
             settings,
             by_programs: self.masquerade.by_programs,
+            heeded: self.heeds(port),
             ..Attachment::new(port.clone(), mac, slot, peer)
         };
-        let attachment = Attachment { heeded: self.heeds(&attachment), ..attachment };
         self.registry.insert(attachment);
         Ok(())
     }

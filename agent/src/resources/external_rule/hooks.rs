@@ -120,7 +120,12 @@ impl Bypassed {
             libc::NFPROTO_BRIDGE if chain.hook == libc::NF_INET_LOCAL_OUT as u32 => {
                 self.from_node.push(format!("{} (output)", say(chain)));
             }
-            libc::NFPROTO_BRIDGE => self.bridged.extend(at(&HOOKS)),
+            libc::NFPROTO_BRIDGE => {
+                let who = at(&HOOKS);
+                let is_last = chain.hook == libc::NF_INET_POST_ROUTING as u32;
+                self.from_node.extend(who.clone().filter(|_| is_last));
+                self.bridged.extend(who);
+            }
             libc::NFPROTO_NETDEV => {
                 let hook = NETDEV_HOOKS.iter().find(|(number, _)| *number == chain.hook);
                 if let Some((_, hook)) = hook {
@@ -140,6 +145,7 @@ impl Bypassed {
                 _ => crossed.bridges.contains(device),
             };
             if crossed.host_ends.contains(device) {
+                self.from_node.extend((hook != "ingress").then(|| who.clone()));
                 self.bridged.push(who.clone());
                 self.host_ports.push(who);
             } else if leads_to_host_ports {

@@ -13,6 +13,12 @@ use crate::resources::Node;
 use crate::resources::external_rule::hooks::{self, Bypassed};
 
 impl Node {
+    /// Looks at others' rules before the first port is registered. An earlier agent may have heeded them.
+    pub(crate) fn find_others_rules(&mut self) {
+        self.heeding.has_been_on = self.datapath.heeding().is_ok_and(|known| known.lease != 0);
+        self.look_at_others_rules();
+    }
+
     /// Looks at others' rules and at connection tracking's settings, and changes what follows from them.
     pub(crate) fn follow_others_rules(&mut self) {
         if self.heeding.mode == Filters::Bypass && self.datapath.heeding().is_ok_and(|known| known.lease == 0)
@@ -50,6 +56,7 @@ impl Node {
             tracing::info!(hindrance = tcp, "what keeps TCP between containers with the kernel has changed");
         }
         (self.heeding.is_on, self.heeding.is_node_heeded, self.heeding.tcp) = (is_on, is_node_heeded, tcp);
+        self.heeding.has_been_on |= is_on;
     }
 
     fn change_what_is_heeded(&mut self) -> Result<(), KernelError> {
@@ -78,7 +85,7 @@ impl Node {
 
     /// Flows of a port that is heeded no longer may have been translated on the kernel's way: they are learned before others are fast.
     fn change_heeded_ports(&mut self) -> Result<(), KernelError> {
-        let is_other = |it: &&Attachment| it.heeded != self.heeds(it);
+        let is_other = |it: &&Attachment| it.heeded != self.heeds(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         let mut unsure = HashSet::new();
         for from in others {

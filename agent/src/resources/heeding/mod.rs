@@ -4,6 +4,8 @@
 mod follow;
 mod tracking;
 
+use shunt_agent_api::BridgePort;
+
 use crate::config::{FilterLease, Filters};
 use crate::registry::Attachment;
 use crate::resources::Node;
@@ -19,18 +21,23 @@ pub(crate) struct Heeded {
     is_node_heeded: bool,
     /// Why TCP stays with the kernel; none where it does not.
     tcp: Option<String>,
+    /// Whether flows that were only bridged may be among those that connection tracking has.
+    has_been_on: bool,
 }
 
 impl Heeded {
     pub(crate) fn new(mode: Filters, lease: FilterLease) -> Self {
-        // Until the rules were looked at, they are heeded where they may be.
-        let is_on = mode != Filters::Bypass;
-        Self { mode, lease, is_on, is_node_heeded: is_on, tcp: None }
+        Self { mode, lease, is_on: false, is_node_heeded: false, tcp: None, has_been_on: false }
     }
 
     /// Whether flows between containers meet others' rules.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
+    }
+
+    /// Whether connection tracking may have seen flows that are none of the kernel's.
+    pub(crate) fn has_been_on(&self) -> bool {
+        self.has_been_on
     }
 
     /// Whether what the node sends by a bridge meets them.
@@ -41,8 +48,8 @@ impl Heeded {
 
 impl Node {
     /// Whether others' rules are heeded at a port.
-    pub(crate) fn heeds(&self, attachment: &Attachment) -> bool {
-        self.heeding.is_on && attachment.is_bridged()
+    pub(crate) fn heeds(&self, port: &BridgePort) -> bool {
+        self.heeding.is_on && port.vlan.is_none() && port.restrictions.vlans.is_none()
     }
 
     /// What an operator has to know of it.

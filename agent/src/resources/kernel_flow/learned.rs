@@ -42,7 +42,9 @@ impl Node {
         self.datapath.share_kernel_flows(self.registry.len())?;
         let most = self.datapath.kernel_share(NO_SLOT)?.most / 2;
         let refused = self.refused(unsure)?;
-        let connections = tracked_connections()?;
+        let mut connections = tracked_connections()?;
+        // Where others' rules are heeded, connection tracking sees what is only bridged, too.
+        connections.retain(|connection| !self.heeding.has_been_on() || !owners.is_bridged(connection));
         for connection in &connections {
             self.claim(&connection.reply, noticed)?;
         }

@@ -49,6 +49,14 @@ impl Owners {
         flows
     }
 
+    /// Whether a connection is one of two containers of one bridge, and not translated.
+    pub(super) fn is_bridged(&self, connection: &TrackedConnection) -> bool {
+        let TrackedConnection { original, reply, .. } = connection;
+        let is_mirrored = (original.source, original.destination) == (reply.destination, reply.source);
+        let [one, other] = [original.source, original.destination].map(|end| self.places(end.ip().into()));
+        is_mirrored && one.iter().any(|place| other.iter().any(|it| it.bridge == place.bridge))
+    }
+
     /// The host ends of containers that have any.
     pub(super) fn ports(&self, connections: &[TrackedConnection]) -> HashSet<u32> {
         let tuples = connections.iter().flat_map(|connection| [connection.original, connection.reply]);

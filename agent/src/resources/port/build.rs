@@ -101,10 +101,10 @@ impl Node {
             settings,
             is_parent,
             by_programs: self.masquerade.by_programs,
+            heeded: self.heeds(port),
             lent,
             ..Attachment::new(port.clone(), mac, slot, peer)
         };
-        let attachment = Attachment { heeded: self.heeds(&attachment), ..attachment };
         self.registry.insert(attachment.clone());
         let was_guarded = self.hand_over_unattached(host.index, port.bridge.index);
         self.foreign_ports.remove(&host.index);
