@@ -6,7 +6,9 @@ use crate::call::{Call, Verb, Version};
 use crate::config::{Config, Personality};
 use crate::error::Error;
 use crate::json::pretty;
-use crate::{add, capacity, chained, check, deinit, del, gc, init, ipam_only, status, validate, vlan};
+use crate::{
+    add, capacity, chained, check, deinit, del, gc, init, ipam_only, loopback, status, validate, vlan,
+};
 
 /// Does what was asked; answers what is to be printed, if anything.
 pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error> {
@@ -24,6 +26,7 @@ pub(crate) fn run(config: &Config, call: &Call) -> Result<Option<String>, Error>
         _ if config.is_vlan() => vlan::run(config, call),
         Personality::Shunt | Personality::Bridge => port(config, call),
         Personality::Portmap | Personality::Bandwidth | Personality::Vlan => chained::run(config, call),
+        Personality::Loopback => loopback::run(config, call),
         Personality::Ipam => ipam_only::run(config, call),
     }
 }

@@ -25,6 +25,7 @@ mod ipam;
 mod ipam_only;
 mod json;
 mod kept;
+mod loopback;
 pub mod mac;
 mod metadata;
 mod node;

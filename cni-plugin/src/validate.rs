@@ -11,7 +11,7 @@ pub(crate) fn validate(config: &Config) -> Result<(), Error> {
         Personality::Shunt | Personality::Bridge | Personality::Vlan => drop(config.bridge()?),
         Personality::Bandwidth => drop(config.limits()?),
         Personality::Portmap => drop(config.host_ports(&[])?),
-        Personality::Ipam => {}
+        Personality::Loopback | Personality::Ipam => {}
     }
     config.prev_result()?;
     if config.built_in_ipam() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent::install::{Installation, loopback};
+use shunt_agent::install::Installation;
 
 use super::exit::UNREACHABLE;
 
@@ -21,7 +21,7 @@ pub(crate) struct InstallPlugin {
     /// Also take the names bridge, vlan, portmap and bandwidth; what is there is kept as NAME.orig.
     #[arg(long)]
     drop_in: bool,
-    /// Do not ask for a plugin `loopback` in the directory: for runtimes that call none.
+    /// Leave the name `loopback` alone, also where there is no plugin of that name: for runtimes that call none.
     #[arg(long)]
     without_loopback: bool,
 }
@@ -46,12 +46,8 @@ impl InstallPlugin {
             Some(plugin) => plugin,
             None => beside(&std::env::current_exe()?),
         };
-        let installation = Installation { plugin, bin_dir: self.bin_dir, drop_in: self.drop_in };
-        let done = installation.install()?;
-        if !self.without_loopback {
-            loopback(&installation.bin_dir)?;
-        }
-        Ok(done)
+        let loopback = !self.without_loopback;
+        Ok(Installation { plugin, bin_dir: self.bin_dir, drop_in: self.drop_in, loopback }.install()?)
     }
 }
 

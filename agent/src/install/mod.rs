@@ -12,7 +12,6 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-pub use loopback::{NoLoopback, loopback};
 pub use names::{PERSONALITIES, REFERENCE};
 
 use crate::uninstall::{KEPT, PLUGIN, UNFINISHED, is_ours};
@@ -26,6 +25,8 @@ pub struct Installation {
     pub bin_dir: PathBuf,
     /// Also take the names of [`REFERENCE`]; what is there is kept as `NAME.orig`.
     pub drop_in: bool,
+    /// Also be `loopback` where there is no plugin of that name.
+    pub loopback: bool,
 }
 
 /// A step of an installation that failed; those before it are done, and all may be repeated.
@@ -57,6 +58,9 @@ impl Installation {
             for name in REFERENCE {
                 take_over(&self.bin_dir.join(name), &mut done)?;
             }
+        }
+        if self.loopback {
+            done.extend(loopback::complete(&self.bin_dir)?);
         }
         // A name that a crash of the node could take back is not installed.
         File::open(&self.bin_dir)
@@ -144,7 +148,7 @@ mod tests {
 
         fn install(&self, drop_in: bool) -> Vec<String> {
             let (plugin, bin_dir) = (self.path("built-shunt"), self.path("bin"));
-            Installation { plugin, bin_dir, drop_in }.install().unwrap()
+            Installation { plugin, bin_dir, drop_in, loopback: true }.install().unwrap()
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn every_personality_is_a_relative_link_to_an_executable_plugin() {
         let machine = Machine::with_a_reference_bridge();
-        assert_eq!(machine.install(false).len(), 1 + PERSONALITIES.len());
+        assert_eq!(machine.install(false).len(), 1 + PERSONALITIES.len() + 1, "and loopback");
         for name in PERSONALITIES {
             assert_eq!(fs::read_link(machine.path("bin").join(name)).unwrap(), Path::new("shunt"));
         }
@@ -173,6 +177,18 @@ mod tests {
         machine.install(false);
         assert_eq!(machine.read("bin/bridge"), "reference");
         assert!(!machine.path("bin/vlan").exists());
+    }
+
+    #[test]
+    fn a_loopback_that_is_there_stays_and_one_that_is_missing_is_the_plugin() {
+        let machine = Machine::with_a_reference_bridge();
+        machine.install(false);
+        assert_eq!(machine.read("bin/loopback"), "plugin");
+        fs::remove_file(machine.path("bin/loopback")).unwrap();
+        fs::write(machine.path("bin/loopback"), "reference").unwrap();
+        let done = machine.install(true);
+        assert_eq!(machine.read("bin/loopback"), "reference");
+        assert!(!done.iter().any(|line| line.contains("loopback")), "{done:?}");
     }
 
     #[test]
@@ -218,7 +234,7 @@ mod tests {
         let machine = Machine::with_a_reference_bridge();
         let (plugin, bin_dir) = (machine.path("pipe"), machine.path("bin"));
         nix::unistd::mkfifo(&plugin, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let error = Installation { plugin, bin_dir, drop_in: false }.install().unwrap_err();
+        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false }.install().unwrap_err();
         assert!(error.to_string().contains("/pipe: copy it"), "{error}");
         assert!(!machine.path("bin/shunt").exists());
     }
@@ -247,7 +263,7 @@ mod tests {
         let machine = Machine::with_a_reference_bridge();
         machine.install(false);
         let (plugin, bin_dir) = (machine.path("absent"), machine.path("bin"));
-        let error = Installation { plugin, bin_dir, drop_in: false }.install().unwrap_err();
+        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false }.install().unwrap_err();
         assert!(error.to_string().contains("/absent: copy it"), "{error}");
         assert_eq!(machine.read("bin/shunt"), "plugin");
     }

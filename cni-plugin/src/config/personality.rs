@@ -13,6 +13,8 @@ pub enum Personality {
     Portmap,
     /// The reference `bandwidth` plugin.
     Bandwidth,
+    /// The reference `loopback` plugin.
+    Loopback,
     /// An IPAM plugin with host-local's keys and files.
     Ipam,
 }
@@ -29,6 +31,7 @@ impl Personality {
             "shunt-vlan" | "vlan" => Self::Vlan,
             "shunt-portmap" | "portmap" => Self::Portmap,
             "shunt-bandwidth" | "bandwidth" => Self::Bandwidth,
+            "loopback" => Self::Loopback,
             BUILT_IN_IPAM => Self::Ipam,
             _ => return None,
         })

@@ -10,6 +10,12 @@ use crate::mac::MacError;
 /// An attachment cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
+    /// The container's loopback has an address that is none of a loopback.
+    #[error("the loopback interface has the address {address}, which is no loopback address")]
+    NoLoopback {
+        /// The address.
+        address: IpNet,
+    },
     /// The interface is there already, and another plugin's or person's.
     #[error("interface `{0}` already exists in the container")]
     InterfaceExists(String),

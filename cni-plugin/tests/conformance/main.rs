@@ -19,6 +19,7 @@ mod golden;
 mod lifecycle;
 mod limits;
 mod locks;
+mod loopback;
 mod masses;
 mod matrix;
 mod mutated;
