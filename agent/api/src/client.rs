@@ -13,8 +13,9 @@ use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, setsoc
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use crate::deadline;
+use crate::envelope::{Envelope, EnvelopeError, VERSION};
 use crate::frame::{self, FrameError};
-use crate::message::{AgentError, Envelope, EnvelopeError, Reply, Request, VERSION};
+use crate::message::{AgentError, Reply, Request};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 16 << 10;

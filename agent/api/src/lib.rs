@@ -12,6 +12,7 @@ mod bandwidth;
 mod capacity;
 mod client;
 pub mod deadline;
+mod envelope;
 mod event;
 mod explain;
 pub mod frame;
@@ -30,14 +31,12 @@ pub use attachment_key::AttachmentKey;
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use envelope::{Envelope, EnvelopeError, PREVIOUS_VERSION, VERSION};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};
 pub use handed_over::HandedOver;
 pub use mapping::{PortMapping, Protocol, find_overlap};
-pub use message::{
-    AgentError, Attached, Collected, Detached, Envelope, EnvelopeError, ErrorKind, PREVIOUS_VERSION, Reply,
-    Request, VERSION,
-};
+pub use message::{AgentError, Attached, Collected, Detached, ErrorKind, Reply, Request};
 pub use parts::PART;
 pub use pod::{Claimed, Pod};
 pub use report::{

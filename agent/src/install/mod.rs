@@ -4,7 +4,6 @@
 //! `type`, and a runtime finds a plugin by its file name; so each personality is a symbolic link to the one file. Every name changes by a
 //! rename: a call in progress keeps the file that it runs, and no call finds half of one.
 
-mod loopback;
 mod names;
 
 use std::fs::{self, File};
@@ -12,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-pub use names::{PERSONALITIES, REFERENCE};
+pub use names::{LOOPBACK, PERSONALITIES, REFERENCE};
 
 use crate::uninstall::{KEPT, PLUGIN, UNFINISHED, is_ours};
 
@@ -60,7 +59,7 @@ impl Installation {
             }
         }
         if self.loopback {
-            done.extend(loopback::complete(&self.bin_dir)?);
+            done.extend(complete(&self.bin_dir.join(LOOPBACK))?);
         }
         // A name that a crash of the node could take back is not installed.
         File::open(&self.bin_dir)
@@ -96,6 +95,11 @@ fn link(path: &Path) -> Result<String, InstallError> {
         .and_then(|()| fs::rename(&unfinished, path))
         .map_err(failed(path, "link it"))?;
     Ok(format!("{} -> {PLUGIN}", path.display()))
+}
+
+/// Links under a name that nobody has. A link that leads nowhere is no plugin.
+fn complete(path: &Path) -> Result<Option<String>, InstallError> {
+    if path.exists() { Ok(None) } else { link(path).map(Some) }
 }
 
 /// Links under a reference plugin's name. The plugin itself is kept under another name first: at no moment is its own nobody's.

@@ -6,3 +6,7 @@ pub const PERSONALITIES: [&str; 5] =
 
 /// The reference plugins' names, which the plugin takes where it is asked to.
 pub const REFERENCE: [&str; 4] = ["bridge", "vlan", "portmap", "bandwidth"];
+
+/// The reference plugin that sets `lo` up. containerd calls it for every pod, and no pod starts where it is missing. shunt takes the name where
+/// nobody has it; a reference plugin that is there stays, and one that comes later takes it.
+pub const LOOPBACK: &str = "loopback";
