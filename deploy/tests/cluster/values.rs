@@ -47,10 +47,13 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
     let Some(chart) = chart() else { return };
     let config = json!({
         "max_flows": 4096,
+        "max_flows_per_container": 512,
         "mark_mask": 0x1060,
         "metrics": "[::1]:9100",
         "admission": "enforce",
         "masquerade": "kernel",
+        "filters": "auto",
+        "filter_lease": "500ms",
         "grace_periods": "normal",
         "uplinks": { "eth0": { "egress": "10G", "ingress": "2.5G", "factor": 1, "reserve": "100M",
                                "networks": ["pods"], "xdp": "off", "guarantee": true }, "eth1.5": {} },
@@ -58,10 +61,13 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
     let rendered = chart.render(&["--set-json", &format!("agent.config={config}")]).unwrap();
     let wanted = r#"
         max_flows = 4096
+        max_flows_per_container = 512
         mark_mask = 0x1060
         metrics = "[::1]:9100"
         admission = "enforce"
         masquerade = "kernel"
+        filters = "auto"
+        filter_lease = "500ms"
         grace_periods = "normal"
         [kubernetes]
         publish = "auto"

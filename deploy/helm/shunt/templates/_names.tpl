@@ -37,10 +37,10 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}
 {{- end }}
 
-{{/* The agent's configuration file. Helm's numbers are floating, and two keys are whole numbers. */}}
+{{/* The agent's configuration file. Helm's numbers are floating, and three keys are whole numbers. */}}
 {{- define "shunt.agentToml" -}}
 {{- $config := deepCopy .Values.agent.config -}}
-{{- range $key := list "max_flows" "mark_mask" -}}
+{{- range $key := list "max_flows" "max_flows_per_container" "mark_mask" -}}
 {{- with get $config $key -}}
 {{- $config = set $config $key (int64 .) -}}
 {{- end -}}
