@@ -176,8 +176,10 @@ fn a_packet_is_sketched_by_where_it_goes() {
             let neighbor = explain("pods/one/eth0", &packet);
             assert_eq!((neighbor.verdict.as_str(), &neighbor.to), ("deliver", &vec![port_of_two.clone()]));
             let stages: Vec<_> = neighbor.stages.iter().map(|stage| stage.stage.as_str()).collect();
-            let all =
-                ["port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "deliver"];
+            let all = [
+                "port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "accept",
+                "deliver",
+            ];
             assert_eq!(stages, all, "{packet}");
             assert_eq!(explain("host", &packet).to, neighbor.to, "{packet}");
         }
