@@ -146,7 +146,7 @@ fn without_leave_to_miss_segments_tcp_stays_with_the_kernel_and_status_says_why(
     nft(&stage, POLICY);
     let echo = &echoes(&stage, 7000)[0];
     let talk =
-        |protocol| talk(&stage.sandboxes[0], protocol, echo.address()).unwrap().chat(200, 1200).unwrap();
+        |protocol| talk(&stage.sandboxes[0], protocol, echo.address()).unwrap().chat(500, 1200).unwrap();
     // The programs answer who asks for a neighbour.
     assert!(share(&stage, "one", || talk(Protocol::Tcp)) < 0.05);
     assert!(share(&stage, "one", || talk(Protocol::Udp)) > 0.95);
@@ -173,7 +173,7 @@ fn by_itself_it_heeds_where_somebody_has_rules_and_both_ways_lose_nothing() {
         talk(one, Protocol::Tcp, echo.address()).unwrap(),
         talk(one, Protocol::Udp, echo.address()).unwrap(),
     );
-    assert!(share(&stage, "one", || tcp.chat(100, 100).unwrap()) > 0.95);
+    assert!(share(&stage, "one", || tcp.chat(500, 100).unwrap()) > 0.95);
     nft(&stage, POLICY);
     wait(true, &mut [&mut tcp, &mut udp]);
     assert!(share(&stage, "one", || udp.chat(500, 100).unwrap()) > 0.95);
@@ -181,7 +181,7 @@ fn by_itself_it_heeds_where_somebody_has_rules_and_both_ways_lose_nothing() {
     nft(&stage, "delete table inet engine");
     wait(false, &mut [&mut tcp, &mut udp]);
     let mut new = talk(one, Protocol::Udp, echo.address()).unwrap();
-    assert!(share(&stage, "one", || new.chat(200, 100).unwrap()) > 0.95);
+    assert!(share(&stage, "one", || new.chat(500, 100).unwrap()) > 0.95);
 }
 
 #[test]
