@@ -73,6 +73,11 @@ impl BridgePort {
     pub fn is_restricted(&self) -> bool {
         self.restrictions != Restrictions::default()
     }
+
+    /// Whether what it sends to other ports has a way through the kernel's bridge. Ports in VLANs and VLAN interfaces have none.
+    pub fn is_bridged(&self) -> bool {
+        self.vlan.is_none() && self.restrictions.vlans.is_none()
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -62,18 +62,13 @@ impl Attachment {
 
     /// Whether its programs have guards behind them. Ports in VLANs never use the kernel's bridge.
     pub fn is_guarded(&self) -> bool {
-        self.is_restricted() && self.is_bridged()
-    }
-
-    /// Whether what it sends to other ports has a way through the kernel's bridge. Ports in VLANs and VLAN interfaces have none.
-    pub fn is_bridged(&self) -> bool {
-        self.port.vlan.is_none() && self.port.restrictions.vlans.is_none()
+        self.is_restricted() && self.port.is_bridged()
     }
 
     /// Whether its packets are masqueraded, and the programs may do so. Packets of a port in a VLAN enter the node through the
     /// VLAN's gateway: the kernel masquerades them.
     pub fn is_masqueraded(&self) -> bool {
-        self.is_bridged() && !self.port.masquerade.is_empty()
+        self.port.is_bridged() && !self.port.masquerade.is_empty()
     }
 
     /// Whether the programs see to its masquerading: they begin its connections, or some that they have begun may live.

@@ -1,7 +1,5 @@
 //! Admission, from the runtime's side: an ADD that asks for more than is left fails with the figures and makes nothing.
 
-use std::fs;
-
 use serde_json::{Value, json};
 use shunt_lab::cni::{Call, Refusal};
 use shunt_lab::{Container, Lab, Network, Node, Sandbox};
@@ -19,10 +17,8 @@ impl World {
     /// A node that hands out [`CAPACITY`] of its uplink, and no more.
     fn new() -> Self {
         let lab = Lab::new().unwrap();
-        let config = lab.root().join("agent.toml");
         let text = format!("admission = 'enforce'\n[uplinks.lo]\negress = {CAPACITY}\ningress = {CAPACITY}");
-        fs::write(&config, text).unwrap();
-        let node = Node::start_with(&lab, "node", &["--config", config.to_str().unwrap()]).unwrap();
+        let node = Node::start_by(&lab, "node", &text).unwrap();
         Self { sandboxes: Vec::new(), node, lab }
     }
 

@@ -1,12 +1,11 @@
 //! Others' rules for bridged packets are asked for each flow between containers (`filters`). What they let through takes the fast path, and is
 //! asked for again while it lasts; what they refuse never passes.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use shunt_lab::{Conversation, Echo, Lab, Node, Protocol, Sandbox, patience};
+use shunt_lab::{Conversation, Echo, Protocol, Sandbox, patience};
 
 use crate::stage::Stage;
 
@@ -24,19 +23,14 @@ pub(crate) const POLICY: &str = "table inet engine { chain forward { type filter
 
 /// A node whose agent has this in its file, with three containers, on which bridged packets meet the rules of IP.
 pub(crate) fn stage(file: &str, liberal: bool) -> Stage {
-    let lab = Lab::new().unwrap();
-    let config = lab.root().join("agent.toml");
-    fs::write(&config, file).unwrap();
-    let node = Node::start_with(&lab, "node", &["--config", config.to_str().unwrap()]).unwrap();
+    let mut stage = Stage::empty_by(file);
+    let node = stage.node.namespace();
     for name in ["iptables", "ip6tables"] {
-        node.namespace().command("sysctl", &["-qw", &format!("net.bridge.bridge-nf-call-{name}=1")]).unwrap();
+        node.command("sysctl", &["-qw", &format!("net.bridge.bridge-nf-call-{name}=1")]).unwrap();
     }
     for setting in LIBERAL.iter().filter(|_| liberal) {
-        node.namespace().command("sysctl", &["-qw", setting]).unwrap();
+        node.command("sysctl", &["-qw", setting]).unwrap();
     }
-    let network = node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);
-    let empty = node.inventory().unwrap();
-    let mut stage = Stage { sandboxes: Vec::new(), network, node, empty, lab };
     for id in ["one", "two", "three"] {
         stage.add(id);
     }

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shunt_lab::{Conversation, Protocol, Sandbox};
+use shunt_lab::{Conversation, Echo, Protocol, Sandbox};
 
 use crate::heeded::{NOTICED, POLICY, echoes, nft, share, stage, talk, until};
 use crate::stage::Stage;
@@ -33,7 +33,7 @@ fn answered(socket: &UdpSocket, datagrams: usize) -> usize {
     (0..datagrams).filter(|_| socket.send(b"hello").is_ok() && socket.recv(&mut buffer).is_ok()).count()
 }
 
-fn heard_by_node(stage: &Stage) -> (Conversation, shunt_lab::Echo) {
+fn heard_by_node(stage: &Stage) -> (Conversation, Echo) {
     let echo = echoes(stage, 7000).remove(0);
     let mut node = Conversation::open(stage.node.namespace(), Protocol::Udp, echo.address()).unwrap();
     node.chat(10, 100).unwrap();
@@ -171,6 +171,16 @@ fn a_neighbour_who_speaks_as_another_does_not_take_its_flow_off_the_fast_path() 
     assert!(fast > 0.9, "one forged datagram: {fast}");
 }
 
+/// What rules of the table `engine` refuse does not pass, or `status` names them.
+fn assert_refused_or_named(stage: &Stage, sandbox: &Sandbox, echo: &Echo) {
+    let passed = answered(&socket(sandbox, SocketAddr::new(sandbox.addresses()[0], 0), echo.address()), 50);
+    let said = stage.node.agent().status().unwrap().warnings;
+    assert!(
+        passed == 0 || said.iter().any(|said| said.contains("engine")),
+        "{passed} of 50 passed; {said:?}"
+    );
+}
+
 #[test]
 fn status_names_rules_that_traffic_of_vlans_bypasses() {
     let mut stage = stage("filters = 'auto'", true);
@@ -187,12 +197,7 @@ fn status_names_rules_that_traffic_of_vlans_bypasses() {
     sleep(NOTICED);
     let (four, five) = (&stage.sandboxes[3], &stage.sandboxes[4]);
     let echo = five.echo(five.addresses()[0], 7000).unwrap();
-    let passed = answered(&socket(four, SocketAddr::new(four.addresses()[0], 0), echo.address()), 50);
-    let said = stage.node.agent().status().unwrap().warnings;
-    assert!(
-        passed == 0 || said.iter().any(|said| said.contains("engine")),
-        "{passed} of 50 passed; {said:?}"
-    );
+    assert_refused_or_named(&stage, four, &echo);
 }
 
 #[test]
@@ -204,13 +209,8 @@ fn rules_for_arp_are_heeded_or_status_names_them() {
     );
     sleep(NOTICED);
     let [one, ..] = &stage.sandboxes[..] else { unreachable!() };
-    let echo = &echoes(&stage, 7000)[0];
-    let passed = answered(&socket(one, SocketAddr::new(one.addresses()[0], 0), echo.address()), 50);
-    let said = stage.node.agent().status().unwrap().warnings;
-    assert!(
-        passed == 0 || said.iter().any(|said| said.contains("engine")),
-        "{passed} of 50 passed; {said:?}"
-    );
+    let echo = echoes(&stage, 7000).remove(0);
+    assert_refused_or_named(&stage, one, &echo);
 }
 
 /// A half-closed connection goes on in the other direction for as long as it takes.

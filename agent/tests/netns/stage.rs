@@ -32,6 +32,17 @@ impl Stage {
     pub(crate) fn empty_with(arguments: &[&str]) -> Self {
         let lab = Lab::new().unwrap();
         let node = Node::start_with(&lab, "node", arguments).unwrap();
+        Self::of(lab, node)
+    }
+
+    /// The same, and the agent has this configuration file.
+    pub(crate) fn empty_by(file: &str) -> Self {
+        let lab = Lab::new().unwrap();
+        let node = Node::start_by(&lab, "node", file).unwrap();
+        Self::of(lab, node)
+    }
+
+    fn of(lab: Lab, node: Node) -> Self {
         let network = node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);
         let empty = node.inventory().unwrap();
         Self { sandboxes: Vec::new(), network, node, empty, lab }

@@ -48,6 +48,16 @@ impl Node {
         Self::start_of(lab, name, &Binaries::find()?, arguments)
     }
 
+    /// The same with this configuration file for the agent.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_by(lab: &Lab, name: &str, file: &str) -> Result<Self> {
+        let path = lab.root().join("agent.toml");
+        std::fs::write(&path, file)?;
+        Self::start_with(lab, name, &["--config", &path.to_string_lossy()])
+    }
+
     /// The same with these very programs.
     ///
     /// # Errors

@@ -7,7 +7,6 @@
 use shunt_agent_api::BridgePort;
 
 use super::hooks::{self, Bypassed, Crossed};
-use crate::registry::Attachment;
 use crate::resources::Node;
 
 /// Chains that one warning names.
@@ -25,7 +24,8 @@ impl Node {
             tracing::debug!(%error, "cannot list external filters");
             Bypassed::default()
         });
-        let are_heeded = self.heeding.is_on() && self.registry.attachments().all(Attachment::is_bridged);
+        let are_heeded = self.heeding.is_on()
+            && self.registry.attachments().all(|attachment| attachment.port.is_bridged());
         let bridged = if are_heeded { Vec::new() } else { bridged };
         let from_node = if self.heeding.is_node_heeded() { Vec::new() } else { from_node };
         let host_ports = if self.is_mapped() { host_ports } else { Vec::new() };

@@ -15,14 +15,13 @@ use crate::resources::external_rule::hooks::{self, Bypassed};
 impl Node {
     /// Looks at others' rules before the first port is registered. An earlier agent may have heeded them.
     pub(crate) fn find_others_rules(&mut self) {
-        self.heeding.has_been_on = self.datapath.heeding().is_ok_and(|known| known.lease != 0);
+        self.heeding.has_been_on = !self.datapath.heeding().is_ok_and(|known| known.lease == 0);
         self.look_at_others_rules();
     }
 
     /// Looks at others' rules and at connection tracking's settings, and changes what follows from them.
     pub(crate) fn follow_others_rules(&mut self) {
-        if self.heeding.mode == Filters::Bypass && self.datapath.heeding().is_ok_and(|known| known.lease == 0)
-        {
+        if self.heeding.mode == Filters::Bypass && !self.heeding.has_been_on {
             return;
         }
         self.look_at_others_rules();

@@ -2,18 +2,17 @@
 
 use shunt_agent_api::BridgePort;
 
-use crate::registry::Attachment;
 use crate::resources::Node;
 
 impl Node {
     /// Whether others' rules are heeded at a port.
     pub(crate) fn heeds(&self, port: &BridgePort) -> bool {
-        self.heeding.is_on && port.vlan.is_none() && port.restrictions.vlans.is_none()
+        self.heeding.is_on && port.is_bridged()
     }
 
     /// What an operator has to know of it.
     pub(crate) fn heeding_warnings(&self) -> Vec<String> {
-        let has_bridged = self.registry.attachments().any(Attachment::is_bridged);
+        let has_bridged = self.registry.attachments().any(|attachment| attachment.port.is_bridged());
         let tcp = self.heeding.tcp.as_ref().filter(|_| self.heeding.is_on && has_bridged);
         tcp.map(|why| {
             format!("TCP between containers stays with the kernel, as others' rules are heeded: {why}")

@@ -55,7 +55,7 @@ impl Node {
     ) -> Result<Settings, KernelError> {
         let settings = Settings::of(port, link);
         let bridge = bridge.filter(|bridge| bridge.bridging.filters_vlans);
-        let is_bridged = port.restrictions.vlans.is_none() && port.vlan.is_none();
+        let is_bridged = port.is_bridged();
         let Some(bridge) = bridge.filter(|_| is_bridged) else { return Ok(settings) };
         if link.master != Some(bridge.index) {
             return Ok(Settings { domain: Domain::Other, ..settings });
