@@ -1,7 +1,7 @@
 //! The reference `loopback` plugin, which containerd calls for every pod: sets `lo` of the container up.
 //!
 //! As the reference has it, the interface is `lo` whatever name the runtime says, a result before it is passed through, and a `lo` with an address
-//! beyond the loopback's is an error. A DEL leaves a namespace alone that is gone.
+//! beyond the loopback's is an error. A DEL does not mind that the namespace is gone, or the interface.
 
 use std::path::Path;
 
@@ -64,8 +64,11 @@ fn del(call: &Call) -> Result<(), Error> {
         Err(Error::Node(NodeError::Namespace(NamespaceError::Gone(_)))) => Ok(()),
         Err(error) => Err(error),
         Ok(mut sandbox) => {
-            let link = find(&mut sandbox)?;
-            Ok(sandbox.netlink.run(set_link_down(link.index))?)
+            // A container with the right may have given it another name.
+            match sandbox.link(Selector::Name(LO))? {
+                Some(link) => Ok(sandbox.netlink.run(set_link_down(link.index))?),
+                None => Ok(()),
+            }
         }
     }
 }

@@ -87,6 +87,9 @@ fn a_container_that_is_gone_is_no_reason_for_a_del_to_fail_and_the_nodes_own_is_
     for verb in ["ADD", "DEL"] {
         assert!(!with(verb, "/proc/self/ns/net").success, "{verb} in the node's own namespace");
     }
+    let container = runtime.container("c1");
+    container.command("ip", &["link", "set", "lo", "name", "gone"]).unwrap();
+    runtime.call("DEL", "c1", &network("1.0.0")).ok();
     runtime.call("STATUS", "", &network("1.1.0")).ok();
     runtime.call("GC", "", &network("1.1.0")).ok();
 }
