@@ -145,6 +145,12 @@ fn golden_packets_go_where_their_files_say() {
         assert_eq!(noted, case.notes, "{}: flows noticed", case.name);
         let accepted = after.accepted.borrow().len() as isize - before.accepted.borrow().len() as isize;
         assert_eq!(accepted, case.accepts, "{}: flows that were let through", case.name);
+        assert_eq!(
+            after.opened.borrow().len(),
+            case.opens,
+            "{}: connections to be tracked liberally",
+            case.name
+        );
         let noted = after.incoming_flows.borrow().len() - before.incoming_flows.borrow().len();
         assert_eq!(noted, case.incoming, "{}: flows noticed that began outside", case.name);
         let claims = |tables: &MemoryTables| tables.claims.borrow().len() + tables.own_claims.borrow().len();

@@ -72,7 +72,7 @@ impl LinkMonitor {
     /// [`NetlinkError::Socket`].
     pub fn open(is_ours: fn(&Filter) -> bool) -> Result<Self, NetlinkError> {
         let groups = GROUPS.map(|group| group as u32);
-        let socket = Socket::listen(&groups, Some(BACKLOG), keep_out_learned_stations)?;
+        let socket = Socket::listen(libc::NETLINK_ROUTE, &groups, Some(BACKLOG), keep_out_learned_stations)?;
         Ok(Self { socket, is_ours })
     }
 

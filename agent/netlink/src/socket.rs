@@ -57,17 +57,18 @@ impl Socket {
         Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
     }
 
-    /// Opens a routing socket that hears these multicast groups (`RTNLGRP_LINK`, linux/rtnetlink.h) from now on. `prepare` comes
+    /// Opens a socket of one protocol that hears these multicast groups (`RTNLGRP_LINK`, linux/rtnetlink.h) from now on. `prepare` comes
     /// before the first message can.
     ///
     /// # Errors
     /// [`NetlinkError::Socket`].
     pub fn listen(
+        protocol: i32,
         groups: &[u32],
         backlog: Option<usize>,
         prepare: impl FnOnce(&netlink_sys::Socket) -> io::Result<()>,
     ) -> Result<Self, NetlinkError> {
-        let socket = netlink_sys::Socket::new(NETLINK_ROUTE)?;
+        let socket = netlink_sys::Socket::new(protocol as isize)?;
         prepare(&socket)?;
         if let Some(backlog) = backlog {
             setsockopt(&socket, RcvBufForce, &backlog).map_err(io::Error::from)?;

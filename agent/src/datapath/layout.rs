@@ -54,7 +54,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 34] = [
+pub const MAPS: [(&str, Shape); 35] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("HANDED_ON", Shape::new::<u32, abi::HandedOn>(MapType::PerCpuArray, 1)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
@@ -72,6 +72,7 @@ pub const MAPS: [(&str, Shape); 34] = [
     ("KERNEL_SHARES", Shape::new::<u32, abi::KernelShare>(MapType::Array, abi::MAX_SLOTS)),
     ("ACCEPTED", Shape::new::<abi::FlowKey, abi::AcceptedFlow>(MapType::LruHash, abi::MAX_ACCEPTED)),
     ("HEEDING", Shape::new::<u32, abi::Heeding>(MapType::Array, 1)),
+    ("OPENED", Shape { kind: MapType::RingBuf, key: 0, value: 0, entries: abi::OPENED_BYTES }),
     ("OWN_CLAIMS", Shape::new::<TupleKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_CLAIMS)),
     ("CLAIMS", Shape::new::<TupleKey, abi::KernelFlow>(MapType::LruHash, abi::MAX_CLAIMS)),
     (

@@ -1,6 +1,7 @@
 //! The typed maps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{
@@ -17,11 +18,12 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
-    Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
+    Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
+use super::entries::HeedingEntry;
 use crate::failpoints::{self, Failpoint};
 
 /// Why a map could not be used.
@@ -67,7 +69,7 @@ pub struct Maps {
     /// Flows that others' rules have let through.
     pub accepted: HashMap<MapData, FlowKey, AcceptedFlow>,
     /// What that is worth.
-    pub heeding: Array<MapData, Heeding>,
+    pub heeding: Arc<HeedingEntry>,
     /// Flows of datagrams that began outside.
     pub incoming_flows: HashMap<MapData, FlowKey, KernelFlow>,
     /// `OWN_CLAIMS`.
@@ -130,7 +132,7 @@ impl Maps {
             kernel_flows: take(ebpf, "KERNEL_FLOWS")?,
             kernel_shares: take(ebpf, "KERNEL_SHARES")?,
             accepted: take(ebpf, "ACCEPTED")?,
-            heeding: take(ebpf, "HEEDING")?,
+            heeding: Arc::new(HeedingEntry::new(take(ebpf, "HEEDING")?)),
             incoming_flows: take(ebpf, "INCOMING_FLOWS")?,
             claims: take(ebpf, "CLAIMS")?,
             own_claims: take(ebpf, "OWN_CLAIMS")?,

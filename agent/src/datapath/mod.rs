@@ -29,7 +29,7 @@ use shunt_agent_api::ProgramMode;
 use shunt_dataplane::abi::share::Share;
 use shunt_netlink::Connection;
 
-pub use self::entries::{FlowAffinity, OutletEntries, SourceEntries};
+pub use self::entries::{FlowAffinity, HeedingEntry, OutletEntries, SourceEntries};
 pub use self::error::DatapathError;
 pub(crate) use self::error::in_map;
 

@@ -12,24 +12,17 @@ use crate::stage::Stage;
 /// Longer than a lease, and the agent's look at the rules.
 pub(crate) const NOTICED: Duration = Duration::from_secs(5);
 
-/// Settings with which connection tracking takes it that it does not see all of a connection.
-const LIBERAL: [&str; 2] =
-    ["net.netfilter.nf_conntrack_tcp_be_liberal=1", "net.netfilter.nf_conntrack_tcp_ignore_invalid_rst=1"];
-
 /// Who may talk: what has begun, and by port 7000.
 pub(crate) const POLICY: &str = "table inet engine { chain forward { type filter hook forward priority 0; policy drop;
     ct state invalid drop; ct state established,related accept; meta l4proto { tcp, udp } th dport 7000 accept;
     meta l4proto { icmp, ipv6-icmp } accept; }; }";
 
 /// A node whose agent has this in its file, with three containers, on which bridged packets meet the rules of IP.
-pub(crate) fn stage(file: &str, liberal: bool) -> Stage {
+pub(crate) fn stage(file: &str) -> Stage {
     let mut stage = Stage::empty_by(file);
     let node = stage.node.namespace();
     for name in ["iptables", "ip6tables"] {
         node.command("sysctl", &["-qw", &format!("net.bridge.bridge-nf-call-{name}=1")]).unwrap();
-    }
-    for setting in LIBERAL.iter().filter(|_| liberal) {
-        node.command("sysctl", &["-qw", setting]).unwrap();
     }
     for id in ["one", "two", "three"] {
         stage.add(id);
@@ -81,7 +74,7 @@ pub(crate) fn echoes(stage: &Stage, port: u16) -> Vec<Echo> {
 
 #[test]
 fn what_rules_let_through_takes_the_fast_path_and_what_they_refuse_never_passes() {
-    let stage = stage("filters = 'heed'", true);
+    let stage = stage("filters = 'heed'");
     nft(&stage, POLICY);
     let [one, two, three] = &stage.sandboxes[..] else { unreachable!("three containers") };
     for echo in echoes(&stage, 7000) {
@@ -115,7 +108,7 @@ fn what_rules_let_through_takes_the_fast_path_and_what_they_refuse_never_passes(
 
 #[test]
 fn rules_that_change_are_heeded_within_a_lease_and_lose_nothing_that_they_let_through() {
-    let stage = stage("filters = 'heed'\nfilter_lease = '500ms'", true);
+    let stage = stage("filters = 'heed'\nfilter_lease = '500ms'");
     nft(&stage, POLICY);
     let echoes = echoes(&stage, 7000);
     let open = |protocol| talk(&stage.sandboxes[0], protocol, echoes[0].address()).unwrap();
@@ -135,22 +128,8 @@ fn rules_that_change_are_heeded_within_a_lease_and_lose_nothing_that_they_let_th
 }
 
 #[test]
-fn without_leave_to_miss_segments_tcp_stays_with_the_kernel_and_status_says_why() {
-    let stage = stage("filters = 'heed'", false);
-    nft(&stage, POLICY);
-    let echo = &echoes(&stage, 7000)[0];
-    let talk =
-        |protocol| talk(&stage.sandboxes[0], protocol, echo.address()).unwrap().chat(500, 1200).unwrap();
-    // The programs answer who asks for a neighbour.
-    assert!(share(&stage, "one", || talk(Protocol::Tcp)) < 0.05);
-    assert!(share(&stage, "one", || talk(Protocol::Udp)) > 0.95);
-    let said = stage.node.agent().status().unwrap().warnings;
-    assert!(said.iter().any(|said| said.contains("nf_conntrack_tcp_be_liberal=1")), "{said:?}");
-}
-
-#[test]
 fn by_itself_it_heeds_where_somebody_has_rules_and_both_ways_lose_nothing() {
-    let stage = stage("filters = 'auto'", true);
+    let stage = stage("filters = 'auto'");
     let [one, ..] = &stage.sandboxes[..] else { unreachable!("three containers") };
     let echo = &echoes(&stage, 7000)[0];
     let heeds = || !stage.node.agent().port("one").unwrap().kernels_way.is_empty();
@@ -158,7 +137,11 @@ fn by_itself_it_heeds_where_somebody_has_rules_and_both_ways_lose_nothing() {
         let begun = Instant::now();
         while heeds() != wanted {
             assert!(begun.elapsed() < patience(NOTICED), "{}", stage.node.agent().log_tail());
-            talks.iter_mut().for_each(|talk| talk.chat(5, 100).unwrap());
+            for (place, talk) in talks.iter_mut().enumerate() {
+                // Of the datagrams, which come second, one may be lost to rules that see an answer first, as by the kernel.
+                let said = talk.chat(5, 100);
+                assert!(place != 0 || said.is_ok(), "{said:?}");
+            }
         }
         talks.iter_mut().for_each(|talk| talk.chat(50, 100).unwrap());
     };
@@ -180,7 +163,7 @@ fn by_itself_it_heeds_where_somebody_has_rules_and_both_ways_lose_nothing() {
 
 #[test]
 fn rules_of_the_bridges_family_are_heeded_for_what_the_node_sends_as_well() {
-    let stage = stage("filters = 'auto'", true);
+    let stage = stage("filters = 'auto'");
     let echo = &echoes(&stage, 7000)[0];
     let mut node = Conversation::open(stage.node.namespace(), Protocol::Udp, echo.address()).unwrap();
     node.chat(10, 100).unwrap();

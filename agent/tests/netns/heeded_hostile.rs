@@ -20,7 +20,7 @@ fn restart(stage: &mut Stage, file: &str) {
 }
 
 /// A socket of the container with this source, and answers within a moment.
-fn socket(sandbox: &Sandbox, source: SocketAddr, to: SocketAddr) -> UdpSocket {
+pub(crate) fn socket(sandbox: &Sandbox, source: SocketAddr, to: SocketAddr) -> UdpSocket {
     let socket = sandbox.namespace().enter(|| UdpSocket::bind(source).unwrap()).unwrap();
     socket.connect(to).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
@@ -42,7 +42,7 @@ fn heard_by_node(stage: &Stage) -> (Conversation, Echo) {
 
 #[test]
 fn rules_of_the_bridges_postrouting_are_heeded_for_what_the_node_sends() {
-    let stage = stage("filters = 'auto'", true);
+    let stage = stage("filters = 'auto'");
     let (mut node, _echo) = heard_by_node(&stage);
     nft(
         &stage,
@@ -54,7 +54,7 @@ fn rules_of_the_bridges_postrouting_are_heeded_for_what_the_node_sends() {
 
 #[test]
 fn rules_of_a_host_ends_egress_are_heeded_for_what_the_node_sends() {
-    let stage = stage("filters = 'auto'", true);
+    let stage = stage("filters = 'auto'");
     let (mut node, _echo) = heard_by_node(&stage);
     let two = stage.node.agent().port("two").unwrap().host_ifname;
     nft(
@@ -73,7 +73,7 @@ const OWN: &str =
 
 #[test]
 fn a_flow_is_fast_again_after_rules_came_and_went() {
-    let stage = stage("filters = 'auto'", true);
+    let stage = stage("filters = 'auto'");
     let echo = &echoes(&stage, 7000)[0];
     let mut flows =
         [Protocol::Tcp, Protocol::Udp].map(|it| talk(&stage.sandboxes[0], it, echo.address()).unwrap());
@@ -100,7 +100,7 @@ fn a_flow_is_fast_again_after_rules_came_and_went() {
 
 #[test]
 fn a_flow_is_fast_again_after_a_restart_without_others_rules() {
-    let mut stage = stage("filters = 'auto'", true);
+    let mut stage = stage("filters = 'auto'");
     nft(&stage, OWN);
     let echo = echoes(&stage, 7000).remove(0);
     let mut flows =
@@ -123,7 +123,7 @@ fn a_flow_is_fast_again_after_a_restart_without_others_rules() {
 
 #[test]
 fn a_translated_flow_outlives_a_restart_with_another_mode() {
-    let mut stage = stage("filters = 'heed'", true);
+    let mut stage = stage("filters = 'heed'");
     let echo = echoes(&stage, 7000).remove(0);
     nft(&stage, POLICY);
     nft(
@@ -146,7 +146,7 @@ fn a_translated_flow_outlives_a_restart_with_another_mode() {
 
 #[test]
 fn a_neighbour_who_speaks_as_another_does_not_take_its_flow_off_the_fast_path() {
-    let stage = stage("filters = 'heed'", true);
+    let stage = stage("filters = 'heed'");
     nft(&stage, POLICY);
     let [one, two, three] = &stage.sandboxes[..] else { unreachable!() };
     let echo = &echoes(&stage, 7000)[0];
@@ -183,7 +183,7 @@ fn assert_refused_or_named(stage: &Stage, sandbox: &Sandbox, echo: &Echo) {
 
 #[test]
 fn status_names_rules_that_traffic_of_vlans_bypasses() {
-    let mut stage = stage("filters = 'auto'", true);
+    let mut stage = stage("filters = 'auto'");
     stage.network = stage.network.clone().with("isDefaultGateway", json!(false)).with("vlan", json!(10));
     stage.add("four");
     stage.add("five");
@@ -202,7 +202,7 @@ fn status_names_rules_that_traffic_of_vlans_bypasses() {
 
 #[test]
 fn rules_for_arp_are_heeded_or_status_names_them() {
-    let stage = stage("filters = 'heed'", true);
+    let stage = stage("filters = 'heed'");
     nft(
         &stage,
         "table bridge engine { chain forward { type filter hook forward priority 0; ether type arp drop; }; }",
@@ -216,7 +216,7 @@ fn rules_for_arp_are_heeded_or_status_names_them() {
 /// A half-closed connection goes on in the other direction for as long as it takes.
 #[test]
 fn a_half_closed_connection_goes_on() {
-    let stage = stage("filters = 'heed'", true);
+    let stage = stage("filters = 'heed'");
     nft(&stage, POLICY);
     let [one, two, _] = &stage.sandboxes[..] else { unreachable!() };
     let address = SocketAddr::new(two.addresses()[0], 7000);
@@ -243,7 +243,7 @@ fn a_half_closed_connection_goes_on() {
 /// Rules that come while the agent is down are heeded by an agent that starts, from its first packet; by "heed" also without one.
 #[test]
 fn rules_are_heeded_while_there_is_no_agent() {
-    let mut stage = stage("filters = 'heed'", true);
+    let mut stage = stage("filters = 'heed'");
     nft(&stage, POLICY);
     let echo = echoes(&stage, 7000).remove(0);
     let mut udp = talk(&stage.sandboxes[0], Protocol::Udp, echo.address()).unwrap();
@@ -259,7 +259,7 @@ fn rules_are_heeded_while_there_is_no_agent() {
 /// Both ends of a flow are heeded by the time that either is: no flow of the fast path becomes the kernel's for good.
 #[test]
 fn a_busy_flow_is_fast_again_after_a_restart_with_rules() {
-    let mut stage = stage("filters = 'bypass'", true);
+    let mut stage = stage("filters = 'bypass'");
     nft(&stage, POLICY);
     let echo = echoes(&stage, 7000).remove(0);
     let mut udp = talk(&stage.sandboxes[0], Protocol::Udp, echo.address()).unwrap();

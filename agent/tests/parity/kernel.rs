@@ -7,7 +7,7 @@ mod loader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, RingBuf};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::{Ebpf, Pod};
 use aya_log::EbpfLogger;
@@ -26,6 +26,7 @@ use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare,
     LinkLocal, Marks, Owner, Port, PortCounters, PortKey, Station, StationKey,
 };
+use zerocopy::FromBytes as _;
 
 use crate::golden::bytes_packet::BytesPacket;
 use crate::golden::{shares as golden_shares, world};
@@ -68,6 +69,7 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) kernel_shares: BTreeMap<u32, KernelShare>,
     pub(crate) accepted: BTreeMap<FlowKey, AcceptedFlow>,
+    pub(crate) opened: Vec<FlowKey>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     /// Those of who is masqueraded, and the node's own.
     pub(crate) claims: [BTreeSet<TupleKey>; 2],
@@ -244,6 +246,7 @@ impl Kernel {
             .map(|(slot, _)| (slot, kernel_shares.get(&slot, 0).expect("a slot")))
             .collect();
         let accepted = self.entries::<FlowKey, AcceptedFlow>("ACCEPTED").into_iter().collect();
+        let opened = self.opened();
         let fragments = self.entries::<FragmentKey, FragmentTranslation>("FRAGMENTS").into_iter().collect();
         let policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         let read = |(slot, _): (u32, Policer)| (slot, policers.get(&slot, 0).expect("a slot"));
@@ -257,6 +260,7 @@ impl Kernel {
             kernel_flows,
             kernel_shares,
             accepted,
+            opened,
             incoming_flows,
             claims,
             ports,
@@ -272,6 +276,16 @@ impl Kernel {
             learned,
             uplinks,
         }
+    }
+
+    /// What `OPENED` has, which is read once.
+    fn opened(&mut self) -> Vec<FlowKey> {
+        let mut ring: RingBuf<_> = self.map("OPENED").try_into().expect("OPENED");
+        let mut opened = Vec::new();
+        while let Some(record) = ring.next() {
+            opened.push(FlowKey::read_from_bytes(&record).expect("a flow"));
+        }
+        opened
     }
 
     fn decision(&mut self) -> Decision {

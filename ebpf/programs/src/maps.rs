@@ -3,7 +3,7 @@
 use aya_ebpf::bindings::BPF_F_NO_PREALLOC;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::LpmTrie;
-use aya_ebpf::maps::{Array, DevMapHash, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray};
+use aya_ebpf::maps::{Array, DevMapHash, HashMap, LruHashMap, LruPerCpuHashMap, PerCpuArray, RingBuf};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation, MAX_FRAGMENTS};
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_LEARNED, MAX_UPLINKS};
 use shunt_dataplane::abi::policer::{MAX_POLICERS, MAX_SUBNETS, Policer, SubnetKey};
@@ -16,8 +16,8 @@ use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
     MAX_ACCEPTED, MAX_ADDRESSES, MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS,
     MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS,
-    MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, Owner, Port, PortCounters, PortKey,
-    ReversePath, Station, StationKey,
+    MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, OPENED_BYTES, Owner, Port, PortCounters,
+    PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -79,6 +79,10 @@ pub(crate) static KERNEL_SHARES: Array<KernelShare> = Array::with_max_entries(MA
 /// Flows that others' rules have let through, and when. `accept`; the least recently used go when it is full.
 #[map]
 pub(crate) static ACCEPTED: LruHashMap<FlowKey, AcceptedFlow> = LruHashMap::with_max_entries(MAX_ACCEPTED, 0);
+
+/// TCP connections among them whose segments connection tracking still checks. `accept` writes it, the agent reads it.
+#[map]
+pub(crate) static OPENED: RingBuf = RingBuf::with_byte_size(OPENED_BYTES, 0);
 
 /// What that is worth. The agent writes it, `accept` reads it.
 #[map]

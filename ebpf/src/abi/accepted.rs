@@ -1,4 +1,5 @@
-//! `ACCEPTED`: flows between containers that others' rules have let through; `HEEDING`: how long that holds.
+//! `ACCEPTED`: flows between containers that others' rules have let through; `HEEDING`: how long that holds. `OPENED`: TCP connections among them
+//! whose segments connection tracking still checks.
 
 use zerocopy::{Immutable, IntoBytes};
 
@@ -13,9 +14,12 @@ pub struct AcceptedFlow {
     pub ends: [u32; 2],
     /// The rules' generation then ([`Heeding::generation`]).
     pub generation: u32,
-    /// Zero.
-    pub pad: u32,
+    /// `ACCEPTED_…` bits.
+    pub flags: u32,
 }
+
+/// [`AcceptedFlow::flags`]: connection tracking does not mind that it misses most segments of this TCP connection. The agent writes it.
+pub const ACCEPTED_LIBERAL: u32 = 1;
 
 /// The value of `HEEDING`: what an accepted flow is worth. The agent writes it. All zeros accept nothing.
 #[repr(C)]
@@ -29,8 +33,14 @@ pub struct Heeding {
     pub flags: u32,
 }
 
-/// [`Heeding::flags`]: connection tracking does not mind that it misses most segments of a TCP connection.
+/// [`Heeding::flags`]: connection tracking does not mind that it misses most segments of any TCP connection.
 pub const HEEDING_TCP: u32 = 1;
+
+/// [`Heeding::flags`]: the agent has connection tracking not mind it of each TCP connection that it is asked for by `OPENED` ([`ACCEPTED_LIBERAL`]).
+pub const HEEDING_EACH_TCP: u32 = 2;
+
+/// Bytes of `OPENED`, whose records are [`FlowKey`](super::FlowKey)s. What finds no room is asked for a lease later.
+pub const OPENED_BYTES: u32 = 256 << 10;
 
 const _: () = {
     assert!(size_of::<AcceptedFlow>() == 32);

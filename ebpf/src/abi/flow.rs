@@ -1,12 +1,14 @@
 //! `KERNEL_FLOWS`: flows that stay with the kernel for life; `INCOMING_FLOWS`: those that no container began.
 
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::wire::address::{Address, L4Port};
 
-/// Key of `KERNEL_FLOWS` and `INCOMING_FLOWS`. Both directions of a flow have the same key: the lower end comes first.
+/// Key of `KERNEL_FLOWS`, `INCOMING_FLOWS` and `ACCEPTED`, and a record of `OPENED`. Both directions of a flow have the same key: the lower end comes first.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, FromBytes, Immutable, IntoBytes,
+)]
 pub struct FlowKey {
     /// The L2 domain, as [`Port::bridge`].
     pub bridge: u32,

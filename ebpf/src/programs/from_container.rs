@@ -4,7 +4,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{PORT_ANSWERS_NEIGHBORS, PORT_HEEDED, PORT_MAPPED, PORT_MASQUERADED, Port};
+use crate::abi::{PORT_ANSWERS_NEIGHBORS, PORT_MAPPED, PORT_MASQUERADED, Port};
 use crate::stages::neighbor_proxy::Within;
 use crate::stages::port::Missing;
 use crate::stages::{
@@ -127,7 +127,7 @@ pub fn hear<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, t
     verdict.into()
 }
 
-/// The third part: the neighbour proxy, for [`Next::Answer`]. Others' rules may be about who asks whom.
+/// The third part: the neighbour proxy, for [`Next::Answer`].
 #[inline(always)]
 pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
     let port = match port::entry(here, missing, tables) {
@@ -136,10 +136,8 @@ pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing,
     };
     let within = Within { vid: port.vid, stations: port.vid };
     let bytes = packet.length();
-    let is_heeded = port.flags & PORT_HEEDED != 0;
     let answered = parse::frame(packet)
         .ok()
-        .filter(|_| !is_heeded)
         .and_then(|frame| neighbor_proxy::to_container(packet, &frame, &port, within, here, tables));
     if let Some(delivery) = answered {
         let verdict = Verdict::Deliver(delivery);

@@ -86,10 +86,8 @@ pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Ve
         Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
     };
     let bytes = packet.length();
-    let answered = parse::frame(packet)
-        .ok()
-        .filter(|_| port.flags & PORT_HEEDED == 0)
-        .and_then(|frame| neighbor_proxy::to_host(packet, &frame, &port, tables));
+    let answered =
+        parse::frame(packet).ok().and_then(|frame| neighbor_proxy::to_host(packet, &frame, &port, tables));
     let verdict = answered.map_or(Verdict::Pass(PassReason::Group), Verdict::Deliver);
     count::sent(&verdict, &port, here, bytes, tables);
     verdict

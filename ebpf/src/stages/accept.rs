@@ -8,11 +8,14 @@
 //!
 //! A flow is that of two ports: whoever uses its addresses at another one is asked for as everybody is.
 //!
+//! Connection tracking checks a segment against those that it saw before, and has to be told not to before a TCP connection is accepted: the agent does,
+//! for each one that is opened ([`HEEDING_EACH_TCP`]), unless there is nothing to tell ([`HEEDING_TCP`]).
+//!
 //! What begins and ends a connection (SYN, FIN, RST) always goes by the kernel, and so does all but TCP and UDP, and what has IP options, extension
 //! headers or a VLAN tag.
 
 use crate::Tables;
-use crate::abi::{AcceptedFlow, HEEDING_TCP, Heeding};
+use crate::abi::{ACCEPTED_LIBERAL, AcceptedFlow, HEEDING_EACH_TCP, HEEDING_TCP, Heeding};
 use crate::stages::read_flow::Flow;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
@@ -48,11 +51,17 @@ impl Asked<'_> {
         if self.direction() == 0 { [from, to] } else { [to, from] }
     }
 
-    /// Whether an entry is of this flow, and of the rules of now.
+    /// Whether an entry is of this flow.
     #[inline(always)]
-    fn is_noted_as(&self, flow: &AcceptedFlow, heeding: &Heeding) -> bool {
+    fn is_noted_as(&self, flow: &AcceptedFlow) -> bool {
         let ([low, high], [one, other]) = (self.ends(), flow.ends);
-        flow.generation == heeding.generation && low == one && high == other
+        low == one && high == other
+    }
+
+    /// Whether connection tracking has to be liberal of this flow first.
+    #[inline(always)]
+    fn needs_liberal(&self, heeding: &Heeding) -> bool {
+        Protocol(self.flow.key.protocol) == Protocol::TCP && heeding.flags & HEEDING_TCP == 0
     }
 
     /// Whether such flows may be accepted.
@@ -63,7 +72,7 @@ impl Asked<'_> {
         }
         match Protocol(self.flow.key.protocol) {
             Protocol::UDP => true,
-            Protocol::TCP => heeding.flags & HEEDING_TCP != 0 && !self.is_edge(),
+            Protocol::TCP => heeding.flags & (HEEDING_TCP | HEEDING_EACH_TCP) != 0 && !self.is_edge(),
             _ => false,
         }
     }
@@ -86,7 +95,10 @@ fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
     }
     let Some(flow) = tables.accepted_flow(&asked.flow.key) else { return false };
     let [one, other] = flow.seen;
-    if !asked.is_noted_as(&flow, &heeding) || one == 0 || other == 0 {
+    if flow.generation != heeding.generation || !asked.is_noted_as(&flow) || one == 0 || other == 0 {
+        return false;
+    }
+    if asked.needs_liberal(&heeding) && flow.flags & ACCEPTED_LIBERAL == 0 {
         return false;
     }
     let seen = if asked.direction() == 0 { one } else { other };
@@ -103,15 +115,26 @@ pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
     if !asked.is_acceptable(&heeding) {
         return;
     }
-    let known = tables.accepted_flow(&asked.flow.key).filter(|flow| asked.is_noted_as(flow, &heeding));
-    let [mut one, mut other] = known.unwrap_or_default().seen;
-    let now = tables.boot_time();
-    if asked.direction() == 0 {
-        one = now;
-    } else {
-        other = now;
+    let key = &asked.flow.key;
+    let known = tables.accepted_flow(key).filter(|flow| asked.is_noted_as(flow)).unwrap_or_default();
+    // What connection tracking does not mind outlasts a change of rules.
+    let (flags, mut seen) = (known.flags, known.seen);
+    if known.generation != heeding.generation {
+        seen = [0; 2];
     }
-    let flow =
-        AcceptedFlow { seen: [one, other], ends: asked.ends(), generation: heeding.generation, pad: 0 };
-    tables.accept_flow(&asked.flow.key, &flow);
+    let now = tables.boot_time();
+    let [one, other] = seen;
+    let (before, answered) = if asked.direction() == 0 { (one, other) } else { (other, one) };
+    if asked.needs_liberal(&heeding) && flags & ACCEPTED_LIBERAL == 0 {
+        // The agent is asked once a lease of each direction.
+        if before != 0 && now.saturating_sub(before) < heeding.lease {
+            return;
+        }
+        if answered != 0 {
+            tables.ask_for_liberal_tracking(key);
+        }
+    }
+    let seen = if asked.direction() == 0 { [now, other] } else { [one, now] };
+    let flow = AcceptedFlow { seen, ends: asked.ends(), generation: heeding.generation, flags };
+    tables.accept_flow(key, &flow);
 }

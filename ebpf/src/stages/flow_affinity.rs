@@ -31,12 +31,7 @@ pub fn check<P: Packet, T: Tables>(
     (port, ports): (&Port, [u32; 2]),
     tables: &T,
 ) -> Result<(), Stop> {
-    if port.affinity == AFFINITY_FAST {
-        return Ok(());
-    }
-    let Some(flow) = read(packet, frame, port)? else { return Ok(()) };
-    check_flow(&flow.key, port, tables)?;
-    heed(&Asked { flow: &flow, ports }, port, tables)
+    check_unless(packet, frame, (port, ports), tables, |_| false)
 }
 
 /// The same of a frame from a container, which may answer a client of a host port.
@@ -50,11 +45,25 @@ pub fn check_sent<P: Packet, T: Tables>(
     (port, ports): (&Port, [u32; 2]),
     tables: &T,
 ) -> Result<(), Stop> {
+    check_unless(packet, frame, (port, ports), tables, |flow| {
+        port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&flow.key, flow.source)
+    })
+}
+
+/// [`check`], of what is no answer of a translated connection.
+#[inline(always)]
+fn check_unless<P: Packet, T: Tables>(
+    packet: &mut P,
+    frame: &Frame,
+    (port, ports): (&Port, [u32; 2]),
+    tables: &T,
+    is_translated: impl FnOnce(&Flow) -> bool,
+) -> Result<(), Stop> {
     if port.affinity == AFFINITY_FAST {
         return Ok(());
     }
     let Some(flow) = read(packet, frame, port)? else { return Ok(()) };
-    if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && tables.answers_neighbor(&flow.key, flow.source) {
+    if is_translated(&flow) {
         return Err(Stop::Pass(PassReason::KernelFlow));
     }
     check_flow(&flow.key, port, tables)?;

@@ -87,7 +87,8 @@ pub fn track_leaving<P: Packet, T: Tables>(
     track_and(packet, frame, (port, here, false), tables, |_, _| Sender::Other);
 }
 
-/// Where others' rules are heeded, what was bridged to a container has come out of all hooks, and is noted as that. `of_other` says who has sent what no container of ours has: it gets the flow and the source address.
+/// Records the flow of a frame if a container sent it. `of_other` says who has sent what no container of ours has: it gets the flow and the source
+/// address.
 #[inline(always)]
 fn track_and<P: Packet, T: Tables>(
     packet: &mut P,
@@ -112,7 +113,7 @@ fn track_and<P: Packet, T: Tables>(
     }
     let origin = packet.origin();
     if is_container && is_heeded(origin, port, tables) {
-        // Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
+        // It has come out of all hooks. Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
         if origin == owner.ifindex && !frame.is_tagged() {
             accept::note(&Asked { flow: &flow, ports: [origin, receiver] }, tables);
         }

@@ -13,6 +13,9 @@ pub trait AcceptedFlows {
     /// Writes it. Where there is no room the flow is the kernel's to judge.
     fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow);
 
+    /// Asks the agent to have connection tracking not mind what it misses of a TCP connection (`OPENED`).
+    fn ask_for_liberal_tracking(&self, key: &FlowKey);
+
     /// Removes it.
     fn forget_accepted_flow(&self, key: &FlowKey);
 }

@@ -29,6 +29,7 @@ const FIND_UDP_SOCKET: i32 = 85;
 const RELEASE_SOCKET: i32 = 86;
 const FIND_TCP_SOCKET: i32 = 99;
 const BOOT_CLOCK: i32 = 125;
+const RING_OUTPUT: i32 = 130;
 const REDIRECT_NEIGHBOR: i32 = 152;
 const REDIRECT_PEER: i32 = 155;
 pub(crate) const LOOP: i32 = 181;
@@ -128,6 +129,11 @@ pub(crate) fn call(
             i64::from(kernel.surroundings.has_socket(tuple))
         }
         RELEASE_SOCKET => 0,
+        RING_OUTPUT => {
+            // Nobody reads it; what is written has to be there.
+            kernel.memory.bytes(two, three as usize)?;
+            0
+        }
         REDIRECT if two & BPF_F_INGRESS != 0 => redirect(kernel, Redirect::Into(one as u32)),
         REDIRECT => redirect(kernel, Redirect::Port(one as u32)),
         REDIRECT_PEER => redirect(kernel, Redirect::Peer(one as u32)),

@@ -16,6 +16,7 @@
 //! notes: 1                         (optional) how many flows were noticed
 //! incoming: 1                      (optional) how many flows were noticed that began outside
 //! accepts: 1                       (optional) of how many flows others' rules have let something through, or (-1) are forgotten
+//! opens: 1                         (optional) of how many connections tracking is to be liberal
 //! pays: kai                        (optional) whose share of the kernel's flows has grown
 //! apart: 1                         (optional) for how many flows of the kernel's there was no room
 //! claims: 1                        (optional) how many flows outside were noticed that are the kernel's
@@ -67,6 +68,7 @@ pub struct Case {
     pub notes: usize,
     pub incoming: usize,
     pub accepts: isize,
+    pub opens: usize,
     pub claims: usize,
     pub pays: Option<String>,
     pub apart: u64,
@@ -135,6 +137,7 @@ fn read(path: &Path) -> Case {
         notes: 0,
         incoming: 0,
         accepts: 0,
+        opens: 0,
         claims: 0,
         pays: None,
         apart: 0,
@@ -176,6 +179,7 @@ fn read(path: &Path) -> Case {
                 "lookups" => case.lookups = words.iter().map(|word| world::ifindex(word)).collect(),
                 "notes" => case.notes = words[0].parse().expect("a number of flows"),
                 "incoming" => case.incoming = words[0].parse().expect("a number of flows"),
+                "opens" => case.opens = words[0].parse().expect("a number of connections"),
                 "accepts" => case.accepts = words[0].parse().expect("a number of flows"),
                 "pays" => case.pays = Some(words[0].to_owned()),
                 "apart" => case.apart = words[0].parse().expect("a number of flows"),

@@ -18,6 +18,10 @@ impl AcceptedFlows for MemoryTables {
         self.accepted.borrow_mut().insert(*key, *value);
     }
 
+    fn ask_for_liberal_tracking(&self, key: &FlowKey) {
+        self.opened.borrow_mut().push(*key);
+    }
+
     fn forget_accepted_flow(&self, key: &FlowKey) {
         self.accepted.borrow_mut().remove(key);
     }

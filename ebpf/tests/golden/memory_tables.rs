@@ -41,6 +41,8 @@ pub struct MemoryTables {
     pub kernel_shares: RefCell<BTreeMap<u32, KernelShare>>,
     pub accepted: RefCell<BTreeMap<FlowKey, AcceptedFlow>>,
     pub heeding: Heeding,
+    /// Connections that the agent is asked for.
+    pub opened: RefCell<Vec<FlowKey>>,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,

@@ -73,6 +73,7 @@ const SUITES: [Kind; 6] = [
             "own_xdp::",
             "reverse_path::",
             "heeded::",
+            "heeded_tracking::",
             "routers::",
         ],
         left_out: &[
@@ -115,8 +116,8 @@ const SUITES: [Kind; 6] = [
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
             ("heeded_hostile::", LONG),
+            ("heeded_tracking::a_thousand_changes", LONG),
             ("rules_that_change_are_heeded", LONG),
-            ("without_leave_to_miss_segments", LONG),
             ("by_itself_it_heeds", LONG),
             ("rules_of_the_bridges_family_are_heeded", LONG),
             ("claimed::", LONG),

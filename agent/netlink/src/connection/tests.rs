@@ -112,7 +112,7 @@ fn a_datagram_that_another_process_sends_is_neither_an_answer_nor_an_error() {
 fn a_multicast_of_another_process_is_not_heard_and_one_of_the_kernels_is() {
     apart(|| {
         const LINKS: u32 = 1;
-        let mut listener = Socket::listen(&[LINKS], None, |_| Ok(())).unwrap();
+        let mut listener = Socket::listen(NETLINK_ROUTE as i32, &[LINKS], None, |_| Ok(())).unwrap();
         let forger = netlink_sys::Socket::new(NETLINK_ROUTE).unwrap();
         forger.send_to(&forged(0), &SocketAddr::new(0, LINKS), 0).unwrap();
         let heard = listener.receive();

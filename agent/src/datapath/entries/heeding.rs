@@ -1,28 +1,54 @@
 //! What flows are worth that others' rules have let through (`HEEDING`).
 
+use std::sync::{Mutex, PoisonError};
+
+use aya::maps::{Array, MapData};
 use shunt_dataplane::abi::Heeding;
 
-use crate::datapath::{Datapath, DatapathError, in_map};
+use crate::datapath::{DatapathError, in_map};
 
-impl Datapath {
+/// `HEEDING`, which two threads write: whoever decides what is heeded, and whoever hears that rules have changed.
+pub struct HeedingEntry(Mutex<Array<MapData, Heeding>>);
+
+impl HeedingEntry {
+    pub(crate) fn new(map: Array<MapData, Heeding>) -> Self {
+        Self(Mutex::new(map))
+    }
+
     /// What the programs go by.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn heeding(&self) -> Result<Heeding, DatapathError> {
-        self.maps.heeding.get(&0, 0).map_err(in_map("HEEDING"))
+    pub fn read(&self) -> Result<Heeding, DatapathError> {
+        let map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        map.get(&0, 0).map_err(in_map("HEEDING"))
     }
 
     /// Writes it. Where something changes, all flows are asked for again.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn write_heeding(&mut self, lease: u64, flags: u32) -> Result<(), DatapathError> {
-        let known = self.heeding()?;
-        if (known.lease, known.flags) == (lease, flags) {
-            return Ok(());
-        }
-        let now = Heeding { lease, flags, generation: known.generation.wrapping_add(1) };
-        self.maps.heeding.set(0, now, 0).map_err(in_map("HEEDING"))
+    pub fn write(&self, lease: u64, flags: u32) -> Result<(), DatapathError> {
+        self.change(|known| {
+            let is_other = (known.lease, known.flags) != (lease, flags);
+            is_other.then_some(Heeding { lease, flags, ..known })
+        })
+    }
+
+    /// Has all flows asked for again.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn ask_again(&self) -> Result<(), DatapathError> {
+        self.change(Some)
+    }
+
+    /// Writes what becomes of what is known, as the next generation.
+    fn change(&self, change: impl FnOnce(Heeding) -> Option<Heeding>) -> Result<(), DatapathError> {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = map.get(&0, 0).map_err(in_map("HEEDING"))?;
+        let Some(wanted) = change(known) else { return Ok(()) };
+        let wanted = Heeding { generation: known.generation.wrapping_add(1), ..wanted };
+        map.set(0, wanted, 0).map_err(in_map("HEEDING"))
     }
 }

@@ -15,5 +15,6 @@ mod reverse_paths;
 mod subnets;
 mod uplinks;
 
+pub use self::heeding::HeedingEntry;
 pub use self::outlets::{OutletEntries, SourceEntries};
 pub use self::ports::FlowAffinity;

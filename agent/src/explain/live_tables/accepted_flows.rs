@@ -11,7 +11,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 impl AcceptedFlows for LiveTables<'_> {
     fn heeding(&self) -> Option<Heeding> {
-        self.maps.heeding.get(&0, 0).ok()
+        self.maps.heeding.read().ok()
     }
 
     fn accepted_flow(&self, key: &FlowKey) -> Option<AcceptedFlow> {
@@ -20,10 +20,14 @@ impl AcceptedFlows for LiveTables<'_> {
             0 => "never".to_owned(),
             seen => format!("{} ms ago", now.saturating_sub(seen) / MILLISECOND),
         };
-        let current = self.heeding().unwrap_or_default().generation;
+        let heeding = self.heeding().unwrap_or_default();
         let found = |flow: &AcceptedFlow| {
             let [low, high] = flow.seen.map(ago);
-            let rules = if flow.generation == current { "" } else { ", by earlier rules" };
+            let rules = match flow.generation == heeding.generation {
+                false => ", by earlier rules",
+                true if heeding.lease == 0 => ", and each of its packets is asked for",
+                true => "",
+            };
             format!("let through from its lower end {low}, from its higher {high}{rules}")
         };
         self.look((Asked::Accepted, "ACCEPTED"), &self.maps.accepted, (key, flow_name(key)), found)
@@ -31,6 +35,10 @@ impl AcceptedFlows for LiveTables<'_> {
 
     fn accept_flow(&self, _key: &FlowKey, _value: &AcceptedFlow) {
         self.note(Asked::Accepted, "its flow would be noted as let through by others' rules".to_owned());
+    }
+
+    fn ask_for_liberal_tracking(&self, _key: &FlowKey) {
+        self.note(Asked::Accepted, "connection tracking would be told to be liberal of it".to_owned());
     }
 
     fn forget_accepted_flow(&self, _key: &FlowKey) {

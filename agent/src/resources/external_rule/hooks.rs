@@ -68,7 +68,7 @@ pub(crate) struct Bypassed {
 /// # Errors
 /// The kernel cannot list its chains.
 pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
-    let shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
+    let shown = shown();
     let mut found = Bypassed::default();
     for chain in chains()?.iter().filter(|chain| chain.kind != NAT) {
         found.add(chain, crossed, shown);
@@ -84,6 +84,26 @@ pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
     let arp = old_tables(ARP_TABLES).into_iter().filter(|_| is_arp_shown);
     found.bridged.extend(arp.map(|table| format!("arptables' table {table}, by {ARP_TABLES}")));
     Ok(found)
+}
+
+/// The chains of nf_tables that bridged packets meet now.
+///
+/// # Errors
+/// The kernel cannot list its chains.
+pub(crate) fn chains_of_bridged(crossed: &Crossed) -> Result<Vec<BaseChain>, NetlinkError> {
+    let shown = shown();
+    let mut chains = chains()?;
+    chains.retain(|chain| {
+        let mut found = Bypassed::default();
+        found.add(chain, crossed, shown);
+        chain.kind != NAT && !found.bridged.is_empty()
+    });
+    Ok(chains)
+}
+
+/// To which rules of IP br_netfilter shows bridged packets, as [`BRIDGED_TOO`].
+fn shown() -> [bool; 3] {
+    BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"))
 }
 
 /// The first who has rules for bridged packets of whatever interface.

@@ -3,3 +3,4 @@
 mod bypassed;
 pub(crate) mod filters;
 pub(crate) mod hooks;
+pub(crate) mod varying;

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use shunt_dataplane::abi::HEEDING_TCP;
-
-use super::tracking;
+use super::tracking::Tracking;
+use super::watch::Watcher;
 use crate::config::Filters;
 use crate::datapath::FlowAffinity;
 use crate::kernel::KernelError;
@@ -15,7 +14,8 @@ use crate::resources::external_rule::hooks::{self, Bypassed};
 impl Node {
     /// Looks at others' rules before the first port is registered. An earlier agent may have heeded them.
     pub(crate) fn find_others_rules(&mut self) {
-        self.heeding.has_been_on = !self.datapath.heeding().is_ok_and(|known| known.lease == 0);
+        self.heeding.has_been_on =
+            !self.datapath.maps.heeding.read().is_ok_and(|known| known.generation == 0);
         self.look_at_others_rules();
     }
 
@@ -50,23 +50,46 @@ impl Node {
                 "whether others' rules for bridged packets are heeded has changed"
             );
         }
-        let tcp = if is_on { tracking::hindrance() } else { None };
-        if self.heeding.tcp != tcp {
-            tracing::info!(hindrance = tcp, "what keeps TCP between containers with the kernel has changed");
-        }
-        (self.heeding.is_on, self.heeding.is_node_heeded, self.heeding.tcp) = (is_on, is_node_heeded, tcp);
+        (self.heeding.is_on, self.heeding.is_node_heeded) = (is_on, is_node_heeded);
         self.heeding.has_been_on |= is_on;
+        self.keep_watch();
+        if is_on {
+            self.find_who_keeps_flows();
+        }
+        let tracking = Tracking::now(self.heeding.watcher.as_ref().is_some_and(Watcher::can_tell));
+        if self.heeding.tracking != tracking {
+            tracing::info!(?tracking, "how connection tracking is liberal of TCP has changed");
+        }
+        self.heeding.tracking = tracking;
+    }
+
+    /// Has somebody hear of changes while others' rules are heeded.
+    fn keep_watch(&mut self) {
+        let is_on = self.heeding.is_on;
+        self.heeding.watcher = self.heeding.watcher.take().filter(|it| is_on && it.is_running());
+        if !is_on || self.heeding.watcher.is_some() {
+            return;
+        }
+        match Watcher::start(&self.datapath.pins(), self.datapath.maps.heeding.clone()) {
+            Ok(watcher) => self.heeding.watcher = Some(watcher),
+            Err(error) => {
+                tracing::debug!(%error, "changes of others' rules are heeded within the lease only")
+            }
+        }
     }
 
     fn change_what_is_heeded(&mut self) -> Result<(), KernelError> {
-        let flags = if self.heeding.tcp.is_none() { HEEDING_TCP } else { 0 };
         if self.heeding.is_on {
-            self.datapath.write_heeding(self.heeding.lease.nanoseconds(), flags)?;
+            let (lease, flags) = match &self.heeding.kept.by {
+                Some(_) => (0, 0),
+                None => (self.heeding.lease.nanoseconds(), self.heeding.tracking.flags()),
+            };
+            self.datapath.maps.heeding.write(lease, flags)?;
         }
         self.change_heeded_bridges()?;
         self.change_heeded_ports()?;
         if !self.heeding.is_on {
-            self.datapath.write_heeding(0, 0)?;
+            self.datapath.maps.heeding.write(0, 0)?;
         }
         Ok(())
     }

@@ -13,11 +13,12 @@ impl Node {
     /// What an operator has to know of it.
     pub(crate) fn heeding_warnings(&self) -> Vec<String> {
         let has_bridged = self.registry.attachments().any(|attachment| attachment.port.is_bridged());
-        let tcp = self.heeding.tcp.as_ref().filter(|_| self.heeding.is_on && has_bridged);
-        tcp.map(|why| {
-            format!("TCP between containers stays with the kernel, as others' rules are heeded: {why}")
-        })
-        .into_iter()
-        .collect()
+        if !self.heeding.is_on || !has_bridged {
+            return Vec::new();
+        }
+        let kept = self.heeding.kept.by.as_ref().map(|by| {
+            format!("flows between containers stay with the kernel, as others' rules may judge each of their packets: {by}")
+        });
+        kept.or_else(|| self.heeding.tracking.warning()).into_iter().collect()
     }
 }

@@ -3,7 +3,9 @@
 
 mod follow;
 mod heeded;
+mod kept;
 mod state;
 mod tracking;
+mod watch;
 
 pub(crate) use self::state::Heeded;

@@ -1,5 +1,8 @@
 //! What the agent remembers of others' rules.
 
+use super::kept::Kept;
+use super::tracking::Tracking;
+use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};
 
 /// Whether others' rules are heeded, and why.
@@ -11,15 +14,28 @@ pub(crate) struct Heeded {
     pub(super) is_on: bool,
     /// Whether others have rules for what the node sends by a bridge.
     pub(super) is_node_heeded: bool,
-    /// Why TCP stays with the kernel; none where it does not.
-    pub(super) tcp: Option<String>,
+    /// Whether TCP may take the fast path.
+    pub(super) tracking: Tracking,
+    /// Which of others' rules keeps flows with the kernel.
+    pub(super) kept: Kept,
+    /// Hears of changes at once, while ports are heeded.
+    pub(super) watcher: Option<Watcher>,
     /// Whether flows that were only bridged may be among those that connection tracking has.
     pub(super) has_been_on: bool,
 }
 
 impl Heeded {
     pub(crate) fn new(mode: Filters, lease: FilterLease) -> Self {
-        Self { mode, lease, is_on: false, is_node_heeded: false, tcp: None, has_been_on: false }
+        Self {
+            mode,
+            lease,
+            is_on: false,
+            is_node_heeded: false,
+            tracking: Tracking::default(),
+            kept: Kept::default(),
+            watcher: None,
+            has_been_on: false,
+        }
     }
 
     /// Whether flows between containers meet others' rules.

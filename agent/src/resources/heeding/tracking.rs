@@ -1,7 +1,9 @@
-//! Whether connection tracking takes it that it misses most segments of a connection.
+//! Whether TCP between containers may take the fast path: connection tracking has to take it that it misses most segments of a connection.
 
 use std::fs;
 use std::path::Path;
+
+use shunt_dataplane::abi::{HEEDING_EACH_TCP, HEEDING_TCP};
 
 /// Where connection tracking has its settings; absent where there is none.
 const SETTINGS: &str = "/proc/sys/net/netfilter";
@@ -10,20 +12,49 @@ const SETTINGS: &str = "/proc/sys/net/netfilter";
 /// a connection that has gone on unseen (`tcp_in_window` and `nf_conntrack_tcp_packet`, net/netfilter/nf_conntrack_proto_tcp.c).
 const LIBERAL: [&str; 2] = ["nf_conntrack_tcp_be_liberal", "nf_conntrack_tcp_ignore_invalid_rst"];
 
-/// What hinders; none where nothing does.
-pub(super) fn hindrance() -> Option<String> {
-    let settings = Path::new(SETTINGS);
-    if !settings.join("nf_conntrack_max").exists() {
-        return None;
+/// How connection tracking comes to be liberal of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tracking {
+    /// There is none, or it is liberal of all connections by its settings.
+    Liberal,
+    /// It is told of each connection.
+    OfEach,
+    /// It is not: TCP stays with the kernel.
+    #[default]
+    Strict,
+}
+
+impl Tracking {
+    /// What it is here, where somebody can tell it of each connection or not.
+    pub(super) fn now(can_be_told: bool) -> Self {
+        let settings = Path::new(SETTINGS);
+        let is_set = |name: &str| fs::read_to_string(settings.join(name)).is_ok_and(|on| on.trim() == "1");
+        if !settings.join("nf_conntrack_max").exists() || LIBERAL.into_iter().all(is_set) {
+            Self::Liberal
+        } else if can_be_told {
+            Self::OfEach
+        } else {
+            Self::Strict
+        }
     }
-    let is_set = |name: &&str| fs::read_to_string(settings.join(name)).is_ok_and(|on| on.trim() == "1");
-    let missing: Vec<_> = LIBERAL.into_iter().filter(|name| !is_set(name)).collect();
-    if missing.is_empty() {
-        return None;
+
+    /// As [`shunt_dataplane::abi::Heeding::flags`].
+    pub(super) fn flags(self) -> u32 {
+        match self {
+            Self::Liberal => HEEDING_TCP,
+            Self::OfEach => HEEDING_EACH_TCP,
+            Self::Strict => 0,
+        }
     }
-    let names =
-        missing.iter().map(|name| format!("net.netfilter.{name}=1")).collect::<Vec<_>>().join(" and ");
-    Some(format!(
-        "connection tracking takes what it has not seen all of for invalid; allow it with sysctl {names}"
-    ))
+
+    /// What an operator has to know of it.
+    pub(super) fn warning(self) -> Option<String> {
+        let settings = LIBERAL.map(|name| format!("net.netfilter.{name}=1")).join(" and ");
+        (self == Self::Strict).then(|| {
+            format!(
+                "TCP between containers stays with the kernel, as others' rules are heeded: connection tracking cannot be told to be liberal of \
+                 each connection; have it be liberal of all with sysctl {settings}"
+            )
+        })
+    }
 }

@@ -1,11 +1,11 @@
-//! `ACCEPTED` and `HEEDING`: what others' rules have let through.
+//! `ACCEPTED`, `HEEDING` and `OPENED`: what others' rules have let through.
 
 use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
 use shunt_dataplane::tables::AcceptedFlows;
 
 use super::KernelTables;
 use super::update::ANY;
-use crate::maps::{ACCEPTED, HEEDING};
+use crate::maps::{ACCEPTED, HEEDING, OPENED};
 
 impl AcceptedFlows for KernelTables {
     #[inline(always)]
@@ -24,6 +24,12 @@ impl AcceptedFlows for KernelTables {
     fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow) {
         // An LRU map makes room; should it fail under contention, the next packet goes by the kernel, too.
         let _ = ACCEPTED.insert(key, value, ANY);
+    }
+
+    #[inline(always)]
+    fn ask_for_liberal_tracking(&self, key: &FlowKey) {
+        // Without room it is asked for again.
+        let _ = OPENED.output::<FlowKey>(key, 0);
     }
 
     #[inline(always)]

@@ -6,7 +6,8 @@
 //! `br_do_suppress_nd`, net/bridge/br_arp_nd_proxy.c); here it covers only addresses that the agent has written.
 //!
 //! Everything that others have to hear goes on: duplicate address probes (unspecified sender, RFC 5227 and RFC 4862), announcements,
-//! whatever is no plain request, and requests for a container that the asker may not reach or that is not there.
+//! whatever is no plain request, requests for a container that the asker may not reach or that is not there, and all where others' rules are
+//! heeded, which may be about who asks whom.
 //!
 //! A part of its own in `from_container` and `from_host`, so that no other packet pays for it. Ports in VLANs call it in their pipeline,
 //! which floods what is not answered.
@@ -18,8 +19,8 @@ mod request;
 use self::request::Request;
 use crate::Tables;
 use crate::abi::{
-    AddressKey, PORT_ALONE, PORT_ISOLATED, PORT_XDP, Port, STATION_ASIDE, STATION_MOVED, STATION_PEER_UP,
-    Station,
+    AddressKey, PORT_ALONE, PORT_HEEDED, PORT_ISOLATED, PORT_XDP, Port, STATION_ASIDE, STATION_MOVED,
+    STATION_PEER_UP, Station,
 };
 use crate::stages::deliver;
 use crate::verdict::{Delivery, Way};
@@ -72,7 +73,7 @@ pub fn answer<P: Packet, T: Tables>(
     here: u32,
     tables: &T,
 ) -> bool {
-    let Some(request) = request(packet, frame) else { return false };
+    let Some(request) = request(packet, frame, port) else { return false };
     let Some((asked, ifindex)) = known(&request, port.bridge, within, tables) else { return false };
     let apart = (port.flags | asked.flags) & PORT_ALONE | port.flags & asked.flags & PORT_ISOLATED;
     ifindex != here && apart == 0 && write(packet, frame, &request, asked.mac)
@@ -86,7 +87,7 @@ pub fn to_host<P: Packet, T: Tables>(
     port: &Port,
     tables: &T,
 ) -> Option<Delivery> {
-    let request = request(packet, frame)?;
+    let request = request(packet, frame, port)?;
     let within = Within { vid: port.vid, stations: port.vid };
     let (asked, _) = known(&request, port.bridge, within, tables)?;
     write(packet, frame, &request, asked.mac).then_some(Delivery {
@@ -98,8 +99,8 @@ pub fn to_host<P: Packet, T: Tables>(
 
 /// The request in a frame; none where it is no plain one, or others have to hear it.
 #[inline(always)]
-fn request<P: Packet>(packet: &mut P, frame: &Frame) -> Option<Request> {
-    if frame.inline_tags != 0 {
+fn request<P: Packet>(packet: &mut P, frame: &Frame, port: &Port) -> Option<Request> {
+    if frame.inline_tags != 0 || port.flags & PORT_HEEDED != 0 {
         return None;
     }
     let request = match frame.ether_type {

@@ -1,11 +1,14 @@
 //! What a table of nf_tables holds, and whether anybody has changed it.
 
+mod chain;
+
 use std::collections::BTreeMap;
 
 use netlink_packet_core::NLM_F_DUMP;
 use nix::errno::Errno;
 use nix::libc;
 
+pub use self::chain::{Element, Expression, TableOf, Verdict, elements_of, rules_of_chain};
 use crate::attribute::{attribute, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;

@@ -1,0 +1,206 @@
+//! What the rules of a chain do, expression by expression, and the elements of the sets that they look up.
+
+use netlink_packet_core::NLM_F_DUMP;
+use nix::libc;
+
+use crate::attribute::{attribute, attributes, find, text};
+use crate::connection::Connection;
+use crate::error::NetlinkError;
+use crate::request::{Reply, Request};
+
+use super::{GET_RULE, NFGENMSG, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE};
+
+const GET_ELEMENTS: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSETELEM as u16;
+
+// linux/netfilter/nf_tables.h; `libc` has none of them.
+const NFTA_EXPR_NAME: u16 = 1;
+const NFTA_EXPR_DATA: u16 = 2;
+const NFTA_DATA_VALUE: u16 = 1;
+const NFTA_DATA_VERDICT: u16 = 2;
+const NFTA_VERDICT_CODE: u16 = 1;
+const NFTA_VERDICT_CHAIN: u16 = 2;
+const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
+const NFTA_SET_ELEM_LIST_SET: u16 = 2;
+const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
+const NFTA_SET_ELEM_KEY: u16 = 1;
+const NFTA_SET_ELEM_DATA: u16 = 2;
+
+/// A table of a family.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableOf {
+    /// `NFPROTO_INET`, `NFPROTO_BRIDGE`…
+    pub family: u8,
+    /// Its name.
+    pub name: String,
+}
+
+/// One expression of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    /// Its kind: `ct`, `limit`…
+    pub name: String,
+    /// The attributes of its kind, in the kernel's own encoding.
+    pub data: Vec<u8>,
+}
+
+impl Expression {
+    /// The value of an attribute.
+    pub fn attribute(&self, kind: u16) -> Option<&[u8]> {
+        find(&self.data, kind)
+    }
+
+    /// A number, which nf_tables has in network order.
+    pub fn number(&self, kind: u16) -> Option<u32> {
+        self.attribute(kind)?.try_into().ok().map(u32::from_be_bytes)
+    }
+
+    /// A name.
+    pub fn text(&self, kind: u16) -> Option<String> {
+        self.attribute(kind).map(text)
+    }
+
+    /// The bytes of a constant (`NFTA_DATA_VALUE`).
+    pub fn value(&self, kind: u16) -> Option<&[u8]> {
+        find(self.attribute(kind)?, NFTA_DATA_VALUE)
+    }
+
+    /// What is decided (`NFTA_DATA_VERDICT`).
+    pub fn verdict(&self, kind: u16) -> Option<Verdict> {
+        Verdict::read(self.attribute(kind)?)
+    }
+}
+
+/// What a rule or an element decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// `NF_ACCEPT`, `NFT_JUMP`…
+    pub code: i32,
+    /// The chain to go on with.
+    pub chain: Option<String>,
+}
+
+impl Verdict {
+    /// Out of `struct nft_data`'s attributes.
+    fn read(data: &[u8]) -> Option<Self> {
+        let verdict = find(data, NFTA_DATA_VERDICT)?;
+        let code = find(verdict, NFTA_VERDICT_CODE)?.try_into().ok().map(i32::from_be_bytes)?;
+        Some(Self { code, chain: find(verdict, NFTA_VERDICT_CHAIN).map(text) })
+    }
+}
+
+/// An element of a set or of a map of verdicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// What is decided where it is found; none in a set.
+    pub verdict: Option<Verdict>,
+}
+
+/// A rule: its expressions in their order.
+struct Rule(Vec<Expression>);
+
+impl Reply for Rule {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let list = find(payload.get(NFGENMSG..)?, NFTA_RULE_EXPRESSIONS).unwrap_or_default();
+        let expressions = attributes(list).filter_map(|one| {
+            let name = text(find(one.value(), NFTA_EXPR_NAME)?);
+            Some(Expression { name, data: find(one.value(), NFTA_EXPR_DATA).unwrap_or_default().to_vec() })
+        });
+        Some(Self(expressions.collect()))
+    }
+}
+
+/// The elements in one message.
+struct Elements(Vec<Element>);
+
+impl Reply for Elements {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let list = find(payload.get(NFGENMSG..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
+        let elements = attributes(list).filter_map(|one| {
+            let key = find(find(one.value(), NFTA_SET_ELEM_KEY)?, NFTA_DATA_VALUE)?.to_vec();
+            let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
+            Some(Element { key, verdict })
+        });
+        Some(Self(elements.collect()))
+    }
+}
+
+/// The rules of a chain in their order; none where it is gone.
+///
+/// # Errors
+/// Netlink's.
+pub fn rules_of_chain(table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
+    let named = [(NFTA_RULE_TABLE, table.name.as_str()), (NFTA_RULE_CHAIN, chain)];
+    let rules = list::<Rule>("list the rules of a chain of nf_tables", GET_RULE, table.family, named)?;
+    Ok(rules.into_iter().map(|Rule(expressions)| expressions).collect())
+}
+
+/// The elements of a set; none where it is gone.
+///
+/// # Errors
+/// Netlink's.
+pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
+    let named = [(NFTA_SET_ELEM_LIST_TABLE, table.name.as_str()), (NFTA_SET_ELEM_LIST_SET, set)];
+    let what = "list the elements of a set of nf_tables";
+    let elements = list::<Elements>(what, GET_ELEMENTS, table.family, named)?;
+    Ok(elements.into_iter().flat_map(|Elements(elements)| elements).collect())
+}
+
+fn list<T: Reply>(
+    what: &'static str,
+    kind: u16,
+    family: u8,
+    named: [(u16, &str); 2],
+) -> Result<Vec<T>, NetlinkError> {
+    let mut payload = vec![family, libc::NFNETLINK_V0 as u8, 0, 0];
+    for (attribute_kind, name) in named {
+        payload.extend(attribute(attribute_kind, &[name.as_bytes(), &[0]].concat()));
+    }
+    match Connection::of(libc::NETLINK_NETFILTER)?.list(Request::raw(what, kind, NLM_F_DUMP, payload)) {
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use nix::sched::{CloneFlags, unshare};
+
+    use super::*;
+
+    #[test]
+    fn rules_and_elements_are_read_as_the_kernel_has_them() {
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
+                let rules = "table inet some { chain other { }; set few { type inet_service; elements = { 80, 81 }; }; \
+                             map ways { type mark : verdict; elements = { 7 : goto other, 8 : accept }; }; \
+                             chain one { ct state new limit rate 3/second counter jump other; tcp dport @few drop; meta mark vmap @ways; }; }";
+                assert!(Command::new("nft").arg(rules).status().expect("nft runs").success());
+                let table = TableOf { family: libc::NFPROTO_INET as u8, name: "some".to_owned() };
+                let rules = rules_of_chain(&table, "one").unwrap();
+                let names: Vec<Vec<_>> = rules
+                    .iter()
+                    .map(|rule| rule.iter().map(|expression| expression.name.as_str()).collect())
+                    .collect();
+                let jump = ["ct", "bitwise", "cmp", "limit", "counter", "immediate"];
+                assert_eq!(names[0], jump);
+                assert_eq!(names[1].last(), Some(&"immediate"));
+                assert_eq!(names[2], ["meta", "lookup"]);
+                let verdict = rules[0][5].verdict(2).unwrap();
+                assert_eq!(verdict.chain.as_deref(), Some("other"));
+                assert_eq!(rules_of_chain(&table, "none").unwrap(), Vec::<Vec<Expression>>::new());
+                let ports = elements_of(&table, "few").unwrap();
+                assert_eq!(ports.iter().map(|port| port.key.clone()).collect::<Vec<_>>(), [[0, 80], [0, 81]]);
+                let ways = elements_of(&table, "ways").unwrap();
+                assert_eq!(ways[0].verdict.clone().and_then(|way| way.chain).as_deref(), Some("other"));
+                assert_eq!(ways[1].verdict, Some(Verdict { code: libc::NF_ACCEPT, chain: None }));
+                assert_eq!(elements_of(&table, "none").unwrap(), []);
+            });
+            reader.join().unwrap();
+        });
+    }
+}

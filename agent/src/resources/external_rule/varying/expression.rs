@@ -1,0 +1,174 @@
+//! What one expression makes a rule's answer depend on.
+
+use nix::libc;
+use shunt_netlink::nf_tables::Expression;
+
+use super::xtables;
+
+// linux/netfilter/nf_tables.h; `libc` has none of them.
+const NFTA_META_KEY: u16 = 2;
+const NFTA_CT_KEY: u16 = 2;
+const NFTA_PAYLOAD_BASE: u16 = 2;
+const NFTA_PAYLOAD_OFFSET: u16 = 3;
+const NFTA_PAYLOAD_LEN: u16 = 4;
+const NFTA_PAYLOAD_SREG: u16 = 5;
+const NFTA_IMMEDIATE_DREG: u16 = 1;
+const NFTA_LOOKUP_DREG: u16 = 3;
+const NFTA_DYNSET_EXPR: u16 = 7;
+const NFTA_DYNSET_EXPRESSIONS: u16 = 10;
+const NFTA_OBJREF_IMM_TYPE: u16 = 1;
+
+/// Objects that decide nothing: `NFT_OBJECT_COUNTER`, `NFT_OBJECT_CT_TIMEOUT`, `NFT_OBJECT_SECMARK`.
+const SILENT_OBJECTS: [u32; 3] = [1, 7, 8];
+
+/// Expressions whose answer is the same for all packets of a flow, but those that begin and end it.
+const STEADY: [&str; 26] = [
+    "bitwise",
+    "byteorder",
+    "cmp",
+    "counter",
+    "ct",
+    "dynset",
+    "exthdr",
+    "fib",
+    "hash",
+    "immediate",
+    "last",
+    "log",
+    "lookup",
+    "masq",
+    "match",
+    "meta",
+    "nat",
+    "notrack",
+    "objref",
+    "osf",
+    "payload",
+    "range",
+    "redir",
+    "reject",
+    "rt",
+    "socket",
+];
+
+/// The IP of the packets for which a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ip {
+    V4,
+    V6,
+    Any,
+}
+
+impl Ip {
+    /// Whether these bytes of the header are addresses, the protocol, fragments or the length of options (RFC 791, RFC 8200).
+    fn is_steady(self, offset: u32, length: u32) -> bool {
+        let end = offset.saturating_add(length);
+        match self {
+            Self::V4 => matches!((offset, length), (0 | 6 | 9, 1) | (6, 2)) || offset >= 12 && end <= 20,
+            Self::V6 => (offset, length) == (6, 1) || offset >= 8 && end <= 40,
+            Self::Any => Self::V4.is_steady(offset, length) && Self::V6.is_steady(offset, length),
+        }
+    }
+}
+
+/// What an expression does in its rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Effect {
+    /// By what the packets of a flow may differ for it.
+    pub(super) varies: Option<String>,
+    /// Whether it decides something, or changes the packet.
+    pub(super) acts: bool,
+}
+
+impl Effect {
+    fn acting() -> Self {
+        Self { varies: None, acts: true }
+    }
+
+    fn varying(by: impl Into<String>, acts: bool) -> Self {
+        Self { varies: Some(by.into()), acts }
+    }
+}
+
+/// What `expression` does in a rule that is for packets of `ip`.
+pub(super) fn effect(expression: &Expression, ip: Ip) -> Effect {
+    match expression.name.as_str() {
+        "meta" => meta(expression),
+        "ct" => ct(expression),
+        "payload" => payload(expression, ip),
+        "dynset" => dynset(expression),
+        "objref" => object(expression),
+        "match" => xtables::of_match(expression),
+        "target" => xtables::of_target(expression),
+        "immediate" if expression.number(NFTA_IMMEDIATE_DREG) == Some(libc::NFT_REG_VERDICT as u32) => {
+            Effect::acting()
+        }
+        "lookup" if expression.number(NFTA_LOOKUP_DREG) == Some(libc::NFT_REG_VERDICT as u32) => {
+            Effect::acting()
+        }
+        "reject" => Effect::acting(),
+        // Each packet asks somebody.
+        "limit" | "quota" | "connlimit" | "numgen" => Effect::varying(&*expression.name, false),
+        name if STEADY.contains(&name) => Effect::default(),
+        name => Effect::varying(name, true),
+    }
+}
+
+fn meta(expression: &Expression) -> Effect {
+    let key = expression.number(NFTA_META_KEY).map(|key| key as i32);
+    match key {
+        Some(libc::NFT_META_LEN) => Effect::varying("meta length", false),
+        Some(libc::NFT_META_CPU) => Effect::varying("meta cpu", false),
+        Some(libc::NFT_META_PRANDOM) => Effect::varying("meta random", false),
+        _ => Effect::default(),
+    }
+}
+
+fn ct(expression: &Expression) -> Effect {
+    let key = expression.number(NFTA_CT_KEY).map(|key| key as i32);
+    match key {
+        Some(libc::NFT_CT_PKTS | libc::NFT_CT_BYTES | libc::NFT_CT_AVGPKT) => {
+            Effect::varying("ct bytes or packets", false)
+        }
+        Some(libc::NFT_CT_EXPIRATION) => Effect::varying("ct expiration", false),
+        _ => Effect::default(),
+    }
+}
+
+/// Of the headers only what says whose packet it is. TCP's flags count as that: those that matter go by the kernel.
+fn payload(expression: &Expression, ip: Ip) -> Effect {
+    if expression.attribute(NFTA_PAYLOAD_SREG).is_some() {
+        return Effect::varying("changed headers", true);
+    }
+    let number = |kind| expression.number(kind).unwrap_or(u32::MAX);
+    let (base, offset, length) =
+        (number(NFTA_PAYLOAD_BASE), number(NFTA_PAYLOAD_OFFSET), number(NFTA_PAYLOAD_LEN));
+    let is_steady = match base as i32 {
+        libc::NFT_PAYLOAD_LL_HEADER => true,
+        libc::NFT_PAYLOAD_NETWORK_HEADER => ip.is_steady(offset, length),
+        // Ports, ICMP's type and code, and TCP's flags.
+        libc::NFT_PAYLOAD_TRANSPORT_HEADER => {
+            offset.saturating_add(length) <= 4 || (offset, length) == (13, 1)
+        }
+        _ => false,
+    };
+    if is_steady { Effect::default() } else { Effect::varying("a payload", false) }
+}
+
+/// What adds an address to a set decides nothing; what counts by it may.
+fn dynset(expression: &Expression) -> Effect {
+    let counts = [NFTA_DYNSET_EXPR, NFTA_DYNSET_EXPRESSIONS];
+    if counts.iter().any(|kind| expression.attribute(*kind).is_some()) {
+        Effect::varying("a set that counts", false)
+    } else {
+        Effect::default()
+    }
+}
+
+fn object(expression: &Expression) -> Effect {
+    match expression.number(NFTA_OBJREF_IMM_TYPE) {
+        Some(kind) if SILENT_OBJECTS.contains(&kind) => Effect::default(),
+        // A limit or a quota decides; a helper reads what is said.
+        _ => Effect::varying("an object", true),
+    }
+}

@@ -1,0 +1,60 @@
+//! Rules that may judge the packets of one flow differently: rates, quotas, lengths, payloads, queues. What they let through once says nothing of the next
+//! packet, so that flows that meet them are the kernel's.
+//!
+//! Rules that only packets of state `new` meet do not count, nor does what is behind a rule that accepts whatever is established: packets that open a
+//! flow go by the kernel anyway. What is not known here counts.
+
+mod expression;
+mod rule;
+mod states;
+mod walk;
+mod xtables;
+
+use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::BaseChain;
+use shunt_netlink::nf_tables::{Element, Expression, TableOf, elements_of, rules_of_chain};
+
+use self::walk::Walk;
+
+/// Where the rules of a table are read.
+trait Source {
+    /// The rules of a chain in their order.
+    fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError>;
+
+    /// The elements of a set.
+    fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError>;
+}
+
+/// The kernel's rules.
+struct Kernel;
+
+impl Source for Kernel {
+    fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
+        rules_of_chain(table, chain)
+    }
+
+    fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
+        elements_of(table, set)
+    }
+}
+
+/// The first such rule that packets meet which come to these chains; none without any.
+///
+/// # Errors
+/// The kernel cannot list its rules.
+pub(crate) fn first(chains: &[BaseChain]) -> Result<Option<String>, NetlinkError> {
+    first_of(chains, &mut Kernel)
+}
+
+fn first_of(chains: &[BaseChain], source: &mut impl Source) -> Result<Option<String>, NetlinkError> {
+    for chain in chains {
+        let table = TableOf { family: chain.family, name: chain.table.clone() };
+        if let Some(found) = Walk::new(source, &table).of(&chain.name)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What one rule does to packets of a flow that is established.
+
+use nix::libc;
+use shunt_netlink::nf_tables::{Expression, Verdict};
+
+use super::expression::{Ip, effect};
+use super::states::{self, ESTABLISHED, NEW};
+
+// linux/netfilter/nf_tables.h; `libc` has none of them.
+const NFTA_IMMEDIATE_DATA: u16 = 2;
+const NFTA_LOOKUP_SET: u16 = 1;
+const NFTA_LOOKUP_DREG: u16 = 3;
+const NFTA_LOOKUP_FLAGS: u16 = 5;
+const NFTA_META_KEY: u16 = 2;
+const NFTA_CMP_OP: u16 = 2;
+const NFTA_CMP_DATA: u16 = 3;
+
+/// The match of iptables that asks for nothing.
+const COMMENT: &str = "comment";
+const NFTA_MATCH_NAME: u16 = 1;
+
+/// A set that a rule looks up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lookup {
+    /// Its name.
+    pub(super) set: String,
+    /// Whether its elements are verdicts.
+    pub(super) decides: bool,
+    /// Whether its keys are states, and it is all that the rule asks.
+    pub(super) of_state: bool,
+}
+
+/// What a rule does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Whether only packets that open a flow meet what it does.
+    pub(super) is_for_new: bool,
+    /// By what the packets of a flow may differ for what it decides.
+    pub(super) varies: Option<String>,
+    /// What it decides at its end.
+    pub(super) verdict: Option<Verdict>,
+    /// The sets that it looks up.
+    pub(super) lookups: Vec<Lookup>,
+    /// Whether every packet does that belongs to something established.
+    pub(super) is_for_established: bool,
+}
+
+/// What `rule` of a table of `family` does.
+pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
+    let asking: Vec<&Expression> = rule.iter().filter(|expression| !is_silent(expression)).collect();
+    let mut found = Summary::default();
+    let (mut acts, mut asked_otherwise) = (false, 0);
+    let mut states = None;
+    let mut at = 0;
+    while at < rule.len() {
+        let expression = &rule[at];
+        if let Some(asked) = states::asked(&rule[at..]) {
+            states = Some(asked.states & states.unwrap_or(u32::MAX));
+            asked_otherwise += usize::from(!asked.is_all);
+            at += asked.expressions;
+            continue;
+        }
+        let effect = effect(expression, ip(&rule[..at], family));
+        acts |= effect.acts;
+        found.varies = found.varies.take().or(effect.varies);
+        found.lookups.extend(lookup(expression, at, rule));
+        if expression.name == "immediate" {
+            found.verdict = expression.verdict(NFTA_IMMEDIATE_DATA).or(found.verdict.take());
+        } else if !is_silent(expression) {
+            asked_otherwise += 1;
+        }
+        at += 1;
+    }
+    // Whoever decides nothing may count and log what it likes.
+    found.varies = found.varies.filter(|_| acts);
+    found.is_for_new = states == Some(NEW);
+    found.is_for_established = asked_otherwise == 0 && states.is_none_or(|states| states & ESTABLISHED != 0);
+    let of_state = asking.len() == 2 + usize::from(found.verdict.is_some());
+    found.lookups.iter_mut().for_each(|lookup| lookup.of_state &= of_state);
+    found
+}
+
+/// For which IP a rule of `family` is behind what it has `asked`.
+fn ip(asked: &[Expression], family: u8) -> Ip {
+    match family.into() {
+        libc::NFPROTO_IPV4 => return Ip::V4,
+        libc::NFPROTO_IPV6 => return Ip::V6,
+        _ => {}
+    }
+    let is_asked = |key: i32, values: [&[u8]; 2]| {
+        let pairs = asked.windows(2).filter(|pair| pair[0].name == "meta" && pair[1].name == "cmp");
+        let value = pairs
+            .filter(|pair| pair[0].number(NFTA_META_KEY) == Some(key as u32))
+            .filter(|pair| pair[1].number(NFTA_CMP_OP) == Some(0))
+            .find_map(|pair| pair[1].value(NFTA_CMP_DATA));
+        values.iter().position(|known| value == Some(known))
+    };
+    let families: [&[u8]; 2] = [&[libc::NFPROTO_IPV4 as u8], &[libc::NFPROTO_IPV6 as u8]];
+    let types: [&[u8]; 2] = [&[0x08, 0x00], &[0x86, 0xdd]];
+    match is_asked(libc::NFT_META_NFPROTO, families).or_else(|| is_asked(libc::NFT_META_PROTOCOL, types)) {
+        Some(0) => Ip::V4,
+        Some(_) => Ip::V6,
+        None => Ip::Any,
+    }
+}
+
+/// What neither asks nor decides.
+fn is_silent(expression: &Expression) -> bool {
+    let is_comment = || expression.text(NFTA_MATCH_NAME).as_deref() == Some(COMMENT);
+    matches!(expression.name.as_str(), "counter" | "last" | "log")
+        || expression.name == "match" && is_comment()
+}
+
+fn lookup(expression: &Expression, at: usize, rule: &[Expression]) -> Option<Lookup> {
+    if expression.name != "lookup" {
+        return None;
+    }
+    let is_inverted = expression.number(NFTA_LOOKUP_FLAGS).unwrap_or_default() != 0;
+    let decides = expression.number(NFTA_LOOKUP_DREG) == Some(libc::NFT_REG_VERDICT as u32);
+    let of_state = !is_inverted && at.checked_sub(1).is_some_and(|before| states::is_load(&rule[before]));
+    Some(Lookup { set: expression.text(NFTA_LOOKUP_SET)?, decides, of_state })
+}

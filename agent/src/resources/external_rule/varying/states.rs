@@ -1,0 +1,93 @@
+//! Which of connection tracking's states a rule is for.
+
+use nix::libc;
+use shunt_netlink::nf_tables::Expression;
+
+// linux/netfilter/nf_tables.h and nf_tables_compat.h; `libc` has none of them.
+const NFTA_CT_KEY: u16 = 2;
+const NFTA_BITWISE_MASK: u16 = 4;
+const NFTA_CMP_OP: u16 = 2;
+const NFTA_CMP_DATA: u16 = 3;
+const NFT_CMP_EQ: u32 = 0;
+const NFT_CMP_NEQ: u32 = 1;
+const NFTA_MATCH_NAME: u16 = 1;
+const NFTA_MATCH_REV: u16 = 2;
+const NFTA_MATCH_INFO: u16 = 3;
+
+/// `NF_CT_STATE_BIT`, which xtables has as well (linux/netfilter/nf_conntrack_common.h).
+pub(super) const ESTABLISHED: u32 = 1 << 1;
+pub(super) const NEW: u32 = 1 << 3;
+
+/// `struct xt_conntrack_mtinfo3` (linux/netfilter/xt_conntrack.h): bits of what is asked, those of them that are inverted, and states.
+const MATCH_FLAGS: usize = 146;
+const INVERT_FLAGS: usize = 148;
+const STATE_MASK: usize = 150;
+
+/// `XT_CONNTRACK_STATE`.
+const ASKS_FOR_STATE: u16 = 1;
+
+/// What a rule asks of the state, and with how many expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The states for which it goes on.
+    pub(super) states: u32,
+    /// Whether nothing else is asked by the same expressions.
+    pub(super) is_all: bool,
+    /// How many these are.
+    pub(super) expressions: usize,
+}
+
+/// Whether an expression loads the state.
+pub(super) fn is_load(expression: &Expression) -> bool {
+    expression.name == "ct" && expression.number(NFTA_CT_KEY) == Some(libc::NFT_CT_STATE as u32)
+}
+
+/// What the expressions at the beginning of `rest` ask of the state; none where they do not, or ask for those that are not some.
+pub(super) fn asked(rest: &[Expression]) -> Option<Asked> {
+    let first = rest.first()?;
+    if first.name == "match" {
+        return of_match(first);
+    }
+    if !is_load(first) {
+        return None;
+    }
+    let second = rest.get(1)?;
+    if second.name == "cmp" && second.number(NFTA_CMP_OP) == Some(NFT_CMP_EQ) {
+        return Some(Asked { states: word(second.value(NFTA_CMP_DATA)?)?, is_all: true, expressions: 2 });
+    }
+    let third = rest.get(2)?;
+    let is_any = third.name == "cmp"
+        && third.number(NFTA_CMP_OP) == Some(NFT_CMP_NEQ)
+        && word(third.value(NFTA_CMP_DATA)?)? == 0;
+    if second.name != "bitwise" || !is_any {
+        return None;
+    }
+    Some(Asked { states: word(second.value(NFTA_BITWISE_MASK)?)?, is_all: true, expressions: 3 })
+}
+
+/// The match `conntrack` or `state` of iptables.
+fn of_match(expression: &Expression) -> Option<Asked> {
+    let info = expression.attribute(NFTA_MATCH_INFO)?;
+    match expression.text(NFTA_MATCH_NAME)?.as_str() {
+        "state" => Some(Asked { states: word(info.get(..4)?)?, is_all: true, expressions: 1 }),
+        "conntrack" => {
+            let half = |at: usize| info.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes);
+            let (flags, inverted) = (half(MATCH_FLAGS)?, half(INVERT_FLAGS)?);
+            if flags & ASKS_FOR_STATE == 0 || inverted & ASKS_FOR_STATE != 0 {
+                return None;
+            }
+            // Until the second revision a byte each.
+            let states = match expression.number(NFTA_MATCH_REV)? {
+                1 => u32::from(*info.get(STATE_MASK)?),
+                _ => half(STATE_MASK)?.into(),
+            };
+            Some(Asked { states, is_all: flags == ASKS_FOR_STATE, expressions: 1 })
+        }
+        _ => None,
+    }
+}
+
+/// States, which nf_tables has in the machine's order.
+pub(super) fn word(value: &[u8]) -> Option<u32> {
+    value.get(..4)?.try_into().ok().map(u32::from_ne_bytes)
+}

@@ -1,0 +1,49 @@
+//! Rules that may judge the packets of one flow differently: while there are any, all flows are the kernel's.
+
+use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::BaseChain;
+use shunt_netlink::nf_tables::generation;
+
+use crate::resources::Node;
+use crate::resources::external_rule::{hooks, varying};
+
+/// What was found, and in which rules.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The rule that keeps flows with the kernel.
+    pub(super) by: Option<String>,
+    read: Option<(u32, Vec<BaseChain>)>,
+}
+
+impl Node {
+    /// Looks for such rules, unless nobody has changed any. Whoever cannot be asked may have some.
+    pub(super) fn find_who_keeps_flows(&mut self) {
+        let by = match self.who_keeps_flows() {
+            Ok(None) => return,
+            Ok(Some(by)) => by,
+            Err(error) => {
+                self.heeding.kept.read = None;
+                Some(format!("others' rules cannot be read: {error}"))
+            }
+        };
+        if self.heeding.kept.by != by {
+            tracing::info!(by, "which rule keeps flows between containers with the kernel has changed");
+        }
+        self.heeding.kept.by = by;
+    }
+
+    /// None where nothing has changed since the last look.
+    fn who_keeps_flows(&mut self) -> Result<Option<Option<String>>, NetlinkError> {
+        // Asked first: what is changed meanwhile is looked at again.
+        let generation = generation().unwrap_or_default();
+        let chains = hooks::chains_of_bridged(&self.crossed())?;
+        let read = Some((generation, chains));
+        if self.heeding.kept.read == read {
+            return Ok(None);
+        }
+        let chains = read.as_ref().map(|(_, chains)| chains.as_slice()).unwrap_or_default();
+        let by = varying::first(chains)?;
+        self.heeding.kept.read = read;
+        Ok(Some(by))
+    }
+}

@@ -1,0 +1,147 @@
+//! What others' rules have let through, over time: when a flow is fast, when it is asked for again, and when the agent is asked for it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod golden;
+
+use golden::memory_tables::MemoryTables;
+use golden::world::{self, BRIDGE};
+use shunt_dataplane::abi::{ACCEPTED_LIBERAL, End, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding};
+use shunt_dataplane::stages::accept::{self, Asked};
+use shunt_dataplane::stages::read_flow::Flow;
+use shunt_dataplane::wire::address::L4Port;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const LEASE: u64 = 1_000_000_000;
+
+/// A flow between lex and rex, and who asks for it when.
+struct World {
+    tables: MemoryTables,
+    protocol: u8,
+}
+
+impl World {
+    fn new(protocol: u8, flags: u32) -> Self {
+        let heeding = Heeding { lease: LEASE, generation: 5, flags };
+        Self { tables: MemoryTables { heeding, ..MemoryTables::of_world() }, protocol }
+    }
+
+    fn flow(&self, from: &str) -> Flow {
+        let end = |name: &str, port: u16| {
+            let place = world::places().find(|place| place.name == name).expect("a place");
+            let address = place.addresses().into_iter().next().expect("an address").into();
+            End { address, port: L4Port::from(port) }
+        };
+        let (lex, rex) = (end("lex", 6000), end("rex", 80));
+        let source = if from == "lex" { lex.address } else { rex.address };
+        let key = FlowKey::of(BRIDGE, self.protocol, lex, rex);
+        Flow { key, source, flags: 0, is_plain: true }
+    }
+
+    fn ports(from: &str) -> [u32; 2] {
+        let [lex, rex] = ["lex", "rex"].map(world::ifindex);
+        if from == "lex" { [lex, rex] } else { [rex, lex] }
+    }
+
+    /// A packet has come out of all hooks.
+    fn note(&self, from: &str) {
+        accept::note(&Asked { flow: &self.flow(from), ports: Self::ports(from) }, &self.tables);
+    }
+
+    fn note_both(&self) {
+        self.note("lex");
+        self.note("rex");
+    }
+
+    fn is_fast(&self, from: &str) -> bool {
+        accept::check(&Asked { flow: &self.flow(from), ports: Self::ports(from) }, &self.tables).is_ok()
+    }
+
+    fn both_fast(&self) -> [bool; 2] {
+        ["lex", "rex"].map(|from| self.is_fast(from))
+    }
+
+    fn asked(&self) -> usize {
+        self.tables.opened.borrow().len()
+    }
+
+    /// What the agent does.
+    fn liberate(&self) {
+        for key in self.tables.opened.borrow_mut().drain(..) {
+            self.tables.accepted.borrow_mut().get_mut(&key).expect("it was noted").flags = ACCEPTED_LIBERAL;
+        }
+    }
+
+    fn wait(&mut self, time: u64) {
+        self.tables.boot_time += time;
+    }
+
+    fn change_rules(&mut self) {
+        self.tables.heeding.generation += 1;
+    }
+}
+
+#[test]
+fn a_change_of_rules_has_each_direction_asked_for_again() {
+    for (protocol, flags) in [(UDP, 0), (TCP, HEEDING_TCP)] {
+        let mut world = World::new(protocol, flags);
+        world.note_both();
+        assert_eq!(world.both_fast(), [true, true]);
+        world.change_rules();
+        assert_eq!(world.both_fast(), [false, false]);
+        world.note("lex");
+        assert_eq!(world.both_fast(), [false, false], "nothing of rex's was let through by these rules");
+        world.note("rex");
+        assert_eq!(world.both_fast(), [true, true]);
+        assert_eq!(world.asked(), 0);
+    }
+}
+
+#[test]
+fn each_direction_has_a_lease_of_its_own() {
+    let mut world = World::new(UDP, 0);
+    world.note_both();
+    world.wait(LEASE / 2);
+    world.note("rex");
+    world.wait(LEASE / 2);
+    assert_eq!(world.both_fast(), [false, true]);
+    world.note("lex");
+    assert_eq!(world.both_fast(), [true, true]);
+}
+
+#[test]
+fn a_connection_is_fast_once_tracking_is_liberal_of_it_whatever_the_rules_become() {
+    let mut world = World::new(TCP, HEEDING_EACH_TCP);
+    world.note("lex");
+    assert_eq!(world.asked(), 0, "nothing has come back");
+    world.note("rex");
+    assert_eq!((world.asked(), world.both_fast()), (1, [false, false]));
+    world.liberate();
+    assert_eq!(world.both_fast(), [true, true]);
+    world.change_rules();
+    world.note_both();
+    assert_eq!((world.asked(), world.both_fast()), (0, [true, true]));
+}
+
+#[test]
+fn an_agent_that_does_not_answer_is_asked_once_a_lease_by_each_direction() {
+    let mut world = World::new(TCP, HEEDING_EACH_TCP);
+    for _ in 0..100 {
+        world.note_both();
+    }
+    assert_eq!(world.asked(), 1);
+    world.wait(LEASE);
+    for _ in 0..100 {
+        world.note_both();
+    }
+    assert_eq!(world.asked(), 3);
+    assert_eq!(world.both_fast(), [false, false]);
+}
+
+#[test]
+fn without_anybody_to_make_tracking_liberal_nothing_is_noted_of_tcp() {
+    let world = World::new(TCP, 0);
+    world.note_both();
+    assert_eq!((world.asked(), world.both_fast()), (0, [false, false]));
+    assert!(!world.tables.accepted.borrow().contains_key(&world.flow("lex").key));
+}
