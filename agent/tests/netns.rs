@@ -119,6 +119,8 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[path = "netns/top.rs"]
+mod top;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/uncut.rs"]
 mod uncut;

@@ -22,6 +22,7 @@ mod run;
 mod status;
 mod status_text;
 mod table;
+mod top;
 mod uninstall;
 mod upgrade;
 
@@ -58,6 +59,8 @@ enum Verb {
     Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// What every container sends and is sent now, on a screen that follows it.
+    Top(top::Top),
     /// Does what came in at each port add up to what was delivered, passed to the kernel and dropped?
     Account(account::AccountVerb),
     /// What would become of a packet, stage by stage?
@@ -95,6 +98,7 @@ impl Cli {
             Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Top(top) => top.run(),
             Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
             Verb::Check(query) => query.check(),
