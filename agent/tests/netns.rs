@@ -84,6 +84,8 @@ mod masses;
 mod moved;
 #[path = "netns/native.rs"]
 mod native;
+#[path = "netns/node_test.rs"]
+mod node_test;
 #[path = "netns/occupied.rs"]
 mod occupied;
 #[path = "netns/own_xdp.rs"]

@@ -16,6 +16,7 @@ mod idle;
 mod install_plugin;
 mod keyless;
 mod mount_bpffs;
+mod node_test;
 mod on_host;
 mod query;
 mod run;
@@ -65,6 +66,8 @@ enum Verb {
     Account(account::AccountVerb),
     /// What would become of a packet, stage by stage?
     Explain(explain::Explain),
+    /// Do containers of this node reach what they should, and by which path? Leaves nothing.
+    Test(node_test::NodeTest),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
     /// Is a configuration file good, and what is in force?
@@ -101,6 +104,7 @@ impl Cli {
             Verb::Top(top) => top.run(),
             Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
+            Verb::Test(test) => test.run(),
             Verb::Check(query) => query.check(),
             Verb::Config(config) => config.run(),
             Verb::Bugreport(bugreport) => bugreport.run(),

@@ -276,3 +276,43 @@ fn scripts_get_one_interval_as_text_or_json_and_no_screen() {
     stage.node.agent_mut().kill().unwrap();
     assert_eq!(once(&stage, &["--once"]).status.code(), Some(1));
 }
+
+/// Attachments of a large node: a bridge has 1,024 ports.
+const MANY: usize = 1_000;
+
+/// Seconds of processor time that a process has used.
+fn used(process: Pid) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // Fields 14 and 15 of proc_pid_stat(5), behind the name in parentheses, which is the second, in hundredths of a second.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    [11, 12].iter().map(|at| fields[*at].parse::<f64>().unwrap()).sum::<f64>() / 100.0
+}
+
+#[test]
+#[ignore = "a thousand containers take minutes: --ignored, with SHUNT_BIN_DIR for a shipped build"]
+fn a_thousand_attachments_are_followed_for_a_small_part_of_a_processor() {
+    const TIME: Duration = Duration::from_secs(20);
+    let mut stage = Stage::empty();
+    stage.network = stage.node.network("many", "cni0", &["10.78.0.0/16"]);
+    for at in 0..MANY {
+        stage.add(&format!("c{at}"));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let terminal = Terminal::open(directory.path(), WIDE).unwrap();
+    let agent = Pid::from_raw(stage.node.agent().id().unwrap().cast_signed());
+    let figure = |processes: &[Pid]| {
+        let used = || processes.iter().map(|process| used(*process)).collect::<Vec<_>>();
+        let before = used();
+        thread::sleep(TIME);
+        let parts =
+            used().into_iter().zip(before).map(|(after, before)| (after - before) / TIME.as_secs_f64());
+        parts.map(|part| part * 100.0).collect::<Vec<_>>()
+    };
+    let idle = figure(&[agent]);
+    let line = line(&stage, "").replace("--interval 500ms", "");
+    terminal.enter(&line).unwrap();
+    terminal.until("all of them", |text| text.contains("1 000 attachments")).unwrap();
+    let followed = figure(&[agent, process(&stage)]);
+    println!("agent alone {idle:.2?}, agent and top {followed:.2?} % of one processor");
+    assert!(followed[0] - idle[0] < 10.0 && followed[1] < 10.0, "{idle:?} {followed:?}");
+}
