@@ -38,16 +38,17 @@ fn node(capabilities: &Value) -> (Stage, PathBuf) {
     (stage, path)
 }
 
-fn command(stage: &Stage, conflist: &PathBuf) -> Command {
+fn command(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> Command {
     let mut command = Command::new(Binaries::find().unwrap().agent());
     command.args(["test", "--json", "--socket"]).arg(stage.node.agent().socket());
     command.arg("--conflist").arg(conflist).arg("--bin-dir").arg(stage.node.plugins());
-    command.arg("--run-dir").arg(stage.lab.root().join("test"));
+    command.arg("--run-dir").arg(stage.lab.root().join("test")).args(arguments);
     command
 }
 
-fn run(stage: &Stage, conflist: &PathBuf) -> (Output, Value) {
-    let output = stage.node.namespace().enter(|| command(stage, conflist).output()).unwrap().unwrap();
+fn run(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> (Output, Value) {
+    let output =
+        stage.node.namespace().enter(|| command(stage, conflist, arguments).output()).unwrap().unwrap();
     let told = serde_json::from_slice(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, told.unwrap_or_else(|error| panic!("{error}: {said}")))
@@ -70,7 +71,7 @@ fn assert_nothing_left(stage: &Stage) {
 #[test]
 fn on_a_good_node_everything_passes_mostly_by_the_fast_path_and_nothing_is_left() {
     let (stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
-    let (output, told) = run(&stage, &conflist);
+    let (output, told) = run(&stage, &conflist, &["--perf"]);
     let passed = told["cases"].as_array().unwrap().iter().all(|row| row["outcome"] == "passed");
     assert!(passed && told["passed"] == true && output.status.success(), "{told:#}");
     for family in ["IPv4", "IPv6"] {
@@ -86,6 +87,10 @@ fn on_a_good_node_everything_passes_mostly_by_the_fast_path_and_nothing_is_left(
     }
     case(&told, "limit", "IPv4");
     case(&told, "policy: portIsolation", "IPv4");
+    let measured = told["perf"].as_array().unwrap();
+    println!("{measured:#?}");
+    let is_fast = |row: &Value| ["shunt", "kernel"].iter().all(|path| row[path].as_f64().unwrap() > 100.0);
+    assert!(measured.len() == 4 && measured.iter().all(is_fast), "{told:#}");
     assert_nothing_left(&stage);
 }
 
@@ -95,7 +100,7 @@ fn what_a_node_does_not_have_is_skipped_and_what_is_broken_fails_with_a_code() {
     // The node's firewall lets nobody out.
     let rules = "add table inet t; add chain inet t f { type filter hook forward priority 0; policy drop; }";
     stage.node.namespace().command("nft", &[rules]).unwrap();
-    let (output, told) = run(&stage, &conflist);
+    let (output, told) = run(&stage, &conflist, &[]);
     assert_eq!(output.status.code(), Some(3), "{told:#}");
     assert_eq!(case(&told, "out", "IPv4")["outcome"], "failed", "{told:#}");
     assert_eq!(case(&told, "same bridge", "IPv4")["outcome"], "passed", "{told:#}");
@@ -110,7 +115,7 @@ fn what_a_node_does_not_have_is_skipped_and_what_is_broken_fails_with_a_code() {
 #[test]
 fn a_signal_ends_it_and_leaves_nothing_and_a_dead_agent_is_named() {
     let (mut stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
-    let start = || command(&stage, &conflist).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let start = || command(&stage, &conflist, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = stage.node.namespace().enter(start).unwrap().unwrap();
     while stage.node.agent().ports().unwrap().is_empty() {
         sleep(Duration::from_millis(10));
@@ -121,7 +126,7 @@ fn a_signal_ends_it_and_leaves_nothing_and_a_dead_agent_is_named() {
     assert!(output.status.code() == Some(1) && said.contains("ended by a signal"), "{said}");
     assert_nothing_left(&stage);
     stage.node.agent_mut().kill().unwrap();
-    let output = stage.node.namespace().enter(|| command(&stage, &conflist).output()).unwrap().unwrap();
+    let output = stage.node.namespace().enter(|| command(&stage, &conflist, &[]).output()).unwrap().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && said.contains("cannot be reached"), "{said}");
 }

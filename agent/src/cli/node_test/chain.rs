@@ -96,6 +96,14 @@ impl Chain {
         self.plugins.iter().any(|plugin| is_able(plugin, key))
     }
 
+    /// Whether the first plugin makes ports of a bridge, by whatever name it is called.
+    pub(super) fn is_of_bridge(&self) -> bool {
+        self.plugins.first().is_some_and(|first| {
+            let is_vlan = first.get("mode").and_then(Value::as_str) == Some("vlan");
+            matches!(kind(first), "shunt" | "shunt-bridge" | "bridge") && !is_vlan
+        })
+    }
+
     /// The same with a key of the first plugin's.
     pub(super) fn with(mut self, key: &str, value: Value) -> Self {
         if let Some(first) = self.plugins.first_mut() {
@@ -209,5 +217,39 @@ fn wait(child: &mut Child) -> io::Result<bool> {
             return Err(io::ErrorKind::TimedOut.into());
         }
         thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(directory: &Path, name: &str, text: &str) {
+        fs::write(directory.join(name), text).unwrap();
+    }
+
+    #[test]
+    fn the_first_list_that_names_shunt_is_taken_and_plugins_hear_what_they_are_able_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert!(matches!(Chain::find(path, path), Err(ChainError::None(_))));
+        file(path, "05-broken.conflist", "{");
+        file(path, "10-other.conflist", r#"{ "name": "a", "plugins": [{ "type": "bridge" }] }"#);
+        let ours = r#"{ "name": "b", "cniVersion": "1.1.0", "plugins": [
+            { "type": "shunt", "capabilities": { "ips": true, "bandwidth": false } }, { "type": "tuning" }] }"#;
+        file(path, "20-ours.conflist", ours);
+        let chain = Chain::find(path, path).unwrap();
+        assert_eq!(chain.name(), "b");
+        assert!(chain.is_of_bridge() && chain.has_capability("ips") && !chain.has_capability("bandwidth"));
+        assert!(!chain.clone().with("mode", json!("vlan")).is_of_bridge());
+        let asked = json!({ "ips": ["10.0.0.1"], "bandwidth": {} });
+        let config = chain.config(&chain.plugins[0], asked.as_object().unwrap(), &json!({ "ips": [] }));
+        assert_eq!(config["runtimeConfig"], json!({ "ips": ["10.0.0.1"] }));
+        assert_eq!((&config["name"], &config["prevResult"]), (&json!("b"), &json!({ "ips": [] })));
+        let broken = Chain::find(&path.join("05-broken.conflist"), path).unwrap_err();
+        assert!(matches!(broken, ChainError::Parse { .. }), "{broken}");
+        let refused = Chain::find(&path.join("20-ours.conflist"), path).unwrap();
+        let call = Call { id: "c", netns: path, runtime: &Map::new() };
+        assert!(matches!(refused.add(call), Err(ChainError::Run { .. })), "there is no plugin");
     }
 }

@@ -88,6 +88,11 @@ impl Ground {
         }))
     }
 
+    /// Where namespaces are held.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory.path
+    }
+
     fn ask(&self, request: Request) -> Result<Reply, ClientError> {
         Client::connect(&self.socket)?.ask(request)
     }

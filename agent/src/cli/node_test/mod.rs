@@ -3,8 +3,11 @@
 mod cases;
 mod chain;
 mod ground;
+mod kernel_bridge;
+mod load;
 mod namespace;
 mod outside;
+mod perf;
 mod row;
 mod sandbox;
 mod talk;
@@ -23,6 +26,7 @@ use shunt_agent_api::socket_path;
 
 use self::chain::{Chain, ChainError};
 use self::ground::{Ground, GroundError};
+use self::perf::Compared;
 use self::row::{Outcome, Row, text};
 use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::query::{Query, code_of, print_json};
@@ -39,6 +43,9 @@ pub(crate) struct NodeTest {
     /// Where the plugins are.
     #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
     bin_dir: PathBuf,
+    /// Also measure round trips, connections and streams beside the kernel's bridge; takes half a minute more.
+    #[arg(long)]
+    perf: bool,
     /// Where its namespaces are held meanwhile; one test at a time.
     #[arg(long, value_name = "DIR", default_value = "/run/shunt-test")]
     run_dir: PathBuf,
@@ -53,6 +60,8 @@ enum TestError {
     Ground(#[from] GroundError),
     #[error("signals cannot be waited for: {0}")]
     Signals(#[from] io::Error),
+    #[error("the speed cannot be measured: {0}")]
+    Perf(io::Error),
     #[error("ended by a signal, and everything was deleted")]
     Interrupted,
 }
@@ -63,6 +72,9 @@ struct Report {
     network: String,
     passed: bool,
     cases: Vec<Row>,
+    /// With `--perf`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    perf: Vec<Compared>,
 }
 
 impl NodeTest {
@@ -73,7 +85,7 @@ impl NodeTest {
                 let printed = if self.query.json {
                     print_json(&report)
                 } else {
-                    io::stdout().lock().write_all(text(&report.cases).as_bytes())
+                    io::stdout().lock().write_all(report.text().as_bytes())
                 };
                 match printed {
                     Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
@@ -96,12 +108,21 @@ impl NodeTest {
         let socket = socket_path(self.query.socket.as_deref());
         let ground = Ground::make(chain, socket, &self.run_dir)?;
         let cases = cases::run(&ground, || is_over.load(Ordering::Relaxed));
+        let measured =
+            if self.perf { perf::run(&ground, || is_over.load(Ordering::Relaxed)) } else { Ok(Vec::new()) };
         drop(ground);
         if is_over.load(Ordering::Relaxed) {
             return Err(TestError::Interrupted);
         }
         let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
-        Ok(Report { network, passed, cases })
+        Ok(Report { network, passed, cases, perf: measured.map_err(TestError::Perf)? })
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let cases = text(&self.cases);
+        if self.perf.is_empty() { cases } else { format!("{cases}\n{}", perf::text(&self.perf)) }
     }
 }
 

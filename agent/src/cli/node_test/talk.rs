@@ -49,7 +49,11 @@ pub(super) fn tcp(ends: Ends<'_>, rounds: usize, size: usize) -> io::Result<()> 
     })
 }
 
-fn connect(ends: Ends<'_>) -> io::Result<(TcpStream, TcpStream)> {
+/// A connection's two ends.
+///
+/// # Errors
+/// It is not made in time.
+pub(super) fn connect(ends: Ends<'_>) -> io::Result<(TcpStream, TcpStream)> {
     let listener = ends.server.enter(|| TcpListener::bind(ends.listens))?;
     listener.set_nonblocking(true)?;
     let client = ends.client.enter(|| TcpStream::connect_timeout(&ends.to(), PATIENCE))?;
