@@ -86,6 +86,8 @@ mod masses;
 mod moved;
 #[path = "netns/native.rs"]
 mod native;
+#[path = "netns/node_test.rs"]
+mod node_test;
 #[path = "netns/occupied.rs"]
 mod occupied;
 #[path = "netns/own_xdp.rs"]
@@ -121,6 +123,8 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[path = "netns/top.rs"]
+mod top;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/uncut.rs"]
 mod uncut;

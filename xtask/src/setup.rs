@@ -80,10 +80,11 @@ pub(crate) fn for_traffic() -> Result<()> {
     packages::ensure()
 }
 
-/// The same, and the container runtimes that the tests drive.
+/// The same, the container runtimes that the tests drive, and a terminal.
 pub(crate) fn for_tests() -> Result<()> {
     packages::ensure()?;
     packages::ensure_compilers()?;
+    packages::ensure_terminals()?;
     packages::ensure_runtimes()
 }
 

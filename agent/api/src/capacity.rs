@@ -27,6 +27,18 @@ pub struct UplinkReport {
     /// Why it is not known what there is; absent where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
+    /// What the interface has carried; absent where it is not there, or cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<CarriedReport>,
+}
+
+/// Bytes of an interface since it was made, as the kernel counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedReport {
+    /// What it has sent.
+    pub egress: u64,
+    /// What it has received.
+    pub ingress: u64,
 }
 
 /// One direction of an uplink.

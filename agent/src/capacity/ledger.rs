@@ -282,6 +282,7 @@ impl Account {
             slots,
             allocations: self.allocations.iter().map(allocation).collect(),
             unknown: self.options.totals(self.speed).err().map(|why| why.to_string()),
+            carried: None,
         }
     }
 }

@@ -139,6 +139,7 @@ mod tests {
             slots: SlotsReport::default(),
             allocations: Vec::new(),
             unknown: None,
+            carried: None,
         }
     }
 

@@ -16,12 +16,14 @@ mod idle;
 mod install_plugin;
 mod keyless;
 mod mount_bpffs;
+mod node_test;
 mod on_host;
 mod query;
 mod run;
 mod status;
 mod status_text;
 mod table;
+mod top;
 mod uninstall;
 mod upgrade;
 
@@ -58,10 +60,14 @@ enum Verb {
     Mappings(Query),
     /// What was dropped, where and why?
     Drops(Query),
+    /// What every container sends and is sent now, on a screen that follows it.
+    Top(top::Top),
     /// Does what came in at each port add up to what was delivered, passed to the kernel and dropped?
     Account(account::AccountVerb),
     /// What would become of a packet, stage by stage?
     Explain(explain::Explain),
+    /// Do containers of this node reach what they should, and by which path? Leaves nothing.
+    Test(node_test::NodeTest),
     /// Is everything as it should be, in the kernel and on disk?
     Check(Query),
     /// Is a configuration file good, and what is in force?
@@ -95,8 +101,10 @@ impl Cli {
             Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
             Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Top(top) => top.run(),
             Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),
+            Verb::Test(test) => test.run(),
             Verb::Check(query) => query.check(),
             Verb::Config(config) => config.run(),
             Verb::Bugreport(bugreport) => bugreport.run(),

@@ -5,8 +5,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use shunt_netlink::link::{
-    Link, LinkCounters, Selector, delete_link, link, link_counters, link_elsewhere, links, ports,
-    set_link_down, set_link_up,
+    Link, LinkCounters, Selector, counters_of, delete_link, link, link_counters, link_elsewhere, links,
+    ports, set_link_down, set_link_up,
 };
 use shunt_netlink::namespace_id::{NamespaceId, namespace_id};
 use shunt_netlink::{Connection, NetlinkError, unless};
@@ -116,6 +116,14 @@ impl Kernel {
     /// Netlink's.
     pub fn link_counters(&mut self) -> Result<Vec<LinkCounters>, KernelError> {
         Ok(self.route.list(link_counters())?)
+    }
+
+    /// What the kernel counts at the link of this name, if there is one.
+    ///
+    /// # Errors
+    /// Netlink's.
+    pub fn link_counters_of(&mut self, name: &str) -> Result<Option<LinkCounters>, KernelError> {
+        Ok(self.route.get(counters_of(Selector::Name(name)))?)
     }
 
     /// Every link.

@@ -106,6 +106,7 @@ fn snapshot() -> Snapshot {
                     claimed: false,
                 }],
                 unknown: None,
+                carried: None,
             }],
         },
         labels: MetricsLabels::Pod,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use shunt_agent_api::{
-    Allocation, AttachmentKey, BridgePort, CapacityReport, EventKind, PoolReport, SlotsReport,
+    Allocation, AttachmentKey, BridgePort, CapacityReport, CarriedReport, EventKind, PoolReport, SlotsReport,
 };
 
 use crate::capacity::{Demand, Quantity, Shortage, Speed};
@@ -49,7 +49,7 @@ impl Node {
         waiting.filter_map(|claim| claim.of_uplink(uplink)).fold(Demand::default(), Demand::and)
     }
 
-    /// [`CapacityReport`], of the links as they are now.
+    /// [`CapacityReport`], of the links as they are now. Unreadable counters are left out.
     pub(crate) fn capacity(&mut self) -> CapacityReport {
         self.read_speeds();
         let (total, free) = self.registry.slots.count();
@@ -59,6 +59,11 @@ impl Node {
             let known = self.registry.get(&AttachmentKey { network, container, ifname });
             let pod = known.and_then(|known| known.port.pod.as_ref());
             allocation.claimed = pod.is_some_and(|pod| pod.claimed.is_some());
+        }
+        for uplink in &mut report.uplinks {
+            let counters = self.kernel.link_counters_of(&uplink.name).ok().flatten();
+            uplink.carried =
+                counters.map(|link| CarriedReport { egress: link.sent_bytes, ingress: link.received_bytes });
         }
         report
     }

@@ -1,11 +1,15 @@
 //! What an agent knows of its uplinks' bandwidth, hands out and refuses.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use shunt_agent_api::{
-    AgentError, Bandwidth, BridgePort, CapacityReport, ErrorKind, EventKind, Rate, Reply, Request,
+    AgentError, Bandwidth, BridgePort, CapacityReport, CarriedReport, ErrorKind, EventKind, Rate, Reply,
+    Request,
 };
+use shunt_lab::patience;
 use shunt_netlink::ethtool::Ethtool;
 
 use crate::events::Subscriber;
@@ -125,6 +129,24 @@ fn a_links_speed_is_read_from_the_kernel() {
     // What the driver of veth says of itself (drivers/net/veth.c); it is not believed, but it is read.
     assert_eq!(speed("eth1").unwrap(), Some(10_000_000_000));
     assert_eq!(speed("eth2").unwrap(), None, "a bridge without ports does not know");
+}
+
+#[test]
+fn what_an_uplink_has_carried_is_what_the_kernel_counts_and_not_known_while_it_is_gone() {
+    let rig = configured(ENFORCED);
+    let carried = || capacity(&rig).uplinks[0].carried;
+    assert_eq!(carried(), Some(CarriedReport::default()), "nothing while it is down");
+    for name in ["eth1", "peer1"] {
+        rig.ip(&["link", "set", name, "up"]);
+    }
+    // Both ends look for duplicates of their addresses.
+    let begun = Instant::now();
+    while !carried().is_some_and(|bytes| bytes.egress > 0 && bytes.ingress > 0) {
+        assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", carried());
+        sleep(Duration::from_millis(20));
+    }
+    rig.ip(&["link", "delete", "eth1"]);
+    assert_eq!(carried(), None);
 }
 
 pub(crate) const ENFORCED: &str = "admission = 'enforce'\n[uplinks.eth1]\negress = '100M'\ningress = '100M'";

@@ -30,6 +30,7 @@ mod patience;
 mod sandbox;
 mod skip;
 mod stepped;
+mod terminal;
 mod topology;
 mod uninterrupted;
 
@@ -51,5 +52,6 @@ pub use node::Node;
 pub use patience::{is_emulated, patience};
 pub use sandbox::Sandbox;
 pub use skip::{Lacking, skip};
+pub use terminal::Terminal;
 pub use topology::{BareVeth, Path};
 pub use uninterrupted::uninterrupted;

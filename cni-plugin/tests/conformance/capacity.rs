@@ -23,6 +23,7 @@ fn report() -> CapacityReport {
         slots: SlotsReport { total: 100, free: 98 },
         allocations: vec![allocation],
         unknown: None,
+        carried: None,
     };
     CapacityReport { uplinks: vec![uplink] }
 }

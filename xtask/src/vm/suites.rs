@@ -89,6 +89,8 @@ const SUITES: [Kind; 6] = [
             ("delete::", USER_SPACE),
             ("documented::", USER_SPACE),
             ("dhcp::", USER_SPACE),
+            ("top::", USER_SPACE),
+            ("node_test::", USER_SPACE),
             ("killed::", USER_SPACE),
             ("masses::", USER_SPACE),
             ("unrecorded::", USER_SPACE),

@@ -1,0 +1,255 @@
+//! The node's network configuration, executed as a runtime does it (CNI specification, sections 1 and 3).
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// How long a plugin may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest configuration.
+const MOST: u64 = 1 << 20;
+
+/// The interface's name in each container.
+pub(super) const IFNAME: &str = "eth0";
+
+/// Why there is no configuration, or no container by it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChainError {
+    #[error("{path} cannot be read: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} is no list of plugins: {source}")]
+    Parse { path: PathBuf, source: serde_json::Error },
+    #[error("no configuration in {0} names shunt: say one with --conflist")]
+    None(PathBuf),
+    #[error("the plugin {plugin} cannot be run from {directory}: {source}")]
+    Run { plugin: String, directory: PathBuf, source: io::Error },
+    #[error("the plugin {plugin} refuses: {said}")]
+    Refused { plugin: String, said: String },
+}
+
+/// A list of plugins.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Chain {
+    name: String,
+    #[serde(rename = "cniVersion", default = "oldest")]
+    version: String,
+    plugins: Vec<Map<String, Value>>,
+    #[serde(skip)]
+    bin_dir: PathBuf,
+}
+
+fn oldest() -> String {
+    "1.0.0".to_owned()
+}
+
+/// One container, as a plugin is told of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) id: &'a str,
+    pub(super) netns: &'a Path,
+    /// What the runtime asks of plugins that have the capability.
+    pub(super) runtime: &'a Map<String, Value>,
+}
+
+impl Chain {
+    /// Reads a file, or the first of a directory in the order of names that names shunt.
+    ///
+    /// # Errors
+    /// [`ChainError`].
+    pub(super) fn find(path: &Path, bin_dir: &Path) -> Result<Self, ChainError> {
+        let failed = |source| ChainError::Read { path: path.to_path_buf(), source };
+        if !path.is_dir() {
+            return Self::read(path, bin_dir);
+        }
+        let mut files: Vec<_> =
+            fs::read_dir(path).map_err(failed)?.filter_map(|file| Some(file.ok()?.path())).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "conflist"));
+        files.sort();
+        let mut chains = files.iter().filter_map(|file| Self::read(file, bin_dir).ok());
+        chains.find(Self::is_ours).ok_or_else(|| ChainError::None(path.to_path_buf()))
+    }
+
+    fn read(path: &Path, bin_dir: &Path) -> Result<Self, ChainError> {
+        let mut text = String::new();
+        let read = fs::File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text));
+        read.map_err(|source| ChainError::Read { path: path.to_path_buf(), source })?;
+        let chain: Self = serde_json::from_str(&text)
+            .map_err(|source| ChainError::Parse { path: path.to_path_buf(), source })?;
+        Ok(Self { bin_dir: bin_dir.to_path_buf(), ..chain })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.plugins.iter().any(|plugin| kind(plugin).starts_with("shunt"))
+    }
+
+    /// Whether a plugin of it does what a runtime asks for by this key.
+    pub(super) fn has_capability(&self, key: &str) -> bool {
+        self.plugins.iter().any(|plugin| is_able(plugin, key))
+    }
+
+    /// Whether the first plugin makes ports of a bridge, by whatever name it is called.
+    pub(super) fn is_of_bridge(&self) -> bool {
+        self.plugins.first().is_some_and(|first| {
+            let is_vlan = first.get("mode").and_then(Value::as_str) == Some("vlan");
+            matches!(kind(first), "shunt" | "shunt-bridge" | "bridge") && !is_vlan
+        })
+    }
+
+    /// The same with a key of the first plugin's.
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
+        if let Some(first) = self.plugins.first_mut() {
+            first.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// The name of the network.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Adds a container: the last plugin's result.
+    ///
+    /// # Errors
+    /// A plugin fails; what was done before is undone by [`Chain::delete`].
+    pub(super) fn add(&self, call: Call<'_>) -> Result<Value, ChainError> {
+        let mut result = Value::Null;
+        for plugin in &self.plugins {
+            result = self.run("ADD", plugin, call, &result)?;
+        }
+        Ok(result)
+    }
+
+    /// Deletes it, by every plugin, in the opposite order.
+    ///
+    /// # Errors
+    /// The first plugin's that fails.
+    pub(super) fn delete(&self, call: Call<'_>, result: &Value) -> Result<(), ChainError> {
+        let all = self.plugins.iter().rev().map(|plugin| self.run("DEL", plugin, call, result));
+        let all: Vec<_> = all.collect();
+        all.into_iter().try_for_each(|done| done.map(drop))
+    }
+
+    fn run(
+        &self,
+        verb: &str,
+        plugin: &Map<String, Value>,
+        call: Call<'_>,
+        previous: &Value,
+    ) -> Result<Value, ChainError> {
+        let kind = kind(plugin);
+        let mut command = Command::new(self.bin_dir.join(kind));
+        command.env("CNI_COMMAND", verb).env("CNI_CONTAINERID", call.id).env("CNI_NETNS", call.netns);
+        command.env("CNI_IFNAME", IFNAME).env("CNI_PATH", &self.bin_dir).env_remove("CNI_ARGS");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let config = self.config(plugin, call.runtime, previous).to_string();
+        let (is_done, said) = execute(&mut command, config.as_bytes()).map_err(|source| ChainError::Run {
+            plugin: kind.to_owned(),
+            directory: self.bin_dir.clone(),
+            source,
+        })?;
+        if is_done {
+            return Ok(serde_json::from_str(&said).unwrap_or_default());
+        }
+        Err(ChainError::Refused { plugin: kind.to_owned(), said: said.trim().to_owned() })
+    }
+
+    fn config(&self, plugin: &Map<String, Value>, runtime: &Map<String, Value>, previous: &Value) -> Value {
+        let mut config = plugin.clone();
+        config.insert("name".to_owned(), json!(self.name));
+        config.insert("cniVersion".to_owned(), json!(self.version));
+        let asked = runtime.iter().filter(|(key, _)| is_able(plugin, key));
+        let asked: Map<_, _> = asked.map(|(key, value)| (key.clone(), value.clone())).collect();
+        if !asked.is_empty() {
+            config.insert("runtimeConfig".to_owned(), Value::Object(asked));
+        }
+        if !previous.is_null() {
+            config.insert("prevResult".to_owned(), previous.clone());
+        }
+        Value::Object(config)
+    }
+}
+
+fn kind(plugin: &Map<String, Value>) -> &str {
+    plugin.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_able(plugin: &Map<String, Value>, key: &str) -> bool {
+    plugin.get("capabilities").and_then(|capabilities| capabilities.get(key)) == Some(&Value::Bool(true))
+}
+
+/// Whether it succeeded, and what it printed.
+fn execute(command: &mut Command, input: &[u8]) -> io::Result<(bool, String)> {
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A plugin that refuses before it reads says why.
+        let _closed = stdin.write_all(input);
+    }
+    let reader = child.stdout.take().map(|mut stdout| {
+        thread::spawn(move || {
+            let mut said = String::new();
+            let _cut = stdout.read_to_string(&mut said);
+            said
+        })
+    });
+    let is_done = wait(&mut child)?;
+    Ok((is_done, reader.and_then(|reader| reader.join().ok()).unwrap_or_default()))
+}
+
+fn wait(child: &mut Child) -> io::Result<bool> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(directory: &Path, name: &str, text: &str) {
+        fs::write(directory.join(name), text).unwrap();
+    }
+
+    #[test]
+    fn the_first_list_that_names_shunt_is_taken_and_plugins_hear_what_they_are_able_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert!(matches!(Chain::find(path, path), Err(ChainError::None(_))));
+        file(path, "05-broken.conflist", "{");
+        file(path, "10-other.conflist", r#"{ "name": "a", "plugins": [{ "type": "bridge" }] }"#);
+        let ours = r#"{ "name": "b", "cniVersion": "1.1.0", "plugins": [
+            { "type": "shunt", "capabilities": { "ips": true, "bandwidth": false } }, { "type": "tuning" }] }"#;
+        file(path, "20-ours.conflist", ours);
+        let chain = Chain::find(path, path).unwrap();
+        assert_eq!(chain.name(), "b");
+        assert!(chain.is_of_bridge() && chain.has_capability("ips") && !chain.has_capability("bandwidth"));
+        assert!(!chain.clone().with("mode", json!("vlan")).is_of_bridge());
+        let asked = json!({ "ips": ["10.0.0.1"], "bandwidth": {} });
+        let config = chain.config(&chain.plugins[0], asked.as_object().unwrap(), &json!({ "ips": [] }));
+        assert_eq!(config["runtimeConfig"], json!({ "ips": ["10.0.0.1"] }));
+        assert_eq!((&config["name"], &config["prevResult"]), (&json!("b"), &json!({ "ips": [] })));
+        let broken = Chain::find(&path.join("05-broken.conflist"), path).unwrap_err();
+        assert!(matches!(broken, ChainError::Parse { .. }), "{broken}");
+        let refused = Chain::find(&path.join("20-ours.conflist"), path).unwrap();
+        let call = Call { id: "c", netns: path, runtime: &Map::new() };
+        assert!(matches!(refused.add(call), Err(ChainError::Run { .. })), "there is no plugin");
+    }
+}

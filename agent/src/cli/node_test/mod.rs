@@ -1,0 +1,143 @@
+//! `shunt-agent test`: whether containers of this node reach what they should, and by which path.
+
+mod cases;
+mod chain;
+mod ground;
+mod kernel_bridge;
+mod load;
+mod namespace;
+mod outside;
+mod perf;
+mod row;
+mod sandbox;
+mod talk;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use clap::Args;
+use nix::sys::signal::{SigSet, Signal};
+use serde::Serialize;
+use shunt_agent_api::socket_path;
+
+use self::chain::{Chain, ChainError};
+use self::ground::{Ground, GroundError};
+use self::perf::Compared;
+use self::row::{Outcome, Row, text};
+use super::exit::{INCONSISTENT, UNREACHABLE};
+use super::query::{Query, code_of, print_json};
+
+/// Run it as root in the node's network namespace, after an installation or with a new kernel. It makes containers by the node's own
+/// configuration and a host beyond the node, and deletes them.
+#[derive(Args, Debug)]
+pub(crate) struct NodeTest {
+    #[command(flatten)]
+    query: Query,
+    /// The network configuration list, or the directory in which the first one that names shunt is taken.
+    #[arg(long, value_name = "PATH", default_value = "/etc/cni/net.d")]
+    conflist: PathBuf,
+    /// Where the plugins are.
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
+    bin_dir: PathBuf,
+    /// Also measure round trips, connections and streams beside the kernel's bridge; takes half a minute more.
+    #[arg(long)]
+    perf: bool,
+    /// Where its namespaces are held meanwhile; one test at a time.
+    #[arg(long, value_name = "DIR", default_value = "/run/shunt-test")]
+    run_dir: PathBuf,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+enum TestError {
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Ground(#[from] GroundError),
+    #[error("signals cannot be waited for: {0}")]
+    Signals(#[from] io::Error),
+    #[error("the speed cannot be measured: {0}")]
+    Perf(io::Error),
+    #[error("ended by a signal, and everything was deleted")]
+    Interrupted,
+}
+
+/// The contract of `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    network: String,
+    passed: bool,
+    cases: Vec<Row>,
+    /// With `--perf`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    perf: Vec<Compared>,
+}
+
+impl NodeTest {
+    /// 0 everything works that this node has, 1 it could not be tried, 3 something does not work.
+    pub(super) fn run(self) -> ExitCode {
+        match self.report() {
+            Ok(report) => {
+                let printed = if self.query.json {
+                    print_json(&report)
+                } else {
+                    io::stdout().lock().write_all(report.text().as_bytes())
+                };
+                match printed {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
+                    _ if report.passed => ExitCode::SUCCESS,
+                    _ => INCONSISTENT.into(),
+                }
+            }
+            Err(error) => {
+                // Nothing is left to be said if standard error is closed.
+                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                UNREACHABLE.into()
+            }
+        }
+    }
+
+    fn report(&self) -> Result<Report, TestError> {
+        let is_over = end_by_signals()?;
+        let chain = Chain::find(&self.conflist, &self.bin_dir)?;
+        let network = chain.name().to_owned();
+        let socket = socket_path(self.query.socket.as_deref());
+        let ground = Ground::make(chain, socket, &self.run_dir)?;
+        let cases = cases::run(&ground, || is_over.load(Ordering::Relaxed));
+        let measured =
+            if self.perf { perf::run(&ground, || is_over.load(Ordering::Relaxed)) } else { Ok(Vec::new()) };
+        drop(ground);
+        if is_over.load(Ordering::Relaxed) {
+            return Err(TestError::Interrupted);
+        }
+        let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
+        Ok(Report { network, passed, cases, perf: measured.map_err(TestError::Perf)? })
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let cases = text(&self.cases);
+        if self.perf.is_empty() { cases } else { format!("{cases}\n{}", perf::text(&self.perf)) }
+    }
+}
+
+/// What is set by the first signal that would end the program: it ends once everything is deleted.
+fn end_by_signals() -> io::Result<Arc<AtomicBool>> {
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    // Threads that are made from now on leave these to the one that waits for them.
+    signals.thread_block()?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    let wait = move || {
+        if signals.wait().is_ok() {
+            told.store(true, Ordering::Relaxed);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
+    Ok(is_over)
+}

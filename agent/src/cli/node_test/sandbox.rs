@@ -1,0 +1,72 @@
+//! A container of the test's: a namespace that the node's configuration has been added to. Dropping it deletes it.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::chain::{Call, Chain, ChainError};
+use super::namespace::Namespace;
+
+/// Why there is no container.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SandboxError {
+    #[error("a network namespace cannot be made: {0}")]
+    Namespace(#[from] std::io::Error),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+#[derive(Debug)]
+pub(super) struct Sandbox {
+    pub(super) id: String,
+    pub(super) namespace: Namespace,
+    chain: Chain,
+    runtime: Map<String, Value>,
+    result: Value,
+}
+
+impl Sandbox {
+    /// Makes one of this name.
+    ///
+    /// # Errors
+    /// A plugin refuses; nothing is left then.
+    pub(super) fn make(
+        directory: &Path,
+        chain: &Chain,
+        name: &str,
+        runtime: Map<String, Value>,
+    ) -> Result<Self, SandboxError> {
+        let namespace = Namespace::make(directory, name)?;
+        let id = format!("shunt-test-{}-{name}", std::process::id());
+        let mut sandbox = Self { id, namespace, chain: chain.clone(), runtime, result: Value::Null };
+        sandbox.result = sandbox.chain.add(sandbox.call())?;
+        Ok(sandbox)
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call { id: &self.id, netns: self.namespace.path(), runtime: &self.runtime }
+    }
+
+    /// Its addresses, each with its gateway.
+    pub(super) fn addresses(&self) -> Vec<(IpAddr, Option<IpAddr>)> {
+        let ips = self.result["ips"].as_array().into_iter().flatten();
+        let of = |ip: &Value| {
+            let address = ip["address"].as_str()?.split('/').next()?.parse().ok()?;
+            Some((address, ip["gateway"].as_str().and_then(|gateway| gateway.parse().ok())))
+        };
+        ips.filter_map(of).collect()
+    }
+
+    /// Its address of a family.
+    pub(super) fn address(&self, is_ipv6: bool) -> Option<IpAddr> {
+        self.addresses().into_iter().map(|(address, _)| address).find(|address| address.is_ipv6() == is_ipv6)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // The namespace goes next, and with it whatever a plugin has not deleted.
+        let _refused = self.chain.delete(self.call(), &self.result);
+    }
+}

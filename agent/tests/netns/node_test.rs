@@ -1,0 +1,132 @@
+//! `shunt-agent test` on a node: what works, what does not, and what is left.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use shunt_lab::Binaries;
+
+use crate::stage::Stage;
+
+/// A node whose configuration is a file, as a runtime has it.
+fn node(capabilities: &Value) -> (Stage, PathBuf) {
+    let stage = Stage::empty();
+    let range = |subnet: &str| json!([{ "subnet": subnet }]);
+    let list = json!({
+        "cniVersion": "1.0.0",
+        "name": "pods",
+        "plugins": [{
+            "type": "shunt",
+            "bridge": "cni0",
+            "isDefaultGateway": true,
+            "ipMasq": true,
+            "agentSocket": stage.node.agent().socket(),
+            "capabilities": capabilities,
+            "ipam": {
+                "type": "shunt-ipam",
+                "ranges": [range("10.77.0.0/24"), range("fd77::/64")],
+                "dataDir": stage.node.leases(),
+            },
+        }],
+    });
+    let path = stage.lab.root().join("10-pods.conflist");
+    std::fs::write(&path, list.to_string()).unwrap();
+    (stage, path)
+}
+
+fn command(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> Command {
+    let mut command = Command::new(Binaries::find().unwrap().agent());
+    command.args(["test", "--json", "--socket"]).arg(stage.node.agent().socket());
+    command.arg("--conflist").arg(conflist).arg("--bin-dir").arg(stage.node.plugins());
+    command.arg("--run-dir").arg(stage.lab.root().join("test")).args(arguments);
+    command
+}
+
+fn run(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> (Output, Value) {
+    let output =
+        stage.node.namespace().enter(|| command(stage, conflist, arguments).output()).unwrap().unwrap();
+    let told = serde_json::from_slice(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, told.unwrap_or_else(|error| panic!("{error}: {said}")))
+}
+
+fn case<'a>(told: &'a Value, case: &str, family: &str) -> &'a Value {
+    let cases = told["cases"].as_array().unwrap();
+    let found = cases.iter().find(|row| row["case"] == case && row["family"] == family);
+    found.unwrap_or_else(|| panic!("no {case} over {family} in {told:#}"))
+}
+
+fn assert_nothing_left(stage: &Stage) {
+    // Programs that were loaded for the first of these stay for the next.
+    let mut left = stage.left();
+    left.retain(|line| !["pin v2/restricted/", "pin v2/programs/"].iter().any(|pin| line.starts_with(pin)));
+    assert!(left.is_empty(), "{left:?}");
+    assert!(!stage.lab.root().join("test").exists());
+}
+
+#[test]
+fn on_a_good_node_everything_passes_mostly_by_the_fast_path_and_nothing_is_left() {
+    let (stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
+    let (output, told) = run(&stage, &conflist, &["--perf"]);
+    let passed = told["cases"].as_array().unwrap().iter().all(|row| row["outcome"] == "passed");
+    assert!(passed && told["passed"] == true && output.status.success(), "{told:#}");
+    for family in ["IPv4", "IPv6"] {
+        for name in ["same bridge", "same bridge, DNS-sized", "same bridge, large"] {
+            let row = case(&told, name, family);
+            let [fast, kernel] = ["fast", "kernel"].map(|path| row[path].as_u64().unwrap());
+            assert!(fast >= 50 && fast > 9 * kernel, "{row:#}");
+        }
+        for name in ["gateway", "out", "host port", "host port, neighbour", "host port, hairpin"] {
+            let row = case(&told, name, family);
+            assert!(row["fast"].as_u64().unwrap() + row["kernel"].as_u64().unwrap() >= 50, "{row:#}");
+        }
+    }
+    case(&told, "limit", "IPv4");
+    case(&told, "policy: portIsolation", "IPv4");
+    let measured = told["perf"].as_array().unwrap();
+    println!("{measured:#?}");
+    let is_fast = |row: &Value| ["shunt", "kernel"].iter().all(|path| row[path].as_f64().unwrap() > 100.0);
+    assert!(measured.len() == 4 && measured.iter().all(is_fast), "{told:#}");
+    assert_nothing_left(&stage);
+}
+
+#[test]
+fn what_a_node_does_not_have_is_skipped_and_what_is_broken_fails_with_a_code() {
+    let (stage, conflist) = node(&json!({}));
+    // The node's firewall lets nobody out.
+    let rules = "add table inet t; add chain inet t f { type filter hook forward priority 0; policy drop; }";
+    stage.node.namespace().command("nft", &[rules]).unwrap();
+    let (output, told) = run(&stage, &conflist, &[]);
+    assert_eq!(output.status.code(), Some(3), "{told:#}");
+    assert_eq!(case(&told, "out", "IPv4")["outcome"], "failed", "{told:#}");
+    assert_eq!(case(&told, "same bridge", "IPv4")["outcome"], "passed", "{told:#}");
+    for (name, why) in [("host port", "portMappings"), ("limit", "bandwidth")] {
+        let row = case(&told, name, "IPv4");
+        assert!(row["outcome"] == "skipped" && row["detail"].as_str().unwrap().contains(why), "{row:#}");
+    }
+    stage.node.namespace().command("nft", &["delete table inet t"]).unwrap();
+    assert_nothing_left(&stage);
+}
+
+#[test]
+fn a_signal_ends_it_and_leaves_nothing_and_a_dead_agent_is_named() {
+    let (mut stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
+    let start = || command(&stage, &conflist, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = stage.node.namespace().enter(start).unwrap().unwrap();
+    while stage.node.agent().ports().unwrap().is_empty() {
+        sleep(Duration::from_millis(10));
+    }
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("ended by a signal"), "{said}");
+    assert_nothing_left(&stage);
+    stage.node.agent_mut().kill().unwrap();
+    let output = stage.node.namespace().enter(|| command(&stage, &conflist, &[]).output()).unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("cannot be reached"), "{said}");
+}
