@@ -12,6 +12,7 @@ mod deny;
 mod helm;
 mod linker;
 mod lookup;
+mod netavark;
 mod packages;
 mod promtool;
 mod stamp;
@@ -35,6 +36,7 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let linked = target.map_or("the host's C library", |target| target.triple);
     let helm = for_chart();
     let promtool = for_alerts();
+    let netavark = for_netavark();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
@@ -48,6 +50,11 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
         Ok(path) => println!("promtool       {}", path.display()),
         // Nothing but the alert rules' tests needs it, and they say so.
         Err(error) => println!("promtool       {error:#}"),
+    }
+    match netavark {
+        Ok(path) => println!("netavark       {} {}", netavark::VERSION, path.display()),
+        // Nothing but its own suite needs it, and that says so.
+        Err(error) => println!("netavark       {error:#}"),
     }
     println!("packages       {}", packages::names().join(" "));
     match kernels {
@@ -102,6 +109,11 @@ pub(crate) fn for_chart() -> Result<PathBuf> {
 /// What it takes to run the alert rules' tests: the path of promtool.
 pub(crate) fn for_alerts() -> Result<PathBuf> {
     promtool::find_or_install()
+}
+
+/// What it takes to run the plugin as netavark's: the path of netavark.
+pub(crate) fn for_netavark() -> Result<PathBuf> {
+    netavark::find_or_install()
 }
 
 /// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.

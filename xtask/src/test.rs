@@ -96,7 +96,12 @@ fn tests(arguments: &Arguments) -> Command {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         cargo.env(THREADS, (processors * TESTS_A_PROCESSOR).to_string());
     }
-    for (name, tool) in [("SHUNT_HELM", setup::for_chart()), ("SHUNT_PROMTOOL", setup::for_alerts())] {
+    let tools = [
+        ("SHUNT_HELM", setup::for_chart()),
+        ("SHUNT_PROMTOOL", setup::for_alerts()),
+        ("SHUNT_NETAVARK", setup::for_netavark()),
+    ];
+    for (name, tool) in tools {
         match tool {
             Ok(path) => drop(cargo.env(name, path)),
             // The tests that want it say that they do not run.

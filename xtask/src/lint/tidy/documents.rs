@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::markdown::{Document, quoted, targets};
 use super::source::Source;
 
-const EXPECTED: [&str; 26] = [
+const EXPECTED: [&str; 27] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -27,6 +27,7 @@ const EXPECTED: [&str; 26] = [
     "docs/security.md",
     "docs/api.md",
     "docs/kubernetes.md",
+    "docs/podman.md",
     "docs/alerts.md",
     "docs/adr/README.md",
     "bench/README.md",
