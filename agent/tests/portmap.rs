@@ -78,6 +78,8 @@ mod unmapped;
 mod updated;
 #[path = "portmap/way_out.rs"]
 mod way_out;
+#[path = "portmap/who.rs"]
+mod who;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

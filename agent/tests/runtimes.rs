@@ -9,6 +9,8 @@ mod containerd;
 mod daemonset;
 #[path = "runtimes/host.rs"]
 mod host;
+#[path = "runtimes/netavark.rs"]
+mod netavark;
 #[path = "runtimes/pod.rs"]
 mod pod;
 #[path = "runtimes/podman.rs"]

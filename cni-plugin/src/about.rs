@@ -15,6 +15,8 @@ pub const ABOUT: &str = concat!(
     "    shunt-portmap, portmap    the reference portmap plugin\n",
     "    shunt-bandwidth, bandwidth  the reference bandwidth plugin\n",
     "\n",
+    "netavark (podman 5) runs it as a plugin, with create, setup, teardown or info as its argument.\n",
+    "\n",
     "Verbs of the specification: ADD, DEL, CHECK, GC, STATUS, VERSION\n",
     "Verbs beyond it: VALIDATE (checks a configuration, changes nothing), INIT and DEINIT (make a\n",
     "network ready, take it down when no attachment uses it), FINALIZE (puts an attachment right),\n",

@@ -28,6 +28,7 @@ mod kept;
 mod loopback;
 pub mod mac;
 mod metadata;
+mod netavark;
 mod node;
 mod plan;
 mod prefix;
@@ -63,6 +64,20 @@ pub enum Reply {
     Failed(String),
     /// A person called; the text is for standard error.
     About,
+}
+
+/// Does what the arguments ask, if they are netavark's, else what the environment asks.
+pub fn run_by(
+    program: &Path,
+    words: &[OsString],
+    environment: impl Fn(&str) -> Option<OsString>,
+    mut stdin: impl Read,
+) -> Reply {
+    match netavark::run(program, words, &environment, stdin.by_ref().take(MAX_CONFIG)) {
+        None => run(program, environment, stdin),
+        Some(Ok(text)) => Reply::Done(text),
+        Some(Err(text)) => Reply::Failed(text),
+    }
 }
 
 /// Does what the environment asks. `program` is the name under which the plugin was called.

@@ -13,8 +13,11 @@ static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
 fn main() -> ExitCode {
     // A runtime that gives no name calls the plugin by none of its names.
-    let program = PathBuf::from(std::env::args_os().next().unwrap_or_default());
-    let (written, code) = match shunt::run(&program, |name| std::env::var_os(name), stdin().lock()) {
+    let mut words = std::env::args_os();
+    let program = PathBuf::from(words.next().unwrap_or_default());
+    let words: Vec<_> = words.collect();
+    let reply = shunt::run_by(&program, &words, |name| std::env::var_os(name), stdin().lock());
+    let (written, code) = match reply {
         Reply::Done(text) => (print(&text), ExitCode::SUCCESS),
         Reply::Failed(text) => (print(&text), ExitCode::FAILURE),
         Reply::About => (stderr().write_all(shunt::ABOUT.as_bytes()), ExitCode::SUCCESS),

@@ -10,6 +10,8 @@ mod archive;
 mod foreign;
 #[path = "cluster/kept.rs"]
 mod kept;
+#[path = "cluster/monitoring.rs"]
+mod monitoring;
 #[path = "cluster/network.rs"]
 mod network;
 #[path = "cluster/policy.rs"]

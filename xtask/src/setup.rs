@@ -12,7 +12,9 @@ mod deny;
 mod helm;
 mod linker;
 mod lookup;
+mod netavark;
 mod packages;
+mod promtool;
 mod stamp;
 mod static_target;
 mod toolchain;
@@ -33,6 +35,8 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let target = Processor::of_host().context("no static target").and_then(static_target);
     let linked = target.map_or("the host's C library", |target| target.triple);
     let helm = for_chart();
+    let promtool = for_alerts();
+    let netavark = for_netavark();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
@@ -41,6 +45,16 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
         Ok(path) => println!("helm           {} {}", helm::VERSION, path.display()),
         // Nothing but the chart's tests needs it, and they say so.
         Err(error) => println!("helm           {error:#}"),
+    }
+    match promtool {
+        Ok(path) => println!("promtool       {}", path.display()),
+        // Nothing but the alert rules' tests needs it, and they say so.
+        Err(error) => println!("promtool       {error:#}"),
+    }
+    match netavark {
+        Ok(path) => println!("netavark       {} {}", netavark::VERSION, path.display()),
+        // Nothing but its own suite needs it, and that says so.
+        Err(error) => println!("netavark       {error:#}"),
     }
     println!("packages       {}", packages::names().join(" "));
     match kernels {
@@ -91,6 +105,16 @@ pub(crate) fn for_tests() -> Result<()> {
 /// What it takes to render the chart: the path of helm.
 pub(crate) fn for_chart() -> Result<PathBuf> {
     helm::find_or_install()
+}
+
+/// What it takes to run the alert rules' tests: the path of promtool.
+pub(crate) fn for_alerts() -> Result<PathBuf> {
+    promtool::find_or_install()
+}
+
+/// What it takes to run the plugin as netavark's: the path of netavark.
+pub(crate) fn for_netavark() -> Result<PathBuf> {
+    netavark::find_or_install()
 }
 
 /// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.

@@ -24,6 +24,9 @@ pub(crate) struct InstallPlugin {
     /// Leave the name `loopback` alone, also where there is no plugin of that name: for runtimes that call none.
     #[arg(long)]
     without_loopback: bool,
+    /// Also link the plugin into a directory where netavark looks for plugins (podman's `netavark_plugin_dirs`).
+    #[arg(long, value_name = "DIR")]
+    netavark_dir: Option<PathBuf>,
 }
 
 impl InstallPlugin {
@@ -47,7 +50,8 @@ impl InstallPlugin {
             None => beside(&std::env::current_exe()?),
         };
         let loopback = !self.without_loopback;
-        Ok(Installation { plugin, bin_dir: self.bin_dir, drop_in: self.drop_in, loopback }.install()?)
+        let Self { bin_dir, drop_in, netavark_dir, .. } = self;
+        Ok(Installation { plugin, bin_dir, drop_in, loopback, netavark_dir }.install()?)
     }
 }
 

@@ -46,6 +46,12 @@ pub(crate) struct Uninstall {
     /// Where the runtime looks for network configurations.
     #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
     conf_dir: PathBuf,
+    /// Where netavark looks for plugins.
+    #[arg(long, value_name = "DIR", default_value = "/usr/local/libexec/netavark")]
+    netavark_dir: PathBuf,
+    /// Where podman keeps its networks.
+    #[arg(long, value_name = "DIR", default_value = "/etc/containers/networks")]
+    podman_networks: PathBuf,
     /// The network configuration that the agent has written as the cluster's network, which goes too [default: that of `[cluster]`].
     #[arg(long, value_name = "FILE")]
     conflist: Option<PathBuf>,
@@ -76,7 +82,13 @@ impl Uninstall {
             ..Options::default()
         };
         let config = Config::from(flags.or(file));
-        let places = Places { bin_dir: self.bin_dir, sbin_dir: self.sbin_dir, conf_dir: self.conf_dir };
+        let places = Places {
+            bin_dir: self.bin_dir,
+            sbin_dir: self.sbin_dir,
+            conf_dir: self.conf_dir,
+            netavark_dir: self.netavark_dir,
+            podman_networks: self.podman_networks,
+        };
         if self.check {
             return match obstacles(&config, &places) {
                 Ok(found) if found.is_empty() => say("nothing is in the way"),

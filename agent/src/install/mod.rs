@@ -26,6 +26,8 @@ pub struct Installation {
     pub drop_in: bool,
     /// Also be `loopback` where there is no plugin of that name.
     pub loopback: bool,
+    /// Where netavark looks for plugins; made if there is none.
+    pub netavark_dir: Option<PathBuf>,
 }
 
 /// A step of an installation that failed; those before it are done, and all may be repeated.
@@ -61,6 +63,9 @@ impl Installation {
         if self.loopback {
             done.extend(complete(&self.bin_dir.join(LOOPBACK))?);
         }
+        if let Some(directory) = &self.netavark_dir {
+            done.push(serve_netavark(directory, &plugin)?);
+        }
         // A name that a crash of the node could take back is not installed.
         File::open(&self.bin_dir)
             .and_then(|directory| directory.sync_all())
@@ -95,6 +100,22 @@ fn link(path: &Path) -> Result<String, InstallError> {
         .and_then(|()| fs::rename(&unfinished, path))
         .map_err(failed(path, "link it"))?;
     Ok(format!("{} -> {PLUGIN}", path.display()))
+}
+
+/// Links to the plugin from netavark's directory, which is another one. What is no link of that name is another's plugin, and stays.
+fn serve_netavark(directory: &Path, plugin: &Path) -> Result<String, InstallError> {
+    let path = directory.join(PLUGIN);
+    fs::create_dir_all(directory).map_err(failed(directory, "make the directory"))?;
+    if path.symlink_metadata().is_ok() && !path.is_symlink() {
+        let taken = io::Error::new(io::ErrorKind::AlreadyExists, "another file has the name: remove it");
+        return Err(failed(&path, "link it")(taken));
+    }
+    let target = std::path::absolute(plugin).map_err(failed(plugin, "find it"))?;
+    let unfinished = unfinished(&path)?;
+    symlink(&target, &unfinished)
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .map_err(failed(&path, "link it"))?;
+    Ok(format!("{} -> {}", path.display(), target.display()))
 }
 
 /// Links under a name that nobody has. A link that leads nowhere is no plugin.
@@ -152,7 +173,7 @@ mod tests {
 
         fn install(&self, drop_in: bool) -> Vec<String> {
             let (plugin, bin_dir) = (self.path("built-shunt"), self.path("bin"));
-            Installation { plugin, bin_dir, drop_in, loopback: true }.install().unwrap()
+            Installation { plugin, bin_dir, drop_in, loopback: true, netavark_dir: None }.install().unwrap()
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -207,6 +228,26 @@ mod tests {
     }
 
     #[test]
+    fn netavark_finds_the_plugin_by_a_link_and_another_plugin_stays() {
+        let machine = Machine::with_a_reference_bridge();
+        let netavark_dir = machine.path("libexec/netavark");
+        let of = || {
+            let (plugin, bin_dir) = (machine.path("built-shunt"), machine.path("bin"));
+            let netavark_dir = Some(netavark_dir.clone());
+            Installation { plugin, bin_dir, drop_in: false, loopback: false, netavark_dir }
+        };
+        for _ in 0..2 {
+            of().install().unwrap();
+            assert_eq!(fs::read_link(netavark_dir.join("shunt")).unwrap(), machine.path("bin/shunt"));
+        }
+        fs::remove_file(netavark_dir.join("shunt")).unwrap();
+        fs::write(netavark_dir.join("shunt"), "another's").unwrap();
+        let error = of().install().unwrap_err();
+        assert!(error.to_string().contains("remove it"), "{error}");
+        assert_eq!(machine.read("libexec/netavark/shunt"), "another's");
+    }
+
+    #[test]
     fn what_is_kept_stays_when_the_name_is_a_link_by_now() {
         let machine = Machine::with_a_reference_bridge();
         machine.install(true);
@@ -238,7 +279,9 @@ mod tests {
         let machine = Machine::with_a_reference_bridge();
         let (plugin, bin_dir) = (machine.path("pipe"), machine.path("bin"));
         nix::unistd::mkfifo(&plugin, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false }.install().unwrap_err();
+        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false, netavark_dir: None }
+            .install()
+            .unwrap_err();
         assert!(error.to_string().contains("/pipe: copy it"), "{error}");
         assert!(!machine.path("bin/shunt").exists());
     }
@@ -267,7 +310,9 @@ mod tests {
         let machine = Machine::with_a_reference_bridge();
         machine.install(false);
         let (plugin, bin_dir) = (machine.path("absent"), machine.path("bin"));
-        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false }.install().unwrap_err();
+        let error = Installation { plugin, bin_dir, drop_in: false, loopback: false, netavark_dir: None }
+            .install()
+            .unwrap_err();
         assert!(error.to_string().contains("/absent: copy it"), "{error}");
         assert_eq!(machine.read("bin/shunt"), "plugin");
     }

@@ -115,6 +115,11 @@ impl Page {
         let repairs = Counter::<u64>::default();
         repairs.inc_by(status.repairs);
         self.0.register("repairs", "Repairs of what others had altered", repairs);
+        self.number("unrepaired", "What was altered and cannot be put back", status.unrepaired);
+        let in_use = Gauge::<f64, AtomicU64>::default();
+        in_use.set(f64::from(status.flows_in_use) / 100.0);
+        let help = "How much of the room for translated connections is in use, 0 to 1";
+        self.0.register("flow_room_used_ratio", help, in_use);
         let evictions = Counter::<u64>::default();
         evictions.inc_by(status.flow_evictions);
         let help = "Entries of translated connections, two for each, that made room for others";

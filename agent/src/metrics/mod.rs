@@ -6,6 +6,8 @@ mod exposition;
 mod host_ports;
 mod labels;
 #[cfg(test)]
+mod monitoring;
+#[cfg(test)]
 mod reference;
 
 use std::collections::BTreeMap;

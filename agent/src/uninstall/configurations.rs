@@ -1,4 +1,4 @@
-//! Network configurations that name a plugin of shunt's: with the plugin gone, their containers could not even be deleted.
+//! Network configurations, CNI's and podman's, that name a plugin of shunt's: with the plugin gone, their containers could not even be deleted.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
         let Some(config) = read else { continue };
         let file = path.display().to_string();
         let listed = config["plugins"].as_array().into_iter().flatten().chain([&config]);
-        let names = listed.flat_map(|plugin| [&plugin["type"], &plugin["ipam"]["type"]]);
+        let names = listed.flat_map(|plugin| [&plugin["type"], &plugin["ipam"]["type"], &plugin["driver"]]);
         let names = names.filter_map(Value::as_str).filter(|name| is_ours(name));
         obstacles
             .extend(names.map(|name| Obstacle::Configured { file: file.clone(), plugin: name.to_owned() }));
@@ -68,14 +68,18 @@ mod tests {
             ("30-c.conf", r#"{"type": "shunting"}"#),
             ("40-d.conf", "{"),
             ("50-e.bak", r#"{"type": "shunt"}"#),
+            // As podman keeps a network.
+            ("pods.json", r#"{"name": "pods", "driver": "shunt"}"#),
+            ("podman.json", r#"{"name": "podman", "driver": "bridge"}"#),
         ] {
             fs::write(dir.path().join(name), text).unwrap();
         }
         let mut found: Vec<_> = obstacles(dir.path(), None).iter().map(ToString::to_string).collect();
         found.sort();
-        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("10-a.conflist") && found[0].contains("shunt-ipam"));
         assert!(found[1].contains("20-b.conf"));
+        assert!(found[2].contains("pods.json"));
         let own = dir.path().join("20-b.conf");
         let others = obstacles(dir.path(), Some(&own));
         assert!(others.iter().all(|obstacle| !obstacle.to_string().contains("20-b.conf")), "{others:?}");

@@ -44,6 +44,10 @@ pub struct Places {
     pub sbin_dir: PathBuf,
     /// The runtime's network configurations.
     pub conf_dir: PathBuf,
+    /// Where netavark looks for plugins.
+    pub netavark_dir: PathBuf,
+    /// Where podman keeps its networks.
+    pub podman_networks: PathBuf,
 }
 
 /// Why shunt is still there, or some of it.
@@ -101,6 +105,7 @@ fn written_by_agent(config: &Config) -> Option<&Path> {
 pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, UninstallError> {
     let plugins = ReferencePlugins::find(&places.bin_dir);
     let mut obstacles = configurations::obstacles(&places.conf_dir, written_by_agent(config));
+    obstacles.extend(configurations::obstacles(&places.podman_networks, None));
     let recorded = recorded(&config.state_dir)?;
     let ports = living(recorded.ports)?;
     if let Some(conflist) = written_by_agent(config) {
@@ -130,7 +135,8 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     let state = was_used.then(|| take_over(config, places, force, &mut done)).transpose()?;
     let ports = recorded(&config.state_dir)?.ports;
     let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
-    done.files = PluginNames::at(&places.bin_dir).put_back(&mut left);
+    done.files = names::remove_link(&places.netavark_dir, &places.bin_dir, &mut left);
+    done.files.extend(PluginNames::at(&places.bin_dir).put_back(&mut left));
     left.extend(cluster::removal::remove());
     let conflist = written_by_agent(config);
     let is_cluster_network = conflist.is_some();

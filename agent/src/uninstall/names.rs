@@ -62,6 +62,16 @@ impl PluginNames {
     }
 }
 
+/// Removes netavark's link to the plugin, if there is one.
+pub(super) fn remove_link(netavark_dir: &Path, bin_dir: &Path, left: &mut Vec<String>) -> Vec<String> {
+    let (link, mut done) = (netavark_dir.join(PLUGIN), Vec::new());
+    let plugin = std::path::absolute(bin_dir.join(PLUGIN)).ok();
+    if plugin.is_some() && fs::read_link(&link).ok() == plugin {
+        note(fs::remove_file(&link), &link, format!("{} removed", link.display()), &mut done, left);
+    }
+    done
+}
+
 fn note(put: io::Result<()>, path: &Path, what: String, done: &mut Vec<String>, left: &mut Vec<String>) {
     match put {
         Ok(()) => done.push(what),
@@ -81,6 +91,18 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn netavarks_link_goes_and_another_ones_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (bin, link) = (dir.path().join("bin"), dir.path().join(PLUGIN));
+        for (target, goes) in [(bin.join(PLUGIN), true), (PathBuf::from("/another/shunt"), false)] {
+            symlink(target, &link).unwrap();
+            let mut left = Vec::new();
+            assert_eq!(remove_link(dir.path(), &bin, &mut left).len(), usize::from(goes));
+            assert_eq!(link.is_symlink(), !goes);
+        }
+    }
 
     #[test]
     fn what_was_replaced_comes_back_and_what_is_others_stays() {

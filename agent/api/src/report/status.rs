@@ -28,7 +28,13 @@ pub struct AgentStatus {
     /// How often something was repaired that somebody else had altered, since the agent's start.
     #[serde(default)]
     pub repairs: u64,
-    /// How many entries of translated connections, two for each, have made room for others since then.
+    /// How many things cannot be repaired, and are tried again.
+    #[serde(default)]
+    pub unrepaired: u64,
+    /// How much of the room for translated connections is in use, in percent.
+    #[serde(default)]
+    pub flows_in_use: u32,
+    /// How many entries of translated connections, two for each, have made room for others since the agent's start.
     #[serde(default)]
     pub flow_evictions: u64,
     /// Whether the agent expedites the kernel's grace periods; none from an agent of an older version.

@@ -24,6 +24,12 @@ impl Node {
         reasons.chain(self.unattached_reasons()).collect()
     }
 
+    /// What is altered and cannot be put back.
+    pub(crate) fn unrepaired(&self) -> u64 {
+        let count = |gravity| self.repairs.remarks(gravity).count() as u64;
+        count(Gravity::Fault) + count(Gravity::Warning)
+    }
+
     /// Warnings, although an ADD would succeed.
     pub(crate) fn known_warnings(&self) -> Vec<String> {
         let aside = self.aside.iter().map(|path| format!("a state file was set aside: {}", path.display()));

@@ -46,6 +46,8 @@ impl Node {
             warnings: self.known_warnings().into_iter().chain(shortages).collect(),
             attachments: self.registry.len(),
             repairs: self.repairs.count,
+            unrepaired: self.unrepaired(),
+            flows_in_use: self.flows_in_use(),
             flow_evictions: self.flow_evictions(),
             grace_periods: Some(self.kernel.grace_periods().report()),
             programs: hooks

@@ -60,9 +60,14 @@ impl Node {
         }
     }
 
+    /// How much of the room for translated connections is in use, in percent, as the last sweep found it.
+    pub(crate) fn flows_in_use(&self) -> u32 {
+        self.sweeping.shared.in_use.load(Ordering::Relaxed)
+    }
+
     /// The warning about a full map, which takes no more connections.
     pub(crate) fn flows_are_full(&self) -> Option<String> {
-        let in_use = self.sweeping.shared.in_use.load(Ordering::Relaxed);
+        let in_use = self.flows_in_use();
         (in_use >= FULL).then(|| {
             format!(
                 "{in_use}% of the room for translated connections is in use: new ones make room for each other where there is none; \

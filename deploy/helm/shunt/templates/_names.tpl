@@ -4,6 +4,14 @@ app.kubernetes.io/name: shunt
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
+{{/* Of the Prometheus operator's objects. */}}
+{{- define "shunt.monitoringLabels" -}}
+{{ include "shunt.labels" . }}
+{{- with .Values.monitoring.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "shunt.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

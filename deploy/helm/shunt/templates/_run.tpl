@@ -52,6 +52,12 @@ containers:
     valueFrom:
       fieldRef:
         fieldPath: spec.nodeName
+  {{- if .Values.monitoring.podMonitor }}
+  {{- $metrics := required "monitoring.podMonitor: set agent.config.metrics, as 0.0.0.0:9100" .Values.agent.config.metrics }}
+  ports:
+  - name: metrics
+    containerPort: {{ regexFind "[0-9]+$" $metrics }}
+  {{- end }}
   livenessProbe:
     exec:
       command: [shunt-agent, status, --live]

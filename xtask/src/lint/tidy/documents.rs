@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::markdown::{Document, quoted, targets};
 use super::source::Source;
 
-const EXPECTED: [&str; 24] = [
+const EXPECTED: [&str; 27] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -27,10 +27,13 @@ const EXPECTED: [&str; 24] = [
     "docs/security.md",
     "docs/api.md",
     "docs/kubernetes.md",
+    "docs/podman.md",
+    "docs/alerts.md",
     "docs/adr/README.md",
     "bench/README.md",
     "agent/dist/shunt-agent.service",
     "dashboards/grafana.json",
+    "deploy/helm/shunt/alerts.yaml",
 ];
 
 /// Lines that a document may have.
