@@ -9,14 +9,17 @@
 mod archive;
 mod blob;
 mod chart;
+mod compress;
 mod contents;
 mod image;
 mod layer;
 mod materials;
 mod origin;
+mod package;
 mod program;
 
 pub use chart::{Chart, MANIFESTS, Manifest};
 pub use image::{Image, Made, NAME};
 pub use origin::Origin;
+pub use package::{CONFIGURATION, PACKAGE, PLUGIN, Package, Packages};
 pub use program::Architecture;

@@ -7,6 +7,7 @@ pub(crate) mod apt;
 mod by_hand;
 pub(crate) mod cache;
 mod compiler;
+mod debian_root;
 mod debian_toolchain;
 mod deny;
 mod helm;
@@ -33,6 +34,7 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let target = Processor::of_host().context("no static target").and_then(static_target);
     let linked = target.map_or("the host's C library", |target| target.triple);
     let helm = for_chart();
+    let root = for_packages();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
@@ -41,6 +43,11 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
         Ok(path) => println!("helm           {} {}", helm::VERSION, path.display()),
         // Nothing but the chart's tests needs it, and they say so.
         Err(error) => println!("helm           {error:#}"),
+    }
+    match root {
+        Ok(path) => println!("Debian root    {}", path.display()),
+        // Nothing but the packages' tests needs it, and they say so.
+        Err(error) => println!("Debian root    {error:#}"),
     }
     println!("packages       {}", packages::names().join(" "));
     match kernels {
@@ -91,6 +98,12 @@ pub(crate) fn for_tests() -> Result<()> {
 /// What it takes to render the chart: the path of helm.
 pub(crate) fn for_chart() -> Result<PathBuf> {
     helm::find_or_install()
+}
+
+/// What it takes to try packages: the path of a Debian root.
+pub(crate) fn for_packages() -> Result<PathBuf> {
+    packages::ensure_packagers()?;
+    debian_root::find_or_make()
 }
 
 /// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.

@@ -96,10 +96,12 @@ fn tests(arguments: &Arguments) -> Command {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         cargo.env(THREADS, (processors * TESTS_A_PROCESSOR).to_string());
     }
-    match setup::for_chart() {
-        Ok(helm) => drop(cargo.env("SHUNT_HELM", helm)),
-        // The tests that want it say that they do not run.
-        Err(error) => eprintln!("setup: {error:#}"),
+    for (name, found) in [("SHUNT_HELM", setup::for_chart()), ("SHUNT_DEBIAN_ROOT", setup::for_packages())] {
+        match found {
+            Ok(path) => drop(cargo.env(name, path)),
+            // The tests that want it say that they do not run.
+            Err(error) => eprintln!("setup: {error:#}"),
+        }
     }
     cargo
 }
