@@ -52,7 +52,7 @@ fn a_page_names_those_of_its_verbs_and_none_says_when_it_was_written() {
 fn the_plugins_page_names_every_name_that_it_is_called_under() {
     let directory = written();
     let page = fs::read_to_string(directory.path().join("man8/shunt.8")).unwrap();
-    for name in shunt_agent::install::PERSONALITIES {
+    for name in PERSONALITIES {
         assert!(page.contains(&name.replace('-', "\\-")), "{name}");
     }
 }

@@ -58,7 +58,7 @@ fn on(node: &Node, arguments: &str, package: &str) -> std::process::Output {
 
 #[test]
 fn rpm_installs_upgrades_rolls_back_and_erases() {
-    let Some(node) = Node::start(false) else { return };
+    let Some(node) = Node::start(true) else { return };
     let directory = tempfile::tempdir().unwrap();
     let [old, new] = ["1.0.0", "1.1.0"].map(|version| make(directory.path(), version).rpm);
     let before = node.paths();
@@ -71,13 +71,20 @@ fn rpm_installs_upgrades_rolls_back_and_erases() {
     let [old, new] = [&old, &new].map(|path| path.to_str().unwrap());
     run("--install --nodeps", old);
     assert!(node.root.join("opt/cni/bin/shunt-ipam").is_symlink());
+    node.refuse("systemctl is-active shunt-agent.service");
+    node.run("systemctl start shunt-agent.service");
+    let process = || node.run("cat /run/shunt-agent.pid");
     assert_eq!(run("--verify --nodeps", "shunt"), "");
     node.run("echo 'admission = \"warn\"' >> /etc/shunt/agent.toml");
+    let first = process();
     run("--upgrade --nodeps", new);
+    let second = process();
+    assert_ne!(first, second, "the new agent runs");
     assert_eq!(run("--query", "shunt").trim_end().split('-').nth(1), Some("1.1.0"));
     assert!(node.run("tail -n 1 /etc/shunt/agent.toml").contains("warn"), "an edited file stays");
     run("--upgrade --oldpackage --nodeps", old);
     assert_eq!(run("--query", "shunt").trim_end().split('-').nth(1), Some("1.0.0"));
+    assert_ne!(process(), second, "the old agent runs");
     assert!(node.run("tail -n 1 /etc/shunt/agent.toml").contains("warn"), "an edited file stays");
 
     // A network that would lose its plugin keeps the package.
@@ -85,7 +92,7 @@ fn rpm_installs_upgrades_rolls_back_and_erases() {
     let refused = on(&node, "--erase --nodeps", "shunt");
     let said = text(&refused);
     assert!(!refused.status.success() && said.contains("names the plugin shunt"), "{said}");
-    node.run("rm /etc/cni/net.d/10-shunt.conf");
+    node.run("shunt-agent status; rm /etc/cni/net.d/10-shunt.conf");
     let erased = on(&node, "--erase --nodeps", "shunt");
     assert!(erased.status.success(), "{}", text(&erased));
     // What rpm keeps of an operator's edit.

@@ -51,7 +51,7 @@ case "$verb" in
     is-active) alive ;;
     is-enabled) [ -L "$wanted" ] && echo enabled || echo disabled ;;
     preset) mkdir -p "$(dirname "$wanted")" && ln -sf "$unit" "$wanted" ;;
-    disable) rm -f "$wanted" && stop ;;
+    disable) rm -f "$wanted" && rmdir --ignore-fail-on-non-empty "$(dirname "$wanted")" && stop ;;
     daemon-reload | show) ;;
     *) echo "systemctl: $*" >&2 && exit 1 ;;
 esac
