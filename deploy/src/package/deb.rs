@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 
+use super::about::{CONFIGURATION, DESCRIPTION, MAINTAINER, PACKAGE, SUMMARY};
 use super::files::{Files, ZSH_OF_DEBIAN};
-use super::{CONFIGURATION, DESCRIPTION, MAINTAINER, PACKAGE, SUMMARY};
 use crate::compress::gzip;
 use crate::contents::{Contents, Entry};
 use crate::layer;

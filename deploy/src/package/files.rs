@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{CONFIGURATION, PLUGIN, Package};
+use super::about::{CONFIGURATION, PLUGIN};
 use crate::compress::gzip;
 use crate::contents::{Contents, Entry, add_licences, read_programs};
 use crate::program::Architecture;
@@ -57,10 +57,10 @@ impl Files {
     ///
     /// # Errors
     /// A program or a page is missing, or a program does not run alone.
-    pub(super) fn read(package: &Package<'_>) -> Result<Self> {
+    pub(super) fn read(programs: &Path, pages: &Path, checkout: &Path) -> Result<Self> {
         let mut contents = Contents::default();
-        let architecture = read_programs(&mut contents, package.programs, [AGENT, PLUGIN])?;
-        add_licences(&mut contents, package.checkout)?;
+        let architecture = read_programs(&mut contents, programs, [AGENT, PLUGIN])?;
+        add_licences(&mut contents, checkout)?;
         ensure!(UNIT.matches(AGENT_IN_UNIT).count() == 1, "the unit does not name {AGENT_IN_UNIT} once");
         let unit = UNIT.replace(AGENT_IN_UNIT, &format!("/{AGENT}"));
         contents.add("usr/lib/systemd/system/shunt-agent.service", Entry::text(&unit));
@@ -71,10 +71,10 @@ impl Files {
             contents.add(path, Entry::Directory { mode: 0o755 });
         }
         for (name, path) in COMPLETIONS {
-            contents.add(path, Entry::File { mode: 0o644, bytes: read(&package.pages.join(name))? });
+            contents.add(path, Entry::File { mode: 0o644, bytes: read(&pages.join(name))? });
         }
-        add_pages(&mut contents, &package.pages.join("man8"))?;
-        Ok(Self { contents, zsh: read(&package.pages.join(ZSH))?, architecture })
+        add_pages(&mut contents, &pages.join("man8"))?;
+        Ok(Self { contents, zsh: read(&pages.join(ZSH))?, architecture })
     }
 
     /// The files with those of zsh in its directory, and the configuration at its place.

@@ -4,6 +4,7 @@
 //! files, with the same bytes for the same programs. A package brings its files and starts the agent; what else is done on a node, the agent's
 //! own verbs do: `upgrade --check`, `install-plugin` and `uninstall`.
 
+mod about;
 mod deb;
 mod files;
 mod rpm;
@@ -14,26 +15,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+pub use self::about::{CONFIGURATION, PACKAGE, PLUGIN};
 use self::files::Files;
 use crate::origin::Origin;
-
-/// The packages' name.
-pub const PACKAGE: &str = "shunt";
-
-/// The file that is an operator's.
-pub const CONFIGURATION: &str = "etc/shunt/agent.toml";
-
-/// Where the plugin lies until it is put into the runtime's directory.
-pub const PLUGIN: &str = "usr/libexec/shunt/shunt";
-
-const SUMMARY: &str = "CNI plugin and node agent that forward container traffic in eBPF";
-
-const DESCRIPTION: &str = "shunt replaces the reference plugins bridge, vlan, portmap and bandwidth, and the iptables rules behind them. Every \
-                           network stays a bridge of the kernel's, and traffic goes on while the agent is away.";
-
-const LICENSE: &str = "MIT OR Apache-2.0";
-
-const MAINTAINER: &str = "The shunt maintainers <shunt@localhost>";
 
 /// What packages are made of.
 #[derive(Clone, Debug)]
@@ -65,7 +49,7 @@ impl Package<'_> {
     /// # Errors
     /// A program or a page is missing, a program is linked dynamically, or a file cannot be written.
     pub fn make(&self, out: &Path) -> Result<Packages> {
-        let files = Files::read(self)?;
+        let files = Files::read(self.programs, self.pages, self.checkout)?;
         let version = version(&self.origin.version);
         let architecture = files.architecture;
         fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use rpm::{BuildConfig, CompressionType, Dependency, FileOptions, PackageBuilder, Scriptlet};
 
+use super::about::{CONFIGURATION, DESCRIPTION, LICENSE, MAINTAINER, PACKAGE, SUMMARY};
 use super::files::{Files, ZSH_OF_OTHERS};
-use super::{CONFIGURATION, DESCRIPTION, LICENSE, MAINTAINER, PACKAGE, SUMMARY};
 use crate::contents::Entry;
 use crate::origin::Origin;
 use crate::program::Architecture;

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::about::PACKAGE;
 use super::files::{EXAMPLE, Files, ZSH_OF_OTHERS};
 use crate::compress::gzip;
 use crate::layer;
@@ -9,7 +10,7 @@ use crate::origin::Origin;
 use crate::program::Architecture;
 
 pub(super) fn file_name(version: &str, architecture: Architecture) -> String {
-    format!("{}-{version}-linux-{architecture}.tar.gz", super::PACKAGE)
+    format!("{PACKAGE}-{version}-linux-{architecture}.tar.gz")
 }
 
 /// Packs the files.
