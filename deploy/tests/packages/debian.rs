@@ -121,3 +121,21 @@ fn an_agent_that_could_not_start_anew_is_not_stopped() {
     node.run("dpkg --purge shunt");
     assert!(!node.root.join("var/lib/shunt").exists());
 }
+
+#[test]
+fn the_tar_file_leaves_an_operators_file_alone_and_can_be_taken_away() {
+    let Some(node) = Node::start(true) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let archive = node.bring(&make(directory.path(), "1.0.0").tarball);
+    let before = node.paths();
+    node.run("mkdir -p /etc/shunt; echo 'admission = \"warn\"' > /etc/shunt/agent.toml");
+    node.run(&format!("tar -C / -xzf {archive}"));
+    node.run("shunt-agent install-plugin --from /usr/libexec/shunt/shunt; systemctl start shunt-agent");
+    assert!(node.run("shunt-agent config show").contains("warn"), "the operator's file is in force");
+    node.run(&format!("shunt-agent uninstall --keep-agent && tar -tzf {archive} | sed 's|^|/|' | xargs rm"));
+    node.run("systemctl stop shunt-agent; rm -r /etc/shunt");
+    let after = node.paths();
+    let left: Vec<_> =
+        left(&before, &after).into_iter().filter(|path| !node.root.join(&path[1..]).is_dir()).collect();
+    assert_eq!(left, Vec::<&str>::new());
+}
