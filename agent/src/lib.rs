@@ -5,11 +5,15 @@
 
 #![forbid(unsafe_code)]
 
+// The verbs of the command line name the library as another program would.
+extern crate self as shunt_agent;
+
 pub mod adoption;
 mod agent;
 pub mod bugreport;
 pub mod capacity;
 pub mod claims;
+pub mod cli;
 mod cluster;
 pub mod config;
 pub mod config_check;

@@ -1,10 +1,9 @@
 //! `shunt-agent`: the daemon and the verbs that ask it.
 
-mod cli;
-
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use shunt_agent::cli::{self, Cli};
 
 /// The allocator of a C library that is linked in (musl) gives memory back to the kernel at every free.
 #[cfg(target_env = "musl")]
@@ -12,7 +11,7 @@ use clap::Parser as _;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    match cli::Cli::try_parse() {
+    match Cli::try_parse() {
         Ok(cli) => cli.run(),
         Err(error) => {
             // Nothing is left to be said if standard output is closed.

@@ -1,13 +1,11 @@
 //! The image's one layer: its files as a tar file that is compressed.
 
-use std::io::Write as _;
-
 use anyhow::{Context, Result};
-use flate2::{Compression, GzBuilder};
 use oci_spec::image::MediaType;
 use tar::{Builder, EntryType, Header};
 
 use crate::blob::{Blob, sha256};
+use crate::compress::gzip;
 use crate::contents::{Contents, Entry};
 use crate::origin::Origin;
 
@@ -17,11 +15,22 @@ pub(crate) struct Layer {
     pub(crate) diff_id: String,
 }
 
-/// Packs the files. Their owner is root, their time the origin's.
+/// Packs the files as the layer of an image.
 ///
 /// # Errors
 /// A path does not fit into a tar file.
 pub(crate) fn pack(contents: &Contents, origin: &Origin) -> Result<Layer> {
+    let plain = archive(contents, origin)?;
+    let diff_id = format!("sha256:{}", sha256(&plain));
+    let bytes = gzip(&plain)?;
+    Ok(Layer { blob: Blob { media_type: MediaType::ImageLayerGzip, bytes }, diff_id })
+}
+
+/// Packs the files into a tar file. Their owner is root, their time the origin's.
+///
+/// # Errors
+/// A path does not fit into a tar file.
+pub(crate) fn archive(contents: &Contents, origin: &Origin) -> Result<Vec<u8>> {
     let mut archive = Builder::new(Vec::new());
     for (path, entry) in contents.entries() {
         let mut header = header(origin);
@@ -45,12 +54,7 @@ pub(crate) fn pack(contents: &Contents, origin: &Origin) -> Result<Layer> {
         };
         packed.with_context(|| format!("pack {path}"))?;
     }
-    let plain = archive.into_inner().context("end the layer")?;
-    let diff_id = format!("sha256:{}", sha256(&plain));
-    // No time and no name of a file are in its header.
-    let mut compressed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
-    let bytes = compressed.write_all(&plain).and_then(|()| compressed.finish()).context("compress")?;
-    Ok(Layer { blob: Blob { media_type: MediaType::ImageLayerGzip, bytes }, diff_id })
+    archive.into_inner().context("end the archive")
 }
 
 /// A header with nothing of the building machine's in it.

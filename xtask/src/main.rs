@@ -13,6 +13,7 @@ mod install;
 mod lint;
 mod manifests;
 mod mutants;
+mod package;
 mod process;
 mod setup;
 mod summary;
@@ -52,6 +53,8 @@ enum Verb {
     Install(install::Arguments),
     /// Make the container image, without a container engine
     Image(image::Arguments),
+    /// Make the packages for nodes: .deb, .rpm and a tar file
+    Package(package::Arguments),
     /// Render the manifests in deploy/kubernetes from the chart
     Manifests,
     /// Take off this node what `install` and the agent have put there, under running containers
@@ -91,6 +94,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Install(arguments) => install::run(&arguments),
         Verb::Manifests => manifests::run(),
         Verb::Image(arguments) => image::run(&arguments),
+        Verb::Package(arguments) => package::run(&arguments),
         Verb::Uninstall(arguments) => uninstall::run(&arguments),
         Verb::Lint => lint::run(),
         Verb::Mutants(arguments) => mutants::run(&arguments),

@@ -7,6 +7,7 @@ pub(crate) mod apt;
 mod by_hand;
 pub(crate) mod cache;
 mod compiler;
+mod debian_root;
 mod debian_toolchain;
 mod deny;
 mod helm;
@@ -37,6 +38,7 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let helm = for_chart();
     let promtool = for_alerts();
     let netavark = for_netavark();
+    let root = for_packages();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
     println!("bpf-linker     {} {}", linker::VERSION, tools.linker.display());
@@ -55,6 +57,11 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
         Ok(path) => println!("netavark       {} {}", netavark::VERSION, path.display()),
         // Nothing but its own suite needs it, and that says so.
         Err(error) => println!("netavark       {error:#}"),
+    }
+    match root {
+        Ok(path) => println!("Debian root    {}", path.display()),
+        // Nothing but the packages' tests needs it, and they say so.
+        Err(error) => println!("Debian root    {error:#}"),
     }
     println!("packages       {}", packages::names().join(" "));
     match kernels {
@@ -115,6 +122,12 @@ pub(crate) fn for_alerts() -> Result<PathBuf> {
 /// What it takes to run the plugin as netavark's: the path of netavark.
 pub(crate) fn for_netavark() -> Result<PathBuf> {
     netavark::find_or_install()
+}
+
+/// What it takes to try packages: the path of a Debian root.
+pub(crate) fn for_packages() -> Result<PathBuf> {
+    packages::ensure_packagers()?;
+    debian_root::find_or_make()
 }
 
 /// What it takes to boot other kernels: the path of a busybox that needs no libraries. The kernels are not of it.

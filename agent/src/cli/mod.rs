@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: what `shunt-agent` is asked, and what its pages in `man` and its completions are written from.
 
 mod account;
 mod adopt;
@@ -9,7 +9,7 @@ mod check;
 mod config;
 mod config_text;
 mod events;
-pub(crate) mod exit;
+pub mod exit;
 mod explain;
 mod flows;
 mod idle;
@@ -37,7 +37,7 @@ use self::query::Query;
 /// The shunt node agent.
 #[derive(Debug, Parser)]
 #[command(name = "shunt-agent", version, about)]
-pub(crate) struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -91,7 +91,8 @@ enum Verb {
 }
 
 impl Cli {
-    pub(crate) fn run(self) -> ExitCode {
+    /// Does what is asked.
+    pub fn run(self) -> ExitCode {
         match self.verb {
             Verb::Run(run) => run.run(),
             Verb::Status(status) => status.ask(),

@@ -43,6 +43,9 @@ pub(crate) struct Uninstall {
     /// Where the agent's program is.
     #[arg(long, value_name = "DIR", default_value = "/usr/local/sbin")]
     sbin_dir: PathBuf,
+    /// Leave the agent's program: a package manager removes it.
+    #[arg(long, conflicts_with = "sbin_dir")]
+    keep_agent: bool,
     /// Where the runtime looks for network configurations.
     #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
     conf_dir: PathBuf,
@@ -84,7 +87,7 @@ impl Uninstall {
         let config = Config::from(flags.or(file));
         let places = Places {
             bin_dir: self.bin_dir,
-            sbin_dir: self.sbin_dir,
+            sbin_dir: (!self.keep_agent).then_some(self.sbin_dir),
             conf_dir: self.conf_dir,
             netavark_dir: self.netavark_dir,
             podman_networks: self.podman_networks,

@@ -19,7 +19,7 @@ pub(crate) struct Upgrade {
     /// 3 as well if the agent that ran last could not take over again afterwards.
     #[arg(long)]
     undoable: bool,
-    /// Read options from a TOML file.
+    /// Read options from a TOML file [default: /etc/shunt/agent.toml, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where attachments are remembered [default: /var/lib/shunt].
@@ -35,8 +35,8 @@ pub(crate) struct Upgrade {
 
 impl Upgrade {
     pub(crate) fn run(self) -> ExitCode {
-        let file = match self.config.as_deref().map(Options::read).transpose() {
-            Ok(file) => file.unwrap_or_default(),
+        let file = match self.config.as_deref().map_or_else(Options::read_default, Options::read) {
+            Ok(file) => file,
             Err(error) => {
                 // Nothing is left to be said if standard error is closed.
                 let _closed = writeln!(io::stderr(), "shunt-agent: {error}");

@@ -40,8 +40,8 @@ use crate::state::{StoreError, recorded};
 pub struct Places {
     /// The runtime's plugin directory.
     pub bin_dir: PathBuf,
-    /// Where the agent's program is.
-    pub sbin_dir: PathBuf,
+    /// Where the agent's program is; none where a package manager removes it.
+    pub sbin_dir: Option<PathBuf>,
     /// The runtime's network configurations.
     pub conf_dir: PathBuf,
     /// Where netavark looks for plugins.
@@ -141,7 +141,8 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     let conflist = written_by_agent(config);
     let is_cluster_network = conflist.is_some();
     done.files.extend(conflist.and_then(|conflist| directories::remove_file(conflist, &mut left)));
-    done.files.extend(directories::remove_file(&places.sbin_dir.join("shunt-agent"), &mut left));
+    let program = places.sbin_dir.as_ref().map(|sbin_dir| sbin_dir.join("shunt-agent"));
+    done.files.extend(program.and_then(|program| directories::remove_file(&program, &mut left)));
     if let Some(agent) = &mut agent {
         done.attachments = agent.attachments();
         left.extend(agent.retire());

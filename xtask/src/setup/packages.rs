@@ -65,6 +65,12 @@ const STATIC_COMPILERS: [Package; 1] =
 const EMULATOR: [Package; 1] =
     [package("qemu-system-x86", Probe::Program("qemu-system-x86_64"), "machines for other kernels")];
 
+/// What packages are tried with.
+const PACKAGERS: [Package; 2] = [
+    package("mmdebstrap", Probe::Program("mmdebstrap"), "a Debian root to try packages in"),
+    package("rpm", Probe::Program("rpm"), "what the package of RPM is read and tried with"),
+];
+
 const fn package(name: &'static str, probe: Probe, purpose: &'static str) -> Package {
     Package { name, probe, purpose }
 }
@@ -88,6 +94,7 @@ pub(super) fn names() -> Vec<&'static str> {
         .chain(&RUNTIMES)
         .chain(&TERMINALS)
         .chain(&EMULATOR)
+        .chain(&PACKAGERS)
         .map(|package| package.name)
         .collect()
 }
@@ -143,6 +150,11 @@ pub(super) fn ensure_terminals() -> Result<()> {
 /// The machine emulator.
 pub(super) fn ensure_emulator() -> Result<()> {
     ensure_all(&EMULATOR)
+}
+
+/// The package managers.
+pub(super) fn ensure_packagers() -> Result<()> {
+    ensure_all(&PACKAGERS)
 }
 
 fn ensure_all(packages: &[Package]) -> Result<()> {

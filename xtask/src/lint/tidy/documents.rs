@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::markdown::{Document, quoted, targets};
 use super::source::Source;
 
-const EXPECTED: [&str; 27] = [
+const EXPECTED: [&str; 28] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -22,6 +22,7 @@ const EXPECTED: [&str; 27] = [
     "docs/dataplane/uplinks.md",
     "docs/dataplane/limits.md",
     "docs/operations.md",
+    "docs/packages.md",
     "docs/performance.md",
     "docs/testing.md",
     "docs/security.md",
