@@ -128,15 +128,11 @@ fn assert_parity(
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");
     assert_eq!(remembered.kernel_flows, *tables.kernel_flows.borrow(), "{name}: kernel flows");
     assert_eq!(remembered.kernel_shares, *tables.kernel_shares.borrow(), "{name}: shares of kernel flows");
-    let known =
-        |flows: &BTreeMap<FlowKey, AcceptedFlow>| -> BTreeMap<FlowKey, ([bool; 2], [u32; 2], [u32; 2])> {
-            flows
-                .iter()
-                .map(|(key, flow)| {
-                    (*key, (flow.seen.map(|seen| seen != 0), flow.ends, [flow.generation, flow.flags]))
-                })
-                .collect()
-        };
+    let known = |flows: &BTreeMap<FlowKey, AcceptedFlow>| -> BTreeMap<FlowKey, AcceptedFlow> {
+        let whether =
+            |flow: &AcceptedFlow| AcceptedFlow { seen: flow.seen.map(|seen| u64::from(seen != 0)), ..*flow };
+        flows.iter().map(|(key, flow)| (*key, whether(flow))).collect()
+    };
     assert_eq!(remembered.opened, *tables.opened.borrow(), "{name}: connections to be tracked liberally");
     assert_eq!(known(&remembered.accepted), known(&tables.accepted.borrow()), "{name}: accepted flows");
     let incoming = BTreeSet::from_iter(tables.incoming_flows.borrow().keys().copied());

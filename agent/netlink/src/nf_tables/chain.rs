@@ -194,8 +194,11 @@ mod tests {
                 assert_eq!(verdict.chain.as_deref(), Some("other"));
                 assert_eq!(rules_of_chain(&table, "none").unwrap(), Vec::<Vec<Expression>>::new());
                 let ports = elements_of(&table, "few").unwrap();
-                assert_eq!(ports.iter().map(|port| port.key.clone()).collect::<Vec<_>>(), [[0, 80], [0, 81]]);
-                let ways = elements_of(&table, "ways").unwrap();
+                let mut ports: Vec<_> = ports.into_iter().map(|port| port.key).collect();
+                ports.sort();
+                assert_eq!(ports, [[0, 80], [0, 81]]);
+                let mut ways = elements_of(&table, "ways").unwrap();
+                ways.sort_by_key(|way| way.key[0]);
                 assert_eq!(ways[0].verdict.clone().and_then(|way| way.chain).as_deref(), Some("other"));
                 assert_eq!(ways[1].verdict, Some(Verdict { code: libc::NF_ACCEPT, chain: None }));
                 assert_eq!(elements_of(&table, "none").unwrap(), []);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::Filters;
-use crate::datapath::FlowAffinity;
+use crate::datapath::{FlowAffinity, in_map};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
@@ -73,7 +73,7 @@ impl Node {
         match Watcher::start(&self.datapath.pins(), self.datapath.maps.heeding.clone()) {
             Ok(watcher) => self.heeding.watcher = Some(watcher),
             Err(error) => {
-                tracing::debug!(%error, "changes of others' rules are heeded within the lease only")
+                tracing::debug!(%error, "changes of others' rules are heeded within the lease only");
             }
         }
     }
@@ -84,12 +84,12 @@ impl Node {
                 Some(_) => (0, 0),
                 None => (self.heeding.lease.nanoseconds(), self.heeding.tracking.flags()),
             };
-            self.datapath.maps.heeding.write(lease, flags)?;
+            self.datapath.maps.heeding.write(lease, flags).map_err(in_map("HEEDING"))?;
         }
         self.change_heeded_bridges()?;
         self.change_heeded_ports()?;
         if !self.heeding.is_on {
-            self.datapath.maps.heeding.write(0, 0)?;
+            self.datapath.maps.heeding.write(0, 0).map_err(in_map("HEEDING"))?;
         }
         Ok(())
     }

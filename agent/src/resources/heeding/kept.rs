@@ -1,19 +1,10 @@
 //! Rules that may judge the packets of one flow differently: while there are any, all flows are the kernel's.
 
 use shunt_netlink::NetlinkError;
-use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::generation;
 
 use crate::resources::Node;
 use crate::resources::external_rule::{hooks, varying};
-
-/// What was found, and in which rules.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    /// The rule that keeps flows with the kernel.
-    pub(super) by: Option<String>,
-    read: Option<(u32, Vec<BaseChain>)>,
-}
 
 impl Node {
     /// Looks for such rules, unless nobody has changed any. Whoever cannot be asked may have some.

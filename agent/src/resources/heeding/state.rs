@@ -1,6 +1,7 @@
 //! What the agent remembers of others' rules.
 
-use super::kept::Kept;
+use shunt_netlink::netfilter::BaseChain;
+
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};
@@ -22,6 +23,15 @@ pub(crate) struct Heeded {
     pub(super) watcher: Option<Watcher>,
     /// Whether flows that were only bridged may be among those that connection tracking has.
     pub(super) has_been_on: bool,
+}
+
+/// Rules that judge each packet.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The rule that keeps flows with the kernel.
+    pub(super) by: Option<String>,
+    /// In which generation, and of which chains, that was found.
+    pub(super) read: Option<(u32, Vec<BaseChain>)>,
 }
 
 impl Heeded {

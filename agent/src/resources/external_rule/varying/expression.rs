@@ -3,6 +3,7 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
+use super::effect::Effect;
 use super::xtables;
 
 // linux/netfilter/nf_tables.h; `libc` has none of them.
@@ -68,25 +69,6 @@ impl Ip {
             Self::V6 => (offset, length) == (6, 1) || offset >= 8 && end <= 40,
             Self::Any => Self::V4.is_steady(offset, length) && Self::V6.is_steady(offset, length),
         }
-    }
-}
-
-/// What an expression does in its rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Effect {
-    /// By what the packets of a flow may differ for it.
-    pub(super) varies: Option<String>,
-    /// Whether it decides something, or changes the packet.
-    pub(super) acts: bool,
-}
-
-impl Effect {
-    fn acting() -> Self {
-        Self { varies: None, acts: true }
-    }
-
-    fn varying(by: impl Into<String>, acts: bool) -> Self {
-        Self { varies: Some(by.into()), acts }
     }
 }
 

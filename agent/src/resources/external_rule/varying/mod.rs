@@ -4,39 +4,20 @@
 //! Rules that only packets of state `new` meet do not count, nor does what is behind a rule that accepts whatever is established: packets that open a
 //! flow go by the kernel anyway. What is not known here counts.
 
+mod effect;
 mod expression;
 mod rule;
+mod source;
 mod states;
 mod walk;
 mod xtables;
 
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::BaseChain;
-use shunt_netlink::nf_tables::{Element, Expression, TableOf, elements_of, rules_of_chain};
+use shunt_netlink::nf_tables::TableOf;
 
+use self::source::{Kernel, Source};
 use self::walk::Walk;
-
-/// Where the rules of a table are read.
-trait Source {
-    /// The rules of a chain in their order.
-    fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError>;
-
-    /// The elements of a set.
-    fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError>;
-}
-
-/// The kernel's rules.
-struct Kernel;
-
-impl Source for Kernel {
-    fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
-        rules_of_chain(table, chain)
-    }
-
-    fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
-        elements_of(table, set)
-    }
-}
 
 /// The first such rule that packets meet which come to these chains; none without any.
 ///

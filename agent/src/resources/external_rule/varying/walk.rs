@@ -6,8 +6,8 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::nf_tables::{Element, TableOf};
 
-use super::Source;
 use super::rule::{Lookup, Summary, summary};
+use super::source::Source;
 use super::states::{self, ESTABLISHED, NEW};
 
 /// Rules that are read at most, of one chain at a hook. A rule beyond may do anything.

@@ -2,7 +2,7 @@
 
 use shunt_netlink::nf_tables::Expression;
 
-use super::expression::Effect;
+use super::effect::Effect;
 
 // linux/netfilter/nf_tables_compat.h
 const NAME: u16 = 1;

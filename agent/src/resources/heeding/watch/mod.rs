@@ -1,5 +1,6 @@
 //! A thread that answers at once what cannot wait for the agent's next look: that rules have changed, and that a TCP connection was opened.
 
+mod error;
 mod legacy;
 mod opened;
 
@@ -13,6 +14,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use shunt_netlink::RuleChanges;
 
+use self::error::WatchError;
 use self::legacy::LegacyCalls;
 use self::opened::Opened;
 use crate::datapath::HeedingEntry;
@@ -20,20 +22,6 @@ use crate::datapath::pins::Pins;
 
 /// How long nothing may happen until the lock of legacy iptables is looked for again.
 const AGAIN: u16 = 5000;
-
-/// Why it cannot be watched.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum WatchError {
-    /// The kernel's nf_tables, or its connection tracking, cannot be listened to.
-    #[error(transparent)]
-    Netlink(#[from] shunt_netlink::NetlinkError),
-    /// A map cannot be opened.
-    #[error(transparent)]
-    Map(#[from] aya::maps::MapError),
-    /// There is no thread or descriptor for it.
-    #[error(transparent)]
-    Thread(#[from] io::Error),
-}
 
 /// The thread; it ends with this.
 #[derive(Debug)]

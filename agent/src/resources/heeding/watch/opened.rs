@@ -12,7 +12,7 @@ use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator};
 use zerocopy::FromBytes as _;
 
-use super::WatchError;
+use super::error::WatchError;
 use crate::datapath::pins::Pins;
 
 /// Connections that the kernel is told of at a time.
