@@ -60,6 +60,8 @@ mod guarded;
 mod heeded;
 #[path = "netns/heeded_hostile.rs"]
 mod heeded_hostile;
+#[path = "netns/heeded_policies.rs"]
+mod heeded_policies;
 #[path = "netns/heeded_tracking.rs"]
 mod heeded_tracking;
 #[path = "services/hooks.rs"]

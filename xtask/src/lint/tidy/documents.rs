@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::markdown::{Document, quoted, targets};
 use super::source::Source;
 
-const EXPECTED: [&str; 28] = [
+const EXPECTED: [&str; 29] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -29,6 +29,7 @@ const EXPECTED: [&str; 28] = [
     "docs/api.md",
     "docs/kubernetes.md",
     "docs/podman.md",
+    "docs/policy.md",
     "docs/alerts.md",
     "docs/adr/README.md",
     "bench/README.md",
