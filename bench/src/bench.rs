@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum as _};
 use shunt_lab::load::Bound;
 use shunt_lab::{Interrupt, Lab};
 
@@ -18,6 +18,7 @@ use crate::host_port;
 use crate::limits;
 use crate::memory;
 use crate::nodes::Way;
+use crate::part::Part;
 use crate::paths::{self, Plan};
 use crate::report;
 use crate::results::{NotMeasured, Results};
@@ -41,75 +42,6 @@ pub(crate) struct Options {
     /// Measure nothing: say what got better or worse between two results files, beyond the noise
     #[arg(long, num_args = 2, value_names = ["OLD.json", "NEW.json"])]
     compare: Option<Vec<PathBuf>>,
-}
-
-/// A part of the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// TCP round trips, both ends on one CPU
-    Rr,
-    /// TCP round trips, the ends on two CPUs
-    RrTwoCpus,
-    /// TCP connections
-    Crr,
-    /// UDP packets
-    Udp,
-    /// One TCP stream
-    #[value(name = "stream-1")]
-    Stream1,
-    /// Eight TCP streams
-    #[value(name = "stream-8")]
-    Stream8,
-    /// The plugins' times, as little as there can be to do
-    AddDel,
-    /// The plugins' times with ipMasq, as podman and containerd are set up
-    AddDelMasquerade,
-    /// The plugins' times with all that they do: ipMasq, a host port, limits
-    AddDelChain,
-    /// What limits add to our plugin's times
-    AddDelLimited,
-    /// Connections from outside to host ports, and what another mapping costs
-    HostPort,
-    /// How limits are kept, and how long a datagram waits under one
-    Limits,
-    /// The plugin's times among other attachments, and the agent with all of them
-    Crowd,
-    /// Round trips and packets between two containers of a node with 1,000 attachments, beside one with 2
-    CrowdPaths,
-    /// Between pods of two nodes by routes, beside the kernel alone
-    NodesRoutes,
-    /// Between pods of two nodes by VXLAN, beside a plain VXLAN device
-    NodesVxlan,
-    /// What the verifier makes of the programs
-    Programs,
-}
-
-impl Part {
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    fn workload(self) -> Option<Workload> {
-        match self {
-            Self::Rr => Some(Workload::Rr),
-            Self::RrTwoCpus => Some(Workload::RrTwoCpus),
-            Self::Crr => Some(Workload::Crr),
-            Self::Udp => Some(Workload::Udp),
-            Self::Stream1 => Some(Workload::Stream(1)),
-            Self::Stream8 => Some(Workload::Stream(8)),
-            Self::AddDel
-            | Self::AddDelMasquerade
-            | Self::AddDelChain
-            | Self::AddDelLimited
-            | Self::HostPort
-            | Self::Limits
-            | Self::Crowd
-            | Self::CrowdPaths
-            | Self::NodesRoutes
-            | Self::NodesVxlan
-            | Self::Programs => None,
-        }
-    }
 }
 
 impl Options {
@@ -228,6 +160,7 @@ impl Bench<'_> {
             Part::CrowdPaths => self.crowd_paths(results),
             Part::NodesRoutes => self.nodes(Way::Routes, results),
             Part::NodesVxlan => self.nodes(Way::Vxlan, results),
+            Part::Policed => self.policed(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -311,15 +244,36 @@ impl Bench<'_> {
         let nodes = Contestant::apart(self.lab, way)?;
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = nodes.iter().chain(nodes.first()).collect();
+        self.paths_of(&contestants, |name| format!("{name}-{}", way.name()), way.title(), results)
+    }
+
+    /// All that can be measured of paths; `named` says what `results.json` calls it, `whose` what a person reads.
+    fn paths_of(
+        &mut self,
+        contestants: &[&Contestant],
+        named: impl Fn(&str) -> String,
+        whose: &str,
+        results: &mut Results,
+    ) -> Result<()> {
         for workload in [Workload::Rr, Workload::UdpRr, Workload::Crr, Workload::Udp, Workload::Stream(1)] {
             self.interrupt.check()?;
             let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
-            let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
-            let name = format!("{}-{}", compared.name, way.name());
-            let title = format!("{}, {}", compared.title, way.title());
+            let compared = paths::compare(self.screen, self.interrupt, workload, contestants, plan)?;
+            let (name, title) = (named(&compared.name), format!("{}, {whose}", compared.title));
             self.keep(Comparison { name, title, ..compared }, results)?;
         }
         Ok(())
+    }
+
+    fn policed(&mut self, results: &mut Results) -> Result<()> {
+        let all = [
+            Contestant::bare_veth(self.lab)?,
+            Contestant::shunt_policed(self.lab)?,
+            Contestant::bridge_policed(self.lab)?,
+        ];
+        // The first one twice: the same path measured against itself is the noise of this run.
+        let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
+        self.paths_of(&contestants, |name| format!("{name}-policed"), "where others have a policy", results)
     }
 
     fn programs(&mut self, results: &mut Results) -> Result<()> {

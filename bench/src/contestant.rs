@@ -10,6 +10,10 @@ use crate::crowd::PER_BRIDGE;
 use crate::nodes::{Nodes, Way};
 use crate::screen::Screen;
 
+/// A policy of somebody else's that lets everything pass: the shape of a NetworkPolicy engine's.
+const POLICY: &str = "table inet engine { chain forward { type filter hook forward priority 0; policy drop; \
+    ct state invalid drop; ct state established,related accept; meta l4proto { tcp, udp } accept; }; }";
+
 /// The address range of every contestant's containers; each has a node of its own.
 const SUBNET: &str = "10.77.0.0/24";
 
@@ -100,6 +104,22 @@ impl Contestant {
         let network = node.reference_network("bench", "cni0", &[SUBNET]);
         let ends = Ends::Attached(Box::new(attach(lab, node, [&network, &network])?));
         Ok(Self::new("bridge", "kernel bridge", ends))
+    }
+
+    /// The same where bridged packets meet somebody else's policy.
+    pub(crate) fn bridge_policed(lab: &Lab) -> Result<Self> {
+        let node = Node::bare(lab, "bridge-policed")?;
+        police(&node)?;
+        let network = node.reference_network("bench", "cni0", &[SUBNET]);
+        let ends = Ends::Attached(Box::new(attach(lab, node, [&network, &network])?));
+        Ok(Self::new("bridge-policed", "kernel bridge + a policy", ends))
+    }
+
+    /// Our plugin and our agent, which heeds the same policy.
+    pub(crate) fn shunt_policed(lab: &Lab) -> Result<Self> {
+        let node = Node::start_by(lab, "shunt-policed", "filters = 'heed'")?;
+        police(&node)?;
+        Ok(Self::new("shunt-policed", "shunt that heeds the policy", served(lab, node)?))
     }
 
     /// The reference `bridge` with `ipMasq`, and `portmap`: bridge-nf-call-iptables, conntrack and NAT rules, as on a
@@ -201,6 +221,12 @@ fn translated(lab: &Lab, backend: &str) -> Result<Ends> {
         bridge.with("ipMasqBackend", json!(backend)).then(portmap(port, backend))
     });
     Ok(Ends::Attached(Box::new(attach(lab, node, [&networks[0], &networks[1]])?)))
+}
+
+/// Somebody else's policy.
+fn police(node: &Node) -> Result<()> {
+    nf_call(node, "1")?;
+    node.namespace().command("nft", &[POLICY]).map(drop)
 }
 
 fn nf_call(node: &Node, value: &str) -> Result<()> {

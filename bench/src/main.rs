@@ -17,6 +17,7 @@ mod memory;
 mod nodes;
 mod outside;
 mod parallel;
+mod part;
 mod paths;
 mod ratio;
 mod report;
