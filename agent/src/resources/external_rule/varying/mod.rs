@@ -2,7 +2,7 @@
 //! packet, so that flows that meet them are the kernel's.
 //!
 //! Rules that only packets of state `new` meet do not count, nor does what is behind a rule that accepts whatever is established: packets that open a
-//! flow go by the kernel anyway. What is not known here counts.
+//! flow go by the kernel anyway. The latter does where rules have packets not tracked, for these are never established. What is not known here counts.
 
 mod effect;
 mod expression;
@@ -28,13 +28,26 @@ pub(crate) fn first(chains: &[BaseChain]) -> Result<Option<String>, NetlinkError
 }
 
 fn first_of(chains: &[BaseChain], source: &mut impl Source) -> Result<Option<String>, NetlinkError> {
+    let (found, untracks) = look(chains, source, true)?;
+    if found.is_some() || !untracks { Ok(found) } else { Ok(look(chains, source, false)?.0) }
+}
+
+/// The first such rule, and whether there is one that has packets not tracked.
+fn look(
+    chains: &[BaseChain],
+    source: &mut impl Source,
+    tracks: bool,
+) -> Result<(Option<String>, bool), NetlinkError> {
+    let mut untracks = false;
     for chain in chains {
         let table = TableOf { family: chain.family, name: chain.table.clone() };
-        if let Some(found) = Walk::new(source, &table).of(&chain.name)? {
-            return Ok(Some(found));
+        let seen = Walk::new(source, &table, tracks).of(&chain.name)?;
+        untracks |= seen.untracks;
+        if seen.varying.is_some() {
+            return Ok((seen.varying, untracks));
         }
     }
-    Ok(None)
+    Ok((None, untracks))
 }
 
 #[cfg(test)]

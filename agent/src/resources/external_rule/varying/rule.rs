@@ -5,6 +5,7 @@ use shunt_netlink::nf_tables::{Expression, Verdict};
 
 use super::expression::{Ip, effect};
 use super::states::{self, ESTABLISHED, NEW};
+use super::xtables;
 
 // linux/netfilter/nf_tables.h; `libc` has none of them.
 const NFTA_IMMEDIATE_DATA: u16 = 2;
@@ -39,8 +40,12 @@ pub(super) struct Summary {
     pub(super) varies: Option<String>,
     /// What it decides at its end.
     pub(super) verdict: Option<Verdict>,
+    /// Whether some packets are not tracked because of it: they are never established.
+    pub(super) untracks: bool,
     /// The sets that it looks up.
     pub(super) lookups: Vec<Lookup>,
+    /// Whether every packet meets its end.
+    pub(super) is_for_all: bool,
     /// Whether every packet does that belongs to something established.
     pub(super) is_for_established: bool,
 }
@@ -62,6 +67,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
         }
         let effect = effect(expression, ip(&rule[..at], family));
         acts |= effect.acts;
+        found.untracks |= untracks(expression);
         found.varies = found.varies.take().or(effect.varies);
         found.lookups.extend(lookup(expression, at, rule));
         if expression.name == "immediate" {
@@ -74,6 +80,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
     // Whoever decides nothing may count and log what it likes.
     found.varies = found.varies.filter(|_| acts);
     found.is_for_new = states == Some(NEW);
+    found.is_for_all = asked_otherwise == 0 && states.is_none();
     found.is_for_established = asked_otherwise == 0 && states.is_none_or(|states| states & ESTABLISHED != 0);
     let of_state = asking.len() == 2 + usize::from(found.verdict.is_some());
     found.lookups.iter_mut().for_each(|lookup| lookup.of_state &= of_state);
@@ -102,6 +109,11 @@ fn ip(asked: &[Expression], family: u8) -> Ip {
         Some(_) => Ip::V6,
         None => Ip::Any,
     }
+}
+
+/// Whether it has the packet not tracked.
+fn untracks(expression: &Expression) -> bool {
+    expression.name == "notrack" || expression.name == "target" && xtables::untracks(expression)
 }
 
 /// What neither asks nor decides.

@@ -18,7 +18,8 @@ fn found_after(commands: &[&str]) -> Option<String> {
                 assert!(done.expect("a shell runs").success(), "{command}");
             }
             let mut chains = chains().unwrap();
-            chains.retain(|chain| chain.kind != "nat" && chain.hook == libc::NF_INET_FORWARD as u32);
+            let hooks = [libc::NF_INET_PRE_ROUTING, libc::NF_INET_FORWARD].map(|hook| hook as u32);
+            chains.retain(|chain| chain.kind != "nat" && hooks.contains(&chain.hook));
             first(&chains).unwrap()
         });
         finder.join().unwrap()
@@ -123,6 +124,34 @@ fn a_chain_that_accepts_the_established_ends_what_jumps_to_it() {
     assert_eq!(rules("jump base;"), None);
     assert!(rules("tcp dport 80 jump base;").is_some(), "only some come there");
     assert_eq!(rules("meta mark 0 counter jump base; ct state established accept;"), None);
+}
+
+#[test]
+fn packets_that_are_not_tracked_are_never_established() {
+    let found = |raw: &str, rules: &str| {
+        found_after(&[&format!(
+            "nft 'table inet fw {{ chain raw {{ type filter hook prerouting priority raw; {raw} }}; \
+             chain forward {{ type filter hook forward priority 0; {rules} limit rate 3/second accept; }}; }}'"
+        )])
+    };
+    let established = "ct state established,related accept;";
+    assert_eq!(found("udp dport 53 accept;", established), None);
+    for raw in ["udp dport 53 notrack;", "iifname \"eth0\" ct state new notrack;"] {
+        assert!(found(raw, established).is_some(), "{raw}");
+        assert!(found(raw, "ct state { established } accept;").is_some(), "{raw}");
+        assert!(found(raw, "ct state vmap { established : accept };").is_some(), "{raw}");
+        assert_eq!(found(raw, "accept;"), None, "{raw}");
+    }
+    let by_iptables = |raw: &str| {
+        found_after(&[
+            &format!("iptables-nft -t raw -A PREROUTING -p udp {raw}"),
+            "iptables-nft -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+            "iptables-nft -A FORWARD -m limit --limit 3/s -j ACCEPT",
+        ])
+    };
+    assert!(by_iptables("-j CT --notrack").is_some());
+    assert!(by_iptables("-j NOTRACK").is_some());
+    assert_eq!(by_iptables("-j CT --zone 3"), None);
 }
 
 #[test]

@@ -63,8 +63,21 @@ const SILENT: [&str; 13] = [
 /// Targets that decide, and for the whole flow.
 const DECIDING: [&str; 6] = ["DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "REJECT", "SNAT"];
 
+/// `XT_CT_NOTRACK`, in the lowest byte of `struct xt_ct_target_info`'s flags.
+const NOT_TRACKED: u8 = 1;
+
 /// Where the name of a helper is in `struct xt_ct_target_info` and `_v1` (linux/netfilter/xt_CT.h).
 const HELPER: usize = 12;
+
+/// Whether a target has the packet not tracked.
+pub(super) fn untracks(expression: &Expression) -> bool {
+    let flags = || expression.attribute(INFO).and_then(|info| info.first().copied()).unwrap_or(u8::MAX);
+    match expression.text(NAME).as_deref() {
+        Some("NOTRACK") => true,
+        Some("CT") => u16::from(flags()) & u16::from(NOT_TRACKED) != 0,
+        _ => false,
+    }
+}
 
 /// What a match makes a rule depend on.
 pub(super) fn of_match(expression: &Expression) -> Effect {
