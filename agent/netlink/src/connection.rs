@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::errno::Errno;
@@ -64,6 +65,15 @@ impl Connection {
     /// [`NetlinkError::Socket`]: the kernel lacks it.
     pub fn of(protocol: i32) -> Result<Self, NetlinkError> {
         Ok(Self { socket: Socket::open(protocol)?, sequence: 0 })
+    }
+
+    /// The same, which waits for a lost answer no longer than this.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Socket`].
+    pub(crate) fn with_patience(self, patience: Duration) -> Result<Self, NetlinkError> {
+        self.socket.set_patience(patience)?;
+        Ok(self)
     }
 
     /// Has something done.

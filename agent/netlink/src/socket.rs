@@ -45,8 +45,6 @@ impl Socket {
     pub fn open(protocol: i32) -> Result<Self, NetlinkError> {
         let socket = netlink_sys::Socket::new(protocol as isize)?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        let patience = TimeVal::new(PATIENCE.as_secs() as _, 0);
-        setsockopt(&socket, ReceiveTimeout, &patience).map_err(io::Error::from)?;
         // The kernel quotes no request, and says in words what it dislikes.
         socket.set_cap_ack(true)?;
         socket.set_ext_ack(true)?;
@@ -54,7 +52,15 @@ impl Socket {
             // The kernel honours the filters of a dump (since Linux 4.20); an older one sends everything.
             let _ = socket.set_netlink_get_strict_chk(true);
         }
-        Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM) })
+        let opened = Self { socket, buffer: Vec::with_capacity(DATAGRAM) };
+        opened.set_patience(PATIENCE)?;
+        Ok(opened)
+    }
+
+    /// How long an answer may take from now on; a whole number of seconds.
+    pub(crate) fn set_patience(&self, patience: Duration) -> Result<(), NetlinkError> {
+        let patience = TimeVal::new(patience.as_secs() as _, 0);
+        Ok(setsockopt(&self.socket, ReceiveTimeout, &patience).map_err(io::Error::from)?)
     }
 
     /// Opens a socket of one protocol that hears these multicast groups (`RTNLGRP_LINK`, linux/rtnetlink.h) from now on. `prepare` comes

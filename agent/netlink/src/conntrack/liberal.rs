@@ -4,6 +4,7 @@
 //! it misses most. Each direction of an entry has a flag that says not to mind.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_netfilter::conntrack::{
@@ -27,6 +28,9 @@ const FLAGS: [u8; 2] = [BE_LIBERAL, BE_LIBERAL];
 const CTA_PROTOINFO_TCP_FLAGS_ORIGINAL: u16 = 4;
 const CTA_PROTOINFO_TCP_FLAGS_REPLY: u16 = 5;
 
+/// How long an answer may take: others wait behind it, and whoever gets none asks again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// What became of one connection.
 #[derive(Debug)]
 pub enum Liberal {
@@ -48,7 +52,7 @@ impl Liberator {
     /// # Errors
     /// [`NetlinkError::Socket`].
     pub fn open() -> Result<Self, NetlinkError> {
-        Ok(Self(Connection::of(NETLINK_NETFILTER)?))
+        Ok(Self(Connection::of(NETLINK_NETFILTER)?.with_patience(PATIENCE)?))
     }
 
     /// Has the windows of these TCP connections not checked, both directions of each; `ends` are in either order. All of them are one datagram, so

@@ -24,6 +24,7 @@ const NFTA_SET_ELEM_LIST_SET: u16 = 2;
 const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_SET_ELEM_KEY: u16 = 1;
 const NFTA_SET_ELEM_DATA: u16 = 2;
+const NFTA_SET_ELEM_TIMEOUT: u16 = 4;
 
 /// A table of a family.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,8 +92,10 @@ impl Verdict {
 /// An element of a set or of a map of verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// Its key.
+    /// Its key; nothing where it stands for all others.
     pub key: Vec<u8>,
+    /// Whether it goes by itself.
+    pub expires: bool,
     /// What is decided where it is found; none in a set.
     pub verdict: Option<Verdict>,
 }
@@ -117,10 +120,11 @@ struct Elements(Vec<Element>);
 impl Reply for Elements {
     fn read(payload: &[u8]) -> Option<Self> {
         let list = find(payload.get(NFGENMSG..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
-        let elements = attributes(list).filter_map(|one| {
-            let key = find(find(one.value(), NFTA_SET_ELEM_KEY)?, NFTA_DATA_VALUE)?.to_vec();
+        let elements = attributes(list).map(|one| {
+            let key = find(one.value(), NFTA_SET_ELEM_KEY).and_then(|key| find(key, NFTA_DATA_VALUE));
             let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
-            Some(Element { key, verdict })
+            let expires = find(one.value(), NFTA_SET_ELEM_TIMEOUT).is_some();
+            Element { key: key.unwrap_or_default().to_vec(), expires, verdict }
         });
         Some(Self(elements.collect()))
     }
@@ -177,7 +181,7 @@ mod tests {
             let reader = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
                 let rules = "table inet some { chain other { }; set few { type inet_service; elements = { 80, 81 }; }; \
-                             map ways { type mark : verdict; elements = { 7 : goto other, 8 : accept }; }; \
+                             map ways { type mark : verdict; elements = { 7 : goto other, 8 : accept, * : drop }; }; \
                              chain one { ct state new limit rate 3/second counter jump other; tcp dport @few drop; meta mark vmap @ways; }; }";
                 assert!(Command::new("nft").arg(rules).status().expect("nft runs").success());
                 let table = TableOf { family: libc::NFPROTO_INET as u8, name: "some".to_owned() };
@@ -198,9 +202,10 @@ mod tests {
                 ports.sort();
                 assert_eq!(ports, [[0, 80], [0, 81]]);
                 let mut ways = elements_of(&table, "ways").unwrap();
-                ways.sort_by_key(|way| way.key[0]);
-                assert_eq!(ways[0].verdict.clone().and_then(|way| way.chain).as_deref(), Some("other"));
-                assert_eq!(ways[1].verdict, Some(Verdict { code: libc::NF_ACCEPT, chain: None }));
+                ways.sort_by_key(|way| way.key.first().copied());
+                assert!(ways[0].key.is_empty(), "what stands for all others");
+                assert_eq!(ways[1].verdict.clone().and_then(|way| way.chain).as_deref(), Some("other"));
+                assert_eq!(ways[2].verdict, Some(Verdict { code: libc::NF_ACCEPT, chain: None }));
                 assert_eq!(elements_of(&table, "none").unwrap(), []);
             });
             reader.join().unwrap();

@@ -26,15 +26,14 @@ impl Node {
     /// None where nothing has changed since the last look.
     fn who_keeps_flows(&mut self) -> Result<Option<Option<String>>, NetlinkError> {
         // Asked first: what is changed meanwhile is looked at again.
-        let generation = generation().unwrap_or_default();
+        let generation = generation();
         let chains = hooks::chains_of_bridged(&self.crossed())?;
-        let read = Some((generation, chains));
-        if self.heeding.kept.read == read {
+        let known = self.heeding.kept.read.as_ref();
+        if known.is_some_and(|(read, of)| Some(*read) == generation && *of == chains) {
             return Ok(None);
         }
-        let chains = read.as_ref().map(|(_, chains)| chains.as_slice()).unwrap_or_default();
-        let by = varying::first(chains)?;
-        self.heeding.kept.read = read;
+        let by = varying::first(&chains)?;
+        self.heeding.kept.read = generation.map(|generation| (generation, chains));
         Ok(Some(by))
     }
 }

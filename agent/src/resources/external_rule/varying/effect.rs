@@ -1,5 +1,9 @@
 //! What an expression makes of its rule.
 
+/// TCP's options that only SYN has: the maximum segment size, window scaling, and that selective acknowledgements are understood (RFC 9293, RFC 7323,
+/// RFC 2018).
+pub(super) const OPTIONS_OF_SYN: [u8; 3] = [2, 3, 4];
+
 /// What an expression does in its rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {

@@ -3,12 +3,19 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-use super::effect::Effect;
+use super::effect::{Effect, OPTIONS_OF_SYN};
 use super::xtables;
 
 // linux/netfilter/nf_tables.h; `libc` has none of them.
 const NFTA_META_KEY: u16 = 2;
+const NFTA_META_SREG: u16 = 3;
 const NFTA_CT_KEY: u16 = 2;
+const NFTA_CT_SREG: u16 = 4;
+const NFT_CT_ZONE: i32 = 17;
+const NFTA_EXTHDR_DREG: u16 = 1;
+const NFTA_EXTHDR_TYPE: u16 = 2;
+const NFTA_EXTHDR_OP: u16 = 6;
+const NFT_EXTHDR_OP_TCPOPT: u32 = 1;
 const NFTA_PAYLOAD_BASE: u16 = 2;
 const NFTA_PAYLOAD_OFFSET: u16 = 3;
 const NFTA_PAYLOAD_LEN: u16 = 4;
@@ -23,14 +30,13 @@ const NFTA_OBJREF_IMM_TYPE: u16 = 1;
 const SILENT_OBJECTS: [u32; 3] = [1, 7, 8];
 
 /// Expressions whose answer is the same for all packets of a flow, but those that begin and end it.
-const STEADY: [&str; 26] = [
+const STEADY: [&str; 24] = [
     "bitwise",
     "byteorder",
     "cmp",
     "counter",
     "ct",
     "dynset",
-    "exthdr",
     "fib",
     "hash",
     "immediate",
@@ -41,7 +47,6 @@ const STEADY: [&str; 26] = [
     "match",
     "meta",
     "nat",
-    "notrack",
     "objref",
     "osf",
     "payload",
@@ -77,6 +82,7 @@ pub(super) fn effect(expression: &Expression, ip: Ip) -> Effect {
     match expression.name.as_str() {
         "meta" => meta(expression),
         "ct" => ct(expression),
+        "exthdr" => option(expression),
         "payload" => payload(expression, ip),
         "dynset" => dynset(expression),
         "objref" => object(expression),
@@ -88,7 +94,7 @@ pub(super) fn effect(expression: &Expression, ip: Ip) -> Effect {
         "lookup" if expression.number(NFTA_LOOKUP_DREG) == Some(libc::NFT_REG_VERDICT as u32) => {
             Effect::acting()
         }
-        "reject" => Effect::acting(),
+        "reject" | "notrack" => Effect::acting(),
         // Each packet asks somebody.
         "limit" | "quota" | "connlimit" | "numgen" => Effect::varying(&*expression.name, false),
         name if STEADY.contains(&name) => Effect::default(),
@@ -102,18 +108,22 @@ fn meta(expression: &Expression) -> Effect {
         Some(libc::NFT_META_LEN) => Effect::varying("meta length", false),
         Some(libc::NFT_META_CPU) => Effect::varying("meta cpu", false),
         Some(libc::NFT_META_PRANDOM) => Effect::varying("meta random", false),
-        _ => Effect::default(),
+        // Another rule may go by what it marks.
+        _ => Effect { varies: None, acts: expression.attribute(NFTA_META_SREG).is_some() },
     }
 }
 
 fn ct(expression: &Expression) -> Effect {
     let key = expression.number(NFTA_CT_KEY).map(|key| key as i32);
+    let is_set = expression.attribute(NFTA_CT_SREG).is_some();
     match key {
+        // Connection tracking is told of connections in the zone 0 only.
+        Some(NFT_CT_ZONE) if is_set => Effect::varying("a zone", true),
         Some(libc::NFT_CT_PKTS | libc::NFT_CT_BYTES | libc::NFT_CT_AVGPKT) => {
             Effect::varying("ct bytes or packets", false)
         }
         Some(libc::NFT_CT_EXPIRATION) => Effect::varying("ct expiration", false),
-        _ => Effect::default(),
+        _ => Effect { varies: None, acts: is_set },
     }
 }
 
@@ -137,14 +147,26 @@ fn payload(expression: &Expression, ip: Ip) -> Effect {
     if is_steady { Effect::default() } else { Effect::varying("a payload", false) }
 }
 
-/// What adds an address to a set decides nothing; what counts by it may.
+/// What adds an address to a set may decide: others ask for it there.
+/// What counts by it varies.
 fn dynset(expression: &Expression) -> Effect {
     let counts = [NFTA_DYNSET_EXPR, NFTA_DYNSET_EXPRESSIONS];
     if counts.iter().any(|kind| expression.attribute(*kind).is_some()) {
-        Effect::varying("a set that counts", false)
+        Effect::varying("a set that counts", true)
     } else {
-        Effect::default()
+        Effect::acting()
     }
+}
+
+/// Options of TCP that only SYN has are steady; what has extension headers, options of IP or chunks is never fast.
+fn option(expression: &Expression) -> Effect {
+    if expression.number(NFTA_EXTHDR_OP) != Some(NFT_EXTHDR_OP_TCPOPT) {
+        return Effect::default();
+    }
+    let kind = expression.attribute(NFTA_EXTHDR_TYPE).and_then(|kind| kind.first().copied());
+    let changes = expression.attribute(NFTA_EXTHDR_DREG).is_none();
+    let is_of_syn = kind.is_some_and(|kind| OPTIONS_OF_SYN.contains(&kind));
+    Effect { varies: (!is_of_syn).then(|| "an option of TCP".to_owned()), acts: changes }
 }
 
 fn object(expression: &Expression) -> Effect {

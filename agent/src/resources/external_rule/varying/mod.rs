@@ -6,12 +6,14 @@
 
 mod effect;
 mod expression;
+mod never_fast;
 mod rule;
 mod source;
 mod states;
 mod walk;
 mod xtables;
 
+use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::TableOf;
@@ -40,8 +42,11 @@ fn look(
 ) -> Result<(Option<String>, bool), NetlinkError> {
     let mut untracks = false;
     for chain in chains {
+        // Before a packet is tracked, and on an interface, it has no state.
+        let has_state =
+            chain.hook != libc::NF_INET_PRE_ROUTING as u32 && i32::from(chain.family) != libc::NFPROTO_NETDEV;
         let table = TableOf { family: chain.family, name: chain.table.clone() };
-        let seen = Walk::new(source, &table, tracks).of(&chain.name)?;
+        let seen = Walk::new(source, &table, tracks && has_state).of(&chain.name)?;
         untracks |= seen.untracks;
         if seen.varying.is_some() {
             return Ok((seen.varying, untracks));

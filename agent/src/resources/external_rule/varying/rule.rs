@@ -4,6 +4,7 @@ use nix::libc;
 use shunt_netlink::nf_tables::{Expression, Verdict};
 
 use super::expression::{Ip, effect};
+use super::never_fast;
 use super::states::{self, ESTABLISHED, NEW};
 use super::xtables;
 
@@ -34,8 +35,8 @@ pub(super) struct Lookup {
 /// What a rule does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// Whether only packets that open a flow meet what it does.
-    pub(super) is_for_new: bool,
+    /// Whether only packets meet what it does that open a flow, or are never fast.
+    pub(super) is_for_others: bool,
     /// By what the packets of a flow may differ for what it decides.
     pub(super) varies: Option<String>,
     /// What it decides at its end.
@@ -79,7 +80,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
     }
     // Whoever decides nothing may count and log what it likes.
     found.varies = found.varies.filter(|_| acts);
-    found.is_for_new = states == Some(NEW);
+    found.is_for_others = states == Some(NEW) || never_fast::is_only_for(rule);
     found.is_for_all = asked_otherwise == 0 && states.is_none();
     found.is_for_established = asked_otherwise == 0 && states.is_none_or(|states| states & ESTABLISHED != 0);
     let of_state = asking.len() == 2 + usize::from(found.verdict.is_some());
@@ -103,11 +104,13 @@ fn ip(asked: &[Expression], family: u8) -> Ip {
         values.iter().position(|known| value == Some(known))
     };
     let families: [&[u8]; 2] = [&[libc::NFPROTO_IPV4 as u8], &[libc::NFPROTO_IPV6 as u8]];
-    let types: [&[u8]; 2] = [&[0x08, 0x00], &[0x86, 0xdd]];
-    match is_asked(libc::NFT_META_NFPROTO, families).or_else(|| is_asked(libc::NFT_META_PROTOCOL, types)) {
-        Some(0) => Ip::V4,
-        Some(_) => Ip::V6,
-        None => Ip::Any,
+    if let Some(place) = is_asked(libc::NFT_META_NFPROTO, families) {
+        return if place == 0 { Ip::V4 } else { Ip::V6 };
+    }
+    match asked.windows(2).find_map(never_fast::ether_type) {
+        Some([0x08, 0x00]) => Ip::V4,
+        Some([0x86, 0xdd]) => Ip::V6,
+        _ => Ip::Any,
     }
 }
 

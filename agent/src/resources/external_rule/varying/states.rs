@@ -26,6 +26,12 @@ const STATE_MASK: usize = 150;
 /// `XT_CONNTRACK_STATE`.
 const ASKS_FOR_STATE: u16 = 1;
 
+/// `XT_CONNTRACK_EXPIRES`, by which packets of a flow differ.
+const ASKS_FOR_EXPIRY: u16 = 1 << 7;
+
+/// `XT_CONNTRACK_STATE_ALIAS`: `-m state`, which asks for nothing else.
+const WRITTEN_AS_STATE: u16 = 1 << 13;
+
 /// What a rule asks of the state, and with how many expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -72,8 +78,8 @@ fn of_match(expression: &Expression) -> Option<Asked> {
         "state" => Some(Asked { states: word(info.get(..4)?)?, is_all: true, expressions: 1 }),
         "conntrack" => {
             let half = |at: usize| info.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes);
-            let (flags, inverted) = (half(MATCH_FLAGS)?, half(INVERT_FLAGS)?);
-            if flags & ASKS_FOR_STATE == 0 || inverted & ASKS_FOR_STATE != 0 {
+            let (flags, inverted) = (half(MATCH_FLAGS)? & !WRITTEN_AS_STATE, half(INVERT_FLAGS)?);
+            if flags & ASKS_FOR_STATE == 0 || flags & ASKS_FOR_EXPIRY != 0 || inverted & ASKS_FOR_STATE != 0 {
                 return None;
             }
             // Until the second revision a byte each.

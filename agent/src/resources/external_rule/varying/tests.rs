@@ -52,6 +52,7 @@ fn rules_about_who_may_talk_are_steady() {
         "tcp dport vmap @ports;",
         "fib saddr type local drop; ether saddr 02:00:00:00:00:01 accept;",
         "tcp dport 22 reject with tcp reset;",
+        "tcp option maxseg exists meta mark set 1;",
     ] {
         let rules = rules.replace("@nobody", "10.0.0.1");
         assert_eq!(found_in(&rules), None, "{rules}");
@@ -78,6 +79,10 @@ fn rules_that_judge_each_packet_vary() {
         ("tcp dport 80 jump other;", "rule 1 of the chain other of the table fw asks for limit"),
         ("tcp dport vmap @ways;", "rule 1 of the chain other"),
         ("meta cpu 0 drop;", "meta cpu"),
+        ("tcp option sack exists drop;", "an option of TCP"),
+        ("limit rate over 10/second meta mark set 1; meta mark 1 drop;", "limit"),
+        ("meta length > 1000 ct mark set 1;", "meta length"),
+        ("ip saddr vmap { 1.2.3.4 : drop, * : jump other };", "rule 1 of the chain other"),
     ] {
         let found = found_in(rules).unwrap_or_default();
         assert!(found.contains(by), "{rules}: {found:?}");
@@ -110,6 +115,59 @@ fn what_only_opens_a_flow_may_vary_and_so_may_who_decides_nothing() {
         "ct state established drop; limit rate 10/second accept;",
     ] {
         assert!(found_in(rules).is_some(), "{rules}");
+    }
+}
+
+#[test]
+fn what_is_never_fast_may_vary() {
+    for rules in [
+        "icmp type echo-request limit rate 3/second accept;",
+        "meta l4proto ipv6-icmp limit rate 3/second accept;",
+        "ip protocol icmp limit rate 3/second accept;",
+        "tcp flags syn limit rate 3/second accept;",
+        "tcp flags & (fin|syn|rst|ack) == syn limit rate over 3/second drop;",
+        "tcp flags & (fin|syn) == (fin|syn) limit rate 3/second drop;",
+    ] {
+        assert_eq!(found_in(rules), None, "{rules}");
+    }
+    for rules in [
+        "meta l4proto tcp limit rate 3/second accept;",
+        "meta l4proto != icmp limit rate 3/second accept;",
+        "tcp flags & (syn|ack) == ack limit rate 3/second accept;",
+        "tcp flags & (syn|ack) != 0 limit rate 3/second accept;",
+        "tcp flags != syn limit rate 3/second accept;",
+    ] {
+        assert!(found_in(rules).is_some(), "{rules}");
+    }
+    let of_bridge = |rules: &str| {
+        found_after(&[&format!(
+            "nft 'table bridge fw {{ chain forward {{ type filter hook forward priority 0; {rules} }}; }}'"
+        )])
+    };
+    assert_eq!(of_bridge("arp operation request limit rate 3/second accept;"), None);
+    assert_eq!(of_bridge("ether type ip6 ip6 saddr fd00::/8 accept; ether type arp drop;"), None);
+    assert!(of_bridge("ether type ip limit rate 3/second accept;").is_some());
+}
+
+#[test]
+fn a_chain_that_some_leave_before_it_accepts_ends_nothing() {
+    let found = |chain: &str, first: &str| {
+        found_after(&[&format!(
+            "nft 'table inet fw {{ chain other {{ tcp dport 80 accept; }}; chain base {{ {chain} ct state established accept; }}; \
+             chain forward {{ type filter hook forward priority 0; {first} limit rate 3/second accept; }}; }}'"
+        )])
+    };
+    assert_eq!(found("ct state invalid drop;", "jump base;"), None);
+    assert_eq!(found("tcp dport 80 jump other;", "jump base;"), None, "it comes back");
+    assert_eq!(found("ct state new return;", "jump base;"), None, "only what opens a flow leaves");
+    for chain in [
+        "udp dport 5000 return;",
+        "udp dport 5000 goto other;",
+        "udp dport vmap { 5000 : return };",
+        "udp dport vmap { 5000 : goto other };",
+    ] {
+        assert!(found(chain, "jump base;").is_some(), "{chain}");
+        assert_eq!(found(chain, "jump base; ct state established accept;"), None, "{chain}");
     }
 }
 
@@ -151,7 +209,7 @@ fn packets_that_are_not_tracked_are_never_established() {
     };
     assert!(by_iptables("-j CT --notrack").is_some());
     assert!(by_iptables("-j NOTRACK").is_some());
-    assert_eq!(by_iptables("-j CT --zone 3"), None);
+    assert!(by_iptables("-j CT --zone 3").is_some_and(|found| found.ends_with("a zone")));
 }
 
 #[test]
@@ -168,6 +226,9 @@ fn iptables_nft_is_read_as_well() {
         &["-m state --state NEW -m hashlimit --hashlimit-upto 3/s --hashlimit-name n -j ACCEPT"],
         &[established, "-m statistic --mode random --probability 0.5 -j DROP"],
         &["-m limit --limit 3/min -j LOG"],
+        &["-m state --state ESTABLISHED,RELATED -j ACCEPT", "-m limit --limit 3/s -j ACCEPT"],
+        &["-p icmp -m icmp --icmp-type 8 -m limit --limit 3/s -j ACCEPT"],
+        &["-p tcp --syn -m limit --limit 3/s -j ACCEPT"],
         &["-m conntrack --ctstate NEW -j NFQUEUE --queue-num 3"],
         &["-p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu"],
         &["-m mark --mark 0x4000/0x4000 -j ACCEPT", "-j REJECT"],
@@ -177,6 +238,9 @@ fn iptables_nft_is_read_as_well() {
     for (rules, by) in [
         (&["-m limit --limit 3/s -j ACCEPT"][..], "limit"),
         (&["-m length --length 100 -j DROP"], "length"),
+        (&["-m limit --limit 3/s -j MARK --set-mark 1", "-m mark --mark 1 -j DROP"], "limit"),
+        (&["-p tcp ! --syn -m limit --limit 3/s -j ACCEPT"], "limit"),
+        (&["-p tcp --tcp-option 5 -j DROP"], "tcp"),
         (&["-m string --algo bm --string evil -j DROP"], "string"),
         (&["-j NFQUEUE --queue-num 3"], "NFQUEUE"),
         (&["-m statistic --mode random --probability 0.5 -j DROP"], "statistic"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nix::libc;
 use shunt_netlink::NetlinkError;
-use shunt_netlink::nf_tables::{Element, TableOf};
+use shunt_netlink::nf_tables::{Element, TableOf, Verdict};
 
 use super::rule::{Lookup, Summary, summary};
 use super::source::Source;
@@ -13,13 +13,24 @@ use super::states::{self, ESTABLISHED, NEW};
 /// Rules that are read at most, of one chain at a hook. A rule beyond may do anything.
 const MOST: usize = 20_000;
 
-/// What becomes of a packet of an established flow at the end of a chain.
+/// What becomes of packets of established flows at the end of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The chain has accepted it, whoever it is.
+    /// The chain has accepted each of them.
     Accepted,
-    /// It goes on behind the jump.
+    /// Some may go on behind the jump.
     Returns,
+}
+
+/// What a rule makes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// It has accepted each of them.
+    Accepted,
+    /// Some may have left the chain, and go on behind the jump.
+    Left,
+    /// Some may go on with the next rule.
+    Next,
 }
 
 /// What has been seen of one table.
@@ -69,76 +80,97 @@ impl<'a, S: Source> Walk<'a, S> {
                 .varying
                 .get_or_insert_with(|| format!("the table {} has more rules than are read", self.table.name));
         }
-        let mut end = End::Returns;
+        let (mut end, mut have_left) = (End::Returns, false);
         for (place, rule) in (1..).zip(&rules) {
-            if self.seen.varying.is_some() || end == End::Accepted {
+            if self.seen.varying.is_some() {
                 break;
             }
-            end = self.follow(chain, place, &summary(rule, self.table.family))?;
+            match self.follow(chain, place, &summary(rule, self.table.family))? {
+                After::Next => {}
+                After::Left => have_left = true,
+                After::Accepted => {
+                    end = if have_left { End::Returns } else { End::Accepted };
+                    break;
+                }
+            }
         }
         self.known.insert(chain.to_owned(), end);
         Ok(end)
     }
 
     /// What a rule does to packets of an established flow.
-    fn follow(&mut self, chain: &str, place: usize, rule: &Summary) -> Result<End, NetlinkError> {
+    fn follow(&mut self, chain: &str, place: usize, rule: &Summary) -> Result<After, NetlinkError> {
         self.seen.untracks |= rule.untracks;
-        if rule.is_for_new {
-            return Ok(End::Returns);
+        if rule.is_for_others {
+            return Ok(After::Next);
         }
         if let Some(by) = &rule.varies {
             self.seen.varying = Some(format!(
                 "rule {place} of the chain {chain} of the table {} asks for {by}",
                 self.table.name
             ));
-            return Ok(End::Returns);
+            return Ok(After::Next);
         }
         let mut is_met = if self.tracks { rule.is_for_established } else { rule.is_for_all };
+        let mut after = After::Next;
         for lookup in &rule.lookups {
-            match self.follow_lookup(lookup)? {
-                Some(End::Accepted) => return Ok(End::Accepted),
-                Some(End::Returns) => is_met |= rule.verdict.is_some(),
-                None => {}
+            let elements = self.elements(lookup)?;
+            if lookup.decides {
+                after = self.decided(lookup, &elements)?;
+            } else {
+                is_met |= elements.iter().any(|element| self.is_of(lookup, element, ESTABLISHED));
             }
         }
-        let Some(verdict) = &rule.verdict else { return Ok(End::Returns) };
+        let Some(verdict) = &rule.verdict else { return Ok(after) };
+        match self.decide(verdict)? {
+            After::Accepted if !is_met => Ok(After::Next),
+            after => Ok(after),
+        }
+    }
+
+    /// The elements of a set, where they matter.
+    fn elements(&mut self, lookup: &Lookup) -> Result<Vec<Element>, NetlinkError> {
+        if !lookup.decides && !lookup.of_state {
+            return Ok(Vec::new());
+        }
+        let elements = self.source.elements(self.table, &lookup.set)?;
+        self.rules += elements.len();
+        Ok(elements)
+    }
+
+    /// Whether an element is for what is in this state, and stays so.
+    fn is_of(&self, lookup: &Lookup, element: &Element, state: u32) -> bool {
+        let has = |states: u32| states & state != 0;
+        self.tracks && lookup.of_state && !element.expires && states::word(&element.key).is_some_and(has)
+    }
+
+    /// What a map of verdicts makes of packets of established flows.
+    fn decided(&mut self, lookup: &Lookup, elements: &[Element]) -> Result<After, NetlinkError> {
+        let mut of_all = After::Next;
+        for element in elements {
+            if lookup.of_state && states::word(&element.key) == Some(NEW) {
+                continue;
+            }
+            let Some(verdict) = &element.verdict else { continue };
+            match self.decide(verdict)? {
+                After::Accepted if self.is_of(lookup, element, ESTABLISHED) => of_all = After::Accepted,
+                After::Left if of_all != After::Accepted => of_all = After::Left,
+                _ => {}
+            }
+        }
+        Ok(of_all)
+    }
+
+    fn decide(&mut self, verdict: &Verdict) -> Result<After, NetlinkError> {
         let end = match &verdict.chain {
             Some(next) => self.end_of(next)?,
             None if verdict.code == libc::NF_ACCEPT => End::Accepted,
             None => End::Returns,
         };
-        Ok(if is_met { end } else { End::Returns })
-    }
-
-    /// What a set makes of packets of an established flow: none where it says nothing of all of them.
-    fn follow_lookup(&mut self, lookup: &Lookup) -> Result<Option<End>, NetlinkError> {
-        let of_state = lookup.of_state && self.tracks;
-        if !lookup.decides && !of_state {
-            return Ok(None);
-        }
-        let elements = self.source.elements(self.table, &lookup.set)?;
-        self.rules += elements.len();
-        let is_of = |element: &Element, state: u32| {
-            of_state && states::word(&element.key).is_some_and(|states| states & state != 0)
-        };
-        if !lookup.decides {
-            return Ok(elements.iter().any(|element| is_of(element, ESTABLISHED)).then_some(End::Returns));
-        }
-        let mut of_all = None;
-        for element in &elements {
-            if lookup.of_state && states::word(&element.key) == Some(NEW) {
-                continue;
-            }
-            let Some(verdict) = &element.verdict else { continue };
-            let end = match &verdict.chain {
-                Some(next) => self.end_of(next)?,
-                None if verdict.code == libc::NF_ACCEPT => End::Accepted,
-                None => End::Returns,
-            };
-            if is_of(element, ESTABLISHED) && end == End::Accepted {
-                of_all = Some(End::Accepted);
-            }
-        }
-        Ok(of_all)
+        Ok(match (end, verdict.code) {
+            (End::Accepted, _) => After::Accepted,
+            (End::Returns, libc::NFT_GOTO | libc::NFT_RETURN) => After::Left,
+            (End::Returns, _) => After::Next,
+        })
     }
 }

@@ -2,21 +2,20 @@
 
 use shunt_netlink::nf_tables::Expression;
 
-use super::effect::Effect;
+use super::effect::{Effect, OPTIONS_OF_SYN};
 
 // linux/netfilter/nf_tables_compat.h
 const NAME: u16 = 1;
 const INFO: u16 = 3;
 
 /// Matches whose answer is the same for all packets of a flow, but those that begin and end it.
-const STEADY: [&str; 31] = [
+const STEADY: [&str; 29] = [
     "addrtype",
     "cgroup",
     "cluster",
     "comment",
     "connlabel",
     "connmark",
-    "conntrack",
     "dccp",
     "devgroup",
     "helper",
@@ -37,37 +36,50 @@ const STEADY: [&str; 31] = [
     "set",
     "socket",
     "state",
-    "tcp",
     "tcpmss",
     "time",
     "udp",
 ];
 
-/// Targets that let the packet go on as it is: they log, mark, or add to a set. `TCPMSS` changes what begins a connection.
-const SILENT: [&str; 13] = [
-    "AUDIT",
+/// Targets that let the packet go on as it is, and tell nobody who decides. `TCPMSS` changes what begins a connection.
+const SILENT: [&str; 5] = ["AUDIT", "LOG", "NFLOG", "TCPMSS", "TRACE"];
+
+/// Targets that decide, or mark what others decide by, and for the whole flow.
+const DECIDING: [&str; 14] = [
     "CLASSIFY",
     "CONNMARK",
     "CONNSECMARK",
     "CT",
-    "LOG",
+    "DNAT",
     "MARK",
-    "NFLOG",
+    "MASQUERADE",
+    "NETMAP",
     "NOTRACK",
+    "REDIRECT",
+    "REJECT",
     "SECMARK",
     "SET",
-    "TCPMSS",
-    "TRACE",
+    "SNAT",
 ];
 
-/// Targets that decide, and for the whole flow.
-const DECIDING: [&str; 6] = ["DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "REJECT", "SNAT"];
+/// Where `struct xt_tcp` (linux/netfilter/xt_tcpudp.h) has the option that it asks for; 0 for none.
+const TCP_OPTION: usize = 8;
+
+/// Where `struct xt_conntrack_mtinfo3` (linux/netfilter/xt_conntrack.h) says what it asks for, and `XT_CONNTRACK_EXPIRES` there.
+const MATCH_FLAGS: usize = 146;
+const ASKS_FOR_EXPIRY: u16 = 1 << 7;
 
 /// `XT_CT_NOTRACK`, in the lowest byte of `struct xt_ct_target_info`'s flags.
 const NOT_TRACKED: u8 = 1;
 
-/// Where the name of a helper is in `struct xt_ct_target_info` and `_v1` (linux/netfilter/xt_CT.h).
+/// Where a zone and the name of a helper are in `struct xt_ct_target_info` and `_v1` (linux/netfilter/xt_CT.h).
+const ZONE: usize = 2;
 const HELPER: usize = 12;
+
+/// A byte of what a match or a target is told.
+fn byte(expression: &Expression, at: usize) -> Option<u8> {
+    expression.attribute(INFO)?.get(at).copied()
+}
 
 /// Whether a target has the packet not tracked.
 pub(super) fn untracks(expression: &Expression) -> bool {
@@ -82,16 +94,28 @@ pub(super) fn untracks(expression: &Expression) -> bool {
 /// What a match makes a rule depend on.
 pub(super) fn of_match(expression: &Expression) -> Effect {
     let name = expression.text(NAME).unwrap_or_default();
-    let varies = (!STEADY.contains(&name.as_str())).then_some(name);
-    Effect { varies, acts: false }
+    let is_steady = match name.as_str() {
+        "tcp" => {
+            byte(expression, TCP_OPTION).is_some_and(|option| option == 0 || OPTIONS_OF_SYN.contains(&option))
+        }
+        "conntrack" => {
+            let flags = [MATCH_FLAGS, MATCH_FLAGS + 1].map(|at| byte(expression, at).unwrap_or(u8::MAX));
+            u16::from_ne_bytes(flags) & ASKS_FOR_EXPIRY == 0
+        }
+        known => STEADY.contains(&known),
+    };
+    Effect { varies: (!is_steady).then_some(name), acts: false }
 }
 
 /// What a target does.
 pub(super) fn of_target(expression: &Expression) -> Effect {
     let name = expression.text(NAME).unwrap_or_default();
+    let has_zone = [ZONE, ZONE + 1].iter().any(|at| byte(expression, *at) != Some(0));
     let has_helper =
         expression.attribute(INFO).is_none_or(|info| info.get(HELPER).is_none_or(|byte| *byte != 0));
     match name.as_str() {
+        // Connection tracking is told of connections in the zone 0 only.
+        "CT" if has_zone => Effect { varies: Some("a zone".to_owned()), acts: true },
         // A helper reads what is said.
         "CT" if has_helper => Effect { varies: Some("a helper".to_owned()), acts: true },
         known if SILENT.contains(&known) => Effect::default(),

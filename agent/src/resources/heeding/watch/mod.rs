@@ -28,7 +28,6 @@ const AGAIN: u16 = 5000;
 pub(super) struct Watcher {
     stop: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
-    can_tell: bool,
 }
 
 impl Watcher {
@@ -38,27 +37,27 @@ impl Watcher {
     /// [`WatchError`].
     pub(super) fn start(pins: &Pins, heeding: Arc<HeedingEntry>) -> Result<Self, WatchError> {
         let stop = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(io::Error::from)?);
-        let mut opened = Opened::open(pins)?;
-        let can_tell = opened.can_tell();
         let watched = Watched {
             changes: RuleChanges::open()?,
             legacy: LegacyCalls::open()?,
-            opened,
+            opened: Opened::open(pins)?,
             heeding,
             stop: stop.clone(),
         };
+        // Nobody has heard of what has changed by now.
+        watched.heeding.ask_again()?;
         let watch = move || {
             if let Err(error) = watched.follow() {
                 tracing::warn!(%error, "changes of others' rules are not heard of any more: they are heeded within the lease");
             }
         };
         let thread = thread::Builder::new().name("rules".into()).spawn(watch)?;
-        Ok(Self { stop, thread: Some(thread), can_tell })
+        Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Whether connection tracking can be told of each connection.
+    /// Whether connection tracking can be told of each connection now.
     pub(super) fn can_tell(&self) -> bool {
-        self.can_tell
+        opened::can_be_told()
     }
 
     /// Whether it still answers.

@@ -48,23 +48,11 @@ impl Opened {
         Ok(Self { ring, accepted, liberator: Liberator::open()? })
     }
 
-    /// Whether connection tracking listens. It is told of a connection that cannot be.
-    pub(super) fn can_tell(&mut self) -> bool {
-        let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let said = self.liberator.liberate(&[(nobody, nobody)]);
-        said.is_ok_and(|became| !became.iter().any(|one| matches!(one, Liberal::Refused(_))))
-    }
-
-    /// Answers what has been asked by now. What cannot be answered is asked again a lease later.
+    /// Answers a few of those that have been asked by now. What cannot be answered is asked again a lease later.
     pub(super) fn answer(&mut self) {
-        loop {
-            let flows = self.asked();
-            if flows.is_empty() {
-                return;
-            }
-            if let Err(error) = self.liberate(&flows) {
-                tracing::debug!(%error, connections = flows.len(), "connection tracking cannot be told of connections: they stay with the kernel");
-            }
+        let flows = self.asked();
+        if let Err(error) = self.liberate(&flows) {
+            tracing::debug!(%error, connections = flows.len(), "connection tracking cannot be told of connections: they stay with the kernel");
         }
     }
 
@@ -82,10 +70,11 @@ impl Opened {
     }
 
     fn liberate(&mut self, flows: &[FlowKey]) -> Result<(), WatchError> {
+        let known: Vec<_> = flows.iter().map(|flow| self.accepted.get(flow, 0).ok()).collect();
         let ends: Vec<_> = flows.iter().map(ends).collect();
         let became = self.liberator.liberate(&ends)?;
         let mut is_anything_tracked = None;
-        for (flow, became) in flows.iter().zip(became) {
+        for ((flow, known), became) in flows.iter().zip(known).zip(became) {
             let is_unchecked = match became {
                 Liberal::Done => true,
                 // It may be tracked in another zone, unless nothing is.
@@ -96,25 +85,41 @@ impl Opened {
                 }
             };
             if is_unchecked {
-                self.mark(flow)?;
+                self.mark(flow, known)?;
             }
         }
         Ok(())
     }
 
-    /// Tells the programs. What they write meanwhile is lost: at worst the lease is a little shorter.
-    fn mark(&mut self, flow: &FlowKey) -> Result<(), MapError> {
-        let known = match self.accepted.get(flow, 0) {
+    /// Tells the programs. What they write meanwhile is lost: at worst the lease is a little shorter. Where it has become another connection of the
+    /// same ends, that one is asked for itself.
+    fn mark(&mut self, flow: &FlowKey, known: Option<AcceptedFlow>) -> Result<(), MapError> {
+        let now = match self.accepted.get(flow, 0) {
             Err(MapError::KeyNotFound) => return Ok(()),
-            known => known?,
+            now => now?,
         };
-        let marked = AcceptedFlow { flags: known.flags | ACCEPTED_LIBERAL, ..known };
+        if !known.is_some_and(|known| is_same_connection(&known, &now)) {
+            return Ok(());
+        }
+        let marked = AcceptedFlow { flags: now.flags | ACCEPTED_LIBERAL, ..now };
         match self.accepted.insert(flow, marked, EXIST) {
             // It has ended meanwhile.
             Err(MapError::SyscallError(error)) if error.io_error.kind() == io::ErrorKind::NotFound => Ok(()),
             marked => marked,
         }
     }
+}
+
+/// Whether nothing has begun a connection anew between two looks: that forgets what was seen of both directions. A packet renews one at a time.
+fn is_same_connection(before: &AcceptedFlow, now: &AcceptedFlow) -> bool {
+    before.seen.iter().zip(now.seen).any(|(before, now)| *before != 0 && *before == now)
+}
+
+/// Whether connection tracking can be told here. It is told of a connection that cannot be.
+pub(super) fn can_be_told() -> bool {
+    let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let said = Liberator::open().and_then(|mut liberator| liberator.liberate(&[(nobody, nobody)]));
+    said.is_ok_and(|became| !became.iter().any(|one| matches!(one, Liberal::Refused(_))))
 }
 
 /// The two ends of a flow.
@@ -126,4 +131,22 @@ fn ends(flow: &FlowKey) -> (SocketAddr, SocketAddr) {
 /// Whether connection tracking has any entry in this namespace. Whoever cannot tell may have.
 fn is_anything_tracked_here() -> bool {
     fs::read_to_string(TRACKED).map_or(true, |count| count.trim() != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_began_anew_is_another_one() {
+        let seen = |seen: [u64; 2]| AcceptedFlow { seen, ..AcceptedFlow::default() };
+        let before = seen([5, 6]);
+        assert!(is_same_connection(&before, &before));
+        assert!(is_same_connection(&before, &seen([5, 9])), "its answer was let through again");
+        assert!(is_same_connection(&seen([5, 0]), &before), "it was asked for before it was written down");
+        for now in [[0, 0], [9, 0], [9, 9]] {
+            assert!(!is_same_connection(&before, &seen(now)), "{now:?}");
+        }
+        assert!(!is_same_connection(&seen([5, 0]), &seen([9, 0])));
+    }
 }

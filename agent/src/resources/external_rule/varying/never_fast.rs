@@ -1,0 +1,102 @@
+//! Rules for packets that never take the fast path: those that begin or end a connection, and all but TCP and UDP of IP.
+
+use nix::libc;
+use shunt_netlink::nf_tables::Expression;
+
+// linux/netfilter/nf_tables.h and nf_tables_compat.h; `libc` has none of them.
+const NFTA_META_KEY: u16 = 2;
+const NFTA_CMP_OP: u16 = 2;
+const NFTA_CMP_DATA: u16 = 3;
+const NFTA_BITWISE_MASK: u16 = 4;
+const NFTA_PAYLOAD_BASE: u16 = 2;
+const NFTA_PAYLOAD_OFFSET: u16 = 3;
+const NFTA_MATCH_NAME: u16 = 1;
+const NFTA_MATCH_INFO: u16 = 3;
+const NFT_CMP_EQ: u32 = 0;
+const NFT_CMP_NEQ: u32 = 1;
+
+/// Where IPv4 has its protocol (RFC 791), Ethernet the type of what it carries, and TCP its flags (RFC 9293).
+const PROTOCOL_V4: u32 = 9;
+const ETHER_TYPE: u32 = 12;
+const TCP_FLAGS: u32 = 13;
+
+/// FIN, SYN and RST.
+const EDGES: u8 = 0b111;
+
+/// Where `struct xt_tcp` (linux/netfilter/xt_tcpudp.h) has the flags that it asks for, of those that it looks at, and what it inverts.
+const XT_TCP_FLAGS: usize = 10;
+const XT_TCP_INVERTED: usize = 11;
+const XT_TCP_INV_FLAGS: u8 = 4;
+
+/// Whether only such packets meet the end of a rule.
+pub(super) fn is_only_for(rule: &[Expression]) -> bool {
+    rule.iter().any(is_match)
+        || rule.windows(2).any(is_other_protocol)
+        || rule.windows(2).filter_map(ether_type).any(|of| !matches!(of, [0x08, 0x00] | [0x86, 0xdd]))
+        || rule.windows(3).any(is_edge)
+}
+
+/// The type of what a frame carries, where two expressions ask for one.
+pub(super) fn ether_type(pair: &[Expression]) -> Option<[u8; 2]> {
+    let [load, compared] = pair else { return None };
+    let is_type =
+        is_meta(load, libc::NFT_META_PROTOCOL) || is_payload(load, libc::NFT_PAYLOAD_LL_HEADER, ETHER_TYPE);
+    equal(compared)?.try_into().ok().filter(|_| is_type)
+}
+
+/// Whether two expressions ask for a protocol that is neither TCP nor UDP.
+fn is_other_protocol(pair: &[Expression]) -> bool {
+    let [load, compared] = pair else { return false };
+    let is_protocol = is_meta(load, libc::NFT_META_L4PROTO)
+        || is_payload(load, libc::NFT_PAYLOAD_NETWORK_HEADER, PROTOCOL_V4);
+    let is_fast = |value: &[u8]| matches!(value, [protocol] if [6, 17].contains(protocol));
+    is_protocol && equal(compared).is_some_and(|value| value.len() == 1 && !is_fast(value))
+}
+
+/// Whether three expressions ask for a flag that begins or ends a connection, and none that does not.
+fn is_edge(three: &[Expression]) -> bool {
+    let [load, masked, compared] = three else { return false };
+    if !is_payload(load, libc::NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS) || masked.name != "bitwise" {
+        return false;
+    }
+    let byte = |value: Option<&[u8]>| value.and_then(|value| value.first().copied()).unwrap_or_default();
+    let mask = byte(masked.value(NFTA_BITWISE_MASK));
+    match (compared.name.as_str(), compared.number(NFTA_CMP_OP)) {
+        ("cmp", Some(NFT_CMP_EQ)) => byte(compared.value(NFTA_CMP_DATA)) & EDGES != 0,
+        ("cmp", Some(NFT_CMP_NEQ)) => byte(compared.value(NFTA_CMP_DATA)) == 0 && mask & !EDGES == 0,
+        _ => false,
+    }
+}
+
+/// The same of iptables' matches.
+fn is_match(expression: &Expression) -> bool {
+    if expression.name != "match" {
+        return false;
+    }
+    let info = |at: usize| expression.attribute(NFTA_MATCH_INFO).and_then(|info| info.get(at).copied());
+    match expression.text(NFTA_MATCH_NAME).as_deref() {
+        Some("icmp" | "icmp6" | "sctp" | "dccp") => true,
+        Some("tcp") => {
+            let (flags, inverted) = (info(XT_TCP_FLAGS), info(XT_TCP_INVERTED));
+            flags.is_some_and(|flags| flags & EDGES != 0)
+                && inverted.is_some_and(|inverted| inverted & XT_TCP_INV_FLAGS == 0)
+        }
+        _ => false,
+    }
+}
+
+fn is_meta(load: &Expression, key: i32) -> bool {
+    load.name == "meta" && load.number(NFTA_META_KEY) == Some(key as u32)
+}
+
+fn is_payload(load: &Expression, base: i32, offset: u32) -> bool {
+    load.name == "payload"
+        && load.number(NFTA_PAYLOAD_BASE) == Some(base as u32)
+        && load.number(NFTA_PAYLOAD_OFFSET) == Some(offset)
+}
+
+/// What has to be equal.
+fn equal(compared: &Expression) -> Option<&[u8]> {
+    let is_equal = compared.name == "cmp" && compared.number(NFTA_CMP_OP) == Some(NFT_CMP_EQ);
+    compared.value(NFTA_CMP_DATA).filter(|_| is_equal)
+}
