@@ -12,8 +12,8 @@ echo /run/modprobe >/proc/sys/kernel/modprobe
 # Loaded on demand it would make two devices that no test has asked for.
 /run/modprobe ifb numifbs=0
 # Two tests that ask for one module at the same time: the second is refused while the first still loads it. Nobody asks for a
-# card's.
-for module in bridge veth sch_ingress cls_bpf virtio_net; do
+# card's, and nobody asks for what shows bridged packets to the rules of IP.
+for module in bridge veth sch_ingress cls_bpf virtio_net br_netfilter; do
     /run/modprobe "$module"
 done
 
