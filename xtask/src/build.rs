@@ -46,7 +46,9 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The programs that go to a node, for a processor: where they lie is said.
-pub(crate) fn shipped(processor: Processor) -> Result<PathBuf> {
+pub(crate) fn shipped(wanted: Option<Processor>) -> Result<PathBuf> {
+    let processor = wanted.or_else(Processor::of_host);
+    let processor = processor.context("nothing is shipped for this processor: say --arch")?;
     programs(workspace::root(), &setup::for_build()?, process::run)?;
     let target = setup::static_target(processor)?;
     static_agent(&target)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use crate::setup::Processor;
@@ -19,8 +19,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let processor = arguments.arch.or_else(Processor::of_host);
-    let programs = build::shipped(processor.context("no image is made for this processor: say --arch")?)?;
+    let programs = build::shipped(arguments.arch)?;
     let out = arguments.out.clone().unwrap_or_else(|| workspace::target().join("image"));
     let mut cargo = workspace::cargo();
     cargo.args(["run", "--quiet", "--package", "shunt-deploy", "--", "image", "--programs"]).arg(programs);

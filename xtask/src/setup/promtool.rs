@@ -30,11 +30,7 @@ fn fetch(ours: &Path) -> Result<()> {
     apt::require()?;
     let _guard = cache::lock()?;
     eprintln!("setup: unpacking promtool of Debian's {PACKAGE} (19 MB)");
-    let scratch = ours.with_extension("download");
-    fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
-    let fetched = unpack(&scratch, ours);
-    fs::remove_dir_all(&scratch).ok();
-    fetched
+    cache::in_scratch(ours, unpack)
 }
 
 fn unpack(scratch: &Path, ours: &Path) -> Result<()> {
