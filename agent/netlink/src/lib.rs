@@ -28,6 +28,7 @@ pub mod neighbour;
 pub mod netconf;
 pub mod netfilter;
 pub mod nf_tables;
+mod nfnetlink;
 pub mod prefix;
 mod request;
 pub mod route;

@@ -8,10 +8,8 @@ use nix::libc;
 use crate::attribute::{find, number, text, typed};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
+use crate::nfnetlink;
 use crate::request::{Reply, Request};
-
-/// Bytes of `struct nfgenmsg`, whose first is the family.
-const NFGENMSG: usize = 4;
 
 const GET_CHAIN: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETCHAIN as u16;
 
@@ -44,7 +42,7 @@ impl Reply for BaseChain {
     fn read(payload: &[u8]) -> Option<Self> {
         let (mut hook, mut rules, mut policy, mut devices) = (None, 0, None, Vec::new());
         let (mut table, mut name, mut kind) = (String::new(), String::new(), String::new());
-        for attribute in typed(payload.get(NFGENMSG..)?) {
+        for attribute in typed(payload.get(nfnetlink::HEADER..)?) {
             match attribute {
                 ChainAttribute::Table(text) => table = text,
                 ChainAttribute::Name(text) => name = text,
@@ -79,7 +77,7 @@ fn name_of(device: &DefaultNla) -> String {
 
 /// Every chain at a hook; none on a kernel without nf_tables.
 pub fn base_chains() -> Result<Vec<BaseChain>, NetlinkError> {
-    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let payload = nfnetlink::header(libc::NFPROTO_UNSPEC as u8);
     let request = Request::raw("list the chains of nf_tables", GET_CHAIN, NLM_F_DUMP, payload);
     match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
         Err(error) if error.errno() == Some(Errno::EINVAL) => Ok(Vec::new()),

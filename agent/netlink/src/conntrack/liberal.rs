@@ -10,11 +10,12 @@ use netlink_packet_core::DefaultNla;
 use netlink_packet_netfilter::conntrack::{
     ConntrackAttribute, IPTuple, ProtoInfo, ProtoInfoTCP, ProtoTuple, Protocol, Tuple as Part,
 };
-use nix::libc::{AF_INET, AF_INET6, NETLINK_NETFILTER, NFNETLINK_V0, NFNL_SUBSYS_CTNETLINK};
+use nix::libc::{AF_INET, AF_INET6, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
 use crate::attribute::emitted;
 use crate::connection::Connection;
 use crate::error::NetlinkError;
+use crate::nfnetlink;
 use crate::request::Request;
 
 /// `IPCTNL_MSG_CT_NEW`. Without `NLM_F_CREATE` it changes an entry that is there.
@@ -86,8 +87,7 @@ fn request(one: SocketAddr, other: SocketAddr) -> Request {
         ProtoInfoTCP::Other(DefaultNla::new(CTA_PROTOINFO_TCP_FLAGS_REPLY, FLAGS.to_vec())),
     ])]);
     let family = if one.is_ipv4() { AF_INET } else { AF_INET6 };
-    let header = [family as u8, NFNETLINK_V0 as u8, 0, 0];
-    let payload = [&header[..], &emitted(&tuple), &emitted(&change)].concat();
+    let payload = [nfnetlink::header(family as u8), emitted(&tuple), emitted(&change)].concat();
     Request::raw("have a connection's windows not checked", CHANGE, 0, payload)
 }
 

@@ -6,16 +6,14 @@ use std::net::SocketAddr;
 
 use netlink_packet_core::{NLM_F_DUMP, Nla as _, Parseable as _};
 use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Tuple as Part};
-use nix::libc::{AF_UNSPEC, NETLINK_NETFILTER, NFNETLINK_V0, NFNL_SUBSYS_CTNETLINK};
+use nix::libc::{AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
 pub use self::liberal::{Liberal, Liberator};
 use crate::attribute::{attributes, emitted};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
+use crate::nfnetlink;
 use crate::request::{Reply, Request};
-
-/// Bytes of `struct nfgenmsg`: family, version, resource id.
-const NFGENMSG: usize = 4;
 
 /// `IPCTNL_MSG_CT_GET`.
 const GET: u16 = (NFNL_SUBSYS_CTNETLINK as u16) << 8 | 1;
@@ -52,7 +50,7 @@ pub struct TrackedConnection {
 /// # Errors
 /// The kernel has no ctnetlink, or every kind of [`NetlinkError`].
 pub fn tracked_connections() -> Result<Vec<TrackedConnection>, NetlinkError> {
-    let payload = vec![AF_UNSPEC as u8, NFNETLINK_V0 as u8, 0, 0];
+    let payload = nfnetlink::header(AF_UNSPEC as u8);
     let request = Request::raw("list the tracked connections", GET, NLM_F_DUMP, payload);
     Connection::of(NETLINK_NETFILTER)?.list(request)
 }
@@ -60,7 +58,7 @@ pub fn tracked_connections() -> Result<Vec<TrackedConnection>, NetlinkError> {
 impl Reply for TrackedConnection {
     fn read(payload: &[u8]) -> Option<Self> {
         let (mut original, mut reply) = (None, None);
-        let tuples = attributes(payload.get(NFGENMSG..)?)
+        let tuples = attributes(payload.get(nfnetlink::HEADER..)?)
             .filter(|attribute| matches!(attribute.kind(), CTA_TUPLE_ORIG | CTA_TUPLE_REPLY));
         for attribute in tuples {
             match ConntrackAttribute::parse(&attribute).ok()? {

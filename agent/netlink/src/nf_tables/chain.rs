@@ -6,9 +6,10 @@ use nix::libc;
 use crate::attribute::{attribute, attributes, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
+use crate::nfnetlink;
 use crate::request::{Reply, Request};
 
-use super::{GET_RULE, NFGENMSG, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE};
+use super::{GET_RULE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE};
 
 const GET_ELEMENTS: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSETELEM as u16;
 
@@ -105,7 +106,7 @@ struct Rule(Vec<Expression>);
 
 impl Reply for Rule {
     fn read(payload: &[u8]) -> Option<Self> {
-        let list = find(payload.get(NFGENMSG..)?, NFTA_RULE_EXPRESSIONS).unwrap_or_default();
+        let list = find(payload.get(nfnetlink::HEADER..)?, NFTA_RULE_EXPRESSIONS).unwrap_or_default();
         let expressions = attributes(list).filter_map(|one| {
             let name = text(find(one.value(), NFTA_EXPR_NAME)?);
             Some(Expression { name, data: find(one.value(), NFTA_EXPR_DATA).unwrap_or_default().to_vec() })
@@ -119,7 +120,7 @@ struct Elements(Vec<Element>);
 
 impl Reply for Elements {
     fn read(payload: &[u8]) -> Option<Self> {
-        let list = find(payload.get(NFGENMSG..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
+        let list = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
         let elements = attributes(list).map(|one| {
             let key = find(one.value(), NFTA_SET_ELEM_KEY).and_then(|key| find(key, NFTA_DATA_VALUE));
             let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
@@ -157,7 +158,7 @@ fn list<T: Reply>(
     family: u8,
     named: [(u16, &str); 2],
 ) -> Result<Vec<T>, NetlinkError> {
-    let mut payload = vec![family, libc::NFNETLINK_V0 as u8, 0, 0];
+    let mut payload = nfnetlink::header(family);
     for (attribute_kind, name) in named {
         payload.extend(attribute(attribute_kind, &[name.as_bytes(), &[0]].concat()));
     }

@@ -12,10 +12,8 @@ pub use self::chain::{Element, Expression, TableOf, Verdict, elements_of, rules_
 use crate::attribute::{attribute, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
+use crate::nfnetlink;
 use crate::request::{Reply, Request};
-
-/// Bytes of `struct nfgenmsg`, whose first is the family.
-const NFGENMSG: usize = 4;
 
 const GET_RULE: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETRULE as u16;
 const GET_GENERATION: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETGEN as u16;
@@ -40,7 +38,7 @@ pub struct TableRule {
 
 impl Reply for TableRule {
     fn read(payload: &[u8]) -> Option<Self> {
-        let attributes = payload.get(NFGENMSG..)?;
+        let attributes = payload.get(nfnetlink::HEADER..)?;
         let bytes = |kind| find(attributes, kind).unwrap_or_default().to_vec();
         Some(Self {
             chain: text(find(attributes, NFTA_RULE_CHAIN)?),
@@ -55,7 +53,7 @@ impl Reply for TableRule {
 /// # Errors
 /// Netlink's.
 pub fn rules_of(table: &str) -> Result<Vec<TableRule>, NetlinkError> {
-    let mut payload = vec![libc::NFPROTO_INET as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let mut payload = nfnetlink::header(libc::NFPROTO_INET as u8);
     payload.extend(attribute(NFTA_RULE_TABLE, &[table.as_bytes(), &[0]].concat()));
     let request = Request::raw("list the rules of a table of nf_tables", GET_RULE, NLM_F_DUMP, payload);
     match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
@@ -80,7 +78,7 @@ struct RuleOfTable(u8, String);
 
 impl Reply for RuleOfTable {
     fn read(payload: &[u8]) -> Option<Self> {
-        Some(Self(*payload.first()?, text(find(payload.get(NFGENMSG..)?, NFTA_RULE_TABLE)?)))
+        Some(Self(*payload.first()?, text(find(payload.get(nfnetlink::HEADER..)?, NFTA_RULE_TABLE)?)))
     }
 }
 
@@ -89,7 +87,7 @@ impl Reply for RuleOfTable {
 /// # Errors
 /// Netlink's.
 pub fn rule_counts() -> Result<Vec<RuleCount>, NetlinkError> {
-    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let payload = nfnetlink::header(libc::NFPROTO_UNSPEC as u8);
     let request = Request::raw("count the rules of nf_tables", GET_RULE, NLM_F_DUMP, payload);
     let rules = match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
         Err(error) if error.errno() == Some(Errno::EINVAL) => Vec::new(),
@@ -107,7 +105,7 @@ struct Generation(u32);
 
 impl Reply for Generation {
     fn read(payload: &[u8]) -> Option<Self> {
-        let id = find(payload.get(NFGENMSG..)?, NFTA_GEN_ID)?;
+        let id = find(payload.get(nfnetlink::HEADER..)?, NFTA_GEN_ID)?;
         Some(Self(u32::from_be_bytes(id.try_into().ok()?)))
     }
 }
@@ -115,7 +113,7 @@ impl Reply for Generation {
 /// The generation of this namespace's rules: another number after each transaction of anybody's. None on a kernel without
 /// nf_tables.
 pub fn generation() -> Option<u32> {
-    let payload = vec![libc::NFPROTO_UNSPEC as u8, libc::NFNETLINK_V0 as u8, 0, 0];
+    let payload = nfnetlink::header(libc::NFPROTO_UNSPEC as u8);
     let request = Request::raw("read the generation of nf_tables", GET_GENERATION, 0, payload);
     let asked = Connection::of(libc::NETLINK_NETFILTER).and_then(|mut connection| connection.get(request));
     asked.ok().flatten().map(|Generation(id)| id)
