@@ -31,6 +31,15 @@ pub(crate) fn stage(file: &str) -> Stage {
     stage
 }
 
+/// Waits until the agent heeds others' rules at a container.
+pub(crate) fn until_heeded(stage: &Stage, id: &str) {
+    let begun = Instant::now();
+    while stage.node.agent().port(id).unwrap().kernels_way.is_empty() {
+        assert!(begun.elapsed() < patience(NOTICED), "{}", stage.node.agent().log_tail());
+        sleep(Duration::from_millis(50));
+    }
+}
+
 pub(crate) fn nft(stage: &Stage, rules: &str) {
     stage.node.namespace().command("nft", &[rules]).unwrap();
 }

@@ -3,11 +3,10 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
-use std::time::Instant;
 
-use shunt_lab::{Protocol, patience};
+use shunt_lab::Protocol;
 
-use crate::heeded::{NOTICED, echoes, nft, share, stage, talk};
+use crate::heeded::{echoes, nft, share, stage, talk, until_heeded};
 use crate::stage::Stage;
 
 /// The node, where two lets nobody in but one by port 7000, and all others are let alone.
@@ -24,11 +23,7 @@ impl Policed {
             let program = if policed.is_ipv4() { "iptables-nft" } else { "ip6tables-nft" };
             engine(&stage, [&policed.to_string(), &allowed.to_string()], program);
         }
-        let begun = Instant::now();
-        while stage.node.agent().port("two").unwrap().kernels_way.is_empty() {
-            assert!(begun.elapsed() < patience(NOTICED), "{}", stage.node.agent().log_tail());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        until_heeded(&stage, "two");
         Self { stage }
     }
 

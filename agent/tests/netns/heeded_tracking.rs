@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use shunt_lab::load::{Placement, cpus, tcp_stream};
 use shunt_lab::{Conversation, Path, Protocol, patience};
 
-use crate::heeded::{NOTICED, POLICY, echoes, nft, share, stage, talk};
+use crate::heeded::{NOTICED, POLICY, echoes, nft, share, stage, talk, until_heeded};
 use crate::heeded_hostile::socket;
 use crate::stage::Stage;
 
@@ -177,21 +177,13 @@ fn where_nothing_is_tracked_tcp_is_fast_and_where_zones_are_it_is_the_kernels() 
     assert_eq!(invalid(&stage), 0);
 }
 
-fn until_heeded(stage: &Stage) {
-    let begun = Instant::now();
-    while stage.node.agent().port("one").unwrap().kernels_way.is_empty() {
-        assert!(begun.elapsed() < patience(NOTICED), "{}", stage.node.agent().log_tail());
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn rules_that_judge_each_packet_have_all_of_a_flow() {
     let stage = stage("filters = 'auto'");
     nft(&stage, POLICY);
     let echo = &echoes(&stage, 7000)[0];
     // A conversation that began before the rules may lose a datagram to them: they see its answer first.
-    until_heeded(&stage);
+    until_heeded(&stage, "one");
     let mut udp = talk(&stage.sandboxes[0], Protocol::Udp, echo.address()).unwrap();
     let fast = |udp: &mut Conversation| share(&stage, "one", || udp.chat(200, 100).unwrap());
     let becomes = |udp: &mut Conversation, is_fast: bool| {

@@ -38,7 +38,7 @@ pub(crate) fn first() -> Result<Option<String>, NetlinkError> {
 }
 
 /// Chains for forwarded packets that are not empty.
-pub(super) fn chains() -> Result<Vec<BaseChain>, NetlinkError> {
+pub(crate) fn chains() -> Result<Vec<BaseChain>, NetlinkError> {
     let mut chains = base_chains()?;
     chains.retain(|chain| {
         let hook = chain.hook as i32;

@@ -68,9 +68,14 @@ pub(crate) struct Bypassed {
 /// # Errors
 /// The kernel cannot list its chains.
 pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
+    Ok(bypassed_of(&chains()?, crossed))
+}
+
+/// The same, by chains that were listed before ([`chains`]).
+pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
     let shown = shown();
     let mut found = Bypassed::default();
-    for chain in chains()?.iter().filter(|chain| chain.kind != NAT) {
+    for chain in chains.iter().filter(|chain| chain.kind != NAT) {
         found.add(chain, crossed, shown);
     }
     for (path, is_shown) in OLD_TABLES.into_iter().zip(shown) {
@@ -83,22 +88,18 @@ pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
     let [.., is_arp_shown] = shown;
     let arp = old_tables(ARP_TABLES).into_iter().filter(|_| is_arp_shown);
     found.bridged.extend(arp.map(|table| format!("arptables' table {table}, by {ARP_TABLES}")));
-    Ok(found)
+    found
 }
 
-/// The chains of nf_tables that bridged packets meet now.
-///
-/// # Errors
-/// The kernel cannot list its chains.
-pub(crate) fn chains_of_bridged(crossed: &Crossed) -> Result<Vec<BaseChain>, NetlinkError> {
+/// Those of these chains that bridged packets meet.
+pub(crate) fn met_by_bridged(mut chains: Vec<BaseChain>, crossed: &Crossed) -> Vec<BaseChain> {
     let shown = shown();
-    let mut chains = chains()?;
     chains.retain(|chain| {
         let mut found = Bypassed::default();
         found.add(chain, crossed, shown);
         chain.kind != NAT && !found.bridged.is_empty()
     });
-    Ok(chains)
+    chains
 }
 
 /// To which rules of IP br_netfilter shows bridged packets, as [`BRIDGED_TOO`].

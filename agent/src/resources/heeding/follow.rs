@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 
+use shunt_netlink::nf_tables::generation;
+
 use super::tracking::Tracking;
-use super::watch::Watcher;
+use super::watch::{self, Watcher};
 use crate::config::Filters;
 use crate::datapath::{FlowAffinity, in_map};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
+use crate::resources::external_rule::filters;
 use crate::resources::external_rule::hooks::{self, Bypassed};
 
 impl Node {
@@ -31,19 +34,32 @@ impl Node {
     }
 
     fn look_at_others_rules(&mut self) {
-        let (is_on, is_node_heeded) = match self.heeding.mode {
-            Filters::Bypass => (false, false),
-            mode => match hooks::bypassed(&self.crossed()) {
-                Ok(Bypassed { bridged, from_node, .. }) => {
-                    (mode == Filters::Heed || !bridged.is_empty(), !from_node.is_empty())
-                }
-                // Whoever cannot be asked may have rules.
-                Err(error) => {
-                    tracing::debug!(%error, "cannot list others' rules: they are heeded");
-                    (true, true)
-                }
-            },
-        };
+        if self.heeding.mode == Filters::Bypass {
+            return self.decide_to_heed(false, false);
+        }
+        // Asked first: what is changed meanwhile is looked at again.
+        let (generation, crossed) = (generation(), self.crossed());
+        let chains = filters::chains();
+        match &chains {
+            Ok(chains) => {
+                let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(chains, &crossed);
+                let is_on = self.heeding.mode == Filters::Heed || !bridged.is_empty();
+                self.decide_to_heed(is_on, !from_node.is_empty());
+            }
+            // Whoever cannot be asked may have rules.
+            Err(error) => {
+                tracing::debug!(%error, "cannot list others' rules: they are heeded");
+                self.decide_to_heed(true, true);
+            }
+        }
+        if self.heeding.is_on {
+            let met = chains.map(|chains| hooks::met_by_bridged(chains, &crossed));
+            self.find_who_keeps_flows(generation, met);
+            self.find_how_tcp_is_tracked();
+        }
+    }
+
+    fn decide_to_heed(&mut self, is_on: bool, is_node_heeded: bool) {
         if self.heeding.is_on != is_on {
             tracing::info!(
                 heeded = is_on,
@@ -53,10 +69,11 @@ impl Node {
         (self.heeding.is_on, self.heeding.is_node_heeded) = (is_on, is_node_heeded);
         self.heeding.has_been_on |= is_on;
         self.keep_watch();
-        if is_on {
-            self.find_who_keeps_flows();
-        }
-        let tracking = Tracking::now(self.heeding.watcher.as_ref().is_some_and(Watcher::can_tell));
+    }
+
+    fn find_how_tcp_is_tracked(&mut self) {
+        let can_be_told = || self.heeding.watcher.is_some() && watch::can_be_told();
+        let tracking = Tracking::now(can_be_told);
         if self.heeding.tracking != tracking {
             tracing::info!(?tracking, "how connection tracking is liberal of TCP has changed");
         }

@@ -1,39 +1,32 @@
 //! Rules that may judge the packets of one flow differently: while there are any, all flows are the kernel's.
 
 use shunt_netlink::NetlinkError;
-use shunt_netlink::nf_tables::generation;
+use shunt_netlink::netfilter::BaseChain;
 
 use crate::resources::Node;
-use crate::resources::external_rule::{hooks, varying};
+use crate::resources::external_rule::varying;
 
 impl Node {
-    /// Looks for such rules, unless nobody has changed any. Whoever cannot be asked may have some.
-    pub(super) fn find_who_keeps_flows(&mut self) {
-        let by = match self.who_keeps_flows() {
-            Ok(None) => return,
-            Ok(Some(by)) => by,
-            Err(error) => {
-                self.heeding.kept.read = None;
-                Some(format!("others' rules cannot be read: {error}"))
-            }
+    /// Looks for such rules behind the chains that bridged packets meet, in this generation of nf_tables; not again while nobody has changed any. Whoever
+    /// cannot be asked may have some.
+    pub(super) fn find_who_keeps_flows(
+        &mut self,
+        generation: Option<u32>,
+        chains: Result<Vec<BaseChain>, NetlinkError>,
+    ) {
+        let kept = &mut self.heeding.kept;
+        let read = generation.zip(chains.as_ref().ok().cloned());
+        if read.is_some() && kept.read == read {
+            return;
+        }
+        let (by, read) = match chains.and_then(|chains| varying::first(&chains)) {
+            Ok(by) => (by, read),
+            Err(error) => (Some(format!("others' rules cannot be read: {error}")), None),
         };
-        if self.heeding.kept.by != by {
+        kept.read = read;
+        if kept.by != by {
             tracing::info!(by, "which rule keeps flows between containers with the kernel has changed");
         }
-        self.heeding.kept.by = by;
-    }
-
-    /// None where nothing has changed since the last look.
-    fn who_keeps_flows(&mut self) -> Result<Option<Option<String>>, NetlinkError> {
-        // Asked first: what is changed meanwhile is looked at again.
-        let generation = generation();
-        let chains = hooks::chains_of_bridged(&self.crossed())?;
-        let known = self.heeding.kept.read.as_ref();
-        if known.is_some_and(|(read, of)| Some(*read) == generation && *of == chains) {
-            return Ok(None);
-        }
-        let by = varying::first(&chains)?;
-        self.heeding.kept.read = generation.map(|generation| (generation, chains));
-        Ok(Some(by))
+        kept.by = by;
     }
 }

@@ -25,13 +25,13 @@ pub(super) enum Tracking {
 }
 
 impl Tracking {
-    /// What it is here, where somebody can tell it of each connection or not.
-    pub(super) fn now(can_be_told: bool) -> Self {
+    /// What it is here. Whether it can be told of each connection is asked where that matters.
+    pub(super) fn now(can_be_told: impl FnOnce() -> bool) -> Self {
         let settings = Path::new(SETTINGS);
         let is_set = |name: &str| fs::read_to_string(settings.join(name)).is_ok_and(|on| on.trim() == "1");
         if !settings.join("nf_conntrack_max").exists() || LIBERAL.into_iter().all(is_set) {
             Self::Liberal
-        } else if can_be_told {
+        } else if can_be_told() {
             Self::OfEach
         } else {
             Self::Strict

@@ -3,28 +3,16 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
+use super::attributes::{
+    NFTA_CT_KEY, NFTA_CT_SREG, NFTA_DYNSET_EXPR, NFTA_DYNSET_EXPRESSIONS, NFTA_EXTHDR_DREG, NFTA_EXTHDR_OP,
+    NFTA_EXTHDR_TYPE, NFTA_IMMEDIATE_DREG, NFTA_LOOKUP_DREG, NFTA_META_KEY, NFTA_META_SREG,
+    NFTA_OBJREF_IMM_TYPE, NFTA_PAYLOAD_BASE, NFTA_PAYLOAD_LEN, NFTA_PAYLOAD_OFFSET, NFTA_PAYLOAD_SREG,
+};
 use super::effect::{Effect, OPTIONS_OF_SYN};
 use super::xtables;
 
-// linux/netfilter/nf_tables.h; `libc` has none of them.
-const NFTA_META_KEY: u16 = 2;
-const NFTA_META_SREG: u16 = 3;
-const NFTA_CT_KEY: u16 = 2;
-const NFTA_CT_SREG: u16 = 4;
 const NFT_CT_ZONE: i32 = 17;
-const NFTA_EXTHDR_DREG: u16 = 1;
-const NFTA_EXTHDR_TYPE: u16 = 2;
-const NFTA_EXTHDR_OP: u16 = 6;
 const NFT_EXTHDR_OP_TCPOPT: u32 = 1;
-const NFTA_PAYLOAD_BASE: u16 = 2;
-const NFTA_PAYLOAD_OFFSET: u16 = 3;
-const NFTA_PAYLOAD_LEN: u16 = 4;
-const NFTA_PAYLOAD_SREG: u16 = 5;
-const NFTA_IMMEDIATE_DREG: u16 = 1;
-const NFTA_LOOKUP_DREG: u16 = 3;
-const NFTA_DYNSET_EXPR: u16 = 7;
-const NFTA_DYNSET_EXPRESSIONS: u16 = 10;
-const NFTA_OBJREF_IMM_TYPE: u16 = 1;
 
 /// Objects that decide nothing: `NFT_OBJECT_COUNTER`, `NFT_OBJECT_CT_TIMEOUT`, `NFT_OBJECT_SECMARK`.
 const SILENT_OBJECTS: [u32; 3] = [1, 7, 8];

@@ -4,6 +4,7 @@
 //! Rules that only packets of state `new` meet do not count, nor does what is behind a rule that accepts whatever is established: packets that open a
 //! flow go by the kernel anyway. The latter does where rules have packets not tracked, for these are never established. What is not known here counts.
 
+mod attributes;
 mod effect;
 mod expression;
 mod never_fast;

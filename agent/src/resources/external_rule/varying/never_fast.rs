@@ -3,17 +3,10 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-// linux/netfilter/nf_tables.h and nf_tables_compat.h; `libc` has none of them.
-const NFTA_META_KEY: u16 = 2;
-const NFTA_CMP_OP: u16 = 2;
-const NFTA_CMP_DATA: u16 = 3;
-const NFTA_BITWISE_MASK: u16 = 4;
-const NFTA_PAYLOAD_BASE: u16 = 2;
-const NFTA_PAYLOAD_OFFSET: u16 = 3;
-const NFTA_MATCH_NAME: u16 = 1;
-const NFTA_MATCH_INFO: u16 = 3;
-const NFT_CMP_EQ: u32 = 0;
-const NFT_CMP_NEQ: u32 = 1;
+use super::attributes::{
+    NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_MATCH_NAME, equal, is_meta,
+    is_payload, told,
+};
 
 /// Where IPv4 has its protocol (RFC 791), Ethernet the type of what it carries, and TCP its flags (RFC 9293).
 const PROTOCOL_V4: u32 = 9;
@@ -73,30 +66,13 @@ fn is_match(expression: &Expression) -> bool {
     if expression.name != "match" {
         return false;
     }
-    let info = |at: usize| expression.attribute(NFTA_MATCH_INFO).and_then(|info| info.get(at).copied());
     match expression.text(NFTA_MATCH_NAME).as_deref() {
         Some("icmp" | "icmp6" | "sctp" | "dccp") => true,
         Some("tcp") => {
-            let (flags, inverted) = (info(XT_TCP_FLAGS), info(XT_TCP_INVERTED));
+            let (flags, inverted) = (told(expression, XT_TCP_FLAGS), told(expression, XT_TCP_INVERTED));
             flags.is_some_and(|flags| flags & EDGES != 0)
                 && inverted.is_some_and(|inverted| inverted & XT_TCP_INV_FLAGS == 0)
         }
         _ => false,
     }
-}
-
-fn is_meta(load: &Expression, key: i32) -> bool {
-    load.name == "meta" && load.number(NFTA_META_KEY) == Some(key as u32)
-}
-
-fn is_payload(load: &Expression, base: i32, offset: u32) -> bool {
-    load.name == "payload"
-        && load.number(NFTA_PAYLOAD_BASE) == Some(base as u32)
-        && load.number(NFTA_PAYLOAD_OFFSET) == Some(offset)
-}
-
-/// What has to be equal.
-fn equal(compared: &Expression) -> Option<&[u8]> {
-    let is_equal = compared.name == "cmp" && compared.number(NFTA_CMP_OP) == Some(NFT_CMP_EQ);
-    compared.value(NFTA_CMP_DATA).filter(|_| is_equal)
 }

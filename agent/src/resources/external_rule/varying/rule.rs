@@ -3,23 +3,17 @@
 use nix::libc;
 use shunt_netlink::nf_tables::{Expression, Verdict};
 
+use super::attributes::{
+    NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_MATCH_NAME, equal,
+    is_meta,
+};
 use super::expression::{Ip, effect};
 use super::never_fast;
 use super::states::{self, ESTABLISHED, NEW};
 use super::xtables;
 
-// linux/netfilter/nf_tables.h; `libc` has none of them.
-const NFTA_IMMEDIATE_DATA: u16 = 2;
-const NFTA_LOOKUP_SET: u16 = 1;
-const NFTA_LOOKUP_DREG: u16 = 3;
-const NFTA_LOOKUP_FLAGS: u16 = 5;
-const NFTA_META_KEY: u16 = 2;
-const NFTA_CMP_OP: u16 = 2;
-const NFTA_CMP_DATA: u16 = 3;
-
 /// The match of iptables that asks for nothing.
 const COMMENT: &str = "comment";
-const NFTA_MATCH_NAME: u16 = 1;
 
 /// A set that a rule looks up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,17 +89,14 @@ fn ip(asked: &[Expression], family: u8) -> Ip {
         libc::NFPROTO_IPV6 => return Ip::V6,
         _ => {}
     }
-    let is_asked = |key: i32, values: [&[u8]; 2]| {
-        let pairs = asked.windows(2).filter(|pair| pair[0].name == "meta" && pair[1].name == "cmp");
-        let value = pairs
-            .filter(|pair| pair[0].number(NFTA_META_KEY) == Some(key as u32))
-            .filter(|pair| pair[1].number(NFTA_CMP_OP) == Some(0))
-            .find_map(|pair| pair[1].value(NFTA_CMP_DATA));
-        values.iter().position(|known| value == Some(known))
+    let of_family = |pair: &[Expression]| {
+        let value = equal(&pair[1]).filter(|_| is_meta(&pair[0], libc::NFT_META_NFPROTO))?;
+        value.first().copied().map(i32::from)
     };
-    let families: [&[u8]; 2] = [&[libc::NFPROTO_IPV4 as u8], &[libc::NFPROTO_IPV6 as u8]];
-    if let Some(place) = is_asked(libc::NFT_META_NFPROTO, families) {
-        return if place == 0 { Ip::V4 } else { Ip::V6 };
+    match asked.windows(2).find_map(of_family) {
+        Some(libc::NFPROTO_IPV4) => return Ip::V4,
+        Some(libc::NFPROTO_IPV6) => return Ip::V6,
+        _ => {}
     }
     match asked.windows(2).find_map(never_fast::ether_type) {
         Some([0x08, 0x00]) => Ip::V4,

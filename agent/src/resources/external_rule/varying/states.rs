@@ -3,16 +3,10 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-// linux/netfilter/nf_tables.h and nf_tables_compat.h; `libc` has none of them.
-const NFTA_CT_KEY: u16 = 2;
-const NFTA_BITWISE_MASK: u16 = 4;
-const NFTA_CMP_OP: u16 = 2;
-const NFTA_CMP_DATA: u16 = 3;
-const NFT_CMP_EQ: u32 = 0;
-const NFT_CMP_NEQ: u32 = 1;
-const NFTA_MATCH_NAME: u16 = 1;
-const NFTA_MATCH_REV: u16 = 2;
-const NFTA_MATCH_INFO: u16 = 3;
+use super::attributes::{
+    NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_CT_KEY, NFTA_MATCH_INFO,
+    NFTA_MATCH_NAME, NFTA_MATCH_REV, equal,
+};
 
 /// `NF_CT_STATE_BIT`, which xtables has as well (linux/netfilter/nf_conntrack_common.h).
 pub(super) const ESTABLISHED: u32 = 1 << 1;
@@ -58,8 +52,8 @@ pub(super) fn asked(rest: &[Expression]) -> Option<Asked> {
         return None;
     }
     let second = rest.get(1)?;
-    if second.name == "cmp" && second.number(NFTA_CMP_OP) == Some(NFT_CMP_EQ) {
-        return Some(Asked { states: word(second.value(NFTA_CMP_DATA)?)?, is_all: true, expressions: 2 });
+    if let Some(value) = equal(second) {
+        return Some(Asked { states: word(value)?, is_all: true, expressions: 2 });
     }
     let third = rest.get(2)?;
     let is_any = third.name == "cmp"
@@ -77,20 +71,30 @@ fn of_match(expression: &Expression) -> Option<Asked> {
     match expression.text(NFTA_MATCH_NAME)?.as_str() {
         "state" => Some(Asked { states: word(info.get(..4)?)?, is_all: true, expressions: 1 }),
         "conntrack" => {
-            let half = |at: usize| info.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes);
-            let (flags, inverted) = (half(MATCH_FLAGS)? & !WRITTEN_AS_STATE, half(INVERT_FLAGS)?);
-            if flags & ASKS_FOR_STATE == 0 || flags & ASKS_FOR_EXPIRY != 0 || inverted & ASKS_FOR_STATE != 0 {
+            let (flags, inverted) = (half(info, MATCH_FLAGS)? & !WRITTEN_AS_STATE, half(info, INVERT_FLAGS)?);
+            let asks = flags & ASKS_FOR_STATE != 0 && inverted & ASKS_FOR_STATE == 0;
+            if !asks || asks_for_expiry(expression) {
                 return None;
             }
             // Until the second revision a byte each.
             let states = match expression.number(NFTA_MATCH_REV)? {
                 1 => u32::from(*info.get(STATE_MASK)?),
-                _ => half(STATE_MASK)?.into(),
+                _ => half(info, STATE_MASK)?.into(),
             };
             Some(Asked { states, is_all: flags == ASKS_FOR_STATE, expressions: 1 })
         }
         _ => None,
     }
+}
+
+/// Whether the match `conntrack` asks how long an entry lives on, by which the packets of a flow differ. One that cannot be read may.
+pub(super) fn asks_for_expiry(expression: &Expression) -> bool {
+    let info = expression.attribute(NFTA_MATCH_INFO);
+    info.and_then(|info| half(info, MATCH_FLAGS)).is_none_or(|flags| flags & ASKS_FOR_EXPIRY != 0)
+}
+
+fn half(info: &[u8], at: usize) -> Option<u16> {
+    info.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
 }
 
 /// States, which nf_tables has in the machine's order.

@@ -2,11 +2,9 @@
 
 use shunt_netlink::nf_tables::Expression;
 
+use super::attributes::{NFTA_MATCH_NAME, told};
 use super::effect::{Effect, OPTIONS_OF_SYN};
-
-// linux/netfilter/nf_tables_compat.h
-const NAME: u16 = 1;
-const INFO: u16 = 3;
+use super::states;
 
 /// Matches whose answer is the same for all packets of a flow, but those that begin and end it.
 const STEADY: [&str; 29] = [
@@ -65,10 +63,6 @@ const DECIDING: [&str; 14] = [
 /// Where `struct xt_tcp` (linux/netfilter/xt_tcpudp.h) has the option that it asks for; 0 for none.
 const TCP_OPTION: usize = 8;
 
-/// Where `struct xt_conntrack_mtinfo3` (linux/netfilter/xt_conntrack.h) says what it asks for, and `XT_CONNTRACK_EXPIRES` there.
-const MATCH_FLAGS: usize = 146;
-const ASKS_FOR_EXPIRY: u16 = 1 << 7;
-
 /// `XT_CT_NOTRACK`, in the lowest byte of `struct xt_ct_target_info`'s flags.
 const NOT_TRACKED: u8 = 1;
 
@@ -76,32 +70,23 @@ const NOT_TRACKED: u8 = 1;
 const ZONE: usize = 2;
 const HELPER: usize = 12;
 
-/// A byte of what a match or a target is told.
-fn byte(expression: &Expression, at: usize) -> Option<u8> {
-    expression.attribute(INFO)?.get(at).copied()
-}
-
 /// Whether a target has the packet not tracked.
 pub(super) fn untracks(expression: &Expression) -> bool {
-    let flags = || expression.attribute(INFO).and_then(|info| info.first().copied()).unwrap_or(u8::MAX);
-    match expression.text(NAME).as_deref() {
+    match expression.text(NFTA_MATCH_NAME).as_deref() {
         Some("NOTRACK") => true,
-        Some("CT") => u16::from(flags()) & u16::from(NOT_TRACKED) != 0,
+        Some("CT") => told(expression, 0).is_none_or(|flags| flags & NOT_TRACKED != 0),
         _ => false,
     }
 }
 
 /// What a match makes a rule depend on.
 pub(super) fn of_match(expression: &Expression) -> Effect {
-    let name = expression.text(NAME).unwrap_or_default();
+    let name = expression.text(NFTA_MATCH_NAME).unwrap_or_default();
     let is_steady = match name.as_str() {
         "tcp" => {
-            byte(expression, TCP_OPTION).is_some_and(|option| option == 0 || OPTIONS_OF_SYN.contains(&option))
+            told(expression, TCP_OPTION).is_some_and(|option| option == 0 || OPTIONS_OF_SYN.contains(&option))
         }
-        "conntrack" => {
-            let flags = [MATCH_FLAGS, MATCH_FLAGS + 1].map(|at| byte(expression, at).unwrap_or(u8::MAX));
-            u16::from_ne_bytes(flags) & ASKS_FOR_EXPIRY == 0
-        }
+        "conntrack" => !states::asks_for_expiry(expression),
         known => STEADY.contains(&known),
     };
     Effect { varies: (!is_steady).then_some(name), acts: false }
@@ -109,10 +94,9 @@ pub(super) fn of_match(expression: &Expression) -> Effect {
 
 /// What a target does.
 pub(super) fn of_target(expression: &Expression) -> Effect {
-    let name = expression.text(NAME).unwrap_or_default();
-    let has_zone = [ZONE, ZONE + 1].iter().any(|at| byte(expression, *at) != Some(0));
-    let has_helper =
-        expression.attribute(INFO).is_none_or(|info| info.get(HELPER).is_none_or(|byte| *byte != 0));
+    let name = expression.text(NFTA_MATCH_NAME).unwrap_or_default();
+    let has_zone = [ZONE, ZONE + 1].iter().any(|at| told(expression, *at) != Some(0));
+    let has_helper = told(expression, HELPER) != Some(0);
     match name.as_str() {
         // Connection tracking is told of connections in the zone 0 only.
         "CT" if has_zone => Effect { varies: Some("a zone".to_owned()), acts: true },

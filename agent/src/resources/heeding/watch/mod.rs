@@ -17,6 +17,7 @@ use shunt_netlink::RuleChanges;
 use self::error::WatchError;
 use self::legacy::LegacyCalls;
 use self::opened::Opened;
+pub(super) use self::opened::can_be_told;
 use crate::datapath::HeedingEntry;
 use crate::datapath::pins::Pins;
 
@@ -53,11 +54,6 @@ impl Watcher {
         };
         let thread = thread::Builder::new().name("rules".into()).spawn(watch)?;
         Ok(Self { stop, thread: Some(thread) })
-    }
-
-    /// Whether connection tracking can be told of each connection now.
-    pub(super) fn can_tell(&self) -> bool {
-        opened::can_be_told()
     }
 
     /// Whether it still answers.

@@ -116,7 +116,7 @@ fn is_same_connection(before: &AcceptedFlow, now: &AcceptedFlow) -> bool {
 }
 
 /// Whether connection tracking can be told here. It is told of a connection that cannot be.
-pub(super) fn can_be_told() -> bool {
+pub(in super::super) fn can_be_told() -> bool {
     let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let said = Liberator::open().and_then(|mut liberator| liberator.liberate(&[(nobody, nobody)]));
     said.is_ok_and(|became| !became.iter().any(|one| matches!(one, Liberal::Refused(_))))
