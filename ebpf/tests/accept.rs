@@ -5,7 +5,9 @@ mod golden;
 
 use golden::memory_tables::MemoryTables;
 use golden::world::{self, BRIDGE};
-use shunt_dataplane::abi::{ACCEPTED_LIBERAL, End, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding};
+use shunt_dataplane::abi::{
+    ACCEPTED_LIBERAL, CHECKED_SEGMENTS, End, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding, MAX_ACCEPTED,
+};
 use shunt_dataplane::stages::accept::{self, Asked};
 use shunt_dataplane::stages::read_flow::Flow;
 use shunt_dataplane::wire::address::L4Port;
@@ -45,12 +47,19 @@ impl World {
 
     /// A packet has come out of all hooks.
     fn note(&self, from: &str) {
-        accept::note(&Asked { flow: &self.flow(from), ports: Self::ports(from) }, &self.tables);
+        let slot = world::slot(from);
+        accept::note(&Asked { flow: &self.flow(from), ports: Self::ports(from) }, slot, &self.tables);
     }
 
     fn note_both(&self) {
         self.note("lex");
         self.note("rex");
+    }
+
+    /// As many segments as it takes until the agent is asked, or none that do not matter.
+    fn note_a_few(&self) {
+        self.note_both();
+        (0..CHECKED_SEGMENTS).for_each(|_| self.note("lex"));
     }
 
     fn is_fast(&self, from: &str) -> bool {
@@ -98,29 +107,29 @@ fn a_change_of_rules_has_each_direction_asked_for_again() {
 }
 
 #[test]
-fn each_direction_has_a_lease_of_its_own() {
-    let mut world = World::new(UDP, 0);
-    world.note_both();
-    world.wait(LEASE / 2);
-    world.note("rex");
-    world.wait(LEASE / 2);
-    assert_eq!(world.both_fast(), [false, true]);
-    world.note("lex");
-    assert_eq!(world.both_fast(), [true, true]);
-}
-
-#[test]
 fn a_connection_is_fast_once_tracking_is_liberal_of_it_whatever_the_rules_become() {
     let mut world = World::new(TCP, HEEDING_EACH_TCP);
-    world.note("lex");
-    assert_eq!(world.asked(), 0, "nothing has come back");
-    world.note("rex");
+    world.note_a_few();
     assert_eq!((world.asked(), world.both_fast()), (1, [false, false]));
     world.liberate();
     assert_eq!(world.both_fast(), [true, true]);
     world.change_rules();
     world.note_both();
     assert_eq!((world.asked(), world.both_fast()), (0, [true, true]));
+}
+
+#[test]
+fn a_connection_of_a_question_and_an_answer_asks_nobody() {
+    let world = World::new(TCP, HEEDING_EACH_TCP);
+    for _ in 0..100 {
+        world.note("lex");
+    }
+    assert_eq!(world.asked(), 0, "nothing has come back");
+    world.note("rex");
+    world.note("lex");
+    assert_eq!(world.asked(), 0, "an answer, and that it has come");
+    world.note("rex");
+    assert_eq!(world.asked(), 1);
 }
 
 #[test]
@@ -136,6 +145,43 @@ fn an_agent_that_does_not_answer_is_asked_once_a_lease_by_each_direction() {
     }
     assert_eq!(world.asked(), 3);
     assert_eq!(world.both_fast(), [false, false]);
+}
+
+#[test]
+fn each_direction_has_a_lease_of_its_own_which_nothing_prolongs() {
+    let mut world = World::new(UDP, 0);
+    world.note("lex");
+    world.wait(LEASE / 2);
+    world.note_both();
+    world.wait(LEASE / 2);
+    assert_eq!(world.both_fast(), [false, true]);
+    world.note("lex");
+    assert_eq!(world.both_fast(), [true, true]);
+}
+
+#[test]
+fn a_container_takes_a_share_of_the_room_and_its_flows_go_on_beyond_it() {
+    let mut world = World::new(UDP, 0);
+    world.tables.shares.borrow_mut().clear();
+    let noted = |world: &World| world.tables.accepted.borrow().len();
+    let before = noted(&world);
+    let flood = |world: &World, ports: std::ops::Range<u16>| {
+        for port in ports {
+            let mut flow = world.flow("lex");
+            flow.key.low_port = L4Port::from(port);
+            let asked = Asked { flow: &flow, ports: World::ports("lex") };
+            accept::note(&asked, world::slot("lex"), &world.tables);
+        }
+    };
+    flood(&world, 10_000..60_000);
+    let flooded = noted(&world) - before;
+    let quarter = usize::try_from(MAX_ACCEPTED / 4).unwrap();
+    assert!((quarter..quarter + 10).contains(&flooded), "{flooded} of a burst are noted");
+    world.note("rex");
+    assert_eq!(noted(&world) - before, flooded + 1, "another container's share is its own");
+    world.wait(LEASE);
+    flood(&world, 60_000..60_010);
+    assert_eq!(noted(&world) - before, flooded + 11);
 }
 
 #[test]

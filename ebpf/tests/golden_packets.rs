@@ -12,8 +12,8 @@ use golden::filled_tables::lanes;
 use golden::memory_tables::MemoryTables;
 use golden::shares;
 use golden::world::{NOW, places};
-use shunt_dataplane::abi::share::Share;
-use shunt_dataplane::abi::{KernelShare, MAX_SLOTS};
+use shunt_dataplane::abi::share::{Share, Side};
+use shunt_dataplane::abi::{ACCEPTED_PRICE, AcceptedFlow, FlowKey, KernelShare, MAX_SLOTS};
 use shunt_dataplane::nat::fragments::LIFETIME;
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::packet::{Readable as _, Tag};
@@ -125,7 +125,8 @@ fn golden_packets_go_where_their_files_say() {
         // A half that is forgotten or begins anew is not counted off: the agent sees to that.
         let counted = if assured % 2 == 0 { assured as i64 } else { 0 };
         assert_eq!(share(&after) - share(&before), counted, "{}: counted as assured", case.name);
-        assert_eq!(openings(&before, &after), case.openings, "{}: openings charged", case.name);
+        let opened = (case.openings, noted_anew(&before, &after));
+        assert_eq!(openings(&before, &after), opened, "{}: openings charged", case.name);
         let firsts = after.fragments.borrow().len() - before.fragments.borrow().len();
         assert_eq!(firsts, case.firsts, "{}: first fragments written down", case.name);
         let (known, heard) = (before.learned.borrow(), after.learned.borrow());
@@ -186,12 +187,26 @@ fn entries(tables: &MemoryTables) -> usize {
     assured.len() + flows.keys().filter(|key| !assured.contains_key(key)).count()
 }
 
-fn openings(before: &MemoryTables, after: &MemoryTables) -> i64 {
-    let paid = |tables: &MemoryTables| {
-        let dues = |share: &Share| share.due.iter().map(|due| i128::from(*due)).sum::<i128>();
+/// Flows with neighbors that were not known between these ports before.
+fn noted_anew(before: &MemoryTables, after: &MemoryTables) -> i64 {
+    let (known, now) = (before.accepted.borrow(), after.accepted.borrow());
+    let is_new =
+        |(key, flow): &(&FlowKey, &AcceptedFlow)| known.get(key).is_none_or(|known| known.ends != flow.ends);
+    now.iter().filter(is_new).count() as i64
+}
+
+/// Openings that were charged: of connections, and of flows with neighbors.
+fn openings(before: &MemoryTables, after: &MemoryTables) -> (i64, i64) {
+    let paid = |tables: &MemoryTables, sides: &[Side]| {
+        let dues =
+            |share: &Share| sides.iter().map(|side| i128::from(share.due[*side as usize])).sum::<i128>();
         tables.shares.borrow().values().map(dues).sum::<i128>()
     };
-    ((paid(after) - paid(before)) / i128::from(shares::PRICE)) as i64
+    let charged = |sides: &[Side], price: i128| ((paid(after, sides) - paid(before, sides)) / price) as i64;
+    (
+        charged(&[Side::Own, Side::TcpClient, Side::DatagramClient], shares::PRICE.into()),
+        charged(&[Side::Neighbor], ACCEPTED_PRICE.into()),
+    )
 }
 
 #[test]

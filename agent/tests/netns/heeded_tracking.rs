@@ -45,7 +45,7 @@ fn of_a_stream_that_ends_in_each_way_nothing_is_invalid() {
         });
         assert!(fast > 0.95, "{address}: {fast}");
         let before = stage.node.agent().port("two").unwrap().from.fast;
-        reset_after(&stage, address, 64 << 20);
+        reset_after(&stage, address, 256 << 20);
         assert!(stage.node.agent().port("two").unwrap().from.fast > before, "its answers were fast");
     }
     assert_eq!(invalid(&stage), 0);
@@ -161,7 +161,7 @@ fn where_nothing_is_tracked_tcp_is_fast_and_where_zones_are_it_is_the_kernels() 
     );
     let echo = &echoes(&stage, 7000)[0];
     let one = &stage.sandboxes[0];
-    let chat = || talk(one, Protocol::Tcp, echo.address()).unwrap().chat(5000, 100).unwrap();
+    let chat = || talk(one, Protocol::Tcp, echo.address()).unwrap().chat(20_000, 100).unwrap();
     let fast = share(&stage, "one", chat);
     assert!(fast > 0.9, "nothing is tracked: {fast}");
     nft(

@@ -10,7 +10,6 @@ pub struct Share {
     /// Entries of `ASSURED`. Below zero for a moment, where the agent has corrected it meanwhile.
     pub assured: i64,
     /// When all openings without an answer are paid for, by [`Side`], in nanoseconds of `CLOCK_BOOTTIME`.
-    /// The last is nobody's.
     pub due: [u64; 4],
     /// As many entries of `ASSURED` it may have; 0 is no limit.
     pub most: u32,
@@ -27,6 +26,8 @@ pub enum Side {
     TcpClient = 1,
     /// A client of its host ports, by datagrams.
     DatagramClient = 2,
+    /// The container, to a neighbour by others' rules (`ACCEPTED`).
+    Neighbor = 3,
 }
 
 const _: () = assert!(size_of::<Share>() == 48);

@@ -4,10 +4,13 @@
 //! of its host ports, open them; an answer pays the opening back. Assured connections make room for nobody, so they are bounded by
 //! number. Both are the container's own: a flood ends no assured connection of another container's.
 //!
+//! So are the flows with neighbours that others' rules have let through.
+//!
 //! The rate is virtual scheduling, as in [`crate::stages::police`].
 
 use crate::Tables;
-use crate::abi::share::Side;
+use crate::abi::ACCEPTED_PRICE;
+use crate::abi::share::{Share, Side};
 use crate::verdict::{DropReason, PassReason, Stop};
 
 /// Openings without an answer may be ahead of their rate by a second's.
@@ -53,16 +56,29 @@ pub fn charge<T: Tables>(slot: u32, side: Side, now: u64, tables: &T) -> Result<
     if share.most != 0 && share.assured >= share.most as i64 {
         return Err(Excess::Connections);
     }
-    if share.price == 0 {
-        return Ok(());
+    if share.price == 0 || pay(&share, (slot, side), share.price as u64, now, tables) {
+        Ok(())
+    } else {
+        Err(Excess::Openings)
     }
+}
+
+/// Charges a flow that others' rules have let through to the container that began it, with the counter slot `slot`. Says whether it may be noted.
+#[inline(always)]
+pub fn charge_neighbor<T: Tables>(slot: u32, now: u64, tables: &T) -> bool {
+    tables.share(slot).is_none_or(|share| pay(&share, (slot, Side::Neighbor), ACCEPTED_PRICE, now, tables))
+}
+
+/// Charges `price` nanoseconds, unless too much is due already.
+#[inline(always)]
+fn pay<T: Tables>(share: &Share, (slot, side): (u32, Side), price: u64, now: u64, tables: &T) -> bool {
     let due = share.due[side as usize];
     if due > now.saturating_add(TOLERANCE) {
-        return Err(Excess::Openings);
+        return false;
     }
     if due < now {
         tables.begin_openings(slot, side, now);
     }
-    tables.charge_opening(slot, side, share.price as u64);
-    Ok(())
+    tables.charge_opening(slot, side, price);
+    true
 }

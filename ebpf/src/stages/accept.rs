@@ -9,13 +9,16 @@
 //! A flow is that of two ports: whoever uses its addresses at another one is asked for as everybody is.
 //!
 //! Connection tracking checks a segment against those that it saw before, and has to be told not to before a TCP connection is accepted: the agent does,
-//! for each one that is opened ([`HEEDING_EACH_TCP`]), unless there is nothing to tell ([`HEEDING_TCP`]).
+//! for each one that lasts longer than a question and an answer ([`HEEDING_EACH_TCP`]), unless there is nothing to tell ([`HEEDING_TCP`]).
 //!
 //! What begins and ends a connection (SYN, FIN, RST) always goes by the kernel, and so does all but TCP and UDP, and what has IP options, extension
 //! headers or a VLAN tag.
 
 use crate::Tables;
-use crate::abi::{ACCEPTED_LIBERAL, AcceptedFlow, HEEDING_EACH_TCP, HEEDING_TCP, Heeding};
+use crate::abi::{
+    ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding,
+};
+use crate::nat::share;
 use crate::stages::read_flow::Flow;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
@@ -105,9 +108,9 @@ fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
     tables.boot_time().saturating_sub(seen) < heeding.lease
 }
 
-/// Notes a packet that has come out of all hooks. An end of a connection forgets what was noted.
+/// Notes a packet that has come out of all hooks, sent by the container with the counter slot `slot`. An end of a connection forgets what was noted.
 #[inline(always)]
-pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
+pub fn note<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
     let Some(heeding) = tables.heeding() else { return };
     if asked.is_edge() {
         tables.forget_accepted_flow(&asked.flow.key);
@@ -116,25 +119,40 @@ pub fn note<T: Tables>(asked: &Asked<'_>, tables: &T) {
         return;
     }
     let key = &asked.flow.key;
-    let known = tables.accepted_flow(key).filter(|flow| asked.is_noted_as(flow)).unwrap_or_default();
+    let now = tables.boot_time();
+    let known = tables.accepted_flow(key).filter(|flow| asked.is_noted_as(flow));
+    if known.is_none() && !share::charge_neighbor(slot, now, tables) {
+        return;
+    }
+    let known = known.unwrap_or_default();
     // What connection tracking does not mind outlasts a change of rules.
-    let (flags, mut seen) = (known.flags, known.seen);
+    let AcceptedFlow { flags, checked, mut seen, .. } = known;
     if known.generation != heeding.generation {
         seen = [0; 2];
     }
-    let now = tables.boot_time();
     let [one, other] = seen;
     let (before, answered) = if asked.direction() == 0 { (one, other) } else { (other, one) };
-    if asked.needs_liberal(&heeding) && flags & ACCEPTED_LIBERAL == 0 {
-        // The agent is asked once a lease of each direction.
-        if before != 0 && now.saturating_sub(before) < heeding.lease {
-            return;
-        }
-        if answered != 0 {
-            tables.ask_for_liberal_tracking(key);
-        }
+    let is_noted = before != 0 && now.saturating_sub(before) < heeding.lease;
+    if answered != 0 && asked.needs_liberal(&heeding) && flags & ACCEPTED_LIBERAL == 0 {
+        ask(key, (checked, is_noted), tables);
+    }
+    if is_noted {
+        return;
     }
     let seen = if asked.direction() == 0 { [now, other] } else { [one, now] };
-    let flow = AcceptedFlow { seen, ends: asked.ends(), generation: heeding.generation, flags };
+    let flow = AcceptedFlow { seen, ends: asked.ends(), generation: heeding.generation, flags, checked };
     tables.accept_flow(key, &flow);
+}
+
+/// Asks the agent to have connection tracking be liberal of a connection once it has had a few segments, and then once a lease of each direction.
+#[inline(always)]
+fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) {
+    let is_due = if is_noted {
+        checked < CHECKED_SEGMENTS && tables.count_checked(key) == Some(CHECKED_SEGMENTS)
+    } else {
+        checked >= CHECKED_SEGMENTS
+    };
+    if is_due {
+        tables.ask_for_liberal_tracking(key);
+    }
 }

@@ -112,10 +112,10 @@ fn track_and<P: Packet, T: Tables>(
         return Sender::Container;
     }
     let origin = packet.origin();
-    if is_container && is_heeded(origin, port, tables) {
+    if is_container && let Some(sender) = heeded_sender(origin, port, tables) {
         // It has come out of all hooks. Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
         if origin == owner.ifindex && !frame.is_tagged() {
-            accept::note(&Asked { flow: &flow, ports: [origin, receiver] }, tables);
+            accept::note(&Asked { flow: &flow, ports: [origin, receiver] }, sender.slot, tables);
         }
         return Sender::Container;
     }
@@ -126,13 +126,13 @@ fn track_and<P: Packet, T: Tables>(
     Sender::Container
 }
 
-/// Whether a frame has come to `port` by another port of its bridge, and others' rules are heeded at one of the two. What the kernel has routed comes
+/// The other port of the bridge by which a frame has come to `port`, where others' rules are heeded at one of the two. What the kernel has routed comes
 /// from the bridge.
 #[inline(always)]
-fn is_heeded<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
-    let sender = tables.port(&PortKey { ifindex: origin });
-    let sender = sender.filter(|sender| sender.bridge == port.bridge && origin != port.bridge);
-    sender.is_some_and(|sender| (sender.flags | port.flags) & PORT_HEEDED != 0)
+fn heeded_sender<T: Tables>(origin: u32, port: &Port, tables: &T) -> Option<Port> {
+    let sender = tables.port(&PortKey { ifindex: origin })?;
+    let is_bridged = sender.bridge == port.bridge && origin != port.bridge;
+    (is_bridged && (sender.flags | port.flags) & PORT_HEEDED != 0).then_some(sender)
 }
 
 /// Records a flow that comes to its receiver from the owner of its source address. Where who pays for it has its share of the room already, all

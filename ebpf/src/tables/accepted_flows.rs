@@ -13,6 +13,10 @@ pub trait AcceptedFlows {
     /// Writes it. Where there is no room the flow is the kernel's to judge.
     fn accept_flow(&self, key: &FlowKey, value: &AcceptedFlow);
 
+    /// Counts a segment of a flow that connection tracking checks ([`AcceptedFlow::checked`]). Returns how many there have been; none of an
+    /// unknown flow.
+    fn count_checked(&self, key: &FlowKey) -> Option<u16>;
+
     /// Asks the agent to have connection tracking not mind what it misses of a TCP connection (`OPENED`).
     fn ask_for_liberal_tracking(&self, key: &FlowKey);
 

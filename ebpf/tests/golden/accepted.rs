@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use shunt_dataplane::abi::{ACCEPTED_LIBERAL, AcceptedFlow, End, FlowKey, HEEDING_EACH_TCP, Heeding};
+use shunt_dataplane::abi::{
+    ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, End, FlowKey, HEEDING_EACH_TCP, Heeding,
+};
 use shunt_dataplane::wire::address::L4Port;
 
 use super::world::{self, BRIDGE};
@@ -31,7 +33,7 @@ const FLOWS: [(u16, Option<bool>, Option<bool>, u32); 9] = [
     (7004, Some(true), Some(true), 4),
     // Lex's too long ago.
     (7005, Some(false), Some(true), 5),
-    // As 7001, 7003, 7005 and 7004, and connection tracking still checks its segments.
+    // As 7001, 7003, 7005 and 7004, and connection tracking still checks its segments: of the first a few, of the third as many as it takes to ask.
     (CHECKED, Some(true), Some(true), 5),
     (7007, Some(true), None, 5),
     (7008, Some(false), Some(true), 5),
@@ -54,9 +56,14 @@ pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
                 Some(false) => now.saturating_sub(LONG_AGO).max(1),
             });
             let flags = if port < CHECKED { ACCEPTED_LIBERAL } else { 0 };
+            let checked = match port {
+                CHECKED => CHECKED_SEGMENTS - 1,
+                7008 => CHECKED_SEGMENTS,
+                _ => 0,
+            };
             // Lex has the lower address.
             let ends = ["lex", "rex"].map(world::ifindex);
-            flows.push((key, AcceptedFlow { seen, ends, generation, flags }));
+            flows.push((key, AcceptedFlow { seen, ends, generation, flags, checked }));
         }
     }
     flows

@@ -18,6 +18,13 @@ impl AcceptedFlows for MemoryTables {
         self.accepted.borrow_mut().insert(*key, *value);
     }
 
+    fn count_checked(&self, key: &FlowKey) -> Option<u16> {
+        let mut accepted = self.accepted.borrow_mut();
+        let flow = accepted.get_mut(key)?;
+        flow.checked = flow.checked.saturating_add(1);
+        Some(flow.checked)
+    }
+
     fn ask_for_liberal_tracking(&self, key: &FlowKey) {
         self.opened.borrow_mut().push(*key);
     }

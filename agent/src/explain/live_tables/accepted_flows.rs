@@ -37,6 +37,11 @@ impl AcceptedFlows for LiveTables<'_> {
         self.note(Asked::Accepted, "its flow would be noted as let through by others' rules".to_owned());
     }
 
+    fn count_checked(&self, key: &FlowKey) -> Option<u16> {
+        let flow = self.maps.accepted.get(key, 0).ok()?;
+        Some(flow.checked.saturating_add(1))
+    }
+
     fn ask_for_liberal_tracking(&self, _key: &FlowKey) {
         self.note(Asked::Accepted, "connection tracking would be told to be liberal of it".to_owned());
     }

@@ -27,6 +27,16 @@ impl AcceptedFlows for KernelTables {
     }
 
     #[inline(always)]
+    fn count_checked(&self, key: &FlowKey) -> Option<u16> {
+        let flow = ACCEPTED.get_ptr_mut(key)?;
+        // SAFETY: the pointer is to a live map value, of which nothing but this is written in place. Should it have become another flow's, that one is
+        // asked for sooner.
+        let checked = unsafe { &mut (*flow).checked };
+        *checked = checked.saturating_add(1);
+        Some(*checked)
+    }
+
+    #[inline(always)]
     fn ask_for_liberal_tracking(&self, key: &FlowKey) {
         // Without room it is asked for again.
         let _ = OPENED.output::<FlowKey>(key, 0);
