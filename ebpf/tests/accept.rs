@@ -14,6 +14,7 @@ use shunt_dataplane::wire::address::L4Port;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ACK: u8 = 1 << 4;
 const LEASE: u64 = 1_000_000_000;
 
 /// A flow between lex and rex, and who asks for it when.
@@ -37,7 +38,7 @@ impl World {
         let (lex, rex) = (end("lex", 6000), end("rex", 80));
         let source = if from == "lex" { lex.address } else { rex.address };
         let key = FlowKey::of(BRIDGE, self.protocol, lex, rex);
-        Flow { key, source, flags: 0, is_plain: true }
+        Flow { key, source, flags: ACK, is_plain: true }
     }
 
     fn ports(from: &str) -> [u32; 2] {
@@ -145,6 +146,23 @@ fn an_agent_that_does_not_answer_is_asked_once_a_lease_by_each_direction() {
     }
     assert_eq!(world.asked(), 3);
     assert_eq!(world.both_fast(), [false, false]);
+}
+
+#[test]
+fn a_segment_without_acknowledgement_is_the_kernels() {
+    let world = World::new(TCP, HEEDING_TCP);
+    world.note_both();
+    let flow = |flags| Flow { flags, ..world.flow("lex") };
+    let is_fast = |flags| {
+        accept::check(&Asked { flow: &flow(flags), ports: World::ports("lex") }, &world.tables).is_ok()
+    };
+    let (fin, syn, reset, push, urgent) = (1, 2, 4, 8, 32);
+    for flags in [ACK, ACK | push, ACK | urgent] {
+        assert!(is_fast(flags), "{flags:#x}");
+    }
+    for flags in [0, push, urgent, fin | ACK, syn | ACK, reset | ACK] {
+        assert!(!is_fast(flags), "{flags:#x}");
+    }
 }
 
 #[test]

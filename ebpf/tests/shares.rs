@@ -8,7 +8,7 @@ use golden::memory_tables::MemoryTables;
 use golden::world::slot;
 use shunt_dataplane::abi::NO_SLOT;
 use shunt_dataplane::abi::share::{Share, Side};
-use shunt_dataplane::nat::share::{Excess, charge};
+use shunt_dataplane::stages::share::{Excess, charge};
 
 const SECOND: u64 = 1_000_000_000;
 /// When it is, in nanoseconds.

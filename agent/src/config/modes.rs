@@ -73,12 +73,12 @@ pub enum Masquerading {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Filters {
-    /// Where somebody has any.
+    /// Where somebody has any that may refuse or change something.
+    #[default]
     Auto,
     /// Always.
     Heed,
     /// Never.
-    #[default]
     Bypass,
 }
 

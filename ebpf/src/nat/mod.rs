@@ -1,7 +1,7 @@
 //! Network address translation: host ports (DNAT) and masquerading (SNAT), without the kernel's conntrack.
 //!
 //! [`dnat`], [`reply`], [`snat`] and [`masquerade`] decide, over the state in [`connection`]; [`rewrite`] edits. [`fragments`] and ICMP
-//! errors ([`embedded`], [`icmp_error`]) follow their connection; [`share`] bounds how many a container has, and [`claim`] keeps
+//! errors ([`embedded`], [`icmp_error`]) follow their connection; [`crate::stages::share`] bounds how many a container has, and [`claim`] keeps
 //! theirs apart from the kernel's. Between decision and edit
 //! every check has passed that could keep a packet from its receiver.
 
@@ -20,5 +20,4 @@ pub mod reply;
 pub mod reverse_path;
 pub mod rewrite;
 pub mod segment;
-pub mod share;
 pub mod snat;

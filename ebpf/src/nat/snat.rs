@@ -12,7 +12,7 @@ use crate::nat::claim;
 use crate::nat::connection::Shown;
 use crate::nat::dnat::{answers, mapping, take};
 use crate::nat::segment::Segment;
-use crate::nat::share::{self, Excess};
+use crate::stages::share::{self, Excess};
 use crate::tables::Route;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;

@@ -18,13 +18,17 @@ use crate::Tables;
 use crate::abi::{
     ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding,
 };
-use crate::nat::share;
 use crate::stages::read_flow::Flow;
+use crate::stages::share;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
 
 /// FIN, SYN and RST.
 const EDGES: u8 = 0b111;
+
+/// ACK, which every segment has that neither begins nor resets a connection (RFC 9293, section 3.10.7.4); connection tracking calls others invalid
+/// (`tcp_error`, net/netfilter/nf_conntrack_proto_tcp.c).
+const ACK: u8 = 1 << 4;
 
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +79,11 @@ impl Asked<'_> {
         }
         match Protocol(self.flow.key.protocol) {
             Protocol::UDP => true,
-            Protocol::TCP => heeding.flags & (HEEDING_TCP | HEEDING_EACH_TCP) != 0 && !self.is_edge(),
+            Protocol::TCP => {
+                heeding.flags & (HEEDING_TCP | HEEDING_EACH_TCP) != 0
+                    && self.flow.flags & ACK != 0
+                    && !self.is_edge()
+            }
             _ => false,
         }
     }

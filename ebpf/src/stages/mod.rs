@@ -22,5 +22,6 @@ pub mod police;
 pub mod port;
 pub mod read_flow;
 pub mod retag;
+pub mod share;
 pub mod source_guard;
 pub mod track_kernel_flow;

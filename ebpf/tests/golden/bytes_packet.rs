@@ -1,6 +1,6 @@
 //! A frame in memory as a [`Packet`].
 
-use shunt_dataplane::nat::share::Excess;
+use shunt_dataplane::stages::share::Excess;
 use shunt_dataplane::wire::EthernetHeader;
 use shunt_dataplane::wire::address::Mac;
 use shunt_dataplane::wire::checksum::Change;

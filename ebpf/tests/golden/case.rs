@@ -38,8 +38,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use shunt_dataplane::nat::share::Excess;
 use shunt_dataplane::stages::port::Missing;
+use shunt_dataplane::stages::share::Excess;
 use shunt_dataplane::wire::packet::Tag;
 use shunt_dataplane::{DropReason, PassReason};
 

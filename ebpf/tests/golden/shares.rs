@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::{KernelShare, NO_SLOT};
-use shunt_dataplane::nat::share::Excess;
+use shunt_dataplane::stages::share::Excess;
 
 use super::bytes_packet::BytesPacket;
 use super::world::{FAR, places};

@@ -21,15 +21,15 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "openings-free",
-        file: "ebpf/src/nat/share.rs",
-        find: "    tables.charge_opening(slot, side, share.price as u64);\n",
+        file: "ebpf/src/stages/share.rs",
+        find: "    tables.charge_opening(slot, side, price);\n",
         replace: "",
         why: "one container's flood would have everybody's openings forgotten before they are answered",
         judge: Judge::Host,
     },
     Fault {
         name: "openings-saved-up",
-        file: "ebpf/src/nat/share.rs",
+        file: "ebpf/src/stages/share.rs",
         find: "    if due < now {\n        tables.begin_openings(slot, side, now);\n    }\n",
         replace: "",
         why: "a container that has opened none for an hour could flood for as long",
@@ -37,7 +37,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "limit-ignored",
-        file: "ebpf/src/nat/share.rs",
+        file: "ebpf/src/stages/share.rs",
         find: "share.most != 0 && share.assured >= share.most as i64",
         replace: "false",
         why: "one container could take the room of everybody's connections",

@@ -25,7 +25,12 @@ const NFTA_SET_ELEM_LIST_SET: u16 = 2;
 const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_SET_ELEM_KEY: u16 = 1;
 const NFTA_SET_ELEM_DATA: u16 = 2;
+const NFTA_SET_ELEM_FLAGS: u16 = 3;
 const NFTA_SET_ELEM_TIMEOUT: u16 = 4;
+const NFTA_SET_ELEM_KEY_END: u16 = 10;
+
+/// `NFT_SET_ELEM_INTERVAL_END`.
+const ENDS_INTERVAL: u32 = 1;
 
 /// A table of a family.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -93,8 +98,12 @@ impl Verdict {
 /// An element of a set or of a map of verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// Its key; nothing where it stands for all others.
+    /// Its key; nothing where it stands for all others. The first of several, where they are intervals.
     pub key: Vec<u8>,
+    /// The last key of an interval, where the element says so.
+    pub last: Option<Vec<u8>>,
+    /// Whether it is the first key that an interval before it does not have (`NFT_SET_ELEM_INTERVAL_END`).
+    pub ends_interval: bool,
     /// Whether it goes by itself.
     pub expires: bool,
     /// What is decided where it is found; none in a set.
@@ -122,10 +131,18 @@ impl Reply for Elements {
     fn read(payload: &[u8]) -> Option<Self> {
         let list = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
         let elements = attributes(list).map(|one| {
-            let key = find(one.value(), NFTA_SET_ELEM_KEY).and_then(|key| find(key, NFTA_DATA_VALUE));
+            let value = |kind| find(one.value(), kind).and_then(|key| find(key, NFTA_DATA_VALUE));
+            let flags = find(one.value(), NFTA_SET_ELEM_FLAGS).and_then(|flags| flags.try_into().ok());
+            let flags = flags.map_or(0, u32::from_be_bytes);
             let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
             let expires = find(one.value(), NFTA_SET_ELEM_TIMEOUT).is_some();
-            Element { key: key.unwrap_or_default().to_vec(), expires, verdict }
+            Element {
+                key: value(NFTA_SET_ELEM_KEY).unwrap_or_default().to_vec(),
+                last: value(NFTA_SET_ELEM_KEY_END).map(<[u8]>::to_vec),
+                ends_interval: flags & ENDS_INTERVAL != 0,
+                expires,
+                verdict,
+            }
         });
         Some(Self(elements.collect()))
     }

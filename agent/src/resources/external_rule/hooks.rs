@@ -75,7 +75,7 @@ pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
 pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
     let shown = shown();
     let mut found = Bypassed::default();
-    for chain in chains.iter().filter(|chain| chain.kind != NAT) {
+    for chain in chains {
         found.add(chain, crossed, shown);
     }
     for (path, is_shown) in OLD_TABLES.into_iter().zip(shown) {
@@ -94,12 +94,16 @@ pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
 /// Those of these chains that bridged packets meet.
 pub(crate) fn met_by_bridged(mut chains: Vec<BaseChain>, crossed: &Crossed) -> Vec<BaseChain> {
     let shown = shown();
-    chains.retain(|chain| {
-        let mut found = Bypassed::default();
-        found.add(chain, crossed, shown);
-        chain.kind != NAT && !found.bridged.is_empty()
-    });
+    chains.retain(|chain| !Bypassed::of(chain, crossed, shown).bridged.is_empty());
     chains
+}
+
+impl Crossed {
+    /// Whether bridged packets meet a chain, or what the node sends by a bridge.
+    pub(crate) fn is_met_on_a_bridge(&self, chain: &BaseChain) -> bool {
+        let found = Bypassed::of(chain, self, shown());
+        !found.bridged.is_empty() || !found.from_node.is_empty()
+    }
 }
 
 /// To which rules of IP br_netfilter shows bridged packets, as [`BRIDGED_TOO`].
@@ -121,7 +125,16 @@ fn old_tables(path: &str) -> Vec<String> {
 }
 
 impl Bypassed {
+    fn of(chain: &BaseChain, crossed: &Crossed, shown: [bool; 3]) -> Self {
+        let mut found = Self::default();
+        found.add(chain, crossed, shown);
+        found
+    }
+
     fn add(&mut self, chain: &BaseChain, crossed: &Crossed, [v4_shown, v6_shown, _]: [bool; 3]) {
+        if chain.kind == NAT {
+            return;
+        }
         let at = |hooks: &[(u32, &str)]| {
             let hook = hooks.iter().find(|(number, _)| *number == chain.hook)?;
             Some(format!("{} ({})", say(chain), hook.1))

@@ -2,5 +2,7 @@
 
 mod bypassed;
 pub(crate) mod filters;
+pub(crate) mod harmless;
 pub(crate) mod hooks;
+mod reading;
 pub(crate) mod varying;

@@ -39,17 +39,22 @@ impl Node {
         }
         // Asked first: what is changed meanwhile is looked at again.
         let (generation, crossed) = (generation(), self.crossed());
-        let chains = filters::chains();
+        let chains = filters::chains().map(|chains| match self.heeding.mode {
+            Filters::Heed => chains,
+            Filters::Auto | Filters::Bypass => self.harmful(generation, chains, &crossed),
+        });
         match &chains {
             Ok(chains) => {
                 let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(chains, &crossed);
                 let is_on = self.heeding.mode == Filters::Heed || !bridged.is_empty();
                 self.decide_to_heed(is_on, !from_node.is_empty());
+                self.heeding.by = bridged;
             }
             // Whoever cannot be asked may have rules.
             Err(error) => {
                 tracing::debug!(%error, "cannot list others' rules: they are heeded");
                 self.decide_to_heed(true, true);
+                self.heeding.by = vec!["whoever cannot be asked".to_owned()];
             }
         }
         if self.heeding.is_on {

@@ -2,6 +2,7 @@
 //! ask again while it lasts (the stage `accept`).
 
 mod follow;
+mod harmless;
 mod heeded;
 mod kept;
 mod state;

@@ -2,6 +2,7 @@
 
 use shunt_netlink::netfilter::BaseChain;
 
+use super::harmless::Harms;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};
@@ -17,6 +18,10 @@ pub(crate) struct Heeded {
     pub(super) is_node_heeded: bool,
     /// Whether TCP may take the fast path.
     pub(super) tracking: Tracking,
+    /// Who has rules that are heeded, for a person.
+    pub(super) by: Vec<String>,
+    /// What others' chains do.
+    pub(super) harms: Harms,
     /// Which of others' rules keeps flows with the kernel.
     pub(super) kept: Kept,
     /// Hears of changes at once, while ports are heeded.
@@ -42,6 +47,8 @@ impl Heeded {
             is_on: false,
             is_node_heeded: false,
             tracking: Tracking::default(),
+            by: Vec::new(),
+            harms: Harms::default(),
             kept: Kept::default(),
             watcher: None,
             has_been_on: false,

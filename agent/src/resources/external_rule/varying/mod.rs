@@ -4,23 +4,17 @@
 //! Rules that only packets of state `new` meet do not count, nor does what is behind a rule that accepts whatever is established: packets that open a
 //! flow go by the kernel anyway. The latter does where rules have packets not tracked, for these are never established. What is not known here counts.
 
-mod attributes;
-mod effect;
-mod expression;
 mod never_fast;
 mod rule;
-mod source;
-mod states;
 mod walk;
-mod xtables;
 
 use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::TableOf;
 
-use self::source::{Kernel, Source};
 use self::walk::Walk;
+use super::reading::source::{Kernel, Source};
 
 /// The first such rule that packets meet which come to these chains; none without any.
 ///

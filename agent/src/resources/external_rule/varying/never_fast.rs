@@ -3,14 +3,14 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-use super::attributes::{
+use super::super::reading::attributes::{
     NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_MATCH_NAME, equal, is_meta,
     is_payload, told,
 };
+use super::super::reading::ip::ether_type;
 
-/// Where IPv4 has its protocol (RFC 791), Ethernet the type of what it carries, and TCP its flags (RFC 9293).
+/// Where IPv4 has its protocol (RFC 791), and TCP its flags (RFC 9293).
 const PROTOCOL_V4: u32 = 9;
-const ETHER_TYPE: u32 = 12;
 const TCP_FLAGS: u32 = 13;
 
 /// FIN, SYN and RST.
@@ -27,14 +27,6 @@ pub(super) fn is_only_for(rule: &[Expression]) -> bool {
         || rule.windows(2).any(is_other_protocol)
         || rule.windows(2).filter_map(ether_type).any(|of| !matches!(of, [0x08, 0x00] | [0x86, 0xdd]))
         || rule.windows(3).any(is_edge)
-}
-
-/// The type of what a frame carries, where two expressions ask for one.
-pub(super) fn ether_type(pair: &[Expression]) -> Option<[u8; 2]> {
-    let [load, compared] = pair else { return None };
-    let is_type =
-        is_meta(load, libc::NFT_META_PROTOCOL) || is_payload(load, libc::NFT_PAYLOAD_LL_HEADER, ETHER_TYPE);
-    equal(compared)?.try_into().ok().filter(|_| is_type)
 }
 
 /// Whether two expressions ask for a protocol that is neither TCP nor UDP.

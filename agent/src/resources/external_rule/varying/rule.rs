@@ -3,14 +3,14 @@
 use nix::libc;
 use shunt_netlink::nf_tables::{Expression, Verdict};
 
-use super::attributes::{
-    NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_MATCH_NAME, equal,
-    is_meta,
+use super::super::reading::attributes::{
+    NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_MATCH_NAME,
 };
-use super::expression::{Ip, effect};
+use super::super::reading::expression::effect;
+use super::super::reading::ip::ip;
+use super::super::reading::states::{self, ESTABLISHED, NEW};
+use super::super::reading::xtables;
 use super::never_fast;
-use super::states::{self, ESTABLISHED, NEW};
-use super::xtables;
 
 /// The match of iptables that asks for nothing.
 const COMMENT: &str = "comment";
@@ -80,29 +80,6 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
     let of_state = asking.len() == 2 + usize::from(found.verdict.is_some());
     found.lookups.iter_mut().for_each(|lookup| lookup.of_state &= of_state);
     found
-}
-
-/// For which IP a rule of `family` is behind what it has `asked`.
-fn ip(asked: &[Expression], family: u8) -> Ip {
-    match family.into() {
-        libc::NFPROTO_IPV4 => return Ip::V4,
-        libc::NFPROTO_IPV6 => return Ip::V6,
-        _ => {}
-    }
-    let of_family = |pair: &[Expression]| {
-        let value = equal(&pair[1]).filter(|_| is_meta(&pair[0], libc::NFT_META_NFPROTO))?;
-        value.first().copied().map(i32::from)
-    };
-    match asked.windows(2).find_map(of_family) {
-        Some(libc::NFPROTO_IPV4) => return Ip::V4,
-        Some(libc::NFPROTO_IPV6) => return Ip::V6,
-        _ => {}
-    }
-    match asked.windows(2).find_map(never_fast::ether_type) {
-        Some([0x08, 0x00]) => Ip::V4,
-        Some([0x86, 0xdd]) => Ip::V6,
-        _ => Ip::Any,
-    }
 }
 
 /// Whether it has the packet not tracked.

@@ -6,9 +6,9 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::nf_tables::{Element, TableOf, Verdict};
 
+use super::super::reading::source::Source;
+use super::super::reading::states::{self, ESTABLISHED, NEW};
 use super::rule::{Lookup, Summary, summary};
-use super::source::Source;
-use super::states::{self, ESTABLISHED, NEW};
 
 /// Rules that are read at most, of one chain at a hook. A rule beyond may do anything.
 const MOST: usize = 20_000;

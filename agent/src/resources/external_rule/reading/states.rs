@@ -9,8 +9,9 @@ use super::attributes::{
 };
 
 /// `NF_CT_STATE_BIT`, which xtables has as well (linux/netfilter/nf_conntrack_common.h).
-pub(super) const ESTABLISHED: u32 = 1 << 1;
-pub(super) const NEW: u32 = 1 << 3;
+pub(in super::super) const INVALID: u32 = 1;
+pub(in super::super) const ESTABLISHED: u32 = 1 << 1;
+pub(in super::super) const NEW: u32 = 1 << 3;
 
 /// `struct xt_conntrack_mtinfo3` (linux/netfilter/xt_conntrack.h): bits of what is asked, those of them that are inverted, and states.
 const MATCH_FLAGS: usize = 146;
@@ -28,22 +29,22 @@ const WRITTEN_AS_STATE: u16 = 1 << 13;
 
 /// What a rule asks of the state, and with how many expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(in super::super) struct Asked {
     /// The states for which it goes on.
-    pub(super) states: u32,
+    pub(in super::super) states: u32,
     /// Whether nothing else is asked by the same expressions.
-    pub(super) is_all: bool,
+    pub(in super::super) is_all: bool,
     /// How many these are.
-    pub(super) expressions: usize,
+    pub(in super::super) expressions: usize,
 }
 
 /// Whether an expression loads the state.
-pub(super) fn is_load(expression: &Expression) -> bool {
+pub(in super::super) fn is_load(expression: &Expression) -> bool {
     expression.name == "ct" && expression.number(NFTA_CT_KEY) == Some(libc::NFT_CT_STATE as u32)
 }
 
 /// What the expressions at the beginning of `rest` ask of the state; none where they do not, or ask for those that are not some.
-pub(super) fn asked(rest: &[Expression]) -> Option<Asked> {
+pub(in super::super) fn asked(rest: &[Expression]) -> Option<Asked> {
     let first = rest.first()?;
     if first.name == "match" {
         return of_match(first);
@@ -88,7 +89,7 @@ fn of_match(expression: &Expression) -> Option<Asked> {
 }
 
 /// Whether the match `conntrack` asks how long an entry lives on, by which the packets of a flow differ. One that cannot be read may.
-pub(super) fn asks_for_expiry(expression: &Expression) -> bool {
+pub(in super::super) fn asks_for_expiry(expression: &Expression) -> bool {
     let info = expression.attribute(NFTA_MATCH_INFO);
     info.and_then(|info| half(info, MATCH_FLAGS)).is_none_or(|flags| flags & ASKS_FOR_EXPIRY != 0)
 }
@@ -98,6 +99,6 @@ fn half(info: &[u8], at: usize) -> Option<u16> {
 }
 
 /// States, which nf_tables has in the machine's order.
-pub(super) fn word(value: &[u8]) -> Option<u32> {
+pub(in super::super) fn word(value: &[u8]) -> Option<u32> {
     value.get(..4)?.try_into().ok().map(u32::from_ne_bytes)
 }

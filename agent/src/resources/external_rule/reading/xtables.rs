@@ -2,12 +2,12 @@
 
 use shunt_netlink::nf_tables::Expression;
 
-use super::attributes::{NFTA_MATCH_NAME, told};
+use super::attributes::{NFTA_MATCH_NAME, NFTA_MATCH_REV, told};
 use super::effect::{Effect, OPTIONS_OF_SYN};
 use super::states;
 
 /// Matches whose answer is the same for all packets of a flow, but those that begin and end it.
-const STEADY: [&str; 29] = [
+const STEADY: [&str; 28] = [
     "addrtype",
     "cgroup",
     "cluster",
@@ -31,7 +31,6 @@ const STEADY: [&str; 29] = [
     "realm",
     "rpfilter",
     "sctp",
-    "set",
     "socket",
     "state",
     "tcpmss",
@@ -71,7 +70,7 @@ const ZONE: usize = 2;
 const HELPER: usize = 12;
 
 /// Whether a target has the packet not tracked.
-pub(super) fn untracks(expression: &Expression) -> bool {
+pub(in super::super) fn untracks(expression: &Expression) -> bool {
     match expression.text(NFTA_MATCH_NAME).as_deref() {
         Some("NOTRACK") => true,
         Some("CT") => told(expression, 0).is_none_or(|flags| flags & NOT_TRACKED != 0),
@@ -79,13 +78,25 @@ pub(super) fn untracks(expression: &Expression) -> bool {
     }
 }
 
+/// Whether the match `set` asks how many packets or bytes an element has counted (`--packets-gt`): `struct xt_set_info_match_v3` and `_v4`
+/// (linux/netfilter/xt_set.h), with what is compared how at these places, 0 for nothing. Earlier ones cannot ask.
+fn asks_what_has_passed(expression: &Expression) -> bool {
+    let compares = match expression.number(NFTA_MATCH_REV) {
+        Some(0..=2) => return false,
+        Some(3) => [8, 24],
+        _ => [16, 32],
+    };
+    compares.into_iter().any(|at| told(expression, at) != Some(0))
+}
+
 /// What a match makes a rule depend on.
-pub(super) fn of_match(expression: &Expression) -> Effect {
+pub(in super::super) fn of_match(expression: &Expression) -> Effect {
     let name = expression.text(NFTA_MATCH_NAME).unwrap_or_default();
     let is_steady = match name.as_str() {
         "tcp" => {
             told(expression, TCP_OPTION).is_some_and(|option| option == 0 || OPTIONS_OF_SYN.contains(&option))
         }
+        "set" => !asks_what_has_passed(expression),
         "conntrack" => !states::asks_for_expiry(expression),
         known => STEADY.contains(&known),
     };
@@ -93,7 +104,7 @@ pub(super) fn of_match(expression: &Expression) -> Effect {
 }
 
 /// What a target does.
-pub(super) fn of_target(expression: &Expression) -> Effect {
+pub(in super::super) fn of_target(expression: &Expression) -> Effect {
     let name = expression.text(NFTA_MATCH_NAME).unwrap_or_default();
     let has_zone = [ZONE, ZONE + 1].iter().any(|at| told(expression, *at) != Some(0));
     let has_helper = told(expression, HELPER) != Some(0);

@@ -4,7 +4,7 @@ use shunt_netlink::NetlinkError;
 use shunt_netlink::nf_tables::{Element, Expression, TableOf, elements_of, rules_of_chain};
 
 /// Where the rules of a table are read.
-pub(super) trait Source {
+pub(in super::super) trait Source {
     /// The rules of a chain in their order.
     fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError>;
 
@@ -13,7 +13,7 @@ pub(super) trait Source {
 }
 
 /// The kernel's rules.
-pub(super) struct Kernel;
+pub(in super::super) struct Kernel;
 
 impl Source for Kernel {
     fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {

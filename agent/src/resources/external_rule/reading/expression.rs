@@ -9,6 +9,7 @@ use super::attributes::{
     NFTA_OBJREF_IMM_TYPE, NFTA_PAYLOAD_BASE, NFTA_PAYLOAD_LEN, NFTA_PAYLOAD_OFFSET, NFTA_PAYLOAD_SREG,
 };
 use super::effect::{Effect, OPTIONS_OF_SYN};
+use super::ip::Ip;
 use super::xtables;
 
 const NFT_CT_ZONE: i32 = 17;
@@ -45,28 +46,8 @@ const STEADY: [&str; 24] = [
     "socket",
 ];
 
-/// The IP of the packets for which a rule is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ip {
-    V4,
-    V6,
-    Any,
-}
-
-impl Ip {
-    /// Whether these bytes of the header are addresses, the protocol, fragments or the length of options (RFC 791, RFC 8200).
-    fn is_steady(self, offset: u32, length: u32) -> bool {
-        let end = offset.saturating_add(length);
-        match self {
-            Self::V4 => matches!((offset, length), (0 | 6 | 9, 1) | (6, 2)) || offset >= 12 && end <= 20,
-            Self::V6 => (offset, length) == (6, 1) || offset >= 8 && end <= 40,
-            Self::Any => Self::V4.is_steady(offset, length) && Self::V6.is_steady(offset, length),
-        }
-    }
-}
-
 /// What `expression` does in a rule that is for packets of `ip`.
-pub(super) fn effect(expression: &Expression, ip: Ip) -> Effect {
+pub(in super::super) fn effect(expression: &Expression, ip: Ip) -> Effect {
     match expression.name.as_str() {
         "meta" => meta(expression),
         "ct" => ct(expression),

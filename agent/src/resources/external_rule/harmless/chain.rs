@@ -1,0 +1,131 @@
+//! Goes through the rules of a chain.
+
+use std::collections::HashMap;
+
+use nix::libc;
+use shunt_netlink::NetlinkError;
+use shunt_netlink::nf_tables::{Element, Expression, TableOf, Verdict};
+
+use super::super::reading::attributes::{
+    NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG, NFTA_LOOKUP_DREG, NFTA_LOOKUP_SET, NFTA_MATCH_NAME,
+};
+use super::super::reading::expression::effect;
+use super::super::reading::ip::ip;
+use super::super::reading::source::Source;
+use super::super::reading::states::{self, INVALID};
+use super::Harm;
+use super::destination::{Destination, destination, of_elements};
+
+/// Rules and elements that are read at most, of one chain at a hook. One beyond may do anything.
+const MOST: usize = 50_000;
+
+/// The target of iptables that changes what begins a connection.
+const CLAMPS: &str = "TCPMSS";
+
+/// What has been read of one table.
+pub(super) struct Reader<'a, S> {
+    source: &'a mut S,
+    table: &'a TableOf,
+    known: HashMap<String, Harm>,
+    read: usize,
+}
+
+impl<'a, S: Source> Reader<'a, S> {
+    pub(super) fn new(source: &'a mut S, table: &'a TableOf) -> Self {
+        Self { source, table, known: HashMap::new(), read: 0 }
+    }
+
+    /// What `chain` does. Each is read once; the kernel refuses one that jumps to itself (`nft_chain_validate`).
+    ///
+    /// # Errors
+    /// The rules cannot be read.
+    pub(super) fn of(&mut self, chain: &str) -> Result<Harm, NetlinkError> {
+        if let Some(harm) = self.known.get(chain) {
+            return Ok(harm.clone());
+        }
+        self.known.insert(chain.to_owned(), Harm::default());
+        let rules = self.source.rules(self.table, chain)?;
+        self.read += rules.len();
+        let mut harm = Harm::default();
+        for (place, rule) in (1..).zip(&rules) {
+            if self.read > MOST {
+                harm.by = Some(format!("the table {} has more rules than are read", self.table.name));
+            }
+            if harm.by.is_some() {
+                break;
+            }
+            let mut done = self.by_rule(rule)?;
+            done.by = done.by.map(|by| match by.is_empty() {
+                true => format!("rule {place} of the chain {chain} of the table {}", self.table.name),
+                false => by,
+            });
+            harm.add(&done);
+        }
+        self.known.insert(chain.to_owned(), harm.clone());
+        Ok(harm)
+    }
+
+    /// What one rule does.
+    fn by_rule(&mut self, rule: &[Expression]) -> Result<Harm, NetlinkError> {
+        let is_for_invalid = (0..rule.len())
+            .filter_map(|at| states::asked(&rule[at..]))
+            .any(|asked| asked.states & !INVALID == 0);
+        if is_for_invalid {
+            return Ok(Harm::default());
+        }
+        let mut done = Harm::default();
+        for (at, expression) in rule.iter().enumerate() {
+            done.add(&self.by_expression(expression, &rule[..at])?);
+        }
+        if !done.is_any() {
+            return Ok(done);
+        }
+        let to = match destination(rule, self.table.family) {
+            Some(Destination::Of(to)) => Some(to),
+            Some(Destination::In(set, length)) => of_elements(&self.elements(&set)?, length),
+            None => None,
+        };
+        Ok(to.map_or(done, |to| Harm { by: None, to }))
+    }
+
+    /// What an expression does behind those that were `asked`.
+    fn by_expression(&mut self, expression: &Expression, asked: &[Expression]) -> Result<Harm, NetlinkError> {
+        let decides = |kind| expression.number(kind) == Some(libc::NFT_REG_VERDICT as u32);
+        match expression.name.as_str() {
+            "immediate" if decides(NFTA_IMMEDIATE_DREG) => match expression.verdict(NFTA_IMMEDIATE_DATA) {
+                Some(verdict) => self.by_verdict(&verdict),
+                None => Ok(harm()),
+            },
+            "lookup" if decides(NFTA_LOOKUP_DREG) => {
+                let Some(map) = expression.text(NFTA_LOOKUP_SET) else { return Ok(harm()) };
+                let mut done = Harm::default();
+                for verdict in self.elements(&map)?.into_iter().filter_map(|element| element.verdict) {
+                    done.add(&self.by_verdict(&verdict)?);
+                }
+                Ok(done)
+            }
+            "target" if expression.text(NFTA_MATCH_NAME).as_deref() == Some(CLAMPS) => Ok(harm()),
+            _ if effect(expression, ip(asked, self.table.family)).acts => Ok(harm()),
+            _ => Ok(Harm::default()),
+        }
+    }
+
+    fn by_verdict(&mut self, verdict: &Verdict) -> Result<Harm, NetlinkError> {
+        match (&verdict.chain, verdict.code) {
+            (Some(next), _) => self.of(next),
+            (None, libc::NF_ACCEPT | libc::NFT_CONTINUE | libc::NFT_RETURN) => Ok(Harm::default()),
+            (None, _) => Ok(harm()),
+        }
+    }
+
+    fn elements(&mut self, set: &str) -> Result<Vec<Element>, NetlinkError> {
+        let elements = self.source.elements(self.table, set)?;
+        self.read += elements.len();
+        Ok(elements)
+    }
+}
+
+/// The harm of a rule that is being read.
+fn harm() -> Harm {
+    Harm { by: Some(String::new()), ..Harm::default() }
+}

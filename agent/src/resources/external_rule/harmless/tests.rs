@@ -1,0 +1,202 @@
+//! Rule sets as people and tools write them, put into a kernel and read back: what they refuse.
+
+use std::process::{Command, Stdio};
+
+use nix::sched::{CloneFlags, unshare};
+
+use super::*;
+use crate::resources::external_rule::filters::chains;
+
+/// What the chains at `forward` do after these commands of a shell, in a namespace that goes with its thread.
+fn harm_after(commands: &[&str]) -> Harm {
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
+            for command in commands {
+                let done = Command::new("sh").args(["-c", command]).stdout(Stdio::null()).status();
+                assert!(done.expect("a shell runs").success(), "{command}");
+            }
+            let mut harm = Harm::default();
+            let forward = libc::NF_INET_FORWARD as u32;
+            for chain in chains().unwrap().iter().filter(|chain| chain.kind != "nat" && chain.hook == forward)
+            {
+                harm.add(&Harm::of(chain).unwrap());
+            }
+            harm
+        });
+        reader.join().unwrap()
+    })
+}
+
+/// The same of the rules of one chain, in nf_tables' language.
+fn harm_in(rules: &str) -> Harm {
+    let table = format!(
+        "table inet fw {{ set few {{ type ipv4_addr; elements = {{ 10.96.0.1, 10.96.0.10 }}; }}; \
+         set wide {{ type ipv4_addr; flags interval; elements = {{ 10.96.0.0/16, 10.99.0.1-10.99.0.9 }}; }}; \
+         set ports {{ type ipv4_addr . inet_proto . inet_service; elements = {{ 10.96.0.1 . tcp . 80 }}; }}; \
+         set ranges {{ type ipv4_addr . inet_service; flags interval; elements = {{ 10.96.0.0/24 . 80-90 }}; }}; \
+         chain refuse {{ reject; }}; chain other {{ tcp dport 80 accept; }}; chain base {{ tcp dport 25 drop; }}; \
+         chain forward {{ type filter hook forward priority 0; {rules} }}; }}"
+    );
+    harm_after(&[&format!("nft '{table}'")])
+}
+
+fn is_met_by(harm: &Harm, address: &str) -> bool {
+    harm.is_met_by([address.parse().unwrap()])
+}
+
+#[test]
+fn what_refuses_nothing_is_harmless() {
+    for rules in [
+        "",
+        "counter; log prefix \"seen: \"; accept;",
+        "tcp dport 80 accept; ct state established,related accept; jump other;",
+        "ct state invalid drop; ct state vmap { established : accept, new : jump other };",
+        "ct state invalid reject; ip saddr @few accept; meta mark 7 return;",
+        "limit rate 3/minute log;",
+    ] {
+        let harm = harm_in(rules);
+        assert!(!harm.is_any(), "{rules}: {harm:?}");
+        assert!(!is_met_by(&harm, "10.77.0.2"), "{rules}");
+    }
+}
+
+#[test]
+fn what_refuses_or_changes_something_does_harm() {
+    for rules in [
+        "tcp dport 25 drop;",
+        "jump base;",
+        "ct state new goto refuse;",
+        "ct state established,invalid drop;",
+        "ct state != invalid drop;",
+        "ip saddr 10.96.0.1 drop;",
+        "ip daddr != 10.96.0.1 drop;",
+        "ip daddr != @few drop;",
+        "ip saddr @few drop;",
+        "ip daddr vmap { 10.96.0.1 : drop, * : drop };",
+        "tcp dport vmap { 25 : drop, 80 : accept };",
+        "meta mark set 7;",
+        "ct mark set 7;",
+        "tcp option maxseg size set rt mtu;",
+        "ip ttl set 3;",
+        "notrack;",
+    ] {
+        let harm = harm_in(rules);
+        assert!(is_met_by(&harm, "10.77.0.2"), "{rules}: {harm:?}");
+    }
+    assert!(is_met_by(
+        &harm_after(&[
+            "nft 'table ip fw { chain forward { type filter hook forward priority 0; policy drop; accept; }; }'"
+        ]),
+        "10.77.0.2"
+    ));
+    assert_eq!(
+        harm_in("accept; tcp dport 25 drop;").by.as_deref(),
+        Some("rule 2 of the chain forward of the table fw")
+    );
+}
+
+#[test]
+fn what_is_for_other_destinations_is_met_by_these() {
+    for (rules, inside, outside) in [
+        ("ip daddr 10.96.0.1 drop;", "10.96.0.1", "10.96.0.2"),
+        ("ip daddr 10.96.0.0/16 reject;", "10.96.255.255", "10.97.0.0"),
+        ("ip daddr 10.96.0.0/12 goto refuse;", "10.111.0.1", "10.112.0.0"),
+        ("ip daddr 127.0.0.0/8 ip saddr != 127.0.0.0/8 drop;", "127.0.0.1", "10.77.0.2"),
+        ("ip6 daddr fd00:1::/32 drop;", "fd00:1::1", "fd77::2"),
+        ("ip6 daddr fe80::/10 tcp dport 25 drop;", "fe80::1", "fd77::2"),
+        ("ip daddr @few drop;", "10.96.0.10", "10.96.0.2"),
+        ("ip daddr @few jump base;", "10.96.0.1", "10.96.0.2"),
+        ("ip daddr @wide drop;", "10.96.7.7", "10.99.0.10"),
+        ("ip daddr @wide drop;", "10.99.0.5", "10.98.0.1"),
+        ("ip daddr { 10.96.0.0/16, 10.99.0.1 } ct state new drop;", "10.96.7.7", "10.99.0.2"),
+        ("ip daddr . meta l4proto . th dport @ports drop;", "10.96.0.1", "10.96.0.2"),
+        ("ip daddr . tcp dport @ranges drop;", "10.96.0.200", "10.96.1.0"),
+        ("ip daddr vmap { 10.96.0.1 : drop, 10.77.0.2 : accept };", "10.96.0.1", "10.77.0.3"),
+        ("ip daddr . tcp dport vmap { 10.96.0.1 . 80 : goto refuse };", "10.96.0.1", "10.77.0.2"),
+    ] {
+        let harm = harm_in(rules);
+        assert_eq!(harm.by, None, "{rules}");
+        assert!(is_met_by(&harm, inside), "{rules}: {harm:?}");
+        assert!(!is_met_by(&harm, outside), "{rules}: {harm:?}");
+    }
+    let both = harm_in("ip daddr 10.96.0.1 drop; ip daddr 10.97.0.1 drop; ct state invalid drop;");
+    assert!(is_met_by(&both, "10.96.0.1") && is_met_by(&both, "10.97.0.1") && !is_met_by(&both, "10.77.0.2"));
+}
+
+#[test]
+fn as_kube_proxy_has_them_they_are_harmless() {
+    let by_iptables = [
+        "iptables-nft -N KUBE-FORWARD",
+        "iptables-nft -N KUBE-SERVICES",
+        "iptables-nft -N KUBE-PROXY-FIREWALL",
+        "iptables-nft -N KUBE-FIREWALL",
+        "iptables-nft -A FORWARD -m comment --comment rules -j KUBE-FORWARD",
+        "iptables-nft -A FORWARD -m conntrack --ctstate NEW -j KUBE-SERVICES",
+        "iptables-nft -A FORWARD -m conntrack --ctstate NEW -j KUBE-PROXY-FIREWALL",
+        "iptables-nft -A FORWARD -j KUBE-FIREWALL",
+        "iptables-nft -A KUBE-FORWARD -m conntrack --ctstate INVALID -m nfacct --nfacct-name none -j DROP || \
+         iptables-nft -A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP",
+        "iptables-nft -A KUBE-FORWARD -m mark --mark 0x4000/0x4000 -j ACCEPT",
+        "iptables-nft -A KUBE-FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+        "iptables-nft -A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment none --dport 53 -j REJECT",
+        "iptables-nft -A KUBE-PROXY-FIREWALL -d 192.0.2.1/32 -p tcp --dport 80 -j DROP",
+        "iptables-nft -A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP",
+    ];
+    let by_nft = "nft 'table ip kube-proxy { chain refuse { reject; }; \
+        map empty { type ipv4_addr . inet_proto . inet_service : verdict; elements = { 10.96.0.10 . tcp . 53 : goto refuse }; }; \
+        map firewall { type ipv4_addr . inet_proto . inet_service : verdict; elements = { 192.0.2.1 . tcp . 80 : drop }; }; \
+        set clusters { type ipv4_addr; elements = { 10.96.0.10 }; }; \
+        chain endpoints { ip daddr . meta l4proto . th dport vmap @empty; }; \
+        chain firewalls { ip daddr . meta l4proto . th dport vmap @firewall; }; \
+        chain clusters { ip daddr @clusters reject; ip daddr { 10.96.0.0/16 } drop; }; \
+        chain filter-forward { type filter hook forward priority -110; ct state new jump endpoints; ct state new jump firewalls; \
+        ct state new jump clusters; }; }'";
+    for commands in [&by_iptables[..], &[by_nft]] {
+        let harm = harm_after(commands);
+        assert_eq!(harm.by, None, "{commands:?}");
+        for service in ["10.96.0.10", "192.0.2.1"] {
+            assert!(is_met_by(&harm, service), "{commands:?}: {harm:?}");
+        }
+        assert!(!is_met_by(&harm, "10.77.0.2"), "{commands:?}: {harm:?}");
+    }
+    let forged = [
+        "iptables-nft -N KUBE-FORWARD",
+        "iptables-nft -A FORWARD -j KUBE-FORWARD",
+        "iptables-nft -A KUBE-FORWARD -p tcp --dport 25 -j DROP",
+    ];
+    assert!(is_met_by(&harm_after(&forged), "10.77.0.2"), "a name is no proof");
+}
+
+#[test]
+fn more_rules_than_are_read_may_do_anything() {
+    struct Endless;
+    impl Source for Endless {
+        fn rules(
+            &mut self,
+            _: &TableOf,
+            _: &str,
+        ) -> Result<Vec<Vec<shunt_netlink::nf_tables::Expression>>, NetlinkError> {
+            Ok(vec![Vec::new(); 50_001])
+        }
+
+        fn elements(
+            &mut self,
+            _: &TableOf,
+            _: &str,
+        ) -> Result<Vec<shunt_netlink::nf_tables::Element>, NetlinkError> {
+            Ok(Vec::new())
+        }
+    }
+    let chain = BaseChain {
+        family: libc::NFPROTO_INET as u8,
+        hook: libc::NF_INET_FORWARD as u32,
+        table: "fw".to_owned(),
+        name: "forward".to_owned(),
+        rules: 1,
+        policy: None,
+        kind: "filter".to_owned(),
+        devices: Vec::new(),
+    };
+    assert!(is_met_by(&Harm::read(&chain, &mut Endless).unwrap(), "10.77.0.2"));
+}

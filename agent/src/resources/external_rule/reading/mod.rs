@@ -1,0 +1,9 @@
+//! What single expressions of rules ask and do, and where rules are read.
+
+pub(super) mod attributes;
+mod effect;
+pub(super) mod expression;
+pub(super) mod ip;
+pub(super) mod source;
+pub(super) mod states;
+pub(super) mod xtables;
