@@ -131,8 +131,10 @@ impl Chain {
     /// # Errors
     /// The plugin refuses.
     pub(super) fn take_down(&self, any: Call<'_>) -> Result<(), ChainError> {
-        let first = self.plugins.iter().take(1);
-        first.map(|plugin| self.run("DEINIT", plugin, any, &Value::Null).map(drop)).collect()
+        match self.plugins.first() {
+            Some(first) => self.run("DEINIT", first, any, &Value::Null).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// The name of the network.
