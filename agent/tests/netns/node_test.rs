@@ -65,7 +65,9 @@ fn assert_nothing_left(stage: &Stage) {
     let mut left = stage.left();
     left.retain(|line| !["pin v2/restricted/", "pin v2/programs/"].iter().any(|pin| line.starts_with(pin)));
     assert!(left.is_empty(), "{left:?}");
-    assert!(!stage.lab.root().join("test").exists());
+    for name in ["test", "test.leases"] {
+        assert!(!stage.lab.root().join(name).exists(), "{name}");
+    }
 }
 
 #[test]
