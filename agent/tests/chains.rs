@@ -16,6 +16,8 @@ mod firewall;
 mod first;
 #[path = "chains/kept.rs"]
 mod kept;
+#[path = "chains/migration/mod.rs"]
+mod migration;
 #[path = "chains/portmap.rs"]
 mod portmap;
 #[path = "chains/source_routes.rs"]

@@ -32,6 +32,8 @@ mod claimed;
 mod collected;
 #[path = "netns/container_end.rs"]
 mod container_end;
+#[path = "netns/dashboard.rs"]
+mod dashboard;
 #[path = "netns/datagram.rs"]
 mod datagram;
 #[path = "netns/delete.rs"]

@@ -106,7 +106,8 @@ fn find(name: &str, call: &Call) -> Option<PathBuf> {
 fn ask(program: &Path, key: &AttachmentKey, netns: &Path, config: &Value, call: &Call) -> Result<(), Error> {
     let mut command = call.command(program, Verb::Del);
     command.env("CNI_CONTAINERID", &key.container).env("CNI_IFNAME", &key.ifname).env("CNI_NETNS", netns);
-    let ended = program::run(&mut command, config.to_string().as_bytes(), Some(Instant::now() + PATIENCE))
+    let command = program::by_its_name(&mut command, program);
+    let ended = program::run(command, config.to_string().as_bytes(), Some(Instant::now() + PATIENCE))
         .map_err(|source| failed(program, source))?;
     if ended.status.success() {
         return Ok(());

@@ -46,7 +46,8 @@ impl Kept {
     pub(crate) fn run(&self, verb: Verb, config: &Config, call: &Call) -> Result<String, Error> {
         let program = || self.program.clone();
         let mut command = call.command(&self.program, verb);
-        let ended = program::run(&mut command, &config.raw, Some(Instant::now() + PATIENCE))
+        let command = program::by_its_name(&mut command, &self.program);
+        let ended = program::run(command, &config.raw, Some(Instant::now() + PATIENCE))
             .map_err(|source| KeptError::Run { program: program(), source })?;
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.output).trim_end().to_owned());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -39,6 +40,11 @@ pub(crate) fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>
         let _status = child.wait();
     }
     ended
+}
+
+/// Calls a kept program by the name that it had: one that is many plugins goes by its name.
+pub(crate) fn by_its_name<'a>(command: &'a mut Command, kept: &Path) -> &'a mut Command {
+    command.arg0(kept.with_extension(""))
 }
 
 /// Whether there is a program.
@@ -89,4 +95,20 @@ fn wait(child: &mut Child, deadline: Option<Instant>) -> io::Result<ExitStatus> 
 fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     if left.is_some_and(|left| left.is_zero()) { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_program_hears_the_name_that_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = folder.path().join("bridge.orig");
+        std::os::unix::fs::symlink("/bin/sh", &kept).unwrap();
+        let mut command = Command::new(&kept);
+        let ended = run(by_its_name(&mut command, &kept), b"echo $0", None).unwrap();
+        let called = String::from_utf8(ended.output).unwrap();
+        assert_eq!(Path::new(called.trim()), folder.path().join("bridge"));
+    }
 }

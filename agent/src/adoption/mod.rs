@@ -1,7 +1,8 @@
 //! Running containers of another project's bridge, taken onto the fast path and given back, without a restart.
 //!
 //! In: what runtimes remember of them. A port is taken only where the kernel agrees with that: the host's end is a veth on a bridge, and its
-//! peer has the name and the MAC address that the runtime was told. What would be bypassed, or would judge otherwise, is refused by name.
+//! peer has the name and the MAC address that the runtime was told. What would be bypassed, or would judge otherwise, is refused by name;
+//! rules for bridged packets are bypassed unless the agent heeds them (`filters`).
 //! Links, addresses and rules are not touched: they stay their maker's, and so does the DEL.
 
 mod cache;
@@ -10,8 +11,8 @@ use std::io;
 use std::path::Path;
 
 use shunt_agent_api::{
-    AttachmentKey, Bandwidth, BridgePort, Client, ClientError, Interface, PortReport, Reply, Request,
-    Restrictions, Service,
+    AttachmentKey, Bandwidth, BridgePort, Client, ClientError, ConfigReport, Interface, PortReport, Reply,
+    Request, Restrictions, Service,
 };
 use shunt_netlink::link::{Link, Selector, link, link_elsewhere, links};
 use shunt_netlink::{Connection, NetlinkError};
@@ -52,7 +53,7 @@ pub struct Adopted {
 pub fn adopt(client: &mut Client, cache: &Path, bridge: Option<&str>) -> Result<Adopted, AdoptError> {
     let mut connection = Connection::open()?;
     let links = connection.list(links())?;
-    let filter = hooks::first_of_bridged()?;
+    let filter = bypassed(client)?;
     let mut adopted = Adopted::default();
     for remembered in cache::read(cache)? {
         let Some((host, master)) = port_of(&remembered, &links) else { continue };
@@ -61,7 +62,7 @@ pub fn adopt(client: &mut Client, cache: &Path, bridge: Option<&str>) -> Result<
         }
         let key = remembered.key.clone();
         let refused = match &filter {
-            Some(who) => Some(format!("{who} would be bypassed")),
+            Some(who) => Some(format!("{who} would be bypassed: set filters = \"auto\" in the agent's file")),
             None => refusal(&mut connection, &remembered, host, master)?,
         };
         let taken = match refused {
@@ -100,6 +101,17 @@ pub fn give_back(client: &mut Client, bridge: Option<&str>) -> Result<Adopted, A
         given.done.push(key);
     }
     Ok(given)
+}
+
+/// The first who has rules for bridged packets that the agent does not heed.
+fn bypassed(client: &mut Client) -> Result<Option<String>, AdoptError> {
+    let is_heeding = match client.ask(Request::Config)? {
+        Reply::Config(ConfigReport { keys, .. }) => {
+            keys.iter().any(|key| key.key == "filters" && key.value != "bypass")
+        }
+        _ => false,
+    };
+    Ok(if is_heeding { None } else { hooks::first_of_bridged()? })
 }
 
 fn is_ours(host: &Link) -> bool {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -86,6 +87,8 @@ impl ReferencePlugins {
         let program = program.ok_or_else(|| self.lacking(name))?;
         let mut command = Command::new(program);
         command
+            // A kept one that is many plugins goes by the name that it had.
+            .arg0(self.directory.join(name))
             .env("CNI_COMMAND", verb)
             .env("CNI_CONTAINERID", &asked.key.container)
             .env("CNI_IFNAME", &asked.key.ifname)

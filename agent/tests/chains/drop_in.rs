@@ -14,6 +14,9 @@ use crate::stage::{BRIDGE, REFERENCE, Stage, UPLINK};
 /// The names that are replaced.
 const REPLACED: [&str; 3] = ["bridge", "portmap", "bandwidth"];
 
+/// A plugin that shunt has no part in, which may be beside the reference plugins.
+pub(crate) const OTHER: &str = "flannel";
+
 /// A plugin directory of the runtime's, and the agent's beside it.
 pub(crate) struct DropIn {
     pub(crate) bin_dir: PathBuf,
@@ -44,6 +47,16 @@ impl DropIn {
         }
         symlink("shunt", self.bin_dir.join("shunt-ipam")).unwrap();
         self
+    }
+
+    /// The same, by `shunt-agent install-plugin`.
+    pub(crate) fn install_by_agent(&self) {
+        let binaries = Binaries::find().unwrap();
+        let mut command = Command::new(binaries.agent());
+        command.args(["install-plugin", "--drop-in", "--bin-dir"]).arg(&self.bin_dir);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        fs::copy(binaries.agent(), self.sbin_dir.join("shunt-agent")).unwrap();
     }
 
     /// Beside them, under names of shunt's own.
@@ -128,6 +141,7 @@ impl DropIn {
         assert!(fs::read_dir(&self.sbin_dir).unwrap().next().is_none());
         let mut there: Vec<_> = names(&self.bin_dir);
         let mut expected = names(Path::new(REFERENCE));
+        there.retain(|name| name != OTHER);
         expected.retain(|name| !lost.contains(&&**name));
         there.sort();
         expected.sort();

@@ -32,12 +32,17 @@ pub(crate) struct Stage {
 impl Stage {
     /// None, having said so, where the reference plugins are not installed.
     pub(crate) fn set() -> Option<Self> {
+        Self::set_by("")
+    }
+
+    /// The same, where the agent's file has this.
+    pub(crate) fn set_by(file: &str) -> Option<Self> {
         if !Path::new(REFERENCE).join("portmap").is_file() {
             skip(Lacking::Package("containernetworking-plugins"));
             return None;
         }
         let lab = Lab::new().unwrap();
-        let node = Node::start(&lab, "node").unwrap();
+        let node = Node::start_by(&lab, "node", file).unwrap();
         for plugin in std::fs::read_dir(REFERENCE).unwrap().flatten() {
             std::os::unix::fs::symlink(plugin.path(), node.plugins().join(plugin.file_name())).unwrap();
         }

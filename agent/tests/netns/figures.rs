@@ -11,12 +11,14 @@ use crate::restrictions::tap;
 use crate::stage::Stage;
 use crate::wire::{BROADCAST, Wire, frame, says};
 
-const METRICS: &str = "127.0.0.1:9464";
+/// Where the agent serves its metrics.
+pub(crate) const METRICS: &str = "127.0.0.1:9464";
 
 /// Frames from the first to the second and back, with their sizes.
 const SENT: [(u64, usize); 2] = [(1_000, 200), (300, 1_000)];
 
-fn scrape(stage: &Stage) -> String {
+/// A page of metrics.
+pub(crate) fn scrape(stage: &Stage) -> String {
     let get = || {
         let mut stream = TcpStream::connect(METRICS).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();

@@ -65,7 +65,9 @@ fn assert_nothing_left(stage: &Stage) {
     let mut left = stage.left();
     left.retain(|line| !["pin v2/restricted/", "pin v2/programs/"].iter().any(|pin| line.starts_with(pin)));
     assert!(left.is_empty(), "{left:?}");
-    assert!(!stage.lab.root().join("test").exists());
+    for name in ["test", "test.leases"] {
+        assert!(!stage.lab.root().join(name).exists(), "{name}");
+    }
 }
 
 #[test]
@@ -85,8 +87,13 @@ fn on_a_good_node_everything_passes_mostly_by_the_fast_path_and_nothing_is_left(
             assert!(row["fast"].as_u64().unwrap() + row["kernel"].as_u64().unwrap() >= 50, "{row:#}");
         }
     }
-    case(&told, "limit", "IPv4");
-    case(&told, "policy: portIsolation", "IPv4");
+    for family in ["IPv4", "IPv6"] {
+        for name in ["limit", "policy: portIsolation", "policy: ingressPolicy isolated"] {
+            case(&told, name, family);
+        }
+        let row = case(&told, "policy: ingressPolicy same-bridge", family);
+        assert!(row["fast"].as_u64().unwrap() > 0, "{row:#}");
+    }
     let measured = told["perf"].as_array().unwrap();
     println!("{measured:#?}");
     let is_fast = |row: &Value| ["shunt", "kernel"].iter().all(|path| row[path].as_f64().unwrap() > 100.0);

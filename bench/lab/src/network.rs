@@ -73,6 +73,23 @@ impl Network {
         Self { name: name.to_owned(), version, plugins: vec![config], path: path.to_path_buf() }
     }
 
+    /// A list as a file of the runtime's has it.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[allow(clippy::expect_used, reason = "a configuration is written in the program's text")]
+    pub fn of_list(list: &Value, path: &Path) -> Self {
+        let text = |key: &str| list[key].as_str().expect("a list has a name and a version").to_owned();
+        let plugins = list["plugins"].as_array().expect("a list has plugins").iter();
+        let plugins = plugins.map(|plugin| plugin.as_object().cloned().expect("a plugin is an object"));
+        Self {
+            name: text("name"),
+            version: text("cniVersion"),
+            plugins: plugins.collect(),
+            path: path.to_path_buf(),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

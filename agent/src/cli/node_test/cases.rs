@@ -1,17 +1,17 @@
 //! What matters on a node, one case after the other.
 
-use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::attempt::{Family, does_not_forward, failed, no_address, tried};
 use super::ground::{Ground, SERVER, free_port};
 use super::namespace::Namespace;
 use super::outside::Outside;
-use super::row::{Outcome, Row};
-use super::sandbox::Sandbox;
+use super::policies;
+use super::row::Row;
 use super::talk::{Ends, rate, tcp, udp};
 
 /// Messages of a conversation.
@@ -44,18 +44,23 @@ pub(super) fn run(ground: &Ground, is_over: impl Fn() -> bool) -> Vec<Row> {
             }
         }
     }
-    for case in [limited, isolated] {
-        if !is_over() {
-            rows.push(case(ground));
-        }
-    }
     rows
 }
 
-type Family = (bool, &'static str);
-
-const CASES: [fn(&Ground, Family) -> Row; 8] =
-    [neighbour, small_datagrams, large, gateway, out, host_port, neighbours_host_port, hairpin];
+const CASES: [fn(&Ground, Family) -> Row; 12] = [
+    neighbour,
+    small_datagrams,
+    large,
+    gateway,
+    out,
+    host_port,
+    neighbours_host_port,
+    hairpin,
+    limited,
+    policies::port_isolation,
+    policies::isolated,
+    policies::same_bridge,
+];
 
 fn neighbour(ground: &Ground, family: Family) -> Row {
     between(ground, "same bridge", family, |ends| tcp(ends, ROUNDS, SMALL))
@@ -151,8 +156,8 @@ fn by_host_port(ground: &Ground, case: &'static str, family: Family, client: &Na
 }
 
 /// A third container is held to its limit.
-fn limited(ground: &Ground) -> Row {
-    let (case, family) = ("limit", FAMILIES[0]);
+fn limited(ground: &Ground, family: Family) -> Row {
+    let case = "limit";
     if !ground.chain.has_capability("bandwidth") {
         return Row::skipped(case, family.1, "the network has no capability bandwidth");
     }
@@ -172,76 +177,4 @@ fn limited(ground: &Ground) -> Row {
         }
         Err(io::Error::other(format!("{:.0} % of the limit arrived", share * 100.0)))
     })
-}
-
-/// Two isolated containers do not reach each other.
-fn isolated(ground: &Ground) -> Row {
-    let (case, family) = ("policy: portIsolation", FAMILIES[0]);
-    if !ground.chain.is_of_bridge() {
-        return Row::skipped(case, family.1, "the network is not one of a bridge");
-    }
-    let chain = ground.chain.clone().with("portIsolation", Value::Bool(true));
-    let both = ["left", "right"].map(|name| ground.add(name, &chain, Value::Null));
-    let [left, right] = match both {
-        [Ok(left), Ok(right)] => [left, right],
-        [Err(error), _] | [_, Err(error)] => return failed(case, family, &error),
-    };
-    let Some(to) = right.address(family.0) else { return no_address(case, family) };
-    tried(ground, case, family, &[&left, &right], || kept_apart(ground, &left, &right, to))
-}
-
-/// Nothing of it is counted where the kernel's bridge drops what asks for the address: that both are alive is tried by a third one.
-fn kept_apart(ground: &Ground, left: &Sandbox, right: &Sandbox, to: IpAddr) -> io::Result<()> {
-    let listens = SocketAddr::new(to, SERVER);
-    let ends = Ends { client: &left.namespace, server: &right.namespace, listens, through: None };
-    if tcp(ends, 1, SMALL).is_ok() {
-        return Err(io::Error::other("isolated containers reach each other"));
-    }
-    let Some(open) = ground.one.address(to.is_ipv6()) else { return Ok(()) };
-    [left, right].into_iter().try_for_each(|isolated| {
-        let listens = SocketAddr::new(open, SERVER);
-        let (client, server) = (&isolated.namespace, &ground.one.namespace);
-        tcp(Ends { client, server, listens, through: None }, 1, SMALL)
-    })
-}
-
-fn tried(
-    ground: &Ground,
-    case: &'static str,
-    family: Family,
-    containers: &[&Sandbox],
-    work: impl FnOnce() -> io::Result<()>,
-) -> Row {
-    let counted = || ground.counted(containers).map_err(io::Error::other);
-    let done = counted().and_then(|before| {
-        let said = work();
-        Ok((before, said, counted()?))
-    });
-    match done {
-        Ok(([fast, kernel], said, [more_fast, more_kernel])) => Row {
-            case,
-            family: family.1,
-            outcome: if said.is_ok() { Outcome::Passed } else { Outcome::Failed },
-            fast: more_fast.saturating_sub(fast),
-            kernel: more_kernel.saturating_sub(kernel),
-            detail: said.err().map_or_else(String::new, |error| error.to_string()),
-        },
-        Err(error) => failed(case, family, &error),
-    }
-}
-
-fn failed(case: &'static str, family: Family, error: &impl ToString) -> Row {
-    Row { outcome: Outcome::Failed, ..Row::skipped(case, family.1, error.to_string()) }
-}
-
-fn no_address(case: &'static str, (_, family): Family) -> Row {
-    Row::skipped(case, family, format!("the network gives no {family} address"))
-}
-
-/// Why what comes from elsewhere reaches no container.
-fn does_not_forward((is_ipv6, family): Family) -> Option<String> {
-    let setting = if is_ipv6 { "ipv6/conf/all/forwarding" } else { "ipv4/ip_forward" };
-    let value = fs::read_to_string(format!("/proc/sys/net/{setting}")).unwrap_or_default();
-    let forwards = !matches!(value.trim(), "" | "0");
-    (!forwards).then(|| format!("the node does not forward {family}: net.{}", setting.replace('/', ".")))
 }

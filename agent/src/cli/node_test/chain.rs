@@ -112,6 +112,31 @@ impl Chain {
         self
     }
 
+    /// Another network by the first plugin, on a bridge of its own, without anything else that is configured.
+    pub(super) fn beside(&self, bridge: &str, subnets: &[&str], leases: &Path) -> Self {
+        let own = |key: &str| self.plugins.first().and_then(|first| first.get(key)).cloned();
+        let ranges: Vec<_> = subnets.iter().map(|subnet| json!([{ "subnet": subnet }])).collect();
+        let kept = ["type", "agentSocket"].into_iter().filter_map(|key| Some((key.to_owned(), own(key)?)));
+        let plugin = kept.chain([
+            ("bridge".to_owned(), json!(bridge)),
+            ("isDefaultGateway".to_owned(), json!(true)),
+            ("ipam".to_owned(), json!({ "type": "shunt-ipam", "ranges": ranges, "dataDir": leases })),
+        ]);
+        let plugins = vec![plugin.collect()];
+        Self { name: format!("{}-{bridge}", self.name), plugins, ..self.clone() }
+    }
+
+    /// Takes the first plugin's bridge down, if shunt has made it and nothing is on it.
+    ///
+    /// # Errors
+    /// The plugin refuses.
+    pub(super) fn take_down(&self, any: Call<'_>) -> Result<(), ChainError> {
+        match self.plugins.first() {
+            Some(first) => self.run("DEINIT", first, any, &Value::Null).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// The name of the network.
     pub(super) fn name(&self) -> &str {
         &self.name

@@ -1,5 +1,6 @@
 //! `shunt-agent test`: whether containers of this node reach what they should, and by which path.
 
+mod attempt;
 mod cases;
 mod chain;
 mod ground;
@@ -8,6 +9,7 @@ mod load;
 mod namespace;
 mod outside;
 mod perf;
+mod policies;
 mod row;
 mod sandbox;
 mod talk;

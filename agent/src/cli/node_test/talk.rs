@@ -11,6 +11,9 @@ use super::namespace::Namespace;
 /// How long each step may take: three retransmissions of a SYN.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// How long a connection that is to be refused is tried: one retransmission of a SYN.
+const REFUSAL: Duration = Duration::from_millis(1500);
+
 /// How long an answer to one datagram is waited for, and how often it is sent.
 const ANSWER: Duration = Duration::from_secs(1);
 const TIMES: usize = 5;
@@ -47,6 +50,15 @@ pub(super) fn tcp(ends: Ends<'_>, rounds: usize, size: usize) -> io::Result<()> 
         let echoed = echo.join().unwrap_or_else(|_| Err(io::Error::other("the echo's thread panicked")));
         asked.and(echoed)
     })
+}
+
+/// Whether a connection is answered.
+///
+/// # Errors
+/// It cannot be tried.
+pub(super) fn is_reached(ends: Ends<'_>) -> io::Result<bool> {
+    let _listener = ends.server.enter(|| TcpListener::bind(ends.listens))?;
+    ends.client.enter(|| Ok(TcpStream::connect_timeout(&ends.to(), REFUSAL).is_ok()))
 }
 
 /// A connection's two ends.
@@ -194,7 +206,9 @@ mod tests {
         tcp(ends(&node, 47_101), 3, 100_000).unwrap();
         udp(ends(&node, 47_102), 3, 512).unwrap();
         assert!(rate(ends(&node, 47_103), Duration::from_millis(200)).unwrap() > 1e6);
+        assert!(is_reached(ends(&node, 47_106)).unwrap());
         let through = Some(SocketAddr::from(([127, 0, 0, 1], 47_105)));
+        assert!(!is_reached(Ends { through, ..ends(&node, 47_107) }).unwrap());
         let refused = tcp(Ends { through, ..ends(&node, 47_104) }, 1, 1).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
