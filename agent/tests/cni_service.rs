@@ -24,5 +24,7 @@ mod restart;
 mod rights;
 #[path = "cni_service/standard.rs"]
 mod standard;
+#[path = "cni_service/watched.rs"]
+mod watched;
 #[path = "cni_service/world.rs"]
 mod world;

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tonic::{Request, Status};
 
 use crate::cache::Cache;
 use crate::caller::{Caller, Place};
 use crate::chain::Chain;
+use crate::event_log::EventLog;
 use crate::failure::{Failure, codes};
 use crate::list::NetworkList;
 use crate::locks::Locks;
@@ -26,6 +28,9 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) networks: Networks,
     pub(crate) locks: Locks,
+    pub(crate) events: Arc<EventLog>,
+    /// Places of watchers.
+    pub(crate) watchers: Arc<Semaphore>,
 }
 
 /// Which list a call is about.

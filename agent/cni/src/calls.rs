@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shunt::call::{Verb, Version};
+use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::asked::{Asked, Envelope, Network, Shared};
@@ -17,9 +18,10 @@ use crate::proto::v1::{
     GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, ListNetworksRequest,
     ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox, StatusRequest,
     StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest, ValidateResponse,
-    VersionRequest, VersionResponse,
+    VersionRequest, VersionResponse, WatchRequest, WatchResponse,
 };
 use crate::subject::Subject;
+use crate::watching;
 use crate::work::on_thread;
 
 /// Whom a call about the node is about: shunt knows it whatever the network.
@@ -128,6 +130,8 @@ fn log(verb: Verb, asked: &Asked, failure: Option<&Failure>) {
 
 #[async_trait]
 impl CniService for Calls {
+    type WatchStream = BoxStream<WatchResponse>;
+
     async fn add(&self, request: Request<AddRequest>) -> Result<Response<AddResponse>, Status> {
         let (envelope, AddRequest { network, attachment, sandbox }) = Envelope::open(request);
         let asked = (Verb::Add, envelope);
@@ -246,6 +250,21 @@ impl CniService for Calls {
         let shared = Arc::clone(&self.0);
         let names = on_thread(move || Ok(shared.networks.names()), move || drop(envelope)).await?;
         Ok(Response::new(ListNetworksResponse { names }))
+    }
+
+    async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let Shared { events, watchers, .. } = &*self.0;
+        // The request has the place of a call, which ends here.
+        let WatchRequest { resume_token } = request.into_inner();
+        let Ok(place) = Arc::clone(watchers).try_acquire_owned() else {
+            return Err(Failure::new(codes::TRY_AGAIN, "there are too many watchers, try again").into());
+        };
+        let Some(position) = events.position(&resume_token) else {
+            return Err(Status::invalid_argument(format!(
+                "`{resume_token}` is no token of Watch's responses"
+            )));
+        };
+        Ok(Response::new(watching::stream(Arc::clone(events), position, place)))
     }
 
     async fn unregister_network(

@@ -14,6 +14,7 @@ mod caller;
 mod calls;
 mod chain;
 mod deadline;
+mod event_log;
 mod failure;
 mod files;
 mod list;
@@ -26,6 +27,7 @@ mod services;
 mod settings;
 mod subject;
 mod trace;
+mod watching;
 mod work;
 
 pub use failure::{DetailError, Failure};

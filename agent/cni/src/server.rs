@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use shunt_agent_api::Event;
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 use crate::asked::Shared;
 use crate::cache::Cache;
 use crate::caller::Caller;
+use crate::event_log::EventLog;
 use crate::locks::Locks;
 use crate::networks::Networks;
 use crate::services::{DescriptorError, Services};
@@ -50,10 +52,14 @@ impl Gate {
 /// Places of root and of the group's members.
 const PLACES: [usize; 2] = [32, 4];
 
+/// Watchers at a time, of root and of the group together.
+const MAX_WATCHERS: usize = 64;
+
 /// The service, for connections that somebody else accepts. All are ended when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     services: Services,
+    events: Arc<EventLog>,
     root: Gate,
     members: Gate,
     /// Whether others than root may ask.
@@ -67,19 +73,33 @@ impl Server {
     /// # Errors
     /// The descriptors of the messages cannot be read.
     pub async fn new(settings: Settings, has_group: bool) -> Result<Self, DescriptorError> {
+        let events = Arc::new(EventLog::new());
         let shared = Shared {
             cache: Cache::in_directory(&settings.cache_dir),
             networks: Networks::in_directory(&settings.networks_dir),
             locks: Locks::default(),
+            events: Arc::clone(&events),
+            watchers: Arc::new(Semaphore::new(MAX_WATCHERS)),
             settings,
         };
         Ok(Self {
+            events,
             services: Services::new(shared).await?,
             root: Gate::of(64, 2048, PLACES[0]),
             members: Gate::of(16, 64, PLACES[1]),
             has_group,
             connections: JoinSet::new(),
         })
+    }
+
+    /// Tells watchers what has happened.
+    pub fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+
+    /// Tells watchers that so many events have not come.
+    pub fn tell_missing(&self, events: u64) {
+        self.events.skip(events);
     }
 
     /// Serves a client beside the others; one too many is disconnected.

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use shunt_agent_api::Event;
 use shunt_cni::{Server, Settings};
-use tokio::sync::watch;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::listener::{Listener, ListenerError};
@@ -53,7 +55,12 @@ impl CniService {
     }
 
     /// Serves until `stop` says so; what was begun is then done, or undone, as far as that takes no longer than `patience`.
-    pub(super) async fn serve(mut self, mut stop: watch::Receiver<bool>, patience: Duration) {
+    pub(super) async fn serve(
+        mut self,
+        mut events: broadcast::Receiver<Event>,
+        mut stop: watch::Receiver<bool>,
+        patience: Duration,
+    ) {
         tracing::info!(socket = %self.listener.path().display(), "serving CNI");
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -65,6 +72,12 @@ impl CniService {
                         tracing::warn!(%error, "a connection to the CNI service was not accepted");
                         sleep(PAUSE).await;
                     }
+                },
+                event = events.recv() => match event {
+                    Ok(event) => self.server.tell(event),
+                    Err(RecvError::Lagged(missing)) => self.server.tell_missing(missing),
+                    // The agent ends.
+                    Err(RecvError::Closed) => break,
                 },
                 _ = look.tick() => self.listen_again_if_lost(),
                 () = stopped(&mut stop) => break,

@@ -69,8 +69,8 @@ impl Serving {
         let (core, ended) = Core::start(config, previous_state).await?;
         let (stop, stopping) = watch::channel(false);
         let mut connections = JoinSet::new();
-        if let Some(cni) = cni {
-            connections.spawn(cni.serve(stopping, FAREWELL));
+        if let Some((cni, events)) = cni.zip(core.subscribe()) {
+            connections.spawn(cni.serve(events, stopping, FAREWELL));
         }
         tracing::info!(socket = %listener.path().display(), "serving");
         supervisor::ready();
