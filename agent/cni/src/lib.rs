@@ -17,6 +17,7 @@ mod deadline;
 mod event_log;
 mod failure;
 mod files;
+mod gate;
 mod list;
 mod locks;
 mod networks;

@@ -16,6 +16,7 @@ use crate::asked::Shared;
 use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::event_log::EventLog;
+use crate::gate::Gate;
 use crate::locks::Locks;
 use crate::networks::Networks;
 use crate::services::{DescriptorError, Services};
@@ -30,24 +31,6 @@ const MAX_HEADER: u32 = 32 << 10;
 /// How often it is seen whether anybody is there, and how long that may take to answer.
 const ALIVE: Duration = Duration::from_secs(60);
 const SILENT: Duration = Duration::from_secs(20);
-
-/// How many there may be for root, or for the group's members. No member takes a place of root's.
-#[derive(Clone, Debug)]
-pub(crate) struct Gate {
-    connections: Arc<Semaphore>,
-    /// Calls that are done or wait: each costs a few kilobytes.
-    pub(crate) calls: Arc<Semaphore>,
-    /// Calls that are done: each has a message of at most 1 MiB, and a thread.
-    pub(crate) places: Arc<Semaphore>,
-}
-
-impl Gate {
-    fn of(connections: usize, calls: usize, places: usize) -> Self {
-        let [connections, calls, places] =
-            [connections, calls, places].map(|most| Arc::new(Semaphore::new(most)));
-        Self { connections, calls, places }
-    }
-}
 
 /// Places of root and of the group's members.
 const PLACES: [usize; 2] = [32, 4];

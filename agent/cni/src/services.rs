@@ -19,8 +19,8 @@ use crate::caller::{Caller, Place};
 use crate::calls::Calls;
 use crate::deadline;
 use crate::failure::{Failure, codes};
+use crate::gate::Gate;
 use crate::proto::v1::cni_service_server::CniServiceServer;
-use crate::server::Gate;
 
 /// Bytes of a call's message. A GC list of ten thousand attachments has 800,000.
 const MAX_MESSAGE: usize = 1 << 20;
