@@ -124,6 +124,7 @@ fn invalid(why: String) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -182,5 +183,52 @@ mod tests {
             assert_eq!(read(&list).unwrap_err().code, code, "{list}");
         }
         assert_eq!(NetworkList::read(b"{").unwrap_err().code, codes::DECODING);
+    }
+
+    /// JSON of a list's shape, whose values are of any kind.
+    fn any_list() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z./\\PC]{0,8}".prop_map(Value::from),
+        ];
+        let value = scalar.prop_recursive(3, 16, 4, |inner| {
+            let key = prop_oneof![Just("type".to_owned()), Just("capabilities".to_owned()), "[a-z]{1,3}"];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(key, inner, 0..4)
+                    .prop_map(|keys| Value::Object(keys.into_iter().collect())),
+            ]
+        });
+        const KEYS: [&str; 6] = ["cniVersion", "cniVersions", "name", "plugins", "disableCheck", "disableGC"];
+        prop::collection::btree_map(prop::sample::select(&KEYS[..]).prop_map(str::to_owned), value, 0..7)
+            .prop_map(|keys| Value::Object(keys.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_panics_and_what_is_read_can_be_given(list in any_list(), plugin in "[a-z]{1,8}") {
+            let mut list = list;
+            for _ in 0..2 {
+                if let Ok(read) = read(&list) {
+                    for config in &read.plugins {
+                        let given: Value = serde_json::from_slice(&config.given(&read, &Map::new(), [])).unwrap();
+                        prop_assert_eq!(&given["name"], &json!(read.name));
+                        prop_assert_eq!(&given["type"], &json!(config.kind));
+                    }
+                }
+                // Once more with what a list cannot do without.
+                list["name"] = "net".into();
+                list["cniVersion"] = "1.0.0".into();
+                list["plugins"] = json!([{ "type": plugin, "capabilities": list["plugins"] }]);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let refused = NetworkList::read(&bytes).unwrap_err();
+            prop_assert!([codes::DECODING, codes::INVALID_CONFIG].contains(&refused.code), "{:?}", refused);
+        }
     }
 }
