@@ -1,7 +1,8 @@
 //! What the agent keeps of root's power, and why; everything else is given up before the first thread is made.
 //!
 //! Capabilities belong to a thread, and later threads and programs inherit them: so this comes first of all. The bounding set
-//! goes down too, and `no_new_privs` is set: nothing that the agent could ever run gets more. It runs nothing.
+//! goes down too, and `no_new_privs` is set: nothing that the agent could ever run gets more. It runs nothing; with `[api]` it runs
+//! other plugins of a chain, which have no more than this either.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! shunt, the CNI plugin: puts containers on bridges whose traffic the agent's programs carry.
 //!
-//! One call is one process: [`run`] reads the environment and standard input, does the verb, and answers what is to be
-//! printed. Nothing is kept between calls but what is in the kernel, with the agent and in the IPAM's files.
+//! One call is one process, or one thread of a process that serves many ([`run_in`]): [`run`] reads the environment and standard input,
+//! does the verb, and answers what is to be printed. Nothing is kept between calls but what is in the kernel, with the agent and in the IPAM's files.
 
 #![forbid(unsafe_code)]
 
@@ -32,20 +32,22 @@ mod netavark;
 mod node;
 mod plan;
 mod prefix;
-mod program;
+pub mod program;
 mod random;
 pub mod result;
+mod setting;
 mod status;
 mod undo;
 mod validate;
 mod vlan;
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 pub use about::ABOUT;
 pub use ipam::host_local;
+pub use setting::Setting;
 
 use call::{Call, CallError, Verb, Version};
 use config::Config;
@@ -82,8 +84,19 @@ pub fn run_by(
 
 /// Does what the environment asks. `program` is the name under which the plugin was called.
 pub fn run(program: &Path, environment: impl Fn(&str) -> Option<OsString>, stdin: impl Read) -> Reply {
+    run_in(&Setting::default(), program, environment, stdin)
+}
+
+/// The same in a process that serves many calls, each on a thread of its own. The thread must be in the node's network namespace, and
+/// must do nothing after the call: it may be in the container's if the way back has failed.
+pub fn run_in(
+    setting: &Setting,
+    program: &Path,
+    environment: impl Fn(&str) -> Option<OsString>,
+    stdin: impl Read,
+) -> Reply {
     let mut version = Version::NEWEST;
-    match answer(program, environment, stdin, &mut version) {
+    match answer(setting, program, environment, stdin, &mut version) {
         Ok(None) => Reply::Done(String::new()),
         Ok(Some(text)) => Reply::Done(text),
         Err(Error::Call(CallError::NoCommand)) => Reply::About,
@@ -92,20 +105,34 @@ pub fn run(program: &Path, environment: impl Fn(&str) -> Option<OsString>, stdin
 }
 
 fn answer(
+    setting: &Setting,
     program: &Path,
     environment: impl Fn(&str) -> Option<OsString>,
     stdin: impl Read,
     version: &mut Version,
 ) -> Result<Option<String>, Error> {
-    let call = Call::read(environment)?;
+    let call = Call { setting: setting.clone(), ..Call::read(environment)? };
     if call.verb == Verb::Version {
         return Ok(Some(dispatch::version()));
     }
-    let mut raw = Vec::new();
-    stdin.take(MAX_CONFIG).read_to_end(&mut raw).map_err(Error::Stdin)?;
+    let raw = read(stdin).map_err(Error::Stdin)?;
     let value = Config::parse(&raw)?;
     *version = Config::version_of(&value);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let config = Config::read(raw, value, &name, call.verb)?;
+    let mut config = Config::read(raw, value, &name, call.verb)?;
+    if let Some(socket) = &setting.agent_socket {
+        config.network.agent_socket = Some(socket.clone());
+    }
     dispatch::run(&config, &call)
+}
+
+/// The configuration. One that is too long is not cut: what is left of it might mean something else.
+fn read(stdin: impl Read) -> io::Result<Vec<u8>> {
+    let mut raw = Vec::new();
+    stdin.take(MAX_CONFIG + 1).read_to_end(&mut raw)?;
+    if u64::try_from(raw.len()).is_ok_and(|length| length <= MAX_CONFIG) {
+        return Ok(raw);
+    }
+    let why = format!("the configuration has more than {MAX_CONFIG} bytes");
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
 }

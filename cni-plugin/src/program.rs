@@ -18,9 +18,11 @@ const MAX_OUTPUT: usize = 16 << 20;
 
 /// How a program ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) output: Vec<u8>,
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// What it has written.
+    pub output: Vec<u8>,
 }
 
 /// Runs a program with `input` as its standard input. It is a file: a program may say all that it has to say before it reads any of it, or
@@ -28,7 +30,7 @@ pub(crate) struct Ended {
 ///
 /// # Errors
 /// The system's; `TimedOut` when it has not ended by `deadline`, after which it is killed.
-pub(crate) fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>) -> io::Result<Ended> {
+pub fn run(command: &mut Command, input: &[u8], deadline: Option<Instant>) -> io::Result<Ended> {
     let mut file = File::from(memfd_create("configuration", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(input)?;
     file.rewind()?;
@@ -48,7 +50,7 @@ pub(crate) fn by_its_name<'a>(command: &'a mut Command, kept: &Path) -> &'a mut 
 }
 
 /// Whether there is a program.
-pub(crate) fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 

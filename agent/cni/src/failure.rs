@@ -20,6 +20,19 @@ pub struct Failure {
     pub details: String,
 }
 
+/// The codes that the service itself gives (CNI specification 1.1, "Error"; 106 is the plugin's).
+pub(crate) mod codes {
+    pub(crate) const VERSION: u32 = 1;
+    pub(crate) const ENVIRONMENT: u32 = 4;
+    pub(crate) const IO: u32 = 5;
+    pub(crate) const DECODING: u32 = 6;
+    pub(crate) const INVALID_CONFIG: u32 = 7;
+    pub(crate) const INVALID_NETNS: u32 = 8;
+    pub(crate) const TRY_AGAIN: u32 = 11;
+    pub(crate) const EXISTS: u32 = 106;
+    pub(crate) const OTHER: u32 = 999;
+}
+
 /// The details of a status cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DetailError {
@@ -42,12 +55,33 @@ struct RichStatus {
     details: Vec<Any>,
 }
 
+impl From<Failure> for Status {
+    fn from(failure: Failure) -> Self {
+        failure.to_status()
+    }
+}
+
 impl Name for v1::Error {
     const PACKAGE: &'static str = "shunt.cni.v1";
     const NAME: &'static str = "Error";
 }
 
 impl Failure {
+    /// Without more about it.
+    pub(crate) fn new(code: u32, msg: impl Into<String>) -> Self {
+        Self { code, msg: msg.into(), details: String::new() }
+    }
+
+    /// The error that a plugin has printed; of one that printed none, that it failed as `status` says.
+    pub(crate) fn printed(plugin: &str, output: &[u8], status: &str) -> Self {
+        match serde_json::from_slice::<shunt::call::Failure>(output) {
+            Ok(shunt::call::Failure { code, msg, details, .. }) => Self { code, msg, details },
+            Err(_) => {
+                Self::new(codes::OTHER, format!("the plugin {plugin} failed without a CNI error: {status}"))
+            }
+        }
+    }
+
     /// The status of a call that failed with this error: the code of gRPC that is nearest, `msg`, and the error as the one detail.
     #[must_use]
     pub fn to_status(&self) -> Status {

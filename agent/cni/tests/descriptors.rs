@@ -39,7 +39,8 @@ fn every_verb_has_messages_of_its_own() {
             "Finalize",
             "RegisterNetwork",
             "ListNetworks",
-            "UnregisterNetwork"
+            "UnregisterNetwork",
+            "Watch"
         ]
     );
     for method in &service.method {

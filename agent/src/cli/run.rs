@@ -123,6 +123,7 @@ impl Run {
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
             cluster: None,
+            api: None,
         };
         let (repairs, late_programs) = (!self.no_repairs, self.late_programs);
         let config = Config::resolve(file.as_ref(), flags)?;

@@ -1,5 +1,6 @@
 //! The agent's configuration: a TOML file, and flags that override it.
 
+mod api;
 mod cluster;
 mod contradictions;
 mod cure;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use api::ApiOptions;
 pub use cluster::{ClusterOptions, Routes};
 pub use contradictions::contradictions;
 pub use error::ConfigError;
@@ -93,6 +95,8 @@ pub struct Config {
     /// How the agent is the cluster's network, if it is.
     #[serde(serialize_with = "shown::cluster")]
     pub cluster: Option<ClusterOptions>,
+    /// How CNI is served, if it is.
+    pub api: Option<ApiOptions>,
     /// Whether changes by others are repaired.
     #[serde(skip)]
     pub repairs: bool,
@@ -132,6 +136,7 @@ impl From<Options> for Config {
             metrics_labels: options.metrics_labels.unwrap_or_default(),
             kubernetes: options.kubernetes,
             cluster,
+            api: options.api,
             repairs: true,
             late_programs: false,
             warnings: not_built

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Admission, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode, KubernetesOptions,
-    MarkMask, Masquerading, MetricsLabels, shown,
+    Admission, ApiOptions, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode,
+    KubernetesOptions, MarkMask, Masquerading, MetricsLabels, shown,
 };
 use crate::capacity::UplinkOptions;
 
@@ -106,6 +106,9 @@ pub struct Options {
     /// The agent is the cluster's network.
     #[cfg_attr(test, schemars(extend("see" = "kubernetes.md#the-clusters-network")))]
     pub cluster: Option<ClusterOptions>,
+    /// The agent serves CNI by gRPC.
+    #[cfg_attr(test, schemars(extend("see" = "api.md#cni-as-a-service")))]
+    pub api: Option<ApiOptions>,
 }
 
 impl Options {
@@ -132,6 +135,7 @@ impl Options {
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),
             kubernetes: self.kubernetes.or(fallback.kubernetes),
             cluster: self.cluster.or(fallback.cluster),
+            api: self.api.or(fallback.api),
         }
     }
 }

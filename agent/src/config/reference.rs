@@ -5,11 +5,11 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ClusterOptions, Config, KubernetesOptions, Options, VxlanOptions};
+use super::{ApiOptions, ClusterOptions, Config, KubernetesOptions, Options, VxlanOptions};
 use crate::capacity::UplinkOptions;
 use crate::documented::{assert_current, row};
 
-const SECTIONS: [&str; 3] = ["uplinks", "kubernetes", "cluster"];
+const SECTIONS: [&str; 4] = ["uplinks", "kubernetes", "cluster", "api"];
 
 /// The keys of a type, each with its schema, in alphabetical order.
 fn keys<T: JsonSchema>() -> Vec<(String, Value)> {
@@ -91,6 +91,9 @@ fn default(key: &str, schema: &Value, defaults: &Value) -> String {
         Value::String(text) if text.is_empty() => "none".to_owned(),
         Value::String(text) => format!("`{text}`"),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => {
+            items.iter().map(|item| format!("`{}`", item.as_str().unwrap())).collect::<Vec<_>>().join(", ")
+        }
         Value::Number(mask) if key == "mark_mask" => format!("`{:#x}`", mask.as_u64().unwrap()),
         Value::Null => panic!("{key} has no default that can be written: say `otherwise`"),
         other => other.to_string(),
@@ -140,6 +143,7 @@ fn written() -> String {
         table::<KubernetesOptions>(Some("kubernetes"), &KubernetesOptions::default()),
         table::<ClusterOptions>(Some("cluster"), &ClusterOptions::default()),
         table::<VxlanOptions>(Some("cluster.vxlan"), &VxlanOptions::default()),
+        table::<ApiOptions>(Some("api"), &ApiOptions::default()),
     ]
     .join("\n")
 }
@@ -156,6 +160,7 @@ fn example(key: &str, schema: &Value) -> Value {
         Some("`ADDR:PORT`") => return json!("127.0.0.1:9477"),
         Some(form) if form.starts_with("duration") => return json!("250ms"),
         Some("list of prefixes") => return json!(["10.0.0.0/24"]),
+        Some("list of paths") => return json!(["/a"]),
         _ => {}
     }
     if let Some((word, _)) = words(schema).first() {
@@ -183,6 +188,7 @@ fn every_key_of_the_reference_is_read_in_its_form() {
     whole["uplinks"] = json!({ "eth1": object(keys::<UplinkOptions>()) });
     whole["kubernetes"] = object(keys::<KubernetesOptions>());
     whole["cluster"] = object(keys::<ClusterOptions>());
+    whole["api"] = object(keys::<ApiOptions>());
     whole["cluster"]["vxlan"] = object(keys::<VxlanOptions>());
     let text = toml::to_string(&whole).unwrap();
     let config =
@@ -194,7 +200,8 @@ fn every_key_of_the_reference_is_read_in_its_form() {
 fn no_key_holds_a_secret_for_all_are_shown() {
     let all =
         [keys::<Options>(), keys::<UplinkOptions>(), keys::<KubernetesOptions>(), keys::<ClusterOptions>()];
-    let all = all.into_iter().chain([keys::<VxlanOptions>()]).flatten().map(|(key, _)| key);
+    let all =
+        all.into_iter().chain([keys::<VxlanOptions>(), keys::<ApiOptions>()]).flatten().map(|(key, _)| key);
     let secrets: Vec<_> = all
         .filter(|key| {
             ["token", "secret", "password", "credential", "private"].iter().any(|word| key.contains(word))

@@ -34,7 +34,7 @@ impl Finding {
 
 /// What of a configuration this node cannot have.
 pub(super) fn faults(config: &Config) -> Vec<Fault> {
-    let looks = [socket, group, directories, bpffs, metrics, cgroup, uplinks, kubernetes, cluster];
+    let looks = [socket, group, api, directories, bpffs, metrics, cgroup, uplinks, kubernetes, cluster];
     let found = looks.iter().flat_map(|look| look(config));
     let fault = |Finding { key, reason, cure, is_refused }| Fault {
         line: config.origins.line(&key),
@@ -47,12 +47,16 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
 }
 
 fn socket(config: &Config) -> Vec<Finding> {
+    listening("socket", &config.socket)
+}
+
+fn listening(key: &str, path: &Path) -> Vec<Finding> {
     let cure = "name another path for the socket";
-    let found = match Listener::look(&config.socket) {
+    let found = match Listener::look(path) {
         // An agent that runs does not make its own file a bad one.
         Ok(_) | Err(ListenerError::Taken(_)) => None,
         Err(error) if is_closed(&error) => None,
-        Err(error) => Some(Finding::error("socket", error, cure)),
+        Err(error) => Some(Finding::error(key, error, cure)),
     };
     found.into_iter().collect()
 }
@@ -63,12 +67,23 @@ fn is_closed(error: &ListenerError) -> bool {
 }
 
 fn group(config: &Config) -> Vec<Finding> {
-    let number = config.group.as_deref().map(Listener::group_number);
-    let error = number.and_then(Result::err);
-    error
-        .map(|error| Finding::error("group", error, "make the group, or name another one"))
-        .into_iter()
-        .collect()
+    members("group", config.group.as_deref())
+}
+
+fn members(key: &str, group: Option<&str>) -> Vec<Finding> {
+    let error = group.map(Listener::group_number).and_then(Result::err);
+    error.map(|error| Finding::error(key, error, "make the group, or name another one")).into_iter().collect()
+}
+
+fn api(config: &Config) -> Vec<Finding> {
+    let Some(api) = &config.api else { return Vec::new() };
+    let mut found = listening("api.socket", &api.socket);
+    if api.socket == config.socket {
+        let reason = "it is the agent's own socket, too";
+        found.push(Finding::error("api.socket", reason, "name another path for one of the two"));
+    }
+    found.extend(members("api.group", api.group.as_deref()));
+    found
 }
 
 fn directories(config: &Config) -> Vec<Finding> {

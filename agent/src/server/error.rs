@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::cni_service::CniServiceError;
 use super::listener::ListenerError;
 use crate::agent::CoreError;
 use crate::capacity::slice::NodeNameError;
@@ -13,6 +14,9 @@ pub enum ServerError {
     /// The socket.
     #[error(transparent)]
     Listener(#[from] ListenerError),
+    /// CNI as a service.
+    #[error(transparent)]
+    Cni(#[from] CniServiceError),
     /// State or kernel.
     #[error(transparent)]
     Core(#[from] CoreError),

@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, sleep, timeout};
 
+use super::cni_service::CniService;
 use super::connection::Visitor;
 use super::error::{ServerError, failed};
 use super::listener::Listener;
@@ -60,11 +61,17 @@ impl Serving {
             PreviousState::take(&config.state_dir).map_err(|error| CoreError::Open(error.into()))?;
         let listener = Listener::bind(&config.socket, config.group.as_deref())?;
         let group = config.group.clone();
+        let cni = CniService::open(&config).await?;
         let telling = Telling::open(&config).await?;
         // Before the links are read for the first time: what changes meanwhile waits here.
         let monitor = Monitor::open().map_err(failed("link events"))?;
         let signals = Signals::open()?;
         let (core, ended) = Core::start(config, previous_state).await?;
+        let (stop, stopping) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        if let Some((cni, events)) = cni.zip(core.subscribe()) {
+            connections.spawn(cni.serve(events, stopping, FAREWELL));
+        }
         tracing::info!(socket = %listener.path().display(), "serving");
         supervisor::ready();
         Ok(Self {
@@ -75,10 +82,10 @@ impl Serving {
             telling: telling.begin(&core),
             core,
             ended,
-            connections: JoinSet::new(),
+            connections,
             places: Arc::new(Semaphore::const_new(MAX_CONNECTIONS)),
             readers_places: Arc::new(Semaphore::const_new(MAX_READERS)),
-            stop: watch::channel(false).0,
+            stop,
         })
     }
 

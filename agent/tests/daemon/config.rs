@@ -92,6 +92,29 @@ fn a_check_tells_every_fault_with_key_line_reason_and_cure() {
 }
 
 #[test]
+fn a_service_that_cannot_listen_keeps_the_agent_from_its_start_and_a_check_says_so() {
+    let rig = Rig::bare();
+    let (socket, root) = (rig.socket(), rig.lab.root());
+    let own = format!("socket = '{0}'\n[api]\nsocket = '{0}'\n", socket.display());
+    let no_group = format!("[api]\nsocket = '{}/cni.sock'\ngroup = 'no-such-group'\n", root.display());
+    let no_socket = format!("[api]\nsocket = '{}'\n", root.display());
+    for (text, key, reason) in [
+        (own, "api.socket", "own socket"),
+        (no_group, "api.group", "no group"),
+        (no_socket, "api.socket", "is not a socket"),
+    ] {
+        let path = file(root, &text);
+        let (code, told) = check_json(&path);
+        let faults = told["faults"].as_array().unwrap();
+        assert_eq!((code, faults.len(), faults[0]["key"].as_str()), (2, 1, Some(key)), "{told}");
+        assert!(faults[0]["reason"].as_str().unwrap().contains(reason), "{told}");
+        let mut command = rig.command("auto");
+        command.arg("--config").arg(&path);
+        assert_eq!(rig.run_to_end(command), 1, "{text}");
+    }
+}
+
+#[test]
 fn an_empty_file_is_good_and_so_is_one_that_fits_for_a_user_without_rights() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();

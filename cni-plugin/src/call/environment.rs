@@ -11,6 +11,7 @@ use super::caller;
 use super::names::{NameError, check_identifier, check_interface};
 use super::variables::Variables;
 use super::verb::{UnknownVerb, Verb};
+use crate::setting::Setting;
 
 /// What the runtime said in the environment. Which fields are filled depends on the verb ([`Verb::required`]).
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Call {
     pub netns_override: bool,
     /// All of it, for other plugins.
     pub(crate) variables: Variables,
+    /// What the process has decided.
+    pub(crate) setting: Setting,
 }
 
 /// The environment is not right.
@@ -82,6 +85,7 @@ impl Call {
             path: get("CNI_PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             netns_override: matches!(text("CNI_NETNS_OVERRIDE")?.to_ascii_lowercase().as_str(), "1" | "true"),
             variables: Variables::read(&get),
+            setting: Setting::default(),
         };
         if verb.required().contains(&"CNI_CONTAINERID") {
             if !call.container.is_empty() {
@@ -110,7 +114,7 @@ impl Call {
     /// The pod, as far as the runtime says; where it does not say enough, who the runtime is.
     pub(crate) fn pod(&self) -> Pod {
         let pod = self.arguments.pod.clone();
-        let runtime = if pod.uid.is_empty() { caller::name() } else { String::new() };
+        let runtime = if pod.uid.is_empty() { caller::name(self.setting.caller) } else { String::new() };
         Pod { runtime, ..pod }
     }
 }

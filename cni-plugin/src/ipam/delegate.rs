@@ -58,7 +58,7 @@ impl<'a> Delegate<'a> {
             command.env("CNI_IFNAME", &call.ifname);
         }
         debug_assert!(!call.path.is_empty(), "every verb that delegates requires CNI_PATH");
-        let timeout = config.network.ipam_timeout;
+        let timeout = config.network.ipam_timeout.or(call.setting.program_limit);
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let name = || self.name.to_owned();
         let ended = program::run(&mut command, &config.raw, deadline).map_err(|source| match timeout {

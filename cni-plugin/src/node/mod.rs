@@ -40,7 +40,7 @@ pub(crate) struct Sandbox {
 }
 
 impl Node {
-    /// Opens the namespace of this process.
+    /// Opens the namespace of this thread.
     pub(crate) fn open() -> Result<Self, NodeError> {
         let netlink = Connection::open()?;
         Ok(Self { namespace: Namespace::own(&netlink)?, netlink })

@@ -1,7 +1,7 @@
 //! Network namespaces: opened by path, entered for a while.
 //!
-//! A thread enters a namespace for itself; the plugin's main thread is the only one that does, and [`Namespace::within`]
-//! always comes back.
+//! A thread enters a namespace for itself: the plugin's main thread, or the thread of a call in a process that serves many.
+//! [`Namespace::within`] comes back, or ends the call.
 
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) enum NamespaceError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The way back failed. Nothing more can be done in this process.
+    /// The way back failed. Nothing more can be done in this thread.
     #[error("there is no way back to the node's namespace: {0}")]
     Lost(io::Error),
     /// The container's namespace is the node's own.
@@ -55,7 +55,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// The namespace that the process was started in, by a `socket` that was opened there.
+    /// The namespace of this thread, by a `socket` that was opened there.
     ///
     /// By its path it would cost a call 0.2 ms: for whoever looks there the kernel makes what /proc shows of this process, and it
     /// has to take that away as the process ends.

@@ -1,0 +1,111 @@
+//! A call, read and checked, and what doing it takes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tonic::{Request, Status};
+
+use crate::cache::Cache;
+use crate::caller::{Caller, Place};
+use crate::chain::Chain;
+use crate::event_log::EventLog;
+use crate::failure::{Failure, codes};
+use crate::list::NetworkList;
+use crate::locks::Locks;
+use crate::networks::Networks;
+use crate::plugin::Surroundings;
+use crate::proto::v1;
+use crate::proto::v1::network::Source;
+use crate::settings::Settings;
+use crate::subject::Subject;
+use crate::trace::Trace;
+
+/// What all calls share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) cache: Cache,
+    pub(crate) networks: Networks,
+    pub(crate) locks: Locks,
+    pub(crate) events: Arc<EventLog>,
+    /// Places of watchers.
+    pub(crate) watchers: Arc<Semaphore>,
+}
+
+/// Which list a call is about.
+#[derive(Debug)]
+pub(crate) enum Network {
+    Registered(String),
+    Given(NetworkList),
+}
+
+impl Network {
+    /// # Errors
+    /// Code 7 where there is none; `PERMISSION_DENIED` for a list of a caller's own that may only ask: its plugins would do what it says.
+    pub(crate) fn of(network: Option<v1::Network>, caller: Caller) -> Result<Self, Status> {
+        match network.and_then(|network| network.source) {
+            Some(Source::Name(name)) => Ok(Self::Registered(name)),
+            Some(Source::ConfigList(raw)) => {
+                caller.must_be_allowed_to("give a configuration list")?;
+                Ok(Self::Given(NetworkList::read(&raw)?))
+            }
+            None => Err(Failure::new(codes::INVALID_CONFIG, "the request names no network").into()),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Registered(name) => name,
+            Self::Given(list) => &list.name,
+        }
+    }
+
+    fn list(&self, networks: &Networks) -> Result<Cow<'_, NetworkList>, Failure> {
+        match self {
+            Self::Registered(name) => networks.read(name).map(Cow::Owned),
+            Self::Given(list) => Ok(Cow::Borrowed(list)),
+        }
+    }
+}
+
+/// A request without its message.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub(crate) caller: Caller,
+    _place: Option<Place>,
+    pub(crate) trace: Trace,
+}
+
+impl Envelope {
+    /// Takes a request apart.
+    pub(crate) fn open<M>(request: Request<M>) -> (Self, M) {
+        let (metadata, extensions, message) = request.into_parts();
+        let caller = Caller::of(&extensions);
+        (Self { caller, _place: extensions.get::<Place>().cloned(), trace: Trace::of(&metadata) }, message)
+    }
+}
+
+/// A call.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) network: Network,
+    pub(crate) subject: Subject,
+    pub(crate) envelope: Envelope,
+}
+
+impl Asked {
+    /// Does something with the network's chain.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Chain<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+        let Self { shared, network, subject, envelope } = self;
+        let list = network.list(&shared.networks)?;
+        let at = Surroundings {
+            settings: &shared.settings,
+            subject,
+            trace: &envelope.trace,
+            caller: envelope.caller.process,
+        };
+        work(&Chain { list: &list, cache: &shared.cache, at })
+    }
+}

@@ -1,0 +1,220 @@
+//! The results of attachments, in libcni's files: what CHECK and DEL are given as `prevResult`, whoever made the attachment.
+//!
+//! A file is `results/NETWORK-CONTAINER-IFNAME` below the cache's directory, of the kind `cniCacheV1`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shunt_regular_file::read_own;
+
+use crate::failure::{Failure, codes};
+use crate::files;
+use crate::list::NetworkList;
+use crate::subject::Subject;
+
+const KIND: &str = "cniCacheV1";
+
+/// Bytes of a file that are read.
+const LONGEST: u64 = 16 << 20;
+
+/// Files that are looked at for one network.
+const MOST: usize = 100_000;
+
+/// What is known of an attachment.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cached {
+    kind: String,
+    pub(crate) container_id: String,
+    /// The configuration list in base64.
+    config: String,
+    pub(crate) if_name: String,
+    pub(crate) network_name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    netns: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cni_args: Vec<[String; 2]>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    capability_args: Map<String, Value>,
+    #[serde(default)]
+    pub(crate) result: Value,
+}
+
+impl Cached {
+    pub(crate) fn of(list: &NetworkList, subject: &Subject, result: Value) -> Self {
+        Self {
+            kind: KIND.to_owned(),
+            container_id: subject.container.clone(),
+            config: STANDARD.encode(&list.raw),
+            if_name: subject.ifname.clone(),
+            network_name: list.name.clone(),
+            netns: subject.netns.clone(),
+            cni_args: subject.args.iter().map(|(key, value)| [key.clone(), value.clone()]).collect(),
+            capability_args: subject.capability_args.clone(),
+            result,
+        }
+    }
+
+    /// Whether it was asked for in the same words.
+    pub(crate) fn is_of(&self, list: &NetworkList, subject: &Subject) -> bool {
+        let Self { config, netns, cni_args, capability_args, .. } = Self::of(list, subject, Value::Null);
+        (&config, &netns, &cni_args, &capability_args)
+            == (&self.config, &self.netns, &self.cni_args, &self.capability_args)
+    }
+
+    /// The list by which it was made.
+    pub(crate) fn list(&self) -> Result<NetworkList, Failure> {
+        let raw = STANDARD
+            .decode(&self.config)
+            .map_err(|error| Failure::new(codes::DECODING, format!("the cached configuration: {error}")))?;
+        NetworkList::read(&raw)
+    }
+
+    /// Whom it was made for.
+    pub(crate) fn subject(&self) -> Subject {
+        let args: BTreeMap<_, _> = self.cni_args.iter().cloned().map(|[key, value]| (key, value)).collect();
+        Subject {
+            container: self.container_id.clone(),
+            ifname: self.if_name.clone(),
+            netns: self.netns.clone(),
+            args,
+            capability_args: self.capability_args.clone(),
+        }
+    }
+}
+
+/// The cache's directory.
+#[derive(Debug)]
+pub(crate) struct Cache(PathBuf);
+
+impl Cache {
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self(directory.join("results"))
+    }
+
+    /// What is known; none of a file that cannot be read, which says nothing.
+    pub(crate) fn read(&self, network: &str, subject: &Subject) -> Option<Cached> {
+        let found = load(&self.file(network, &subject.container, &subject.ifname))?;
+        // `a-b` and `c` have the file of `a` and `b-c`.
+        let is_it = found.network_name == network
+            && found.container_id == subject.container
+            && found.if_name == subject.ifname;
+        is_it.then_some(found)
+    }
+
+    /// # Errors
+    /// Code 5.
+    pub(crate) fn write(&self, cached: &Cached) -> Result<(), Failure> {
+        let path = self.file(&cached.network_name, &cached.container_id, &cached.if_name);
+        let bytes = serde_json::to_vec(cached).map_err(io::Error::from);
+        bytes.and_then(|bytes| files::write(&path, &bytes)).map_err(|error| failed(&path, &error))
+    }
+
+    /// # Errors
+    /// Code 5.
+    pub(crate) fn remove(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
+        let path = self.file(network, &subject.container, &subject.ifname);
+        files::remove(&path).map_err(|error| failed(&path, &error))
+    }
+
+    /// All that is known of a network.
+    pub(crate) fn of_network(&self, network: &str) -> Vec<Cached> {
+        let prefix = format!("{network}-");
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
+        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+        let found = named.filter_map(|entry| load(&entry.path()));
+        found.filter(|cached| cached.network_name == network).collect()
+    }
+
+    fn file(&self, network: &str, container: &str, ifname: &str) -> PathBuf {
+        self.0.join(format!("{network}-{container}-{ifname}"))
+    }
+}
+
+fn load(path: &Path) -> Option<Cached> {
+    let found: Cached = serde_json::from_slice(&read_own(path, LONGEST).ok()?).ok()?;
+    (found.kind == KIND).then_some(found)
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(codes::IO, format!("the cached result {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn list(name: &str) -> NetworkList {
+        let list = json!({ "cniVersion": "1.0.0", "name": name, "plugins": [{ "type": "shunt" }] });
+        NetworkList::read(list.to_string().as_bytes()).unwrap()
+    }
+
+    fn subject(container: &str) -> Subject {
+        let args = [("A".to_owned(), "b".to_owned())].into();
+        Subject {
+            container: container.to_owned(),
+            ifname: "eth0".to_owned(),
+            netns: "/run/netns/x".to_owned(),
+            args,
+            ..Subject::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_directory(folder.path());
+        let (list, subject) = (list("net"), subject("c"));
+        let cached = Cached::of(&list, &subject, json!({ "ips": [] }));
+        cache.write(&cached).unwrap();
+        assert!(folder.path().join("results/net-c-eth0").is_file());
+        let read = cache.read("net", &subject).unwrap();
+        assert_eq!(read, cached);
+        assert!(read.is_of(&list, &subject) && !read.is_of(&list, &Subject::default()));
+        assert_eq!(read.list().unwrap().name, "net");
+        assert_eq!(read.subject().cni_args(), "A=b");
+        cache.remove("net", &subject).unwrap();
+        cache.remove("net", &subject).unwrap();
+        assert_eq!(cache.read("net", &subject), None);
+    }
+
+    #[test]
+    fn a_network_whose_name_begins_like_another_s_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_directory(folder.path());
+        cache.write(&Cached::of(&list("a"), &subject("b-c"), Value::Null)).unwrap();
+        cache.write(&Cached::of(&list("a"), &subject("d"), Value::Null)).unwrap();
+        assert_eq!(cache.of_network("a").len(), 2);
+        assert!(cache.of_network("a-b").is_empty());
+        assert_eq!(cache.read("a-b", &subject("c")), None);
+    }
+
+    /// As libcni 1.2 writes it.
+    #[test]
+    fn a_file_of_libcni_s_is_read_and_one_of_another_kind_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, path) = (Cache::in_directory(folder.path()), folder.path().join("results/net-c-eth0"));
+        fs::create_dir_all(folder.path().join("results")).unwrap();
+        let config = STANDARD.encode(&list("net").raw);
+        let mut file = json!({
+            "kind": "cniCacheV1", "containerId": "c", "config": config, "ifName": "eth0", "networkName": "net",
+            "netns": "/run/netns/x", "cniArgs": [["IgnoreUnknown", "1"]], "capabilityArgs": { "mac": "x" },
+            "result": { "cniVersion": "1.0.0", "dns": {} }
+        });
+        fs::write(&path, file.to_string()).unwrap();
+        let read = cache.read("net", &subject("c")).unwrap();
+        assert_eq!(read.subject().cni_args(), "IgnoreUnknown=1");
+        assert_eq!(read.result["cniVersion"], "1.0.0");
+        file["kind"] = "cniCacheV2".into();
+        fs::write(&path, file.to_string()).unwrap();
+        assert_eq!(cache.read("net", &subject("c")), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Who calls, and what it may do. The server puts it into each request's extensions.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tonic::{Extensions, Status};
+
+/// The process at the other end of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caller {
+    /// Its id, where it is in the agent's PID namespace.
+    pub(crate) process: Option<u32>,
+    /// Root may; a member of the group may only ask.
+    pub(crate) may_change: bool,
+}
+
+/// One of the places for calls that are done at a time. Whoever works for the call has it, too.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(#[allow(dead_code, reason = "it is held")] pub(crate) Arc<OwnedSemaphorePermit>);
+
+impl Caller {
+    /// The one of a request. One that nobody has put there may nothing.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().copied().unwrap_or_default()
+    }
+
+    /// # Errors
+    /// `PERMISSION_DENIED`, with what a member of the group may do.
+    pub(crate) fn must_be_allowed_to(self, what: &str) -> Result<(), Status> {
+        if self.may_change {
+            return Ok(());
+        }
+        Err(Status::permission_denied(format!(
+            "only root may {what}; members of the group may ask for Status and Validate of registered networks, \
+             Version, Capacity and ListNetworks"
+        )))
+    }
+}

@@ -1,0 +1,301 @@
+//! The verbs: each is read, waits for those that it must not meet, and is done on a thread of its own.
+
+use std::sync::Arc;
+
+use shunt::call::{Verb, Version};
+use tonic::codegen::BoxStream;
+use tonic::{Request, Response, Status, async_trait};
+
+use crate::asked::{Asked, Envelope, Network, Shared};
+use crate::chain::Chain;
+use crate::failure::{Failure, codes};
+use crate::list::NetworkList;
+use crate::locks::Held;
+use crate::proto::v1::cni_service_server::CniService;
+use crate::proto::v1::{
+    AddRequest, AddResponse, Attachment, CapacityRequest, CapacityResponse, CheckRequest, CheckResponse,
+    DeinitRequest, DeinitResponse, DeleteRequest, DeleteResponse, FinalizeRequest, FinalizeResponse,
+    GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, ListNetworksRequest,
+    ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox, StatusRequest,
+    StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest, ValidateResponse,
+    VersionRequest, VersionResponse, WatchRequest, WatchResponse,
+};
+use crate::subject::Subject;
+use crate::watching;
+use crate::work::on_thread;
+
+/// Whom a call about the node is about: shunt knows it whatever the network.
+const NODE: &[u8] = br#"{"cniVersion":"1.1.0","name":"node","plugins":[{"type":"shunt"}]}"#;
+
+/// The service.
+#[derive(Clone, Debug)]
+pub(crate) struct Calls(pub(crate) Arc<Shared>);
+
+/// What follows a call that has succeeded, and that nobody waits for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unheard {
+    Stays,
+    Deleted,
+}
+
+impl Calls {
+    /// A call about an attachment. A namespace is required but of Delete, whose namespace may be gone.
+    async fn of_attachment<T: Send + 'static>(
+        &self,
+        (verb, envelope): (Verb, Envelope),
+        network: Option<crate::proto::v1::Network>,
+        attachment: Option<Attachment>,
+        sandbox: Option<Sandbox>,
+        work: impl FnOnce(&Chain<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Status> {
+        envelope.caller.must_be_allowed_to(verb.name())?;
+        let network = Network::of(network, envelope.caller)?;
+        let mut subject = Subject::of(attachment, sandbox)?;
+        let found = match subject.netns.as_str() {
+            "" => None,
+            netns => self.0.settings.namespace(netns)?,
+        };
+        if found.is_none() && verb != Verb::Del {
+            let why = format!("there is no namespace `{}`", subject.netns);
+            let code = if subject.netns.is_empty() { codes::ENVIRONMENT } else { codes::INVALID_NETNS };
+            return Err(Failure::new(code, why).into());
+        }
+        subject.netns = found.unwrap_or_default().to_string_lossy().into_owned();
+        let Subject { container, ifname, .. } = &subject;
+        let held = self.0.locks.attachment(network.name(), container, ifname).await;
+        let unheard = if verb == Verb::Add { Unheard::Deleted } else { Unheard::Stays };
+        self.run(verb, Asked { shared: Arc::clone(&self.0), network, subject, envelope }, held, unheard, work)
+            .await
+    }
+
+    /// A call about a whole network.
+    async fn of_network<T: Send + 'static>(
+        &self,
+        (verb, envelope): (Verb, Envelope),
+        network: Network,
+        work: impl FnOnce(&Chain<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Status> {
+        let changes = matches!(verb, Verb::Gc | Verb::Init | Verb::Deinit);
+        let held = if changes { self.0.locks.network(network.name()).await } else { Held::Nothing };
+        let asked = Asked { shared: Arc::clone(&self.0), network, subject: Subject::default(), envelope };
+        self.run(verb, asked, held, Unheard::Stays, work).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        verb: Verb,
+        asked: Asked,
+        held: Held,
+        unheard: Unheard,
+        work: impl FnOnce(&Chain<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Status> {
+        let asked = Arc::new(asked);
+        let once_more = Arc::clone(&asked);
+        let work = move || {
+            let done = asked.with(work);
+            log(verb, &asked, done.as_ref().err());
+            done
+        };
+        // The locks are held, and the place is taken, until all of it is done.
+        let undo = move || {
+            if unheard == Unheard::Deleted {
+                let deleted = once_more.with(|chain| chain.delete());
+                log(Verb::Del, &once_more, deleted.err().as_ref());
+            }
+            drop((held, once_more));
+        };
+        Ok(on_thread(work, undo).await?)
+    }
+}
+
+fn log(verb: Verb, asked: &Asked, failure: Option<&Failure>) {
+    let (verb, network, trace) = (verb.name(), asked.network.name(), asked.envelope.trace.id());
+    let Subject { container, ifname, .. } = &asked.subject;
+    match failure {
+        None => tracing::debug!(verb, network, container, ifname, trace, "a call of CNI was done"),
+        Some(Failure { code, msg, .. }) => {
+            tracing::info!(
+                verb,
+                network,
+                container,
+                ifname,
+                trace,
+                code,
+                error = msg,
+                "a call of CNI has failed"
+            );
+        }
+    }
+}
+
+#[async_trait]
+impl CniService for Calls {
+    type WatchStream = BoxStream<WatchResponse>;
+
+    async fn add(&self, request: Request<AddRequest>) -> Result<Response<AddResponse>, Status> {
+        let (envelope, AddRequest { network, attachment, sandbox }) = Envelope::open(request);
+        let asked = (Verb::Add, envelope);
+        let result = self.of_attachment(asked, network, attachment, sandbox, |chain| chain.add()).await?;
+        Ok(Response::new(AddResponse { result }))
+    }
+
+    async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
+        let (envelope, DeleteRequest { network, attachment, sandbox }) = Envelope::open(request);
+        let asked = (Verb::Del, envelope);
+        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.delete()).await?;
+        Ok(Response::new(DeleteResponse {}))
+    }
+
+    async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
+        let (envelope, CheckRequest { network, attachment, sandbox }) = Envelope::open(request);
+        let asked = (Verb::Check, envelope);
+        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.check()).await?;
+        Ok(Response::new(CheckResponse {}))
+    }
+
+    async fn finalize(
+        &self,
+        request: Request<FinalizeRequest>,
+    ) -> Result<Response<FinalizeResponse>, Status> {
+        let (envelope, FinalizeRequest { network, attachment, sandbox }) = Envelope::open(request);
+        let asked = (Verb::Finalize, envelope);
+        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.finalize()).await?;
+        Ok(Response::new(FinalizeResponse {}))
+    }
+
+    async fn garbage_collect(
+        &self,
+        request: Request<GarbageCollectRequest>,
+    ) -> Result<Response<GarbageCollectResponse>, Status> {
+        let (envelope, GarbageCollectRequest { network, valid_attachments }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to(Verb::Gc.name())?;
+        let network = Network::of(network, envelope.caller)?;
+        if let Some(valid) = valid_attachments {
+            let collect = move |chain: &Chain<'_>| chain.collect(&valid.attachments);
+            self.of_network((Verb::Gc, envelope), network, collect).await?;
+        }
+        Ok(Response::new(GarbageCollectResponse {}))
+    }
+
+    async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
+        let (envelope, StatusRequest { network }) = Envelope::open(request);
+        let network = Network::of(network, envelope.caller)?;
+        self.of_network((Verb::Status, envelope), network, |chain| chain.status()).await?;
+        Ok(Response::new(StatusResponse {}))
+    }
+
+    async fn version(&self, _: Request<VersionRequest>) -> Result<Response<VersionResponse>, Status> {
+        let all = Version::ALL.iter().map(|version| version.as_str().to_owned());
+        Ok(Response::new(VersionResponse {
+            cni_version: Version::NEWEST.as_str().to_owned(),
+            supported_versions: all.collect(),
+        }))
+    }
+
+    async fn capacity(
+        &self,
+        request: Request<CapacityRequest>,
+    ) -> Result<Response<CapacityResponse>, Status> {
+        let (envelope, CapacityRequest {}) = Envelope::open(request);
+        let node = Network::Given(NetworkList::read(NODE)?);
+        let capacity = self.of_network((Verb::Capacity, envelope), node, |chain| chain.capacity()).await?;
+        Ok(Response::new(CapacityResponse { capacity }))
+    }
+
+    async fn validate(
+        &self,
+        request: Request<ValidateRequest>,
+    ) -> Result<Response<ValidateResponse>, Status> {
+        let (envelope, ValidateRequest { network }) = Envelope::open(request);
+        let network = Network::of(network, envelope.caller)?;
+        self.of_network((Verb::Validate, envelope), network, |chain| chain.validate()).await?;
+        Ok(Response::new(ValidateResponse {}))
+    }
+
+    async fn init(&self, request: Request<InitRequest>) -> Result<Response<InitResponse>, Status> {
+        let (envelope, InitRequest { network }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to(Verb::Init.name())?;
+        let network = Network::of(network, envelope.caller)?;
+        self.of_network((Verb::Init, envelope), network, |chain| chain.shared(Verb::Init)).await?;
+        Ok(Response::new(InitResponse {}))
+    }
+
+    async fn deinit(&self, request: Request<DeinitRequest>) -> Result<Response<DeinitResponse>, Status> {
+        let (envelope, DeinitRequest { network }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to(Verb::Deinit.name())?;
+        let network = Network::of(network, envelope.caller)?;
+        self.of_network((Verb::Deinit, envelope), network, |chain| chain.shared(Verb::Deinit)).await?;
+        Ok(Response::new(DeinitResponse {}))
+    }
+
+    async fn register_network(
+        &self,
+        request: Request<RegisterNetworkRequest>,
+    ) -> Result<Response<RegisterNetworkResponse>, Status> {
+        let (envelope, RegisterNetworkRequest { config_list }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to("register a network")?;
+        let list = NetworkList::read(&config_list)?;
+        let name = list.name.clone();
+        let held = self.0.locks.network(&name).await;
+        let shared = Arc::clone(&self.0);
+        on_thread(move || shared.networks.register(&list), move || drop((held, envelope))).await?;
+        Ok(Response::new(RegisterNetworkResponse { name }))
+    }
+
+    async fn list_networks(
+        &self,
+        request: Request<ListNetworksRequest>,
+    ) -> Result<Response<ListNetworksResponse>, Status> {
+        let (envelope, ListNetworksRequest {}) = Envelope::open(request);
+        let shared = Arc::clone(&self.0);
+        let names = on_thread(move || Ok(shared.networks.names()), move || drop(envelope)).await?;
+        Ok(Response::new(ListNetworksResponse { names }))
+    }
+
+    async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let Shared { events, watchers, .. } = &*self.0;
+        // The request has the place of a call, which ends here.
+        let WatchRequest { resume_token } = request.into_inner();
+        let Ok(place) = Arc::clone(watchers).try_acquire_owned() else {
+            return Err(Failure::new(codes::TRY_AGAIN, "there are too many watchers, try again").into());
+        };
+        let Some(position) = events.position(&resume_token) else {
+            return Err(Status::invalid_argument(format!(
+                "`{resume_token}` is no token of Watch's responses"
+            )));
+        };
+        Ok(Response::new(watching::stream(Arc::clone(events), position, place)))
+    }
+
+    async fn unregister_network(
+        &self,
+        request: Request<UnregisterNetworkRequest>,
+    ) -> Result<Response<UnregisterNetworkResponse>, Status> {
+        let (envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to("unregister a network")?;
+        let held = self.0.locks.network(&name).await;
+        let shared = Arc::clone(&self.0);
+        let work = move || shared.unregister(&name);
+        on_thread(work, move || drop((held, envelope))).await?;
+        Ok(Response::new(UnregisterNetworkResponse {}))
+    }
+}
+
+impl Shared {
+    /// Forgets a network that has no attachment.
+    fn unregister(&self, name: &str) -> Result<(), Failure> {
+        shunt::call::check_identifier("network name", name)
+            .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
+        let attachments = self.cache.of_network(name);
+        if let Some(one) = attachments.first() {
+            let why = format!(
+                "the network {name} has {} attachments, {} of {} among them: delete them first",
+                attachments.len(),
+                one.if_name,
+                one.container_id
+            );
+            return Err(Failure::new(codes::EXISTS, why));
+        }
+        self.networks.unregister(name)
+    }
+}

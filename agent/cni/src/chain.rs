@@ -1,0 +1,226 @@
+//! A list's plugins one after the other, as libcni runs them.
+
+use serde_json::{Map, Value, json};
+use shunt::call::{Verb, Version};
+
+use crate::cache::{Cache, Cached};
+use crate::failure::{Failure, codes};
+use crate::list::{NetworkList, PluginConfig};
+use crate::plugin::{Plugin, Surroundings};
+use crate::proto::v1;
+
+/// One verb for one list.
+#[derive(Debug)]
+pub(crate) struct Chain<'a> {
+    pub(crate) list: &'a NetworkList,
+    pub(crate) cache: &'a Cache,
+    pub(crate) at: Surroundings<'a>,
+}
+
+impl Chain<'_> {
+    /// ADD, and the last plugin's result. The same request once more answers what is cached, where CHECK finds it whole.
+    ///
+    /// # Errors
+    /// The failed plugin's. The plugins before it are undone, and the failed one, if it is not shunt.
+    pub(crate) fn add(&self) -> Result<Vec<u8>, Failure> {
+        if let Some(cached) = self.cached().filter(|cached| cached.is_of(self.list, self.at.subject))
+            && self.list.version >= Verb::Check.since()
+            && self.each(Verb::Check, Some(&cached.result)).is_ok()
+        {
+            return Ok(cached.result.to_string().into_bytes());
+        }
+        let mut result = None;
+        for (position, config) in self.list.plugins.iter().enumerate() {
+            let plugin = self.find(config)?;
+            let done = self.run(&plugin, Verb::Add, config, result.as_ref());
+            match done.and_then(|output| read_result(config, &output)) {
+                Ok(next) => result = Some(next),
+                Err(failure) => {
+                    if position > 0 || !plugin.is_own() {
+                        self.undo(result.as_ref());
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        let result = result.unwrap_or_default();
+        let cached = Cached::of(self.list, self.at.subject, result);
+        if let Err(failure) = self.cache.write(&cached) {
+            self.undo(Some(&cached.result));
+            return Err(failure);
+        }
+        Ok(cached.result.to_string().into_bytes())
+    }
+
+    /// DEL from the last plugin to the first, past errors. The cached result goes with the attachment.
+    ///
+    /// # Errors
+    /// The first plugin's that failed.
+    pub(crate) fn delete(&self) -> Result<(), Failure> {
+        let known = self.cached().filter(|_| self.list.version >= Version::V0_4_0);
+        self.take_down(known.as_ref().map(|cached| &cached.result))?;
+        self.cache.remove(&self.list.name, self.at.subject)
+    }
+
+    /// CHECK.
+    ///
+    /// # Errors
+    /// The first plugin's that finds something; code 1 for a list older than the verb.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.list.version < Verb::Check.since() {
+            let why = format!("config version {} does not allow CHECK", self.list.version);
+            return Err(Failure::new(codes::VERSION, why));
+        }
+        if !self.list.is_checked {
+            return Ok(());
+        }
+        self.each(Verb::Check, self.cached().as_ref().map(|cached| &cached.result))
+    }
+
+    /// FINALIZE of those plugins that know it.
+    ///
+    /// # Errors
+    /// The first plugin's that failed.
+    pub(crate) fn finalize(&self) -> Result<(), Failure> {
+        self.each_of_own(Verb::Finalize, self.cached().as_ref().map(|cached| &cached.result))
+    }
+
+    /// STATUS, from 1.1.0 on; an older list cannot ask.
+    ///
+    /// # Errors
+    /// The first plugin's that would refuse.
+    pub(crate) fn status(&self) -> Result<(), Failure> {
+        if self.list.version < Verb::Status.since() { Ok(()) } else { self.each(Verb::Status, None) }
+    }
+
+    /// VALIDATE of those plugins that know it; the others have to be there.
+    ///
+    /// # Errors
+    /// The first plugin's that finds something.
+    pub(crate) fn validate(&self) -> Result<(), Failure> {
+        for config in &self.list.plugins {
+            self.find(config)?;
+        }
+        self.each_of_own(Verb::Validate, None)
+    }
+
+    /// What the first plugin says to CAPACITY.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub(crate) fn capacity(&self) -> Result<Vec<u8>, Failure> {
+        self.list
+            .plugins
+            .first()
+            .map_or(Ok(Vec::new()), |config| self.run(&self.find(config)?, Verb::Capacity, config, None))
+    }
+
+    /// INIT or DEINIT of those plugins that know it.
+    ///
+    /// # Errors
+    /// The first plugin's that failed.
+    pub(crate) fn shared(&self, verb: Verb) -> Result<(), Failure> {
+        self.each_of_own(verb, None)
+    }
+
+    /// GC: attachments that are cached and not listed are deleted, then each plugin looks for itself.
+    ///
+    /// # Errors
+    /// The first failure, after all has been tried.
+    pub(crate) fn collect(&self, valid: &[v1::Attachment]) -> Result<(), Failure> {
+        if !self.list.is_collected {
+            return Ok(());
+        }
+        let stays = |cached: &Cached| {
+            valid.iter().any(|one| one.container_id == cached.container_id && one.ifname == cached.if_name)
+        };
+        let stale = self.cache.of_network(&self.list.name).into_iter().filter(|cached| !stays(cached));
+        let mut first = None;
+        for cached in stale {
+            first = first.or(self.delete_cached(&cached).err());
+        }
+        if self.list.version >= Verb::Gc.since() {
+            let valid: Vec<Value> = valid
+                .iter()
+                .map(|one| json!({ "containerID": one.container_id, "ifname": one.ifname }))
+                .collect();
+            for config in &self.list.plugins {
+                let more =
+                    [("cni.dev/valid-attachments", json!(valid)), ("cni.dev/attachments", json!(valid))];
+                let given = config.given(self.list, &Map::new(), more);
+                let done = self.find(config).and_then(|plugin| plugin.run(Verb::Gc, &given, &self.at));
+                first = first.or(done.err());
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Deletes another attachment of the network, by the list that it was made with.
+    fn delete_cached(&self, cached: &Cached) -> Result<(), Failure> {
+        let (list, subject) = (cached.list()?, cached.subject());
+        let at = Surroundings { subject: &subject, ..self.at };
+        Chain { list: &list, cache: self.cache, at }.delete()
+    }
+
+    fn cached(&self) -> Option<Cached> {
+        self.cache.read(&self.list.name, self.at.subject)
+    }
+
+    fn undo(&self, result: Option<&Value>) {
+        if let Err(failure) = self.take_down(result) {
+            let (network, container) = (&self.list.name, &self.at.subject.container);
+            tracing::warn!(
+                network,
+                container,
+                error = failure.msg,
+                "an ADD that failed could not be undone: it needs a DEL"
+            );
+        }
+    }
+
+    fn take_down(&self, result: Option<&Value>) -> Result<(), Failure> {
+        let mut first = None;
+        for config in self.list.plugins.iter().rev() {
+            let done = self.find(config).and_then(|plugin| self.run(&plugin, Verb::Del, config, result));
+            first = first.or(done.err());
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn each(&self, verb: Verb, result: Option<&Value>) -> Result<(), Failure> {
+        self.list.plugins.iter().try_for_each(|config| {
+            let plugin = self.find(config)?;
+            self.run(&plugin, verb, config, result).map(drop)
+        })
+    }
+
+    /// The same of shunt's plugins: no other project's program knows the verb.
+    fn each_of_own(&self, verb: Verb, result: Option<&Value>) -> Result<(), Failure> {
+        self.list.plugins.iter().try_for_each(|config| match self.find(config)? {
+            plugin if plugin.is_own() => self.run(&plugin, verb, config, result).map(drop),
+            _ => Ok(()),
+        })
+    }
+
+    fn find(&self, config: &PluginConfig) -> Result<Plugin, Failure> {
+        Plugin::find(&config.kind, self.at.settings)
+    }
+
+    fn run(
+        &self,
+        plugin: &Plugin,
+        verb: Verb,
+        config: &PluginConfig,
+        result: Option<&Value>,
+    ) -> Result<Vec<u8>, Failure> {
+        let more = result.map(|result| ("prevResult", result.clone()));
+        plugin.run(verb, &config.given(self.list, &self.at.subject.capability_args, more), &self.at)
+    }
+}
+
+fn read_result(config: &PluginConfig, output: &[u8]) -> Result<Value, Failure> {
+    match serde_json::from_slice(output) {
+        Ok(result @ Value::Object(_)) => Ok(result),
+        _ => Err(Failure::new(codes::DECODING, format!("the plugin {} printed no result", config.kind))),
+    }
+}

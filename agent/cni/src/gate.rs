@@ -1,0 +1,23 @@
+//! How many there may be at a time, and for whom.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+/// How many there may be for root, or for the group's members. No member takes a place of root's.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    pub(crate) connections: Arc<Semaphore>,
+    /// Calls that are done or wait: each costs a few kilobytes.
+    pub(crate) calls: Arc<Semaphore>,
+    /// Calls that are done: each has a message of at most 1 MiB, and a thread.
+    pub(crate) places: Arc<Semaphore>,
+}
+
+impl Gate {
+    pub(crate) fn of(connections: usize, calls: usize, places: usize) -> Self {
+        let [connections, calls, places] =
+            [connections, calls, places].map(|most| Arc::new(Semaphore::new(most)));
+        Self { connections, calls, places }
+    }
+}

@@ -1,0 +1,144 @@
+//! Connections, and how many calls are done at a time for whom.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use shunt_agent_api::Event;
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::asked::Shared;
+use crate::cache::Cache;
+use crate::caller::Caller;
+use crate::event_log::EventLog;
+use crate::gate::Gate;
+use crate::locks::Locks;
+use crate::networks::Networks;
+use crate::services::{DescriptorError, Services};
+use crate::settings::Settings;
+
+/// Calls on one connection, and bytes of them that may wait unread.
+const MAX_STREAMS: u32 = 1024;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+const STREAM_WINDOW: u32 = 64 << 10;
+const MAX_HEADER: u32 = 32 << 10;
+
+/// How often it is seen whether anybody is there, and how long that may take to answer.
+const ALIVE: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_secs(20);
+
+/// Places of root and of the group's members.
+const PLACES: [usize; 2] = [32, 4];
+
+/// Watchers at a time, of root and of the group together.
+const MAX_WATCHERS: usize = 64;
+
+/// The service, for connections that somebody else accepts. All are ended when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    services: Services,
+    events: Arc<EventLog>,
+    root: Gate,
+    members: Gate,
+    /// Whether others than root may ask.
+    has_group: bool,
+    connections: JoinSet<()>,
+}
+
+impl Server {
+    /// Opens nothing. With `has_group` a user other than root may ask, and change nothing: the socket's mode says who can connect.
+    ///
+    /// # Errors
+    /// The descriptors of the messages cannot be read.
+    pub async fn new(settings: Settings, has_group: bool) -> Result<Self, DescriptorError> {
+        let events = Arc::new(EventLog::new());
+        let shared = Shared {
+            cache: Cache::in_directory(&settings.cache_dir),
+            networks: Networks::in_directory(&settings.networks_dir),
+            locks: Locks::default(),
+            events: Arc::clone(&events),
+            watchers: Arc::new(Semaphore::new(MAX_WATCHERS)),
+            settings,
+        };
+        Ok(Self {
+            events,
+            services: Services::new(shared).await?,
+            root: Gate::of(64, 2048, PLACES[0]),
+            members: Gate::of(16, 64, PLACES[1]),
+            has_group,
+            connections: JoinSet::new(),
+        })
+    }
+
+    /// Tells watchers what has happened.
+    pub fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+
+    /// Tells watchers that so many events have not come.
+    pub fn tell_missing(&self, events: u64) {
+        self.events.skip(events);
+    }
+
+    /// Serves a client beside the others; one too many is disconnected.
+    pub fn welcome(&mut self, stream: UnixStream) {
+        while self.connections.try_join_next().is_some() {}
+        let Ok(credentials) = stream.peer_cred() else { return };
+        let may_change = credentials.uid() == 0;
+        if !may_change && !self.has_group {
+            return tracing::debug!(user = credentials.uid(), "a client of the CNI service was refused");
+        }
+        let gate = if may_change { &self.root } else { &self.members };
+        let Ok(place) = Arc::clone(&gate.connections).try_acquire_owned() else {
+            return tracing::warn!(
+                user = credentials.uid(),
+                "a connection to the CNI service was one too many"
+            );
+        };
+        let process = credentials.pid().and_then(|id| u32::try_from(id).ok());
+        let caller = Caller { process, may_change };
+        let (services, gate) = (self.services.clone(), gate.clone());
+        self.connections.spawn(async move {
+            converse(stream, services, gate, caller).await;
+            drop(place);
+        });
+    }
+
+    /// Ends all connections, and waits until what was begun is done, and undone where nobody waits for it.
+    pub async fn leave(mut self, patience: Duration) {
+        self.connections.shutdown().await;
+        let idle = async {
+            for (gate, most) in [&self.root, &self.members].into_iter().zip(PLACES) {
+                let all = u32::try_from(most).unwrap_or_default();
+                let _idle = gate.places.acquire_many(all).await;
+            }
+        };
+        if timeout(patience, idle).await.is_err() {
+            tracing::warn!(
+                "left in the middle of calls of CNI: their clients are to delete what they asked for"
+            );
+        }
+    }
+}
+
+/// Serves a connection until either side ends it.
+async fn converse(stream: UnixStream, services: Services, gate: Gate, caller: Caller) {
+    let serving = service_fn(move |request| services.clone().call(request, gate.clone(), caller));
+    let mut protocol = http2::Builder::new(TokioExecutor::new());
+    protocol
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(MAX_HEADER)
+        .keep_alive_interval(ALIVE)
+        .keep_alive_timeout(SILENT);
+    if let Err(error) = protocol.serve_connection(TokioIo::new(stream), serving).await {
+        tracing::debug!(%error, "a connection to the CNI service ended");
+    }
+}

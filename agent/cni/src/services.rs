@@ -1,0 +1,124 @@
+//! Which service a call is for: by the first part of its path, `/PACKAGE.SERVICE/METHOD`; its place, and its deadline.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use tokio::time::timeout;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service};
+use tonic_health::server::health_reporter;
+use tonic_reflection::server::{Builder, Error, v1, v1alpha};
+
+use crate::DESCRIPTORS;
+use crate::asked::Shared;
+use crate::caller::{Caller, Place};
+use crate::calls::Calls;
+use crate::deadline;
+use crate::failure::{Failure, codes};
+use crate::gate::Gate;
+use crate::proto::v1::cni_service_server::CniServiceServer;
+
+/// Bytes of a call's message. A GC list of ten thousand attachments has 800,000.
+const MAX_MESSAGE: usize = 1 << 20;
+
+const HEALTH: &str = "grpc.health.v1.Health";
+const REFLECTION: &str = "grpc.reflection.v1.ServerReflection";
+const OLDER_REFLECTION: &str = "grpc.reflection.v1alpha.ServerReflection";
+
+/// The descriptors of the messages cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the messages of the CNI service cannot be described: {0}")]
+pub struct DescriptorError(#[from] Error);
+
+/// A service whose type nobody can name.
+type Unnamed = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<Response<Body>, Infallible> + Send + Sync>;
+
+/// What the socket serves.
+#[derive(Clone)]
+pub(crate) struct Services {
+    calls: CniServiceServer<Calls>,
+    health: Unnamed,
+    reflection: Unnamed,
+    older_reflection: Unnamed,
+}
+
+impl Services {
+    pub(crate) async fn new(shared: Shared) -> Result<Self, DescriptorError> {
+        let (reporter, health) = health_reporter();
+        reporter.set_serving::<CniServiceServer<Calls>>().await;
+        let described = || Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
+        let reflection: v1::ServerReflectionServer<_> = described().build_v1()?;
+        let older: v1alpha::ServerReflectionServer<_> = described().build_v1alpha()?;
+        let calls = CniServiceServer::new(Calls(Arc::new(shared))).max_decoding_message_size(MAX_MESSAGE);
+        Ok(Self {
+            calls,
+            health: unnamed(health),
+            reflection: unnamed(reflection),
+            older_reflection: unnamed(older),
+        })
+    }
+
+    /// Answers a call.
+    pub(crate) async fn call(
+        mut self,
+        request: Request<Incoming>,
+        gate: Gate,
+        caller: Caller,
+    ) -> Result<Response<Body>, Infallible> {
+        match request.uri().path().split('/').nth(1) {
+            Some(HEALTH) => (self.health)(request).await,
+            Some(REFLECTION) => (self.reflection)(request).await,
+            Some(OLDER_REFLECTION) => (self.older_reflection)(request).await,
+            _ => {
+                let patience = deadline::of(request.headers());
+                let done = timeout(patience, self.call_in_turn(request, gate, caller)).await;
+                done.unwrap_or_else(|_| {
+                    let why = format!("not done within {patience:?}; what is done of an Add will be undone");
+                    Ok(Status::deadline_exceeded(why).into_http())
+                })
+            }
+        }
+    }
+
+    /// Waits for a place before the message is read.
+    async fn call_in_turn(
+        &mut self,
+        mut request: Request<Incoming>,
+        gate: Gate,
+        caller: Caller,
+    ) -> Result<Response<Body>, Infallible> {
+        let Gate { calls, places, .. } = gate;
+        let (Ok(_call), Ok(place)) = (calls.try_acquire(), Arc::clone(&places).acquire_owned().await) else {
+            let full = Failure::new(codes::TRY_AGAIN, "too many calls, try again");
+            return Ok(full.to_status().into_http());
+        };
+        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(Place(Arc::new(place)));
+        self.calls.call(request).await
+    }
+}
+
+fn unnamed<S>(service: S) -> Unnamed
+where
+    S: Service<
+            Request<Incoming>,
+            Response = Response<Body>,
+            Error = Infallible,
+            Future = BoxFuture<Response<Body>, Infallible>,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    Arc::new(move |request| service.clone().call(request))
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services").finish_non_exhaustive()
+    }
+}

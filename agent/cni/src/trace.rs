@@ -1,0 +1,55 @@
+//! The trace of which a call is a part (W3C Trace Context and Baggage): from gRPC's metadata to the plugins' environment.
+
+use std::ffi::OsString;
+
+use tonic::metadata::MetadataMap;
+
+/// Bytes of a value; the recommendations have 512 for `tracestate` and 8,192 for `baggage`.
+const LONGEST: usize = 8192;
+
+/// The three values, where the client sends them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trace([Option<String>; 3]);
+
+impl Trace {
+    /// The variables of plugins.
+    pub(crate) const NAMES: [&str; 3] = ["TRACEPARENT", "TRACESTATE", "BAGGAGE"];
+
+    /// Those of a call. A value that is no text, or too long, is passed over.
+    pub(crate) fn of(metadata: &MetadataMap) -> Self {
+        let of = |name| {
+            let value = metadata.get(name)?.to_str().ok()?;
+            (value.len() <= LONGEST).then(|| value.to_owned())
+        };
+        Self(["traceparent", "tracestate", "baggage"].map(of))
+    }
+
+    /// The trace's id of 32 hexadecimal digits, empty where there is none.
+    pub(crate) fn id(&self) -> &str {
+        self.0[0].as_deref().and_then(|parent| parent.split('-').nth(1)).unwrap_or_default()
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> + '_ {
+        Self::NAMES.into_iter().zip(&self.0).filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_become_variables() {
+        let mut metadata = MetadataMap::new();
+        metadata.insert(
+            "traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().unwrap(),
+        );
+        metadata.insert("baggage", "x".repeat(LONGEST + 1).parse().unwrap());
+        let trace = Trace::of(&metadata);
+        assert_eq!(trace.id(), "0af7651916cd43dd8448eb211c80319c");
+        let variables: Vec<_> = trace.variables().map(|(name, _)| name).collect();
+        assert_eq!(variables, ["TRACEPARENT"]);
+        assert_eq!(Trace::default().id(), "");
+    }
+}

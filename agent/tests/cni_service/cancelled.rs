@@ -1,0 +1,67 @@
+//! Clients that do not wait.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+use tonic::Code;
+
+use crate::world::{World, eventually};
+
+/// Tells that it has begun, and goes on when it may.
+const SLOW: &str = r#"
+[ "$CNI_COMMAND" = ADD ] || exit 0
+touch "$0.begun"
+while [ ! -e "$0.go" ]; do sleep 0.01; done
+sed 's/.*"prevResult"://; s/,"type":"slow".*//'
+"#;
+
+fn slow() -> (World, crate::client::Asked) {
+    let mut world = World::start();
+    world.write_plugin("slow", SLOW);
+    let list = world.list(&[world.shunt(), json!({ "type": "slow" })]);
+    let asked = world.container_of("one", &list);
+    (world, asked)
+}
+
+#[test]
+fn an_add_whose_client_has_gone_is_undone() {
+    let (world, asked) = slow();
+    let [begun, go] = ["begun", "go"].map(|what| world.lab.root().join(format!("foreign/slow.{what}")));
+    let mut client = world.client();
+    client.runtime.block_on(async {
+        let call = client.stub.add(asked.add());
+        let wait = async {
+            while !begun.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            answer = call => panic!("{answer:?}"),
+            () = wait => {}
+        }
+    });
+    drop(client);
+    std::fs::write(go, "").unwrap();
+    eventually("it is undone", || world.cached().is_empty() && world.left().is_empty());
+    world.assert_empty();
+    // Whoever comes after it waits until it is over.
+    world.client().add(&asked).unwrap();
+    world.client().delete(&asked).unwrap();
+    world.assert_empty();
+}
+
+#[test]
+fn a_deadline_ends_the_wait_and_undoes_the_add() {
+    let (world, asked) = slow();
+    let mut client = world.client();
+    let mut request = tonic::Request::new(asked.add());
+    request.set_timeout(Duration::from_millis(300));
+    let late =
+        client.runtime.block_on(async { timeout(Duration::from_secs(30), client.stub.add(request)).await });
+    assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
+    std::fs::write(world.lab.root().join("foreign/slow.go"), "").unwrap();
+    // Waits for the one that is undone.
+    client.delete(&asked).unwrap();
+    world.assert_empty();
+}

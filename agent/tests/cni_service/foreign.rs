@@ -1,0 +1,108 @@
+//! Chains with plugins of other projects.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::client::OfCni as _;
+use crate::world::World;
+
+/// Writes down what it is asked and given, and hands the previous result on. `FAIL` names a verb that it refuses.
+const RECORDER: &str = r#"
+config=$(cat)
+echo "$config" >> "$0.configs"
+echo "$CNI_COMMAND $CNI_CONTAINERID $CNI_IFNAME ${CNI_NETNS##*/} $CNI_ARGS ${TRACEPARENT-none}" >> "$0.calls"
+if [ "$CNI_COMMAND" = "$(cat "$0.refuses" 2>/dev/null)" ]; then
+  echo '{"cniVersion": "1.1.0", "code": 42, "msg": "refused", "details": "as it was told"}'
+  exit 1
+fi
+if [ "$CNI_COMMAND" = ADD ]; then
+  echo "$config" | sed 's/.*"prevResult"://; s/,"runtimeConfig".*//; s/,"type":"recorder".*//'
+fi
+"#;
+
+fn lines(world: &World, what: &str) -> Vec<String> {
+    let path = world.lab.root().join("foreign").join(format!("recorder.{what}"));
+    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+fn recorder() -> Value {
+    json!({ "type": "recorder", "capabilities": { "mac": true } })
+}
+
+#[test]
+fn a_program_in_a_chain_is_run_as_libcni_runs_it() {
+    let mut world = World::start();
+    world.write_plugin("recorder", RECORDER);
+    let list = world.list(&[world.shunt(), recorder()]);
+    let mut asked = world.container_of("one", &list);
+    asked.sandbox.args =
+        [("IgnoreUnknown", "1"), ("K8S_POD_NAME", "p")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    asked.sandbox.capability_args = br#"{"mac":"02:00:00:00:00:07","ips":["10.78.0.77"]}"#.to_vec();
+    let mut client = world.client();
+    let mut request = tonic::Request::new(asked.add());
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    request.metadata_mut().insert("traceparent", trace.parse().unwrap());
+    let result = client.runtime.block_on(client.stub.add(request)).unwrap().into_inner().result;
+    client.check(&asked).unwrap();
+    client.collect(asked.network.clone(), Some(&["one"])).unwrap();
+    client.delete(&asked).unwrap();
+    let args = "IgnoreUnknown=1;K8S_POD_NAME=p";
+    let of = |verb: &str, trace: &str| format!("{verb} one eth0 one.netns {args} {trace}");
+    let calls = [of("ADD", trace), of("CHECK", "none"), "GC     none".to_owned(), of("DEL", "none")];
+    assert_eq!(lines(&world, "calls"), calls);
+    let configs: Vec<Value> =
+        lines(&world, "configs").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let result: Value = serde_json::from_slice(&result).unwrap();
+    for (config, is_given) in configs.iter().zip([true, true, false, true]) {
+        assert_eq!((&config["name"], &config["cniVersion"]), (&json!("pods"), &json!("1.1.0")));
+        assert_eq!(config.get("prevResult"), is_given.then_some(&result), "{config}");
+    }
+    assert_eq!(configs[0]["runtimeConfig"], json!({ "mac": "02:00:00:00:00:07" }));
+    assert_eq!(configs[2]["cni.dev/valid-attachments"], json!([{ "containerID": "one", "ifname": "eth0" }]));
+    world.assert_empty();
+}
+
+#[test]
+fn a_program_that_fails_has_its_error_passed_on_and_the_chain_undone() {
+    let mut world = World::start();
+    world.write_plugin("recorder", RECORDER);
+    fs::write(world.lab.root().join("foreign/recorder.refuses"), "ADD").unwrap();
+    let list = world.list(&[world.shunt(), recorder()]);
+    let asked = world.container_of("one", &list);
+    let failure = world.client().add(&asked).unwrap_err().of_cni();
+    assert_eq!(
+        (failure.code, failure.msg.as_str(), failure.details.as_str()),
+        (42, "refused", "as it was told")
+    );
+    assert_eq!(lines(&world, "calls").len(), 2, "ADD, and DEL to undo it");
+    world.assert_empty();
+}
+
+#[test]
+fn a_delete_goes_on_past_a_program_that_fails_and_can_be_repeated() {
+    let mut world = World::start();
+    world.write_plugin("recorder", RECORDER);
+    let list = world.list(&[world.shunt(), recorder()]);
+    let asked = world.container_of("one", &list);
+    let mut client = world.client();
+    client.add(&asked).unwrap();
+    let refuses = world.lab.root().join("foreign/recorder.refuses");
+    fs::write(&refuses, "DEL").unwrap();
+    assert_eq!(client.delete(&asked).unwrap_err().of_cni().code, 42);
+    assert_eq!(world.left(), Vec::<String>::new(), "shunt's part is gone");
+    assert_eq!(world.cached(), ["pods-one-eth0"], "it will be asked for once more");
+    fs::remove_file(refuses).unwrap();
+    client.delete(&asked).unwrap();
+    world.assert_empty();
+}
+
+#[test]
+fn a_program_that_is_nowhere_is_named() {
+    let mut world = World::start();
+    let list = world.list(&[json!({ "type": "absent" })]);
+    let asked = world.container_of("one", &list);
+    let failure = world.client().add(&asked).unwrap_err().of_cni();
+    assert!(failure.code == 7 && failure.msg.contains("absent"), "{failure:?}");
+    world.assert_empty();
+}

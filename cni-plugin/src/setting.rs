@@ -1,0 +1,15 @@
+//! What the process that does a call has decided; neither the runtime nor the configuration has a say in it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The default is that of a process that a runtime has started for one call.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// The process that asks; none: this process's parent.
+    pub caller: Option<u32>,
+    /// Where the agent listens, whatever the configuration and the environment say.
+    pub agent_socket: Option<PathBuf>,
+    /// How long an IPAM's program may take for which the configuration has no `ipamTimeout`; none: as long as it likes.
+    pub program_limit: Option<Duration>,
+}
