@@ -61,6 +61,20 @@ impl Between {
         [&[0x60, 0, 0, 0, high, low, next, HOPS][..], &self.bytes(), body].concat()
     }
 
+    /// A packet with an option that says nothing: of IPv4, or for the destination.
+    pub(crate) fn with_options(self, protocol: u8, body: &[u8]) -> Vec<u8> {
+        if self.is_v6() {
+            return self.ipv6(60, &[&[protocol, 0, 1, 4, 0, 0, 0, 0][..], body].concat());
+        }
+        let mut header = self.ipv4(protocol, 0, 0, &[1, 1, 1, 0]);
+        header[0] = 0x46;
+        put(&mut header, 2, 24 + body.len() as u16);
+        put(&mut header, 10, 0);
+        let checksum = sum(&[&header]);
+        put(&mut header, 10, checksum);
+        [header, body.to_vec()].concat()
+    }
+
     /// A packet of two fragments.
     pub(crate) fn fragments(self, protocol: u8, id: u16, body: &[u8]) -> [Vec<u8>; 2] {
         let (first, last) = body.split_at(FIRST_PART);
@@ -148,6 +162,13 @@ pub(crate) fn sctp_init(tag: u32, has_cookie: bool) -> Vec<u8> {
     value
 }
 
+/// An ARP packet (RFC 826) without hardware addresses.
+pub(crate) fn arp(operation: u8, between: Between) -> Vec<u8> {
+    let addresses = between.bytes();
+    let (from, to) = addresses.split_at(4);
+    [&[0, 1, 8, 0, 6, 4, 0, operation][..], &[0; 6], from, &[0; 6], to].concat()
+}
+
 /// The same packet with another class of service, and fewer hops to go.
 pub(crate) fn marked(mut packet: Vec<u8>, class: u8, hops: u8) -> Vec<u8> {
     if packet[0] >> 4 == 6 {
@@ -200,15 +221,29 @@ pub(crate) fn bare(frame: &[u8]) -> Option<Vec<u8>> {
             let is_local = packet[6] == 0 || packet[6] == ICMPV6 && (130..=143).contains(&packet[40]);
             (!is_local).then_some(packet)
         }
+        [0x08, 0x06] if packet.len() >= 28 => {
+            packet.truncate(28);
+            packet[8..14].fill(0);
+            packet[18..24].fill(0);
+            Some(packet)
+        }
+        [0x81, 0x00] => {
+            bare(&[&frame[..12], &frame[16..]].concat()).map(|packet| [&packet, &TAGGED[..]].concat())
+        }
         _ => None,
     }
 }
+
+/// What stands for a tag behind a packet.
+const TAGGED: [u8; 2] = [0x81, 0x00];
 
 /// A packet in a few words.
 pub(crate) fn described(packet: &[u8]) -> String {
     let (protocol, from, to, body) = if packet[0] >> 4 == 4 {
         let at = |at: usize| Ipv4Addr::from(<[u8; 4]>::try_from(&packet[at..at + 4]).expect("four bytes"));
         (packet[9], IpAddr::from(at(12)), IpAddr::from(at(16)), &packet[20..])
+    } else if packet[0] == 0 {
+        return format!("ARP {packet:02x?}");
     } else {
         let at = |at: usize| Ipv6Addr::from(<[u8; 16]>::try_from(&packet[at..at + 16]).expect("16 bytes"));
         (packet[6], IpAddr::from(at(8)), IpAddr::from(at(24)), &packet[40..])

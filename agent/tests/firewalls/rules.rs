@@ -46,3 +46,26 @@ pub(crate) const REPLACED: &str = nft!(
     "flush ruleset\n",
     "table inet other { chain forward { type filter hook forward priority 0; ct state established meta l4proto udp drop; }; }"
 );
+
+/// Another rule set in place of all, and the chain again that lets nothing new through but what is established.
+const ESTABLISHED_ONLY: &str = nft!(
+    "flush ruleset\n",
+    "table inet other { chain forward { type filter hook forward priority 0; policy drop; ct state established,related accept; }; }"
+);
+
+/// A rule for each packet, before all others.
+const JUDGED: &str = nft!(
+    "table inet judge { chain forward { type filter hook forward priority -20; meta length 60 drop; }; }"
+);
+
+/// Changes that any rule set may see.
+pub(crate) const CHANGES: &[&str] = &[
+    LATE_DROP,
+    LATE_DROP_ENDS,
+    JUDGED,
+    "nft delete table inet judge",
+    ESTABLISHED_ONLY,
+    REPLACED,
+    FLUSH,
+    ESTABLISHED_ONLY,
+];

@@ -1,9 +1,10 @@
 //! Two nodes that differ in one thing: one has shunt's plugin and agent, the other the reference's bridge. The same packets enter both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{
@@ -14,7 +15,7 @@ use shunt_lab::{Lab, Namespace, Node, Sandbox, patience};
 
 use crate::flows::{Addresses, Frame, NAMES, NODE, Sent};
 use crate::packets::{bare, described};
-use crate::wire::{BROADCAST, Mac, Wire};
+use crate::wire::{BROADCAST, Mac, Wire, tagged};
 
 /// Nothing is on its way any more after so long without anything that comes out.
 const SILENCE: Duration = Duration::from_millis(8);
@@ -37,6 +38,8 @@ pub(crate) struct Side {
     wires: Vec<Wire>,
     /// The bridge's hardware address.
     gateway: Mac,
+    /// By family and port.
+    node_sockets: Mutex<HashMap<(usize, u16), UdpSocket>>,
     pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) node: Node,
     _lab: Lab,
@@ -80,7 +83,7 @@ impl Side {
         }
         let gateway = Wire::tap(node.namespace(), "cni0").mac();
         node.namespace().enter(|| ANSWERED.map(answer)).unwrap();
-        Self { wires, gateway, sandboxes, node, _lab: lab }
+        Self { wires, gateway, node_sockets: Mutex::default(), sandboxes, node, _lab: lab }
     }
 
     pub(crate) fn addresses(&self) -> Addresses {
@@ -109,20 +112,50 @@ impl Side {
     }
 
     fn send(&self, sent: &Sent) {
+        if sent.from == NODE {
+            return self.send_from_node(&sent.packet);
+        }
         let own = self.wires[sent.from].mac();
         let (to, from) = match sent.frame {
             Frame::Plain => (group(&sent.packet).unwrap_or_else(|| self.station(sent.to)), own),
             Frame::ByGateway => (self.gateway, own),
             Frame::ToAll => (BROADCAST, own),
             Frame::ToNobody => (NOBODY, own),
+            Frame::Tagged => (self.station(sent.to), own),
             Frame::FromOther => (self.station(sent.to), OTHER.map(|byte| byte ^ sent.from as u8)),
         };
-        let kind = if sent.packet[0] >> 4 == 4 { [0x08, 0x00] } else { [0x86, 0xdd] };
-        self.wires[sent.from].send(&[&to[..], &from, &kind, &sent.packet].concat());
+        let mut frame = [&to[..], &from, &kind(&sent.packet), &sent.packet].concat();
+        if kind(&sent.packet) == ARP {
+            frame[22..28].copy_from_slice(&from);
+            frame.resize(60, 0);
+        }
+        self.wires[sent.from].send(&if sent.frame == Frame::Tagged { tagged(5, frame) } else { frame });
+    }
+
+    /// Has a socket of the node send what such a datagram carries.
+    fn send_from_node(&self, packet: &[u8]) {
+        let (to, udp): (IpAddr, usize) = if packet[0] >> 4 == 4 {
+            (<[u8; 4]>::try_from(&packet[16..20]).expect("an address").into(), 20)
+        } else {
+            (<[u8; 16]>::try_from(&packet[24..40]).expect("an address").into(), 40)
+        };
+        let [own, port] = [udp, udp + 2].map(|at| u16::from_be_bytes([packet[at], packet[at + 1]]));
+        let family = usize::from(to.is_ipv6());
+        let bind = || UdpSocket::bind((self.addresses()[NODE][family], own)).unwrap();
+        let mut sockets = self.node_sockets.lock().unwrap();
+        let socket =
+            sockets.entry((family, own)).or_insert_with(|| self.node.namespace().enter(bind).unwrap());
+        // What rules refuse at the output is an error.
+        socket.send_to(&packet[udp + 8..], (to, port)).ok();
     }
 
     fn station(&self, at: usize) -> Mac {
         if at == NODE { self.gateway } else { self.wires[at].mac() }
+    }
+
+    /// Closes the node's own sockets, of flows that are over.
+    pub(crate) fn close_sockets(&self) {
+        self.node_sockets.lock().unwrap().clear();
     }
 
     /// Has connection tracking forget all connections.
@@ -233,7 +266,8 @@ impl Twins {
     pub(crate) fn settle(&self, round: &mut Round, silence: Duration) {
         let (begun, mut last) = (Instant::now(), Instant::now());
         let silence = silence.max(SILENCE);
-        while last.elapsed() < silence || !round.is_equal() && begun.elapsed() < patience(PATIENCE) {
+        while last.elapsed() < silence || !round.differs && !round.is_equal() {
+            round.differs |= begun.elapsed() > patience(PATIENCE);
             let [ours, reference] = &mut round.heard;
             let heard = [self.ours.hear(ours), self.reference.hear(reference)];
             if heard.contains(&true) {
@@ -247,6 +281,8 @@ impl Twins {
 /// What was sent, and what came out of both sides.
 #[derive(Default)]
 pub(crate) struct Round {
+    /// Whether it has been waited for in vain that both hear the same.
+    differs: bool,
     sent: Vec<Sent>,
     heard: [Heard; 2],
 }
@@ -256,10 +292,11 @@ impl Round {
         self.heard[0] == self.heard[1] || self.differences().is_empty()
     }
 
-    /// Packets for which the fast path may be taken, that came out of the reference.
-    pub(crate) fn data_heard(&self) -> u64 {
-        let came = |sent: &&Sent| sent.is_data && self.heard[1].contains_key(&key(sent));
-        self.sent.iter().filter(came).count() as u64
+    /// Packets for which the fast path may be taken: that came out of the reference, and that did not.
+    pub(crate) fn data(&self) -> [u64; 2] {
+        let sent = self.sent.iter().filter(|sent| sent.is_data);
+        let (came, refused): (Vec<_>, Vec<_>) = sent.partition(|sent| self.heard[1].contains_key(&key(sent)));
+        [came, refused].map(|packets| packets.len() as u64)
     }
 
     /// What one side let through and the other did not, in words.
@@ -272,7 +309,7 @@ impl Round {
         let named = |((at, packet), more): (&(usize, Vec<u8>), i32)| {
             let sent = self.sent.iter().find(|sent| key(sent).1 == *packet);
             let name = sent.map_or_else(|| described(packet), |sent| sent.name.clone());
-            let is_left_to_receiver = more > 0 && sent.is_some_and(|sent| sent.is_faulty);
+            let is_left_to_receiver = sent.is_some_and(|sent| sent.is_faulty);
             (!is_left_to_receiver).then(|| format!("{} hears {more:+} of \"{name}\"", NAMES[*at]))
         };
         found.filter_map(named).collect()
@@ -290,7 +327,18 @@ fn group(packet: &[u8]) -> Option<Mac> {
 }
 
 fn key(sent: &Sent) -> (usize, Vec<u8>) {
-    let kind = if sent.packet[0] >> 4 == 4 { [0x08, 0x00] } else { [0x86, 0xdd] };
-    let packet = bare(&[&[0; 12][..], &kind, &sent.packet].concat());
+    let frame = [&[0; 12][..], &kind(&sent.packet), &sent.packet].concat();
+    let packet = bare(&if sent.frame == Frame::Tagged { tagged(5, frame) } else { frame });
     (sent.to, packet.unwrap_or_default())
+}
+
+const ARP: [u8; 2] = [0x08, 0x06];
+
+/// The Ethernet type of a packet.
+fn kind(packet: &[u8]) -> [u8; 2] {
+    match packet[0] >> 4 {
+        4 => [0x08, 0x00],
+        6 => [0x86, 0xdd],
+        _ => ARP,
+    }
 }

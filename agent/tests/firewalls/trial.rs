@@ -10,9 +10,6 @@ use crate::flows::{Flow, PORTS, Phase, Sent, THREE, vector};
 use crate::queue::{Reader, Verdict};
 use crate::sides::{FORGET, Round, Side, Twins};
 
-/// What the agent's file says. The lease is long enough for the packets of one phase.
-pub(crate) const FILE: &str = "filters = 'heed'\nfilter_lease = '300ms'";
-
 /// Until nothing is fast by an earlier asking.
 const LEASE_OVER: Duration = Duration::from_millis(350);
 
@@ -79,6 +76,21 @@ impl RuleSet {
         Self { speed: Speed::Any, ..Self::fast(name, rules, changes) }
     }
 
+    /// Whether the agent hears of all that it does: not of settings, nor that connections are forgotten.
+    pub(crate) fn is_heard_of(&self) -> bool {
+        !self.rules.contains("/proc/sys") && !self.rules.contains("legacy")
+    }
+
+    /// Whether it leaves nothing that later rules meet: entries of a zone clash with those of none.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        !self.rules.contains("zone set")
+    }
+
+    /// How fast it is with leases that are shorter than a phase may take.
+    pub(crate) fn speed_of_each(&self) -> Speed {
+        if self.speed == Speed::Fast { Speed::Any } else { self.speed }
+    }
+
     pub(crate) const fn read_by(self, verdict: Verdict) -> Self {
         Self { reader: Some(verdict), ..self }
     }
@@ -114,20 +126,21 @@ impl Trials {
         Self { twins: Twins::start(file), next_port: FIRST_PORT, found: Vec::new() }
     }
 
-    /// Tries each of them; what differs of all is told at the end.
-    pub(crate) fn all(mut self, sets: &[RuleSet]) {
+    /// Tries each of them, and tells what differs.
+    pub(crate) fn all(mut self, sets: &[RuleSet]) -> Vec<String> {
         for set in sets {
             let before = self.found.len();
             let begun = std::time::Instant::now();
             self.one(set);
             println!("{}: {} differences, {:?}", set.name, self.found.len() - before, begun.elapsed());
         }
-        assert!(self.found.is_empty(), "{}", self.found.join("\n"));
+        self.found
     }
 
     fn one(&mut self, set: &RuleSet) {
         self.run("clear");
         self.run(FORGET);
+        self.twins.both().iter().for_each(|side| side.close_sockets());
         self.run(set.rules);
         let readers = set
             .reader
@@ -147,8 +160,10 @@ impl Trials {
                 }
             }
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let mut trial = Trial { twins, set, found: Vec::new(), next_port: self.next_port };
+                let mut trial =
+                    Trial { twins, set, found: Vec::new(), next_port: self.next_port, refused: 0 };
                 trial.run();
+                println!("{}: {} packets refused before changes", set.name, trial.refused);
                 (trial.found, trial.next_port)
             }));
             has_ended.store(true, Ordering::Relaxed);
@@ -184,6 +199,8 @@ struct Trial<'a> {
     set: &'a RuleSet,
     found: Vec<String>,
     next_port: u16,
+    /// Packets of established flows that did not come out of the reference, of one round.
+    refused: u64,
 }
 
 impl Trial<'_> {
@@ -256,7 +273,8 @@ impl Trial<'_> {
         for _ in 0..ATTEMPTS {
             let before = self.twins.ours.fast();
             let round = self.phase("carried on", flows, Phase::On(4), Self::burst);
-            let (fast, data) = (self.twins.ours.fast() - before, round.data_heard());
+            let (fast, [data, refused]) = (self.twins.ours.fast() - before, round.data());
+            self.refused = refused;
             seen.push((fast, data));
             let as_expected = match self.set.speed {
                 Speed::Fast => 2 * fast > data,

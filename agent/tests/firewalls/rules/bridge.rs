@@ -51,4 +51,21 @@ pub(crate) const SETS: &[RuleSet] = &[
             chain it { type filter hook ingress devices = { \"@one\", \"@three\" } priority 0; ip saddr @from drop; }; }"),
         &["nft add element netdev engine from { @one4 }"],
     ),
+    RuleSet::any(
+        "netdev: ingress and egress of the bridge",
+        nft!("table netdev engine { chain in { type filter hook ingress device cni0 priority 0; udp dport 7001 drop; };
+            chain out { type filter hook egress device cni0 priority 0; udp sport 7000 drop; }; }"),
+        &["nft add rule netdev engine out udp dport 7001 drop", FLUSH],
+    ),
+    RuleSet::fast("bridge: ARP", bridge!("forward", "accept", "arp operation reply drop", "vlan id 5 drop"), &[FLUSH]),
+    RuleSet::any(
+        "ebtables: ports",
+        "ebtables-nft -A FORWARD -p IPv4 --ip-proto udp --ip-dport 7001 -j DROP; ebtables-nft -A FORWARD -p IPv6 --ip6-proto tcp --ip6-dport 7001 -j DROP",
+        &["ebtables-nft -I FORWARD -p IPv4 --ip-src @one4 -j DROP", FLUSH],
+    ),
+    RuleSet::kept(
+        "ebtables: a rate",
+        "ebtables-nft -A FORWARD -p IPv4 --ip-proto udp --limit 1/day --limit-burst 30 -j ACCEPT; ebtables-nft -A FORWARD -p IPv4 --ip-proto udp -j DROP",
+        &[FLUSH],
+    ),
 ];

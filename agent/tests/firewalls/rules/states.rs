@@ -86,7 +86,7 @@ pub(crate) const SETS: &[RuleSet] = &[
             udp dport 7000 ct zone set 7; udp sport 7000 ct zone set 7; tcp dport 7000 ct original zone set 8; };
             chain forward { type filter hook forward priority 0; policy drop; ct state established,related accept;
             th dport 7000 accept; }; }"),
-        &[REPLACED],
+        &[LATE_DROP, LATE_DROP_ENDS],
     ),
     RuleSet::fast(
         "related errors only",

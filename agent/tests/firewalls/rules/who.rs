@@ -107,4 +107,5 @@ pub(crate) const SETS: &[RuleSet] = &[
             chain output { type filter hook output priority 0; meta l4proto icmp drop; }; }"),
         &["nft add rule inet engine input udp dport 7000 drop", FLUSH],
     ),
+    RuleSet::fast("a mark that nobody has set", forward!("accept", "meta mark != 0 drop", "ct mark != 0 drop"), &[LATE_DROP]),
 ];
