@@ -143,29 +143,32 @@ pub(crate) const PORTS: u16 = 2 * VECTOR.len() as u16;
 
 /// All flows, by IPv4 and by IPv6, whose client's ports begin here.
 pub(crate) fn vector(addresses: &Addresses, first_port: u16) -> Vec<Flow> {
-    let flows = VECTOR.into_iter().flat_map(|flow| [(flow, 0), (flow, 1)]);
-    let flow = |(((kind, from, to, port), family), own): (((Kind, usize, usize, u16), usize), u16)| Flow {
-        kind,
-        ends: [from, to],
-        between: Between {
-            from: addresses[from][family],
-            to: match kind {
-                Kind::Group => GROUP[family].parse().expect("an address"),
-                Kind::Broadcast => EVERYBODY[family].parse().expect("an address"),
-                _ => addresses[to][family],
-            },
-        },
-        ports: [own, port],
-        next: [u32::from(own) << 8, 1 << 30 | u32::from(own) << 8],
-        sent: 0,
-        name: format!("{kind:?}{} {}→{}:{port}", ["4", "6"][family], NAMES[from], NAMES[to]),
-    };
-    flows.zip(first_port..).map(flow).collect()
+    let kinds = VECTOR.into_iter().flat_map(|kind| [(kind, 0), (kind, 1)]);
+    kinds.zip(first_port..).map(|((kind, family), own)| Flow::new(addresses, kind, family, own)).collect()
 }
 
 pub(crate) const NAMES: [&str; 4] = ["one", "two", "three", "node"];
 
 impl Flow {
+    /// By the family, and from the port `own`.
+    fn new(addresses: &Addresses, of: (Kind, usize, usize, u16), family: usize, own: u16) -> Self {
+        let (kind, from, to, port) = of;
+        let address = match kind {
+            Kind::Group => GROUP[family].parse().expect("an address"),
+            Kind::Broadcast => EVERYBODY[family].parse().expect("an address"),
+            _ => addresses[to][family],
+        };
+        Self {
+            kind,
+            ends: [from, to],
+            between: Between { from: addresses[from][family], to: address },
+            ports: [own, port],
+            next: [u32::from(own) << 8, 1 << 30 | u32::from(own) << 8],
+            sent: 0,
+            name: format!("{kind:?}{} {}→{}:{port}", ["4", "6"][family], NAMES[from], NAMES[to]),
+        }
+    }
+
     fn back(&self) -> Between {
         Between { from: self.between.to, to: self.between.from }
     }
