@@ -1,0 +1,21 @@
+//! The oracle of others' rules: the same rule sets and the same traffic on a node with shunt, which heeds them, and on one with the reference's bridge.
+//! What the kernel's bridge lets through, shunt lets through, and nothing else: of a flow's first packets, of those that are fast, and after rules have changed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests, and their figures")]
+
+#[path = "firewalls/flows.rs"]
+mod flows;
+#[path = "firewalls/packets.rs"]
+mod packets;
+#[path = "firewalls/queue.rs"]
+mod queue;
+#[path = "firewalls/rules.rs"]
+mod rules;
+#[path = "firewalls/same.rs"]
+mod same;
+#[path = "firewalls/sides.rs"]
+mod sides;
+#[path = "firewalls/trial.rs"]
+mod trial;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "netns/wire.rs"]
+mod wire;
