@@ -62,6 +62,8 @@ mod guarded;
 mod heeded;
 #[path = "netns/heeded_hostile.rs"]
 mod heeded_hostile;
+#[path = "netns/heeded_modes.rs"]
+mod heeded_modes;
 #[path = "netns/heeded_policies.rs"]
 mod heeded_policies;
 #[path = "netns/heeded_tracking.rs"]

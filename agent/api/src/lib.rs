@@ -41,10 +41,10 @@ pub use parts::PART;
 pub use pod::{Claimed, Pod};
 pub use report::{
     AccountReport, AgentStatus, AuditReport, BridgeUplinkReport, ConfigKey, ConfigOrigin, ConfigReport,
-    Counted, DropCount, DropReport, FdbEntry, FdbKind, FlowEnds, FlowProtocol, FlowReport, GracePeriodReport,
-    Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport, Traffic,
-    VlanGatewayReport, VlanReport, Volume,
+    Counted, DropCount, DropReport, FdbEntry, FdbKind, FilterReport, FlowEnds, FlowProtocol, FlowReport,
+    GracePeriodReport, Limits, MappingReport, PortReport, ProgramMode, ProgramReport, RelocationReport,
+    Traffic, VlanGatewayReport, VlanReport, Volume,
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
-pub use service::{BRIDGE_MARK, BridgeUplink, Service, VlanGateway};
+pub use service::{BRIDGE_MARK, BridgeUplink, FilterMode, Service, VlanGateway};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};

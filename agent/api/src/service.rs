@@ -21,6 +21,21 @@ pub struct Service {
     /// The gateway of the port's untagged VLAN; a port without VLANs has the bridge itself as its gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan_gateway: Option<VlanGateway>,
+    /// Whether others' rules are asked for flows of its bridge, whatever the agent's file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filters: Option<FilterMode>,
+}
+
+/// Whether others' rules for bridged packets are asked for flows between containers (`filters`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FilterMode {
+    /// Where somebody has any that may refuse or change something.
+    Auto,
+    /// Always.
+    Heed,
+    /// Never.
+    Bypass,
 }
 
 /// The node's interface in the VLAN of a port's untagged frames. Its name is [`crate::interface_name`] of the bridge and the VLAN.

@@ -1,6 +1,6 @@
 //! The status as text.
 
-use shunt_agent_api::{AgentStatus, BridgeUplinkReport, GracePeriodReport, VlanGatewayReport};
+use shunt_agent_api::{AgentStatus, BridgeUplinkReport, FilterReport, GracePeriodReport, VlanGatewayReport};
 
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 
@@ -19,6 +19,10 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
     if let Some(GracePeriodReport { mode, expedited, reason }) = &status.grace_periods {
         let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
         text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
+    }
+    if let Some(FilterReport { mode, heeded: true, by, .. }) = &status.filters {
+        let why = if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
+        text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
     }
     if !status.uplinks.is_empty() {
         text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));

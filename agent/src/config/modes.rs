@@ -4,6 +4,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use shunt_agent_api::FilterMode;
 
 /// How programs are attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -68,18 +69,38 @@ pub enum Masquerading {
     Programs,
 }
 
-/// Whether others' rules for bridged packets are asked for flows between containers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether others' rules for bridged packets are asked for flows between containers. A later one is stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Filters {
+    /// Never.
+    Bypass,
     /// Where somebody has any that may refuse or change something.
     #[default]
     Auto,
     /// Always.
     Heed,
-    /// Never.
-    Bypass,
+}
+
+impl fmt::Display for Filters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bypass => "bypass",
+            Self::Auto => "auto",
+            Self::Heed => "heed",
+        })
+    }
+}
+
+impl From<FilterMode> for Filters {
+    fn from(mode: FilterMode) -> Self {
+        match mode {
+            FilterMode::Auto => Self::Auto,
+            FilterMode::Heed => Self::Heed,
+            FilterMode::Bypass => Self::Bypass,
+        }
+    }
 }
 
 /// Whether grace periods are expedited while programs are attached and detached.

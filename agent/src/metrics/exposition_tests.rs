@@ -29,6 +29,7 @@ fn snapshot() -> Snapshot {
             flows_in_use: 45,
             flow_evictions: 7,
             grace_periods: None,
+            filters: None,
             programs: vec![ProgramReport {
                 name: "from_container".into(),
                 ifname: "veth1".into(),

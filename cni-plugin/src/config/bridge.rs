@@ -60,6 +60,8 @@ pub struct Bridge {
     pub trusted: bool,
     /// `open`, `same-bridge` or `isolated`.
     pub ingress_policy: Option<String>,
+    /// Whether others' rules are asked for flows of the bridge, whatever the agent's file says: `auto`, `heed` or `bypass`.
+    pub filters: Option<String>,
     /// Limits of broadcast and multicast, in packets per second.
     pub storm_control: Option<Value>,
     /// Bits per second towards the container.
@@ -107,6 +109,7 @@ impl Default for Bridge {
             ipspoofchk: false,
             trusted: false,
             ingress_policy: None,
+            filters: None,
             storm_control: None,
             ingress_rate: 0,
             ingress_burst: 0,

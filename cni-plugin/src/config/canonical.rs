@@ -122,6 +122,7 @@ const KEYS: &[&str] = &[
     "ipspoofchk",
     "trusted",
     "ingressPolicy",
+    "filters",
     "stormControl",
     "broadcast",
     "multicast",

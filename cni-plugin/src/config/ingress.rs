@@ -1,7 +1,7 @@
-//! Who reaches the container, and how much it may flood: `ingressPolicy` and `stormControl`.
+//! Who reaches the container, and how much it may flood: `ingressPolicy`, `filters` and `stormControl`.
 
 use serde_json::Value;
-use shunt_agent_api::{IngressPolicy, StormControl};
+use shunt_agent_api::{FilterMode, IngressPolicy, StormControl};
 
 use super::bridge::Bridge;
 use super::error::ConfigError;
@@ -12,6 +12,16 @@ pub(crate) fn ingress_policy(bridge: &Bridge) -> IngressPolicy {
         Some("same-bridge") => IngressPolicy::SameBridge,
         Some("isolated") => IngressPolicy::Isolated,
         _ => IngressPolicy::Open,
+    }
+}
+
+/// Whether others' rules are asked, where the network says so; its words have been judged before.
+pub(crate) fn filters(bridge: &Bridge) -> Option<FilterMode> {
+    match bridge.filters.as_deref() {
+        Some("auto") => Some(FilterMode::Auto),
+        Some("heed") => Some(FilterMode::Heed),
+        Some("bypass") => Some(FilterMode::Bypass),
+        _ => None,
     }
 }
 

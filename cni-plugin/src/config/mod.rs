@@ -27,7 +27,7 @@ use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
 pub use error::ConfigError;
-pub(crate) use ingress::{ingress_policy, storm_control};
+pub(crate) use ingress::{filters, ingress_policy, storm_control};
 pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};

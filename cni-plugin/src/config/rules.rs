@@ -54,6 +54,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     one_of("ipMasqBackend", bridge.ip_masq_backend.as_deref(), &["iptables", "nftables", ""])?;
     // A VLAN's interface is no port, and `bridge` makes ports only.
     one_of("mode", bridge.mode.as_deref(), &["bridge", ""])?;
+    one_of("filters", bridge.filters.as_deref(), &["auto", "heed", "bypass", ""])?;
     one_of("ingressPolicy", bridge.ingress_policy.as_deref(), &["open", "same-bridge", "isolated", ""])?;
     for (key, mac) in
         [("runtimeConfig.mac", &network.runtime_config.mac), ("args.cni.mac", &network.args.cni.mac)]

@@ -59,7 +59,7 @@ impl Vlan {
 }
 
 /// Keys of a bridge's port that mean nothing on a VLAN's interface, and must not be taken to be in force.
-const OF_BRIDGES: [&str; 18] = [
+const OF_BRIDGES: [&str; 19] = [
     "isGateway",
     "isDefaultGateway",
     "ipMasq",
@@ -75,6 +75,7 @@ const OF_BRIDGES: [&str; 18] = [
     "trusted",
     "portIsolation",
     "ingressPolicy",
+    "filters",
     "stormControl",
     "uplink",
     "disableContainerInterface",

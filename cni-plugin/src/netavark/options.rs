@@ -17,11 +17,12 @@ const DEFAULT_METRIC: u32 = 100;
 const POLICY: &str = "ingressPolicy";
 
 /// The CNI keys that an option may set. Others follow from the network.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 23] = [
     "agentSocket",
     "egressBurst",
     "egressRate",
     "enabledad",
+    "filters",
     "forceAddress",
     "hairpinMode",
     "ingressBurst",

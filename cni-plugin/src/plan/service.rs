@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use shunt_agent_api::{BridgeUplink, Restrictions, Service, VlanGateway, Vlans, interface_name};
 
-use crate::config::{Bridge, ingress_policy, membership, storm_control};
+use crate::config::{Bridge, filters, ingress_policy, membership, storm_control};
 
 /// What the configuration takes from the port.
 pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
@@ -29,12 +29,12 @@ pub(crate) fn service(bridge: &Bridge, gateways: &[IpNet]) -> Service {
         move_address: bridge.uplink_move_address,
         kept: false,
     });
-    let hairpin = bridge.hairpin_mode;
+    let (hairpin, filters) = (bridge.hairpin_mode, filters(bridge));
     if vlan_gateway(bridge).is_none() || gateways.is_empty() {
-        return Service { hairpin, gateways: addresses, uplink, vlan_gateway: None };
+        return Service { hairpin, gateways: addresses, uplink, vlan_gateway: None, filters };
     }
     let gateway = VlanGateway { addresses, force_address: bridge.force_address, mac: String::new() };
-    Service { hairpin, gateways: Vec::new(), uplink, vlan_gateway: Some(gateway) }
+    Service { hairpin, gateways: Vec::new(), uplink, vlan_gateway: Some(gateway), filters }
 }
 
 /// The name of the node's interface in the VLAN of a port's untagged frames, where the node is the gateway there.

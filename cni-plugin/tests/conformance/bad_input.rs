@@ -40,7 +40,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 37] = [
+    let cases: [(&str, Value); 39] = [
         ("ingressBurst", json!(1000)),
         ("shapedSubnets", json!(["10.0.0.0"])),
         ("unshapedSubnets", json!(["fd00::/129"])),
@@ -72,6 +72,8 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("nonMasqueradeCIDRs", json!(["::ffff:10.0.0.0/104"])),
         ("nonMasqueradeCIDRs", json!(vec!["10.0.0.0/8"; 257])),
         ("ingressPolicy", json!("closed")),
+        ("filters", json!("some")),
+        ("filters", json!(true)),
         ("stormControl", json!(10)),
         ("stormControl", json!({ "broadcast": 0 })),
         ("stormControl", json!({ "unknown": 10 })),

@@ -215,6 +215,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             flows_in_use: 0,
             flow_evictions: 0,
             grace_periods: None,
+            filters: None,
             reasons: books.reasons.clone(),
             warnings: Vec::new(),
             attachments: books.ports.len(),

@@ -73,6 +73,7 @@ const SUITES: [Kind; 6] = [
             "own_xdp::",
             "reverse_path::",
             "heeded::",
+            "heeded_modes::",
             "heeded_tracking::",
             "routers::",
         ],

@@ -40,6 +40,9 @@ pub struct AgentStatus {
     /// Whether the agent expedites the kernel's grace periods; none from an agent of an older version.
     #[serde(default)]
     pub grace_periods: Option<GracePeriodReport>,
+    /// Whether others' rules are asked for flows between containers; none from an agent of an older version.
+    #[serde(default)]
+    pub filters: Option<FilterReport>,
     /// Every attached program.
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.
@@ -53,6 +56,19 @@ pub struct AgentStatus {
     /// The node's own interfaces in VLANs of bridges.
     #[serde(default)]
     pub vlan_gateways: Vec<VlanGatewayReport>,
+}
+
+/// Whether others' rules are asked for flows between containers, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterReport {
+    /// `auto`, `heed` or `bypass`: the strictest of any bridge.
+    pub mode: String,
+    /// Whether they are, at any bridge.
+    pub heeded: bool,
+    /// Who has rules that may refuse or change something.
+    pub by: Vec<String>,
+    /// The rule that has all flows stay with the kernel.
+    pub kept: Option<String>,
 }
 
 /// How long grace periods are while programs are attached and detached.

@@ -55,7 +55,11 @@ impl Node {
             self.registry.insert_trunk(trunk);
         } else if self.registry.bridge(link.index).is_none() {
             let slot = found.slot(self, link.index)?;
-            self.registry.insert_bridge(Bridge { link, slot, heeded: self.heeding.is_node_heeded() });
+            self.registry.insert_bridge(Bridge {
+                heeded: self.heeding.is_node_heeded(link.index),
+                link,
+                slot,
+            });
         }
         Ok(())
     }

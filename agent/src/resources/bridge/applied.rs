@@ -61,7 +61,7 @@ impl Node {
             return Ok(());
         }
         let slot = self.take_slot()?;
-        let bridge = Bridge { link, slot, heeded: self.heeding.is_node_heeded() };
+        let bridge = Bridge { heeded: self.heeding.is_node_heeded(link.index), link, slot };
         self.registry.insert_bridge(bridge.clone());
         bridge.apply(self, Cause::New)?;
         self.update_nat_ingress();

@@ -6,6 +6,7 @@
 
 use shunt_agent_api::BridgePort;
 
+use super::filters;
 use super::hooks::{self, Bypassed, Crossed};
 use crate::resources::Node;
 
@@ -20,14 +21,18 @@ impl Node {
             return Vec::new();
         }
         let crossed = self.crossed();
-        let Bypassed { host_ports, bridged, from_node } = hooks::bypassed(&crossed).unwrap_or_else(|error| {
+        let chains = filters::chains().map(|mut chains| {
+            chains.retain(|chain| !self.is_harmless(chain));
+            hooks::bypassed_of(&chains, &crossed)
+        });
+        let Bypassed { host_ports, bridged, from_node } = chains.unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot list external filters");
             Bypassed::default()
         });
-        let are_heeded = self.heeding.is_on()
-            && self.registry.attachments().all(|attachment| attachment.port.is_bridged());
+        let are_heeded = self.registry.attachments().all(|attachment| attachment.heeded);
         let bridged = if are_heeded { Vec::new() } else { bridged };
-        let from_node = if self.heeding.is_node_heeded() { Vec::new() } else { from_node };
+        let is_node_heeded = self.registry.bridges().all(|bridge| bridge.heeded);
+        let from_node = if is_node_heeded { Vec::new() } else { from_node };
         let host_ports = if self.is_mapped() { host_ports } else { Vec::new() };
         let all = [
             ("traffic to host ports", host_ports),

@@ -1,7 +1,8 @@
 //! Decides each second whether others' rules are heeded, and has the ports follow.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::generation;
 
 use super::tracking::Tracking;
@@ -12,7 +13,7 @@ use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
 use crate::resources::external_rule::filters;
-use crate::resources::external_rule::hooks::{self, Bypassed};
+use crate::resources::external_rule::hooks::{self, Bypassed, Crossed};
 
 impl Node {
     /// Looks at others' rules before the first port is registered. An earlier agent may have heeded them.
@@ -24,9 +25,6 @@ impl Node {
 
     /// Looks at others' rules and at connection tracking's settings, and changes what follows from them.
     pub(crate) fn follow_others_rules(&mut self) {
-        if self.heeding.mode == Filters::Bypass && !self.heeding.has_been_on {
-            return;
-        }
         self.look_at_others_rules();
         if let Err(error) = self.change_what_is_heeded() {
             tracing::warn!(%error, "cannot switch between heeding and bypassing others' rules");
@@ -34,34 +32,51 @@ impl Node {
     }
 
     fn look_at_others_rules(&mut self) {
-        if self.heeding.mode == Filters::Bypass {
+        self.find_modes();
+        if self.heeding.strictest() == Filters::Bypass {
+            self.heeding.is_found = false;
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.
         let (generation, crossed) = (generation(), self.crossed());
-        let chains = filters::chains().map(|chains| match self.heeding.mode {
-            Filters::Heed => chains,
-            Filters::Auto | Filters::Bypass => self.harmful(generation, chains, &crossed),
-        });
-        match &chains {
-            Ok(chains) => {
-                let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(chains, &crossed);
-                let is_on = self.heeding.mode == Filters::Heed || !bridged.is_empty();
-                self.decide_to_heed(is_on, !from_node.is_empty());
-                self.heeding.by = bridged;
-            }
+        let met = filters::chains().map(|chains| self.find_whose(generation, chains, &crossed));
+        if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
-            Err(error) => {
-                tracing::debug!(%error, "cannot list others' rules: they are heeded");
-                self.decide_to_heed(true, true);
-                self.heeding.by = vec!["whoever cannot be asked".to_owned()];
-            }
+            tracing::debug!(%error, "cannot list others' rules: they are heeded");
+            (self.heeding.is_found, self.heeding.by) = (true, vec!["whoever cannot be asked".to_owned()]);
+            self.decide_to_heed(true, true);
         }
         if self.heeding.is_on {
-            let met = chains.map(|chains| hooks::met_by_bridged(chains, &crossed));
             self.find_who_keeps_flows(generation, met);
             self.find_how_tcp_is_tracked();
         }
+    }
+
+    /// Decides by `chains`, and says which of them bridged packets meet.
+    fn find_whose(
+        &mut self,
+        generation: Option<u32>,
+        chains: Vec<BaseChain>,
+        crossed: &Crossed,
+    ) -> Vec<BaseChain> {
+        let strictest = self.heeding.strictest();
+        let harmful = self.harmful(generation, chains.clone(), crossed);
+        let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(&harmful, crossed);
+        (self.heeding.is_found, self.heeding.by) = (!bridged.is_empty(), bridged);
+        self.decide_to_heed(self.heeding.applies(strictest), !from_node.is_empty());
+        hooks::met_by_bridged(if strictest == Filters::Heed { chains } else { harmful }, crossed)
+    }
+
+    /// Of several networks of one bridge the strictest counts.
+    fn find_modes(&mut self) {
+        let mut modes = HashMap::new();
+        for attachment in self.registry.attachments() {
+            let port = &attachment.port;
+            let wanted = port.service.filters.map_or(self.heeding.mode, Filters::from);
+            let known = modes.entry(port.bridge.index).or_insert(wanted);
+            *known = wanted.max(*known);
+        }
+        self.heeding.modes = modes;
     }
 
     fn decide_to_heed(&mut self, is_on: bool, is_node_heeded: bool) {
@@ -117,10 +132,10 @@ impl Node {
     }
 
     fn change_heeded_bridges(&mut self) -> Result<(), KernelError> {
-        let heeded = self.heeding.is_node_heeded;
-        let others: Vec<Bridge> = self.registry.bridges().filter(|it| it.heeded != heeded).cloned().collect();
+        let is_other = |it: &&Bridge| it.heeded != self.heeding.is_node_heeded(it.link.index);
+        let others: Vec<Bridge> = self.registry.bridges().filter(is_other).cloned().collect();
         for bridge in others {
-            let bridge = Bridge { heeded, ..bridge };
+            let bridge = Bridge { heeded: !bridge.heeded, ..bridge };
             self.datapath.write_bridge(&bridge)?;
             self.registry.insert_bridge(bridge);
         }

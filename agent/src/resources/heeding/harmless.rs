@@ -1,5 +1,7 @@
 //! Rule sets that let everything pass: nobody heeds them unless told to.
 
+use std::net::IpAddr;
+
 use shunt_netlink::netfilter::BaseChain;
 
 use crate::resources::Node;
@@ -48,5 +50,16 @@ impl Node {
             || self.registry.attachments().flat_map(|attachment| attachment.port.ips.iter().copied());
         let harmful = self.heeding.harms.of.iter().filter(|(_, harm)| harm.is_met_by(addresses()));
         harmful.map(|(chain, _)| chain.clone()).chain(others).collect()
+    }
+
+    /// Whether a chain is known to refuse and change nothing of theirs.
+    pub(crate) fn is_harmless(&self, chain: &BaseChain) -> bool {
+        let known = self.heeding.harms.of.iter().find(|(known, _)| known == chain);
+        known.is_some_and(|(_, harm)| !harm.is_met_by(self.addresses()))
+    }
+
+    /// The containers' addresses.
+    fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.registry.attachments().flat_map(|attachment| attachment.port.ips.iter().copied())
     }
 }

@@ -7,13 +7,14 @@ use crate::resources::Node;
 impl Node {
     /// Whether others' rules are heeded at a port.
     pub(crate) fn heeds(&self, port: &BridgePort) -> bool {
-        self.heeding.is_on && port.is_bridged()
+        port.is_bridged()
+            && self.heeding.applies(self.heeding.mode_of(port.bridge.index, port.service.filters))
     }
 
     /// What an operator has to know of it.
     pub(crate) fn heeding_warnings(&self) -> Vec<String> {
-        let has_bridged = self.registry.attachments().any(|attachment| attachment.port.is_bridged());
-        if !self.heeding.is_on || !has_bridged {
+        let has_heeded = self.registry.attachments().any(|attachment| attachment.heeded);
+        if !self.heeding.is_on || !has_heeded {
             return Vec::new();
         }
         let kept = self.heeding.kept.by.as_ref().map(|by| {

@@ -1,5 +1,8 @@
 //! What the agent remembers of others' rules.
 
+use std::collections::HashMap;
+
+use shunt_agent_api::{FilterMode, FilterReport};
 use shunt_netlink::netfilter::BaseChain;
 
 use super::harmless::Harms;
@@ -11,9 +14,13 @@ use crate::config::{FilterLease, Filters};
 #[derive(Debug)]
 pub(crate) struct Heeded {
     pub(super) mode: Filters,
+    /// The same of bridges whose networks say so, by ifindex.
+    pub(super) modes: HashMap<u32, Filters>,
     pub(super) lease: FilterLease,
-    /// Whether ports are to be heeded.
+    /// Whether any ports are to be heeded.
     pub(super) is_on: bool,
+    /// Whether somebody has rules that may refuse or change something.
+    pub(super) is_found: bool,
     /// Whether others have rules for what the node sends by a bridge.
     pub(super) is_node_heeded: bool,
     /// Whether TCP may take the fast path.
@@ -44,7 +51,9 @@ impl Heeded {
         Self {
             mode,
             lease,
+            modes: HashMap::new(),
             is_on: false,
+            is_found: false,
             is_node_heeded: false,
             tracking: Tracking::default(),
             by: Vec::new(),
@@ -55,9 +64,24 @@ impl Heeded {
         }
     }
 
-    /// Whether flows between containers meet others' rules.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on
+    /// Whether others' rules are asked for at a bridge, with a port of a network that asks for `wanted`.
+    pub(super) fn mode_of(&self, bridge: u32, wanted: Option<FilterMode>) -> Filters {
+        let wanted = wanted.map_or(self.mode, Filters::from);
+        self.modes.get(&bridge).map_or(wanted, |known| wanted.max(*known))
+    }
+
+    /// The strictest mode of any bridge.
+    pub(super) fn strictest(&self) -> Filters {
+        self.modes.values().copied().max().unwrap_or(self.mode)
+    }
+
+    /// Whether rules are asked for where this is the mode.
+    pub(super) fn applies(&self, mode: Filters) -> bool {
+        match mode {
+            Filters::Bypass => false,
+            Filters::Auto => self.is_found,
+            Filters::Heed => true,
+        }
     }
 
     /// Whether connection tracking may have seen flows that are none of the kernel's.
@@ -66,7 +90,18 @@ impl Heeded {
     }
 
     /// Whether what the node sends by a bridge meets them.
-    pub(crate) fn is_node_heeded(&self) -> bool {
-        self.is_node_heeded
+    pub(crate) fn is_node_heeded(&self, bridge: u32) -> bool {
+        self.is_node_heeded && self.mode_of(bridge, None) != Filters::Bypass
+    }
+
+    /// For `status`.
+    pub(crate) fn report(&self) -> FilterReport {
+        let by = if self.is_on { self.by.clone() } else { Vec::new() };
+        FilterReport {
+            mode: self.strictest().to_string(),
+            heeded: self.is_on,
+            by,
+            kept: self.kept.by.clone(),
+        }
     }
 }
