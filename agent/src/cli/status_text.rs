@@ -20,7 +20,8 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
         let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
         text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
     }
-    if let Some(FilterReport { mode, heeded: true, by, .. }) = &status.filters {
+    if let Some(report) = status.filters.as_deref().filter(|report| report.heeded) {
+        let FilterReport { mode, by, .. } = report;
         let why = if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
         text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
     }

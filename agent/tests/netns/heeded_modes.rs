@@ -25,7 +25,7 @@ const HARMFUL: &str = "add rule ip proxy forward udp dport 7001 drop; add rule i
 fn fast(stage: &Stage) -> f64 {
     let echo = stage.sandboxes[1].echo(stage.sandboxes[1].addresses()[0], 7000).unwrap();
     share(stage, "one", || {
-        talk(&stage.sandboxes[0], Protocol::Udp, echo.address()).unwrap().chat(500, 100).unwrap()
+        talk(&stage.sandboxes[0], Protocol::Udp, echo.address()).unwrap().chat(500, 100).unwrap();
     })
 }
 
@@ -78,15 +78,43 @@ fn a_network_says_for_its_bridge_whose_rules_are_asked() {
     stage.network = stage.network.clone().with("filters", json!("heed"));
     stage.add("four");
     for id in ["four", "one"] {
-        until_heeded(&stage, id);
+        assert!(!ways(&stage, id).is_empty(), "{id}: from its first packet");
     }
     assert_eq!(stage.node.agent().status().unwrap().warnings, Vec::<String>::new(), "nothing is bypassed");
     let part = fast(&stage);
     assert!(part > 0.9 && part < 1.0, "{part}");
+    stage.node.agent_mut().kill().unwrap();
     stage.node.restart_agent().unwrap();
     assert!(!ways(&stage, "one").is_empty() && !ways(&stage, "four").is_empty(), "it is remembered");
     stage.sandboxes[3].delete(&stage.node, &stage.network).unwrap();
     sleep(LOOKED);
     assert_eq!(ways(&stage, "one"), Vec::<String>::new(), "nobody asks for it any more");
     assert_eq!(fast(&stage), 1.0);
+}
+
+#[test]
+fn a_container_whose_address_rules_refuse_is_asked_for_from_its_first_packet() {
+    let mut stage = stage("");
+    let next = "10.77.0.5";
+    nft(
+        &stage,
+        &format!(
+            "table ip fw {{ chain forward {{ type filter hook forward priority 0; ip daddr {next} udp dport 7000 drop; }}; }}"
+        ),
+    );
+    sleep(LOOKED);
+    assert_eq!(ways(&stage, "one"), Vec::<String>::new(), "it is nobody's address");
+    stage.add("four");
+    assert!(
+        stage.sandboxes[3].addresses().contains(&next.parse().unwrap()),
+        "{:?}",
+        stage.sandboxes[3].addresses()
+    );
+    let refused = stage.sandboxes[3].echo(next.parse().unwrap(), 7000).unwrap();
+    let mut conversation = talk(&stage.sandboxes[0], Protocol::Udp, refused.address()).unwrap();
+    assert!(conversation.chat(1, 100).is_err());
+    stage.node.agent_mut().kill().unwrap();
+    stage.node.restart_agent().unwrap();
+    assert!(conversation.chat(1, 100).is_err());
+    assert!(!ways(&stage, "one").is_empty());
 }

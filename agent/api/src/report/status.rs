@@ -42,7 +42,7 @@ pub struct AgentStatus {
     pub grace_periods: Option<GracePeriodReport>,
     /// Whether others' rules are asked for flows between containers; none from an agent of an older version.
     #[serde(default)]
-    pub filters: Option<FilterReport>,
+    pub filters: Option<Box<FilterReport>>,
     /// Every attached program.
     pub programs: Vec<ProgramReport>,
     /// The declared uplinks' names.

@@ -29,8 +29,8 @@ impl Node {
         let mut found = Found::read(self)?;
         self.look_for_external_filters();
         self.find_who_masquerades(&found.entries);
-        self.find_others_rules();
         let mut lost = self.place_all(records, &mut found);
+        self.find_others_rules();
         self.keep_guarded(&mut found, &mut lost)?;
         let lost = self.drop_lost(lost, &mut found);
         self.sweep_gateways(&found.entries, &found.links, &lost);

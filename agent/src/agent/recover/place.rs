@@ -42,7 +42,6 @@ impl Node {
             external,
             settings,
             by_programs: self.masquerade.by_programs,
-            heeded: self.heeds(port),
             ..Attachment::new(port.clone(), mac, slot, peer)
         };
         self.registry.insert(attachment);
@@ -55,11 +54,7 @@ impl Node {
             self.registry.insert_trunk(trunk);
         } else if self.registry.bridge(link.index).is_none() {
             let slot = found.slot(self, link.index)?;
-            self.registry.insert_bridge(Bridge {
-                heeded: self.heeding.is_node_heeded(link.index),
-                link,
-                slot,
-            });
+            self.registry.insert_bridge(Bridge { link, slot, heeded: false });
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use shunt_agent_api::BridgePort;
 use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::generation;
 
@@ -16,30 +17,57 @@ use crate::resources::external_rule::filters;
 use crate::resources::external_rule::hooks::{self, Bypassed, Crossed};
 
 impl Node {
-    /// Looks at others' rules before the first port is registered. An earlier agent may have heeded them.
+    /// Looks at others' rules once the ports of an earlier agent are registered, and before any is written. That agent may have heeded them.
     pub(crate) fn find_others_rules(&mut self) {
         self.heeding.has_been_on =
             !self.datapath.maps.heeding.read().is_ok_and(|known| known.generation == 0);
-        self.look_at_others_rules();
+        self.look_at_others_rules(None);
+        let ports: Vec<Attachment> = self.registry.attachments().cloned().collect();
+        for attachment in ports {
+            let heeded = self.heeds(&attachment.port);
+            self.registry.insert(Attachment { heeded, ..attachment });
+        }
+        let bridges: Vec<Bridge> = self.registry.bridges().cloned().collect();
+        for bridge in bridges {
+            let heeded = self.heeding.is_node_heeded(bridge.link.index);
+            self.registry.insert_bridge(Bridge { heeded, ..bridge });
+        }
     }
 
     /// Looks at others' rules and at connection tracking's settings, and changes what follows from them.
     pub(crate) fn follow_others_rules(&mut self) {
-        self.look_at_others_rules();
+        self.follow_others_rules_with(None);
+    }
+
+    /// The same before a port arrives, if rules are heeded because of it.
+    pub(crate) fn heed_before(&mut self, arriving: &BridgePort) {
+        let bridge = arriving.bridge.index;
+        let mode = self.heeding.mode_of(bridge, arriving.service.filters);
+        let is_stricter = arriving.is_bridged() && self.heeding.modes.get(&bridge) != Some(&mode);
+        let is_met = || {
+            mode == Filters::Auto && !self.heeding.is_found && self.heeding.harms.are_met_by(&arriving.ips)
+        };
+        if is_stricter || is_met() {
+            self.follow_others_rules_with(Some(arriving));
+        }
+    }
+
+    fn follow_others_rules_with(&mut self, arriving: Option<&BridgePort>) {
+        self.look_at_others_rules(arriving);
         if let Err(error) = self.change_what_is_heeded() {
             tracing::warn!(%error, "cannot switch between heeding and bypassing others' rules");
         }
     }
 
-    fn look_at_others_rules(&mut self) {
-        self.find_modes();
+    fn look_at_others_rules(&mut self, arriving: Option<&BridgePort>) {
+        self.find_modes(arriving);
         if self.heeding.strictest() == Filters::Bypass {
             self.heeding.is_found = false;
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.
         let (generation, crossed) = (generation(), self.crossed());
-        let met = filters::chains().map(|chains| self.find_whose(generation, chains, &crossed));
+        let met = filters::chains().map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
             tracing::debug!(%error, "cannot list others' rules: they are heeded");
@@ -57,10 +85,10 @@ impl Node {
         &mut self,
         generation: Option<u32>,
         chains: Vec<BaseChain>,
-        crossed: &Crossed,
+        (crossed, arriving): (&Crossed, Option<&BridgePort>),
     ) -> Vec<BaseChain> {
         let strictest = self.heeding.strictest();
-        let harmful = self.harmful(generation, chains.clone(), crossed);
+        let harmful = self.harmful(generation, chains.clone(), (crossed, arriving));
         let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(&harmful, crossed);
         (self.heeding.is_found, self.heeding.by) = (!bridged.is_empty(), bridged);
         self.decide_to_heed(self.heeding.applies(strictest), !from_node.is_empty());
@@ -68,10 +96,10 @@ impl Node {
     }
 
     /// Of several networks of one bridge the strictest counts.
-    fn find_modes(&mut self) {
+    fn find_modes(&mut self, arriving: Option<&BridgePort>) {
         let mut modes = HashMap::new();
-        for attachment in self.registry.attachments() {
-            let port = &attachment.port;
+        let ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
+        for port in ports.filter(|port| port.is_bridged()) {
             let wanted = port.service.filters.map_or(self.heeding.mode, Filters::from);
             let known = modes.entry(port.bridge.index).or_insert(wanted);
             *known = wanted.max(*known);

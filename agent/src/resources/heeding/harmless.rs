@@ -2,38 +2,11 @@
 
 use std::net::IpAddr;
 
+use shunt_agent_api::BridgePort;
 use shunt_netlink::netfilter::BaseChain;
 
 use crate::resources::Node;
-use crate::resources::external_rule::harmless::Harm;
 use crate::resources::external_rule::hooks::Crossed;
-
-/// What others' chains do, as it was read.
-#[derive(Debug, Default)]
-pub(super) struct Harms {
-    /// In which generation of nf_tables.
-    generation: Option<u32>,
-    /// Each chain with what it does.
-    of: Vec<(BaseChain, Harm)>,
-}
-
-impl Harms {
-    /// Reads these chains, unless nobody has changed any since. Whoever cannot be asked may do anything.
-    fn read(&mut self, generation: Option<u32>, chains: &[&BaseChain]) {
-        let is_known = self.of.iter().map(|(chain, _)| chain).eq(chains.iter().copied());
-        if generation.is_some() && self.generation == generation && is_known {
-            return;
-        }
-        let harm = |chain: &BaseChain| {
-            Harm::of(chain).unwrap_or_else(|error| {
-                tracing::debug!(%error, chain.name, chain.table, "others' rules cannot be read");
-                Harm::unknown()
-            })
-        };
-        self.of = chains.iter().map(|chain| ((*chain).clone(), harm(chain))).collect();
-        self.generation = generation;
-    }
-}
 
 impl Node {
     /// Those of these chains that may refuse or change something of what containers of one bridge, or the node and they, say to each other.
@@ -41,14 +14,14 @@ impl Node {
         &mut self,
         generation: Option<u32>,
         chains: Vec<BaseChain>,
-        crossed: &Crossed,
+        (crossed, arriving): (&Crossed, Option<&BridgePort>),
     ) -> Vec<BaseChain> {
         let (met, others): (Vec<BaseChain>, Vec<BaseChain>) =
             chains.into_iter().partition(|chain| crossed.is_met_on_a_bridge(chain));
         self.heeding.harms.read(generation, &met.iter().collect::<Vec<_>>());
-        let addresses =
-            || self.registry.attachments().flat_map(|attachment| attachment.port.ips.iter().copied());
-        let harmful = self.heeding.harms.of.iter().filter(|(_, harm)| harm.is_met_by(addresses()));
+        let coming = || arriving.into_iter().flat_map(|port| port.ips.iter().copied());
+        let harms = self.heeding.harms.of.iter();
+        let harmful = harms.filter(|(_, harm)| harm.is_met_by(self.addresses().chain(coming())));
         harmful.map(|(chain, _)| chain.clone()).chain(others).collect()
     }
 

@@ -3,6 +3,7 @@
 
 mod follow;
 mod harmless;
+mod harms;
 mod heeded;
 mod kept;
 mod state;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shunt_agent_api::{FilterMode, FilterReport};
 use shunt_netlink::netfilter::BaseChain;
 
-use super::harmless::Harms;
+use super::harms::Harms;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};

@@ -91,6 +91,7 @@ impl Node {
         if !port.masquerade.is_empty() && self.datapath.begins_masquerading {
             self.look_for_external_filters();
         }
+        self.heed_before(port);
         let slot = self.take_slot()?;
         let peer = PeerEnd::new(host.carrier, port.peer_up);
         let external = self.kernel.external(host.index)?;

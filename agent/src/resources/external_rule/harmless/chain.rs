@@ -13,8 +13,8 @@ use super::super::reading::expression::effect;
 use super::super::reading::ip::ip;
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, INVALID};
-use super::Harm;
 use super::destination::{Destination, destination, of_elements};
+use super::harm::Harm;
 
 /// Rules and elements that are read at most, of one chain at a hook. One beyond may do anything.
 const MOST: usize = 50_000;
@@ -127,5 +127,5 @@ impl<'a, S: Source> Reader<'a, S> {
 
 /// The harm of a rule that is being read.
 fn harm() -> Harm {
-    Harm { by: Some(String::new()), ..Harm::default() }
+    Harm::by(String::new())
 }

@@ -20,7 +20,7 @@ fn harm_after(commands: &[&str]) -> Harm {
             let forward = libc::NF_INET_FORWARD as u32;
             for chain in chains().unwrap().iter().filter(|chain| chain.kind != "nat" && chain.hook == forward)
             {
-                harm.add(&Harm::of(chain).unwrap());
+                harm.add(&harm_of(chain).unwrap());
             }
             harm
         });
@@ -198,5 +198,5 @@ fn more_rules_than_are_read_may_do_anything() {
         kind: "filter".to_owned(),
         devices: Vec::new(),
     };
-    assert!(is_met_by(&Harm::read(&chain, &mut Endless).unwrap(), "10.77.0.2"));
+    assert!(is_met_by(&read(&chain, &mut Endless).unwrap(), "10.77.0.2"));
 }

@@ -1,0 +1,39 @@
+//! What others' chains do, as it was read.
+
+use std::net::IpAddr;
+
+use shunt_netlink::netfilter::BaseChain;
+
+use crate::resources::external_rule::harmless::{Harm, harm_of};
+
+/// Chains with what they do.
+#[derive(Debug, Default)]
+pub(super) struct Harms {
+    /// In which generation of nf_tables.
+    generation: Option<u32>,
+    /// Each chain with what it does.
+    pub(super) of: Vec<(BaseChain, Harm)>,
+}
+
+impl Harms {
+    /// Reads these chains, unless nobody has changed any since. Whoever cannot be asked may do anything.
+    pub(super) fn read(&mut self, generation: Option<u32>, chains: &[&BaseChain]) {
+        let is_known = self.of.iter().map(|(chain, _)| chain).eq(chains.iter().copied());
+        if generation.is_some() && self.generation == generation && is_known {
+            return;
+        }
+        let harm = |chain: &BaseChain| {
+            harm_of(chain).unwrap_or_else(|error| {
+                tracing::debug!(%error, chain.name, chain.table, "others' rules cannot be read");
+                Harm::unknown()
+            })
+        };
+        self.of = chains.iter().map(|chain| ((*chain).clone(), harm(chain))).collect();
+        self.generation = generation;
+    }
+
+    /// Whether packets to one of these addresses meet what any does.
+    pub(super) fn are_met_by(&self, addresses: &[IpAddr]) -> bool {
+        self.of.iter().any(|(_, harm)| harm.is_met_by(addresses.iter().copied()))
+    }
+}
