@@ -91,4 +91,28 @@ pub(super) const FAULTS: &[Fault] = &[
         why: "a tagged frame, which rules of IP do not see, would open a flow",
         judge: Judge::Host,
     },
+    Fault {
+        name: "room-for-one",
+        file: "ebpf/src/stages/accept.rs",
+        find: "known.is_none() && !share::charge_neighbor(slot, now, tables)",
+        replace: "known.is_none() && slot == u32::MAX",
+        why: "one container's flood would have everybody's flows asked for again",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "asked-for-each-connection",
+        file: "ebpf/src/stages/accept.rs",
+        find: "checked < CHECKED_SEGMENTS && tables.count_checked(key) == Some(CHECKED_SEGMENTS)",
+        replace: "tables.count_checked(key) == Some(1)",
+        why: "the agent would be woken for connections that end before it has answered",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "accepted-without-acknowledgement",
+        file: "ebpf/src/stages/accept.rs",
+        find: "\n                    && self.flow.flags & ACK != 0",
+        replace: "",
+        why: "what connection tracking calls invalid would pass rules that drop it",
+        judge: Judge::Host,
+    },
 ];

@@ -79,6 +79,7 @@ const SUITES: [Kind; 6] = [
         ],
         left_out: &[
             ("account::", USER_SPACE),
+            ("dashboard::", USER_SPACE),
             ("admission::", USER_SPACE),
             ("bad_input::", USER_SPACE),
             ("bugreport::", USER_SPACE),
