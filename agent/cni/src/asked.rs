@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use shunt::call::check_identifier;
 use tonic::{Request, Status};
 
 use crate::cache::Cache;
@@ -21,6 +21,9 @@ use crate::settings::Settings;
 use crate::subject::Subject;
 use crate::trace::Trace;
 
+/// Bytes of a registered network's name: it is part of a file's.
+const LONGEST_NAME: usize = 200;
+
 /// What all calls share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -29,8 +32,6 @@ pub(crate) struct Shared {
     pub(crate) networks: Networks,
     pub(crate) locks: Locks,
     pub(crate) events: Arc<EventLog>,
-    /// Places of watchers.
-    pub(crate) watchers: Arc<Semaphore>,
 }
 
 /// Which list a call is about.
@@ -45,7 +46,16 @@ impl Network {
     /// Code 7 where there is none; `PERMISSION_DENIED` for a list of a caller's own that may only ask: its plugins would do what it says.
     pub(crate) fn of(network: Option<v1::Network>, caller: Caller) -> Result<Self, Status> {
         match network.and_then(|network| network.source) {
-            Some(Source::Name(name)) => Ok(Self::Registered(name)),
+            Some(Source::Name(name)) => {
+                if name.len() > LONGEST_NAME {
+                    let why =
+                        format!("the network's name has {} bytes, more than {LONGEST_NAME}", name.len());
+                    return Err(Failure::new(codes::INVALID_CONFIG, why).into());
+                }
+                check_identifier("network name", &name)
+                    .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
+                Ok(Self::Registered(name))
+            }
             Some(Source::ConfigList(raw)) => {
                 caller.must_be_allowed_to("give a configuration list")?;
                 Ok(Self::Given(NetworkList::read(&raw)?))

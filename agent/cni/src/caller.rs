@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Extensions, Status};
 
 /// The process at the other end of a connection.
@@ -17,6 +17,17 @@ pub(crate) struct Caller {
 /// One of the places for calls that are done at a time. Whoever works for the call has it, too.
 #[derive(Clone, Debug)]
 pub(crate) struct Place(#[allow(dead_code, reason = "it is held")] pub(crate) Arc<OwnedSemaphorePermit>);
+
+/// The places of those that watch, of root or of the group's members.
+#[derive(Clone, Debug)]
+pub(crate) struct Watchers(pub(crate) Arc<Semaphore>);
+
+impl Watchers {
+    /// A place for the one who sent a request; none where all are taken.
+    pub(crate) fn place(extensions: &Extensions) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&extensions.get::<Self>()?.0).try_acquire_owned().ok()
+    }
+}
 
 impl Caller {
     /// The one of a request. One that nobody has put there may nothing.

@@ -1,13 +1,15 @@
 //! The verbs: each is read, waits for those that it must not meet, and is done on a thread of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use shunt::call::{Verb, Version};
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::asked::{Asked, Envelope, Network, Shared};
-use crate::chain::Chain;
+use crate::caller::Watchers;
+use crate::chain::{Added, Chain};
 use crate::failure::{Failure, codes};
 use crate::list::NetworkList;
 use crate::locks::Held;
@@ -32,10 +34,11 @@ const NODE: &[u8] = br#"{"cniVersion":"1.1.0","name":"node","plugins":[{"type":"
 pub(crate) struct Calls(pub(crate) Arc<Shared>);
 
 /// What follows a call that has succeeded, and that nobody waits for any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Unheard {
     Stays,
-    Deleted,
+    /// What the call has made is deleted, where it says here that it has made something.
+    Deleted(Arc<AtomicBool>),
 }
 
 impl Calls {
@@ -45,7 +48,7 @@ impl Calls {
         (verb, envelope): (Verb, Envelope),
         network: Option<crate::proto::v1::Network>,
         attachment: Option<Attachment>,
-        sandbox: Option<Sandbox>,
+        (sandbox, unheard): (Option<Sandbox>, Unheard),
         work: impl FnOnce(&Chain<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Status> {
         envelope.caller.must_be_allowed_to(verb.name())?;
@@ -63,7 +66,6 @@ impl Calls {
         subject.netns = found.unwrap_or_default().to_string_lossy().into_owned();
         let Subject { container, ifname, .. } = &subject;
         let held = self.0.locks.attachment(network.name(), container, ifname).await;
-        let unheard = if verb == Verb::Add { Unheard::Deleted } else { Unheard::Stays };
         self.run(verb, Asked { shared: Arc::clone(&self.0), network, subject, envelope }, held, unheard, work)
             .await
     }
@@ -98,7 +100,9 @@ impl Calls {
         };
         // The locks are held, and the place is taken, until all of it is done.
         let undo = move || {
-            if unheard == Unheard::Deleted {
+            if let Unheard::Deleted(made) = unheard
+                && made.load(Ordering::Relaxed)
+            {
                 let deleted = once_more.with(|chain| chain.delete());
                 log(Verb::Del, &once_more, deleted.err().as_ref());
             }
@@ -135,21 +139,30 @@ impl CniService for Calls {
     async fn add(&self, request: Request<AddRequest>) -> Result<Response<AddResponse>, Status> {
         let (envelope, AddRequest { network, attachment, sandbox }) = Envelope::open(request);
         let asked = (Verb::Add, envelope);
-        let result = self.of_attachment(asked, network, attachment, sandbox, |chain| chain.add()).await?;
+        let made = Arc::new(AtomicBool::new(false));
+        let unheard = Unheard::Deleted(Arc::clone(&made));
+        let work = move |chain: &Chain<'_>| {
+            let Added { result, is_new } = chain.add()?;
+            made.store(is_new, Ordering::Relaxed);
+            Ok(result)
+        };
+        let result = self.of_attachment(asked, network, attachment, (sandbox, unheard), work).await?;
         Ok(Response::new(AddResponse { result }))
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
         let (envelope, DeleteRequest { network, attachment, sandbox }) = Envelope::open(request);
         let asked = (Verb::Del, envelope);
-        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.delete()).await?;
+        self.of_attachment(asked, network, attachment, (sandbox, Unheard::Stays), |chain| chain.delete())
+            .await?;
         Ok(Response::new(DeleteResponse {}))
     }
 
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let (envelope, CheckRequest { network, attachment, sandbox }) = Envelope::open(request);
         let asked = (Verb::Check, envelope);
-        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.check()).await?;
+        self.of_attachment(asked, network, attachment, (sandbox, Unheard::Stays), |chain| chain.check())
+            .await?;
         Ok(Response::new(CheckResponse {}))
     }
 
@@ -159,7 +172,8 @@ impl CniService for Calls {
     ) -> Result<Response<FinalizeResponse>, Status> {
         let (envelope, FinalizeRequest { network, attachment, sandbox }) = Envelope::open(request);
         let asked = (Verb::Finalize, envelope);
-        self.of_attachment(asked, network, attachment, sandbox, |chain| chain.finalize()).await?;
+        self.of_attachment(asked, network, attachment, (sandbox, Unheard::Stays), |chain| chain.finalize())
+            .await?;
         Ok(Response::new(FinalizeResponse {}))
     }
 
@@ -253,10 +267,11 @@ impl CniService for Calls {
     }
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let Shared { events, watchers, .. } = &*self.0;
+        let events = &self.0.events;
+        let place = Watchers::place(request.extensions());
         // The request has the place of a call, which ends here.
         let WatchRequest { resume_token } = request.into_inner();
-        let Ok(place) = Arc::clone(watchers).try_acquire_owned() else {
+        let Some(place) = place else {
             return Err(Failure::new(codes::TRY_AGAIN, "there are too many watchers, try again").into());
         };
         let Some(position) = events.position(&resume_token) else {

@@ -8,6 +8,16 @@ use crate::failure::{Failure, codes};
 use crate::list::{NetworkList, PluginConfig};
 use crate::plugin::{Plugin, Surroundings};
 use crate::proto::v1;
+use crate::subject::Subject;
+
+/// What ADD has made.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// The last plugin's result.
+    pub(crate) result: Vec<u8>,
+    /// Whether there was no attachment before.
+    pub(crate) is_new: bool,
+}
 
 /// One verb for one list.
 #[derive(Debug)]
@@ -18,25 +28,26 @@ pub(crate) struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// ADD, and the last plugin's result. The same request once more answers what is cached, where CHECK finds it whole.
+    /// ADD. The same request once more answers what is cached, where CHECK finds it whole; another one for an attachment that CHECK finds whole is refused.
     ///
     /// # Errors
-    /// The failed plugin's. The plugins before it are undone, and the failed one, if it is not shunt.
-    pub(crate) fn add(&self) -> Result<Vec<u8>, Failure> {
-        if let Some(cached) = self.cached().filter(|cached| cached.is_of(self.list, self.at.subject))
-            && self.list.version >= Verb::Check.since()
-            && self.each(Verb::Check, Some(&cached.result)).is_ok()
+    /// The failed plugin's. The plugins before it are undone, and the failed one, if it is not shunt; not where there has been an attachment before, which
+    /// would go with them. Code 106 for an attachment of another request, 7 for a plugin that is nowhere: nothing was begun.
+    pub(crate) fn add(&self) -> Result<Added, Failure> {
+        let known = self.cached();
+        if let Some(known) = &known
+            && let Some(answer) = self.answer_to(known)
         {
-            return Ok(cached.result.to_string().into_bytes());
+            return answer;
         }
+        let plugins = self.list.plugins.iter().map(|config| Ok((self.find(config)?, config)));
         let mut result = None;
-        for (position, config) in self.list.plugins.iter().enumerate() {
-            let plugin = self.find(config)?;
+        for (position, (plugin, config)) in plugins.collect::<Result<Vec<_>, _>>()?.into_iter().enumerate() {
             let done = self.run(&plugin, Verb::Add, config, result.as_ref());
             match done.and_then(|output| read_result(config, &output)) {
                 Ok(next) => result = Some(next),
                 Err(failure) => {
-                    if position > 0 || !plugin.is_own() {
+                    if known.is_none() && (position > 0 || !plugin.is_own()) {
                         self.undo(result.as_ref());
                     }
                     return Err(failure);
@@ -49,7 +60,30 @@ impl Chain<'_> {
             self.undo(Some(&cached.result));
             return Err(failure);
         }
-        Ok(cached.result.to_string().into_bytes())
+        Ok(Added { result: cached.result.to_string().into_bytes(), is_new: true })
+    }
+
+    /// What is said to an ADD of an attachment that is known; nothing where CHECK does not find it whole, or cannot be asked.
+    fn answer_to(&self, known: &Cached) -> Option<Result<Added, Failure>> {
+        let (list, subject) = (known.list().ok()?, known.subject());
+        let is_allowed = self.at.settings.namespace(&subject.netns).is_ok_and(|found| found.is_some());
+        let at = Surroundings { subject: &subject, ..self.at };
+        let made = Chain { list: &list, cache: self.cache, at };
+        let is_whole = || made.each(Verb::Check, Some(&known.result)).is_ok();
+        if !is_allowed || list.version < Verb::Check.since() || !is_whole() {
+            return None;
+        }
+        let result = || Added { result: known.result.to_string().into_bytes(), is_new: false };
+        let why = || {
+            let (network, Subject { container, ifname, .. }) = (&self.list.name, self.at.subject);
+            format!(
+                "{ifname} of {container} is attached to {network} already, by another request: delete it first"
+            )
+        };
+        Some(match known.is_of(self.list, self.at.subject) {
+            true => Ok(result()),
+            false => Err(Failure::new(codes::EXISTS, why())),
+        })
     }
 
     /// DEL from the last plugin to the first, past errors. The cached result goes with the attachment.
@@ -157,7 +191,10 @@ impl Chain<'_> {
 
     /// Deletes another attachment of the network, by the list that it was made with.
     fn delete_cached(&self, cached: &Cached) -> Result<(), Failure> {
-        let (list, subject) = (cached.list()?, cached.subject());
+        let (list, mut subject) = (cached.list()?, cached.subject());
+        // The file may be anybody's that shares the cache: elsewhere there is nothing to be done.
+        let netns = self.at.settings.namespace(&subject.netns).ok().flatten();
+        subject.netns = netns.unwrap_or_default().to_string_lossy().into_owned();
         let at = Surroundings { subject: &subject, ..self.at };
         Chain { list: &list, cache: self.cache, at }.delete()
     }

@@ -11,10 +11,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let unfinished = path.with_added_extension("new");
+    // No name of a network, a container or an interface begins with a dot.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = path.with_file_name(format!(".{name}.new"));
     remove(&unfinished)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&unfinished, path));
+    let written =
+        file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         let _gone = fs::remove_file(&unfinished);
     }

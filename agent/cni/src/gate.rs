@@ -12,12 +12,14 @@ pub(crate) struct Gate {
     pub(crate) calls: Arc<Semaphore>,
     /// Calls that are done: each has a message of at most 1 MiB, and a thread.
     pub(crate) places: Arc<Semaphore>,
+    /// Those that watch.
+    pub(crate) watchers: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub(crate) fn of(connections: usize, calls: usize, places: usize) -> Self {
-        let [connections, calls, places] =
-            [connections, calls, places].map(|most| Arc::new(Semaphore::new(most)));
-        Self { connections, calls, places }
+    pub(crate) fn of([connections, calls, places, watchers]: [usize; 4]) -> Self {
+        let [connections, calls, places, watchers] =
+            [connections, calls, places, watchers].map(|most| Arc::new(Semaphore::new(most)));
+        Self { connections, calls, places, watchers }
     }
 }

@@ -8,7 +8,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use shunt_agent_api::Event;
 use tokio::net::UnixStream;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -22,8 +21,9 @@ use crate::networks::Networks;
 use crate::services::{DescriptorError, Services};
 use crate::settings::Settings;
 
-/// Calls on one connection, and bytes of them that may wait unread.
+/// Calls on one connection, of root and of a member of the group; and bytes of them that may wait unread.
 const MAX_STREAMS: u32 = 1024;
+const MAX_STREAMS_OF_MEMBERS: u32 = 64;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const STREAM_WINDOW: u32 = 64 << 10;
 const MAX_HEADER: u32 = 32 << 10;
@@ -34,9 +34,6 @@ const SILENT: Duration = Duration::from_secs(20);
 
 /// Places of root and of the group's members.
 const PLACES: [usize; 2] = [32, 4];
-
-/// Watchers at a time, of root and of the group together.
-const MAX_WATCHERS: usize = 64;
 
 /// The service, for connections that somebody else accepts. All are ended when this is dropped.
 #[derive(Debug)]
@@ -62,14 +59,13 @@ impl Server {
             networks: Networks::in_directory(&settings.networks_dir),
             locks: Locks::default(),
             events: Arc::clone(&events),
-            watchers: Arc::new(Semaphore::new(MAX_WATCHERS)),
             settings,
         };
         Ok(Self {
             events,
             services: Services::new(shared).await?,
-            root: Gate::of(64, 2048, PLACES[0]),
-            members: Gate::of(16, 64, PLACES[1]),
+            root: Gate::of([64, 2048, PLACES[0], 64]),
+            members: Gate::of([16, 64, PLACES[1], 16]),
             has_group,
             connections: JoinSet::new(),
         })
@@ -95,7 +91,7 @@ impl Server {
         }
         let gate = if may_change { &self.root } else { &self.members };
         let Ok(place) = Arc::clone(&gate.connections).try_acquire_owned() else {
-            return tracing::warn!(
+            return tracing::debug!(
                 user = credentials.uid(),
                 "a connection to the CNI service was one too many"
             );
@@ -129,10 +125,11 @@ impl Server {
 /// Serves a connection until either side ends it.
 async fn converse(stream: UnixStream, services: Services, gate: Gate, caller: Caller) {
     let serving = service_fn(move |request| services.clone().call(request, gate.clone(), caller));
+    let streams = if caller.may_change { MAX_STREAMS } else { MAX_STREAMS_OF_MEMBERS };
     let mut protocol = http2::Builder::new(TokioExecutor::new());
     protocol
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_concurrent_streams(streams)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(MAX_HEADER)

@@ -11,11 +11,11 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service};
 use tonic_health::server::health_reporter;
-use tonic_reflection::server::{Builder, Error, v1, v1alpha};
+use tonic_reflection::server::{Builder, Error};
 
 use crate::DESCRIPTORS;
 use crate::asked::Shared;
-use crate::caller::{Caller, Place};
+use crate::caller::{Caller, Place, Watchers};
 use crate::calls::Calls;
 use crate::deadline;
 use crate::failure::{Failure, codes};
@@ -24,6 +24,9 @@ use crate::proto::v1::cni_service_server::CniServiceServer;
 
 /// Bytes of a call's message. A GC list of ten thousand attachments has 800,000.
 const MAX_MESSAGE: usize = 1 << 20;
+
+/// Bytes of a question to the health and the reflection services, which name a service or a symbol.
+const MAX_QUESTION: usize = 4 << 10;
 
 const HEALTH: &str = "grpc.health.v1.Health";
 const REFLECTION: &str = "grpc.reflection.v1.ServerReflection";
@@ -50,9 +53,10 @@ impl Services {
     pub(crate) async fn new(shared: Shared) -> Result<Self, DescriptorError> {
         let (reporter, health) = health_reporter();
         reporter.set_serving::<CniServiceServer<Calls>>().await;
+        let health = health.max_decoding_message_size(MAX_QUESTION);
         let described = || Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
-        let reflection: v1::ServerReflectionServer<_> = described().build_v1()?;
-        let older: v1alpha::ServerReflectionServer<_> = described().build_v1alpha()?;
+        let reflection = described().build_v1()?.max_decoding_message_size(MAX_QUESTION);
+        let older = described().build_v1alpha()?.max_decoding_message_size(MAX_QUESTION);
         let calls = CniServiceServer::new(Calls(Arc::new(shared))).max_decoding_message_size(MAX_MESSAGE);
         Ok(Self {
             calls,
@@ -91,11 +95,12 @@ impl Services {
         gate: Gate,
         caller: Caller,
     ) -> Result<Response<Body>, Infallible> {
-        let Gate { calls, places, .. } = gate;
+        let Gate { calls, places, watchers, .. } = gate;
         let (Ok(_call), Ok(place)) = (calls.try_acquire(), Arc::clone(&places).acquire_owned().await) else {
             let full = Failure::new(codes::TRY_AGAIN, "too many calls, try again");
             return Ok(full.to_status().into_http());
         };
+        request.extensions_mut().insert(Watchers(watchers));
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(Place(Arc::new(place)));
         self.calls.call(request).await

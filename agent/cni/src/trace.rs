@@ -26,7 +26,9 @@ impl Trace {
 
     /// The trace's id of 32 hexadecimal digits, empty where there is none.
     pub(crate) fn id(&self) -> &str {
-        self.0[0].as_deref().and_then(|parent| parent.split('-').nth(1)).unwrap_or_default()
+        let id = self.0[0].as_deref().and_then(|parent| parent.split('-').nth(1));
+        id.filter(|id| id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .unwrap_or_default()
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> + '_ {
@@ -50,6 +52,7 @@ mod tests {
         assert_eq!(trace.id(), "0af7651916cd43dd8448eb211c80319c");
         let variables: Vec<_> = trace.variables().map(|(name, _)| name).collect();
         assert_eq!(variables, ["TRACEPARENT"]);
-        assert_eq!(Trace::default().id(), "");
+        metadata.insert("traceparent", format!("00-{}-1-01", "a".repeat(8000)).parse().unwrap());
+        assert_eq!([Trace::of(&metadata).id(), Trace::default().id()], [""; 2]);
     }
 }

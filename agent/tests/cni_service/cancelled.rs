@@ -16,9 +16,21 @@ while [ ! -e "$0.go" ]; do sleep 0.01; done
 sed 's/.*"prevResult"://; s/,"type":"slow".*//'
 "#;
 
+/// The same of CHECK.
+const SLOW_TO_CHECK: &str = r#"
+[ "$CNI_COMMAND" = ADD ] && sed 's/.*"prevResult"://; s/,"type":"slow".*//'
+[ "$CNI_COMMAND" = CHECK ] || exit 0
+touch "$0.begun"
+while [ ! -e "$0.go" ]; do sleep 0.01; done
+"#;
+
 fn slow() -> (World, crate::client::Asked) {
+    slow_by(SLOW)
+}
+
+fn slow_by(script: &str) -> (World, crate::client::Asked) {
     let mut world = World::start();
-    world.write_plugin("slow", SLOW);
+    world.write_plugin("slow", script);
     let list = world.list(&[world.shunt(), json!({ "type": "slow" })]);
     let asked = world.container_of("one", &list);
     (world, asked)
@@ -62,6 +74,24 @@ fn a_deadline_ends_the_wait_and_undoes_the_add() {
     assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
     std::fs::write(world.lab.root().join("foreign/slow.go"), "").unwrap();
     // Waits for the one that is undone.
+    client.delete(&asked).unwrap();
+    world.assert_empty();
+}
+
+#[test]
+fn what_the_first_add_has_made_outlives_another_one_that_nobody_waits_for() {
+    let (world, asked) = slow_by(SLOW_TO_CHECK);
+    let mut client = world.client();
+    let result = client.add(&asked).unwrap();
+    let mut request = tonic::Request::new(asked.add());
+    request.set_timeout(Duration::from_millis(300));
+    let late =
+        client.runtime.block_on(async { timeout(Duration::from_secs(30), client.stub.add(request)).await });
+    assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
+    std::fs::write(world.lab.root().join("foreign/slow.go"), "").unwrap();
+    // Waits for the one that was late.
+    client.check(&asked).unwrap();
+    assert_eq!(client.add(&asked).unwrap(), result);
     client.delete(&asked).unwrap();
     world.assert_empty();
 }

@@ -106,3 +106,46 @@ fn a_program_that_is_nowhere_is_named() {
     assert!(failure.code == 7 && failure.msg.contains("absent"), "{failure:?}");
     world.assert_empty();
 }
+
+/// Writes down what it is asked, and makes nothing.
+const FIRST: &str = r#"
+cat > /dev/null
+echo "$CNI_COMMAND" >> "$0.calls"
+[ "$CNI_COMMAND" = ADD ] && echo '{"cniVersion": "1.1.0", "interfaces": [], "ips": [], "dns": {}}'
+exit 0
+"#;
+
+#[test]
+fn another_request_for_a_living_attachment_begins_nothing_and_ends_nothing() {
+    let mut world = World::start();
+    world.write_plugin("first", FIRST);
+    let list = world.list(&[json!({ "type": "first" }), world.shunt()]);
+    let asked = world.container_of("one", &list);
+    let mut client = world.client();
+    let result = client.add(&asked).unwrap();
+    let mut other = asked.clone();
+    other.sandbox.args = [("IgnoreUnknown".to_owned(), "1".to_owned())].into();
+    let refused = client.add(&other).unwrap_err().of_cni();
+    assert_eq!(refused.code, 106, "{refused:?}");
+    client.check(&asked).unwrap();
+    assert_eq!(client.add(&asked).unwrap(), result);
+    let calls = fs::read_to_string(world.lab.root().join("foreign/first.calls")).unwrap();
+    assert!(!calls.contains("DEL"), "{calls}");
+    // What CHECK finds broken is made by nobody twice, and undone by nobody but a Delete.
+    world.containers[0].namespace().command("ip", &["route", "del", "default"]).unwrap();
+    client.add(&asked).unwrap_err();
+    let calls = fs::read_to_string(world.lab.root().join("foreign/first.calls")).unwrap();
+    assert!(!calls.contains("DEL"), "{calls}");
+    client.delete(&asked).unwrap();
+    world.assert_empty();
+}
+
+#[test]
+fn a_chain_with_a_program_that_is_nowhere_begins_nothing() {
+    let mut world = World::start();
+    let list = world.list(&[world.shunt(), json!({ "type": "absent" })]);
+    let asked = world.container_of("one", &list);
+    let refused = world.client().add(&asked).unwrap_err().of_cni();
+    assert!(refused.msg.contains("absent"), "{refused:?}");
+    world.assert_empty();
+}

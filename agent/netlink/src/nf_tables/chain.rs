@@ -11,6 +11,7 @@ use crate::request::{Reply, Request};
 
 use super::{GET_RULE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE};
 
+const GET_SET: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSET as u16;
 const GET_ELEMENTS: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSETELEM as u16;
 
 // linux/netfilter/nf_tables.h; `libc` has none of them.
@@ -28,6 +29,13 @@ const NFTA_SET_ELEM_DATA: u16 = 2;
 const NFTA_SET_ELEM_FLAGS: u16 = 3;
 const NFTA_SET_ELEM_TIMEOUT: u16 = 4;
 const NFTA_SET_ELEM_KEY_END: u16 = 10;
+
+const NFTA_SET_TABLE: u16 = 1;
+const NFTA_SET_NAME: u16 = 2;
+const NFTA_SET_FLAGS: u16 = 3;
+
+/// `NFT_SET_EVAL`.
+const WRITTEN_BY_PACKETS: u32 = 0x20;
 
 /// `NFT_SET_ELEM_INTERVAL_END`.
 const ENDS_INTERVAL: u32 = 1;
@@ -167,6 +175,32 @@ pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkEr
     let what = "list the elements of a set of nf_tables";
     let elements = list::<Elements>(what, GET_ELEMENTS, table.family, named)?;
     Ok(elements.into_iter().flat_map(|Elements(elements)| elements).collect())
+}
+
+/// Whether packets write elements of a set, which no generation tells of (`NFT_SET_EVAL`). One that is gone has none.
+///
+/// # Errors
+/// Netlink's.
+pub fn is_written_by_packets(table: &TableOf, set: &str) -> Result<bool, NetlinkError> {
+    let mut payload = nfnetlink::header(table.family);
+    for (kind, name) in [(NFTA_SET_TABLE, table.name.as_str()), (NFTA_SET_NAME, set)] {
+        payload.extend(attribute(kind, &[name.as_bytes(), &[0]].concat()));
+    }
+    let request = Request::raw("read a set of nf_tables", GET_SET, 0, payload);
+    match Connection::of(libc::NETLINK_NETFILTER)?.get(request) {
+        Err(error) if error.is_missing() => Ok(false),
+        found => Ok(found?.is_some_and(|SetFlags(flags)| flags & WRITTEN_BY_PACKETS != 0)),
+    }
+}
+
+/// The flags of a set.
+struct SetFlags(u32);
+
+impl Reply for SetFlags {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let flags = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_FLAGS);
+        Some(Self(flags.and_then(|flags| flags.try_into().ok()).map_or(0, u32::from_be_bytes)))
+    }
 }
 
 fn list<T: Reply>(

@@ -21,14 +21,14 @@ impl Node {
             return Vec::new();
         }
         let crossed = self.crossed();
-        let chains = filters::chains().map(|mut chains| {
-            chains.retain(|chain| !self.is_harmless(chain));
-            hooks::bypassed_of(&chains, &crossed)
-        });
-        let Bypassed { host_ports, bridged, from_node } = chains.unwrap_or_else(|error| {
+        let chains = filters::chains().unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot list external filters");
-            Bypassed::default()
+            Vec::new()
         });
+        // What is for a host port has the node's address there.
+        let Bypassed { host_ports, .. } = hooks::bypassed_of(&chains, &crossed);
+        let Bypassed { bridged, from_node, .. } =
+            hooks::bypassed_of(&self.without_harmless(chains), &crossed);
         let are_heeded = self.registry.attachments().all(|attachment| attachment.heeded);
         let bridged = if are_heeded { Vec::new() } else { bridged };
         let is_node_heeded = self.registry.bridges().all(|bridge| bridge.heeded);

@@ -98,12 +98,13 @@ pub(crate) fn met_by_bridged(mut chains: Vec<BaseChain>, crossed: &Crossed) -> V
     chains
 }
 
-impl Crossed {
-    /// Whether bridged packets meet a chain, or what the node sends by a bridge.
-    pub(crate) fn is_met_on_a_bridge(&self, chain: &BaseChain) -> bool {
-        let found = Bypassed::of(chain, self, shown());
+/// Those of these chains that bridged packets meet, or what the node sends by a bridge, and the others.
+pub(crate) fn met_on_bridges(chains: Vec<BaseChain>, crossed: &Crossed) -> (Vec<BaseChain>, Vec<BaseChain>) {
+    let shown = shown();
+    chains.into_iter().partition(|chain| {
+        let found = Bypassed::of(chain, crossed, shown);
         !found.bridged.is_empty() || !found.from_node.is_empty()
-    }
+    })
 }
 
 /// To which rules of IP br_netfilter shows bridged packets, as [`BRIDGED_TOO`].

@@ -6,6 +6,7 @@ use shunt_agent_api::BridgePort;
 use shunt_netlink::netfilter::BaseChain;
 use shunt_netlink::nf_tables::generation;
 
+use super::harms::Harms;
 use super::tracking::Tracking;
 use super::watch::{self, Watcher};
 use crate::config::Filters;
@@ -14,6 +15,7 @@ use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
 use crate::resources::external_rule::filters;
+use crate::resources::external_rule::harmless::Reach;
 use crate::resources::external_rule::hooks::{self, Bypassed, Crossed};
 
 impl Node {
@@ -45,7 +47,9 @@ impl Node {
         let mode = self.heeding.mode_of(bridge, arriving.service.filters);
         let is_stricter = arriving.is_bridged() && self.heeding.modes.get(&bridge) != Some(&mode);
         let is_met = || {
-            mode == Filters::Auto && !self.heeding.is_found && self.heeding.harms.are_met_by(&arriving.ips)
+            mode == Filters::Auto
+                && !self.heeding.is_found
+                && self.heeding.harms.are_met_in(&Reach::of([arriving].into_iter()))
         };
         if is_stricter || is_met() {
             self.follow_others_rules_with(Some(arriving));
@@ -62,7 +66,7 @@ impl Node {
     fn look_at_others_rules(&mut self, arriving: Option<&BridgePort>) {
         self.find_modes(arriving);
         if self.heeding.strictest() == Filters::Bypass {
-            self.heeding.is_found = false;
+            (self.heeding.is_found, self.heeding.harms) = (false, Harms::default());
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.

@@ -1,10 +1,8 @@
 //! What others' chains do, as it was read.
 
-use std::net::IpAddr;
-
 use shunt_netlink::netfilter::BaseChain;
 
-use crate::resources::external_rule::harmless::{Harm, harm_of};
+use crate::resources::external_rule::harmless::{Harm, Reach, harm_of};
 
 /// Chains with what they do.
 #[derive(Debug, Default)]
@@ -32,8 +30,8 @@ impl Harms {
         self.generation = generation;
     }
 
-    /// Whether packets to one of these addresses meet what any does.
-    pub(super) fn are_met_by(&self, addresses: &[IpAddr]) -> bool {
-        self.of.iter().any(|(_, harm)| harm.is_met_by(addresses.iter().copied()))
+    /// Whether any of them is met by packets to these.
+    pub(super) fn are_met_in(&self, reach: &Reach) -> bool {
+        self.of.iter().any(|(_, harm)| harm.is_met_in(reach))
     }
 }

@@ -11,6 +11,8 @@ impl Node {
     /// # Errors
     /// The kernel's; the reverse change restores what was there.
     pub(crate) fn readdress(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
+        self.heed_before(&to.port);
+        let to = &Attachment { heeded: self.heeds(&to.port), ..to.clone() };
         self.registry.insert(to.clone());
         self.build_gateway(&to.port)?;
         self.note_former(from);

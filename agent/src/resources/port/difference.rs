@@ -2,7 +2,7 @@
 
 use shunt_agent_api::BridgePort;
 
-/// Compares what identifies an attachment. The namespace's path, the peer's state, the bridge port's settings,
+/// Compares what identifies an attachment. The namespace's path, the peer's state, what the bridge was told,
 /// the lease directory and the pod do not count.
 pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'static str> {
     let BridgePort {
@@ -19,7 +19,7 @@ pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         restrictions,
         mappings,
         bandwidth,
-        service: _,
+        service,
         lease_dir: _,
         vlan,
         pod: _,
@@ -34,6 +34,7 @@ pub(crate) fn difference(one: &BridgePort, other: &BridgePort) -> Option<&'stati
         (*masquerade != other.masquerade, "masquerade"),
         (*unmasqueraded != other.unmasqueraded, "list of unmasqueraded destinations"),
         (*restrictions != other.restrictions, "set of restrictions"),
+        (service.filters != other.service.filters, "key `filters`"),
         (*mappings != other.mappings, "list of port mappings"),
         (*bandwidth != other.bandwidth, "bandwidth limit"),
     ]

@@ -56,6 +56,12 @@ impl Addresses {
         self.0.is_empty()
     }
 
+    /// Whether it has link-local addresses of IPv6, which every container has (RFC 4291, section 2.5.6).
+    pub(super) fn has_link_local(&self) -> bool {
+        let (first, last) = (0xfe80_u128 << 112, 0xfec0_u128 << 112);
+        self.0.range(..last).next_back().is_some_and(|(_, end)| *end >= first)
+    }
+
     pub(super) fn has(&self, address: IpAddr) -> bool {
         let address = match address {
             IpAddr::V4(address) => address.to_ipv6_mapped(),

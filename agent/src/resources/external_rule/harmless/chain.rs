@@ -28,11 +28,13 @@ pub(super) struct Reader<'a, S> {
     table: &'a TableOf,
     known: HashMap<String, Harm>,
     read: usize,
+    /// Whether what comes here has been tracked.
+    is_tracked: bool,
 }
 
 impl<'a, S: Source> Reader<'a, S> {
-    pub(super) fn new(source: &'a mut S, table: &'a TableOf) -> Self {
-        Self { source, table, known: HashMap::new(), read: 0 }
+    pub(super) fn new(source: &'a mut S, table: &'a TableOf, is_tracked: bool) -> Self {
+        Self { source, table, known: HashMap::new(), read: 0, is_tracked }
     }
 
     /// What `chain` does. Each is read once; the kernel refuses one that jumps to itself (`nft_chain_validate`).
@@ -65,24 +67,23 @@ impl<'a, S: Source> Reader<'a, S> {
         Ok(harm)
     }
 
-    /// What one rule does.
+    /// What one rule does. It asks and acts from left to right.
     fn by_rule(&mut self, rule: &[Expression]) -> Result<Harm, NetlinkError> {
-        let is_for_invalid = (0..rule.len())
-            .filter_map(|at| states::asked(&rule[at..]))
-            .any(|asked| asked.states & !INVALID == 0);
-        if is_for_invalid {
-            return Ok(Harm::default());
-        }
-        let mut done = Harm::default();
+        let (mut done, mut first) = (Harm::default(), rule.len());
         for (at, expression) in rule.iter().enumerate() {
             done.add(&self.by_expression(expression, &rule[..at])?);
+            if done.is_any() {
+                first = first.min(at);
+            }
         }
-        if !done.is_any() {
-            return Ok(done);
+        if !done.is_any() || self.is_tracked && is_for_invalid(&rule[..first]) {
+            return Ok(Harm::default());
         }
-        let to = match destination(rule, self.table.family) {
+        let to = match destination(&rule[..=first], self.table.family) {
             Some(Destination::Of(to)) => Some(to),
-            Some(Destination::In(set, length)) => of_elements(&self.elements(&set)?, length),
+            Some(Destination::In(set, length)) => {
+                self.elements(&set)?.and_then(|elements| of_elements(&elements, length))
+            }
             None => None,
         };
         Ok(to.map_or(done, |to| Harm { by: None, to }))
@@ -98,8 +99,9 @@ impl<'a, S: Source> Reader<'a, S> {
             },
             "lookup" if decides(NFTA_LOOKUP_DREG) => {
                 let Some(map) = expression.text(NFTA_LOOKUP_SET) else { return Ok(harm()) };
+                let Some(elements) = self.elements(&map)? else { return Ok(harm()) };
                 let mut done = Harm::default();
-                for verdict in self.elements(&map)?.into_iter().filter_map(|element| element.verdict) {
+                for verdict in elements.into_iter().filter_map(|element| element.verdict) {
                     done.add(&self.by_verdict(&verdict)?);
                 }
                 Ok(done)
@@ -118,11 +120,21 @@ impl<'a, S: Source> Reader<'a, S> {
         }
     }
 
-    fn elements(&mut self, set: &str) -> Result<Vec<Element>, NetlinkError> {
+    /// The elements of a set; none where packets write some, which nobody tells of.
+    fn elements(&mut self, set: &str) -> Result<Option<Vec<Element>>, NetlinkError> {
+        if self.source.is_written_by_packets(self.table, set)? {
+            return Ok(None);
+        }
         let elements = self.source.elements(self.table, set)?;
         self.read += elements.len();
-        Ok(elements)
+        Ok(Some(elements))
     }
+}
+
+/// Whether only packets meet the end of what is asked that connection tracking calls invalid.
+fn is_for_invalid(asked: &[Expression]) -> bool {
+    let states = (0..asked.len()).filter_map(|at| states::asked(&asked[at..]));
+    states.into_iter().any(|asked| asked.states & !INVALID == 0)
 }
 
 /// The harm of a rule that is being read.

@@ -29,14 +29,32 @@ pub(super) fn destination(rule: &[Expression], family: u8) -> Option<Destination
     (0..rule.len()).find_map(|at| {
         let (register, loaded, length) = load(&rule[at], ip(&rule[..at], family))?;
         compared(&rule[at + 1..], (register, loaded, length)).or_else(|| {
-            let lookup = rule[at + 1..].iter().find(|next| {
-                next.name == "lookup"
-                    && next.number(NFTA_LOOKUP_SREG) == Some(register)
-                    && next.number(NFTA_LOOKUP_FLAGS).unwrap_or_default() == 0
-            })?;
-            (loaded == length).then_some(Destination::In(lookup.text(NFTA_LOOKUP_SET)?, length))
+            // Nothing may come between that asks for something, or has the register for something else.
+            let next = rule[at + 1..].iter().find(|next| !is_load_behind(next, (register, length)))?;
+            let is_lookup = next.name == "lookup"
+                && next.number(NFTA_LOOKUP_SREG) == Some(register)
+                && next.number(NFTA_LOOKUP_FLAGS).unwrap_or_default() == 0;
+            let set = next.text(NFTA_LOOKUP_SET).filter(|_| is_lookup && loaded == length)?;
+            Some(Destination::In(set, length))
         })
     })
+}
+
+/// Whether an expression only loads another part of a key, behind `length` bytes from `register` on.
+fn is_load_behind(expression: &Expression, (register, length): (u32, usize)) -> bool {
+    let loads = matches!(expression.name.as_str(), "payload" | "meta" | "ct");
+    let into = expression.number(NFTA_PAYLOAD_DREG).filter(|_| loads);
+    into.is_some_and(|into| first_bytes(into) >= first_bytes(register) + length)
+}
+
+/// Where a register begins: the first of four bytes each (`NFT_REG32_00`) are those of sixteen (`NFT_REG_1`) as well.
+const fn first_bytes(register: u32) -> usize {
+    let (of_16, of_4) = (libc::NFT_REG_1 as u32, libc::NFT_REG32_00 as u32);
+    if register >= of_4 {
+        4 * (register - of_4) as usize
+    } else {
+        16 * register.saturating_sub(of_16) as usize
+    }
 }
 
 /// Whether an expression loads the destination, or where it begins: the register, how many bytes, and how many it has.
@@ -97,8 +115,10 @@ pub(super) fn of_elements(elements: &[Element], length: usize) -> Option<Address
         let is_address = match (&element.last, ends.iter().find(|end| **end > begin)) {
             (Some(last), _) => addresses.insert(&begin, &first(last)?, length),
             (None, Some(end)) => addresses.insert_before(&begin, end, length),
-            // An interval without an end goes up to the last address.
-            (None, None) if !ends.is_empty() => addresses.insert(&begin, &vec![u8::MAX; length], length),
+            // An interval without an end goes up to the last address; all addresses are one that begins with the first.
+            (None, None) if !ends.is_empty() || begin.iter().all(|byte| *byte == 0) => {
+                addresses.insert(&begin, &vec![u8::MAX; length], length)
+            }
             (None, None) => addresses.insert(&begin, &begin, length),
         };
         if !is_address {

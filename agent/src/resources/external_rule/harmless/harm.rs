@@ -1,8 +1,7 @@
 //! What rules refuse or change.
 
-use std::net::IpAddr;
-
 use super::addresses::Addresses;
+use super::reach::Reach;
 
 /// What a chain refuses or changes. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +23,11 @@ impl Harm {
         Self::by("what cannot be read".to_owned())
     }
 
-    /// Whether packets to one of these addresses meet any of it.
-    pub(crate) fn is_met_by(&self, addresses: impl IntoIterator<Item = IpAddr>) -> bool {
-        self.by.is_some() || addresses.into_iter().any(|address| self.to.has(address))
+    /// Whether packets to any of these meet any of it.
+    pub(crate) fn is_met_in(&self, reach: &Reach) -> bool {
+        let is_met_by_known = || reach.addresses.iter().any(|address| self.to.has(*address));
+        let is_met_by_some = || reach.is_open || self.to.has_link_local() || is_met_by_known();
+        self.by.is_some() || !self.to.is_empty() && is_met_by_some()
     }
 
     /// Adds what another does.

@@ -5,12 +5,16 @@
 //! - what is on its way to other addresses than the containers': Services, the loopback network;
 //! - what connection tracking calls invalid: it does so of what it has not seen, and the fast path's packets it does not see.
 //!
+//! Who may have other addresses than the agent knows is taken to have any: what is beyond a bridge's uplink, a container without addresses. A container has
+//! link-local addresses, too, and sets that packets write change without a word.
+//!
 //! What is not known here does harm, and so do rules of legacy iptables, which cannot be read.
 
 mod addresses;
 mod chain;
 mod destination;
 mod harm;
+mod reach;
 
 use nix::libc;
 use shunt_netlink::NetlinkError;
@@ -19,6 +23,7 @@ use shunt_netlink::nf_tables::TableOf;
 
 use self::chain::Reader;
 pub(crate) use self::harm::Harm;
+pub(crate) use self::reach::Reach;
 use super::reading::source::{Kernel, Source};
 
 /// What `chain` does.
@@ -34,7 +39,12 @@ fn read(chain: &BaseChain, source: &mut impl Source) -> Result<Harm, NetlinkErro
         return Ok(Harm::by(format!("the policy of the chain {}", chain.name)));
     }
     let table = TableOf { family: chain.family, name: chain.table.clone() };
-    Reader::new(source, &table).of(&chain.name)
+    // Elsewhere a packet may come by before it is tracked, and be called invalid for that.
+    let is_tracked = match chain.family.into() {
+        libc::NFPROTO_NETDEV => false,
+        _ => [libc::NF_INET_FORWARD, libc::NF_INET_POST_ROUTING].contains(&(chain.hook as i32)),
+    };
+    Reader::new(source, &table, is_tracked).of(&chain.name)
 }
 
 #[cfg(test)]

@@ -35,6 +35,9 @@ fn harm_in(rules: &str) -> Harm {
          set wide {{ type ipv4_addr; flags interval; elements = {{ 10.96.0.0/16, 10.99.0.1-10.99.0.9 }}; }}; \
          set ports {{ type ipv4_addr . inet_proto . inet_service; elements = {{ 10.96.0.1 . tcp . 80 }}; }}; \
          set ranges {{ type ipv4_addr . inet_service; flags interval; elements = {{ 10.96.0.0/24 . 80-90 }}; }}; \
+         set pairs {{ type ipv4_addr . ipv4_addr; elements = {{ 10.96.0.1 . 10.77.0.2 }}; }}; \
+         set every {{ type ipv4_addr; flags interval; elements = {{ 0.0.0.0/0 }}; }}; \
+         set caught {{ type ipv4_addr; flags dynamic,timeout; timeout 1m; }}; \
          chain refuse {{ reject; }}; chain other {{ tcp dport 80 accept; }}; chain base {{ tcp dport 25 drop; }}; \
          chain forward {{ type filter hook forward priority 0; {rules} }}; }}"
     );
@@ -42,7 +45,7 @@ fn harm_in(rules: &str) -> Harm {
 }
 
 fn is_met_by(harm: &Harm, address: &str) -> bool {
-    harm.is_met_by([address.parse().unwrap()])
+    harm.is_met_in(&Reach { addresses: vec![address.parse().unwrap()], is_open: false })
 }
 
 #[test]
@@ -75,6 +78,15 @@ fn what_refuses_or_changes_something_does_harm() {
         "ip saddr @few drop;",
         "ip daddr vmap { 10.96.0.1 : drop, * : drop };",
         "tcp dport vmap { 25 : drop, 80 : accept };",
+        "ip daddr != 10.77.0.1 iifname { \"vethA\", \"vethB\" } drop;",
+        "ip daddr != 10.77.0.1 meta l4proto . th dport { tcp . 25 } drop;",
+        "ip daddr 10.77.0.10-10.77.0.20 meta l4proto . th dport { tcp . 25, tcp . 80 } drop;",
+        "ip daddr & 255.255.255.0 vmap { 10.77.0.0 : drop };",
+        "ip daddr @every drop;",
+        "ip daddr @caught drop;",
+        "ip6 daddr fe80::/10 tcp dport 25 drop;",
+        "meta mark set 7 ip daddr 10.96.0.1 counter;",
+        "meta mark set 7 ct state invalid counter;",
         "meta mark set 7;",
         "ct mark set 7;",
         "tcp option maxseg size set rt mtu;",
@@ -104,7 +116,7 @@ fn what_is_for_other_destinations_is_met_by_these() {
         ("ip daddr 10.96.0.0/12 goto refuse;", "10.111.0.1", "10.112.0.0"),
         ("ip daddr 127.0.0.0/8 ip saddr != 127.0.0.0/8 drop;", "127.0.0.1", "10.77.0.2"),
         ("ip6 daddr fd00:1::/32 drop;", "fd00:1::1", "fd77::2"),
-        ("ip6 daddr fe80::/10 tcp dport 25 drop;", "fe80::1", "fd77::2"),
+        ("ip daddr . ip saddr @pairs drop;", "10.96.0.1", "10.96.0.2"),
         ("ip daddr @few drop;", "10.96.0.10", "10.96.0.2"),
         ("ip daddr @few jump base;", "10.96.0.1", "10.96.0.2"),
         ("ip daddr @wide drop;", "10.96.7.7", "10.99.0.10"),
@@ -120,6 +132,11 @@ fn what_is_for_other_destinations_is_met_by_these() {
         assert!(is_met_by(&harm, inside), "{rules}: {harm:?}");
         assert!(!is_met_by(&harm, outside), "{rules}: {harm:?}");
     }
+    let service = harm_in("ip daddr 10.96.0.1 drop;");
+    assert!(
+        service.is_met_in(&Reach { is_open: true, ..Reach::default() }),
+        "nobody knows whom that reaches"
+    );
     let both = harm_in("ip daddr 10.96.0.1 drop; ip daddr 10.97.0.1 drop; ct state invalid drop;");
     assert!(is_met_by(&both, "10.96.0.1") && is_met_by(&both, "10.97.0.1") && !is_met_by(&both, "10.77.0.2"));
 }
@@ -178,6 +195,10 @@ fn more_rules_than_are_read_may_do_anything() {
             _: &str,
         ) -> Result<Vec<Vec<shunt_netlink::nf_tables::Expression>>, NetlinkError> {
             Ok(vec![Vec::new(); 50_001])
+        }
+
+        fn is_written_by_packets(&mut self, _: &TableOf, _: &str) -> Result<bool, NetlinkError> {
+            Ok(false)
         }
 
         fn elements(
