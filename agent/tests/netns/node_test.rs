@@ -105,7 +105,8 @@ fn on_a_good_node_everything_passes_mostly_by_the_fast_path_and_nothing_is_left(
 fn what_a_node_does_not_have_is_skipped_and_what_is_broken_fails_with_a_code() {
     let (stage, conflist) = node(&json!({}));
     // The node's firewall lets nobody out.
-    let rules = "add table inet t; add chain inet t f { type filter hook forward priority 0; policy drop; }";
+    let rules = "add table inet t; add chain inet t f { type filter hook forward priority 0; }; \
+                 add rule inet t f iifname \"cni0\" oifname != \"cni0\" drop";
     stage.node.namespace().command("nft", &[rules]).unwrap();
     let (output, told) = run(&stage, &conflist, &[]);
     assert_eq!(output.status.code(), Some(3), "{told:#}");

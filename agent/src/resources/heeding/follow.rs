@@ -14,7 +14,6 @@ use crate::datapath::{FlowAffinity, in_map};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
-use crate::resources::external_rule::filters;
 use crate::resources::external_rule::harmless::Reach;
 use crate::resources::external_rule::hooks::{self, Bypassed, Crossed};
 
@@ -71,7 +70,9 @@ impl Node {
         }
         // Asked first: what is changed meanwhile is looked at again.
         let (generation, crossed) = (generation(), self.crossed());
-        let met = filters::chains().map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
+        let met = self
+            .others_chains(generation)
+            .map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
             tracing::debug!(%error, "cannot list others' rules: they are heeded");

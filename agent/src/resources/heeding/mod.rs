@@ -6,6 +6,7 @@ mod harmless;
 mod harms;
 mod heeded;
 mod kept;
+mod listed;
 mod state;
 mod tracking;
 mod watch;

@@ -6,6 +6,7 @@ use shunt_agent_api::{FilterMode, FilterReport};
 use shunt_netlink::netfilter::BaseChain;
 
 use super::harms::Harms;
+use super::listed::Listed;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};
@@ -27,6 +28,8 @@ pub(crate) struct Heeded {
     pub(super) tracking: Tracking,
     /// Who has rules that are heeded, for a person.
     pub(super) by: Vec<String>,
+    /// Others' chains.
+    pub(super) listed: Option<Listed>,
     /// What others' chains do.
     pub(super) harms: Harms,
     /// Which of others' rules keeps flows with the kernel.
@@ -57,6 +60,7 @@ impl Heeded {
             is_node_heeded: false,
             tracking: Tracking::default(),
             by: Vec::new(),
+            listed: None,
             harms: Harms::default(),
             kept: Kept::default(),
             watcher: None,
