@@ -71,7 +71,9 @@ impl Node {
         // Asked first: what is changed meanwhile is looked at again.
         let (generation, crossed) = (generation(), self.crossed());
         let met = self
-            .others_chains(generation)
+            .heeding
+            .listed
+            .chains(generation)
             .map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.

@@ -29,7 +29,7 @@ pub(crate) struct Heeded {
     /// Who has rules that are heeded, for a person.
     pub(super) by: Vec<String>,
     /// Others' chains.
-    pub(super) listed: Option<Listed>,
+    pub(super) listed: Listed,
     /// What others' chains do.
     pub(super) harms: Harms,
     /// Which of others' rules keeps flows with the kernel.
@@ -60,7 +60,7 @@ impl Heeded {
             is_node_heeded: false,
             tracking: Tracking::default(),
             by: Vec::new(),
-            listed: None,
+            listed: Listed::default(),
             harms: Harms::default(),
             kept: Kept::default(),
             watcher: None,
