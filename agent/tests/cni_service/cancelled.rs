@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use tonic::Code;
 
+use crate::client::{Asked, Client};
 use crate::world::{World, eventually};
 
 /// Tells that it has begun, and goes on when it may.
@@ -24,11 +25,11 @@ touch "$0.begun"
 while [ ! -e "$0.go" ]; do sleep 0.01; done
 "#;
 
-fn slow() -> (World, crate::client::Asked) {
+fn slow() -> (World, Asked) {
     slow_by(SLOW)
 }
 
-fn slow_by(script: &str) -> (World, crate::client::Asked) {
+fn slow_by(script: &str) -> (World, Asked) {
     let mut world = World::start();
     world.write_plugin("slow", script);
     let list = world.list(&[world.shunt(), json!({ "type": "slow" })]);
@@ -63,16 +64,21 @@ fn an_add_whose_client_has_gone_is_undone() {
     world.assert_empty();
 }
 
-#[test]
-fn a_deadline_ends_the_wait_and_undoes_the_add() {
-    let (world, asked) = slow();
-    let mut client = world.client();
+/// Does not wait for an Add, which then may go on.
+fn add_too_late(world: &World, client: &mut Client, asked: &Asked) {
     let mut request = tonic::Request::new(asked.add());
     request.set_timeout(Duration::from_millis(300));
     let late =
         client.runtime.block_on(async { timeout(Duration::from_secs(30), client.stub.add(request)).await });
     assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
     std::fs::write(world.lab.root().join("foreign/slow.go"), "").unwrap();
+}
+
+#[test]
+fn a_deadline_ends_the_wait_and_undoes_the_add() {
+    let (world, asked) = slow();
+    let mut client = world.client();
+    add_too_late(&world, &mut client, &asked);
     // Waits for the one that is undone.
     client.delete(&asked).unwrap();
     world.assert_empty();
@@ -83,12 +89,7 @@ fn what_the_first_add_has_made_outlives_another_one_that_nobody_waits_for() {
     let (world, asked) = slow_by(SLOW_TO_CHECK);
     let mut client = world.client();
     let result = client.add(&asked).unwrap();
-    let mut request = tonic::Request::new(asked.add());
-    request.set_timeout(Duration::from_millis(300));
-    let late =
-        client.runtime.block_on(async { timeout(Duration::from_secs(30), client.stub.add(request)).await });
-    assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
-    std::fs::write(world.lab.root().join("foreign/slow.go"), "").unwrap();
+    add_too_late(&world, &mut client, &asked);
     // Waits for the one that was late.
     client.check(&asked).unwrap();
     assert_eq!(client.add(&asked).unwrap(), result);

@@ -94,17 +94,9 @@ impl World {
         names
     }
 
-    /// What the node has that it had not before its first container, but for the bridge, once the agent has had a moment.
+    /// What the node has that it had not before its first container, but for the bridge.
     pub(crate) fn left(&self) -> Vec<String> {
-        let begun = Instant::now();
-        loop {
-            let left = self.node.inventory().unwrap().since(&self.empty);
-            let left: Vec<_> = left.into_iter().filter(|line| !line.contains("cni0")).collect();
-            if left.is_empty() || begun.elapsed() > patience(PATIENCE) {
-                return left;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.node.left_since(&self.empty, PATIENCE, &["cni0"]).unwrap()
     }
 
     /// Nothing is left of any container, in the node and in the cache.

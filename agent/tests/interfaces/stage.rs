@@ -135,18 +135,9 @@ impl Stage {
 
     /// What the first node has that it had not at first, once its agent has had a moment.
     pub(crate) fn left(&self) -> Vec<String> {
-        let begun = Instant::now();
-        loop {
-            let left = self.here.inventory().unwrap().since(&self.empty);
-            // The bridge stays, and programs that are not every port's are loaded when they are first needed.
-            let stays = ["cni0", "pin v2/interfaces/", "pin v2/members/", "pin v2/restricted/"];
-            let left: Vec<_> =
-                left.into_iter().filter(|line| !stays.iter().any(|name| line.contains(name))).collect();
-            if left.is_empty() || begun.elapsed() > patience(PATIENCE) {
-                return left;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        // The bridge stays, and programs that are not every port's are loaded when they are first needed.
+        let stays = ["cni0", "pin v2/interfaces/", "pin v2/members/", "pin v2/restricted/"];
+        self.here.left_since(&self.empty, PATIENCE, &stays).unwrap()
     }
 
     pub(crate) fn assert_clean(&self) {

@@ -1,8 +1,8 @@
 //! A node with three containers, for every test its own.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shunt_lab::{Echo, Inventory, Lab, Network, Node, Protocol, Sandbox, patience};
+use shunt_lab::{Echo, Inventory, Lab, Network, Node, Protocol, Sandbox};
 
 /// How long the agent may take to tidy up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -82,18 +82,9 @@ impl Stage {
         }
     }
 
-    /// What the node has that it had not before its first container, once the agent has had a moment: it removes pins
-    /// after the kernel's own news of a link that is gone. The bridge with its addresses and routes stays, as with the
-    /// reference plugin.
+    /// What the node has that it had not before its first container. The bridge with its addresses and routes stays, as with
+    /// the reference plugin.
     pub(crate) fn left(&self) -> Vec<String> {
-        let begun = Instant::now();
-        loop {
-            let left = self.node.inventory().unwrap().since(&self.empty);
-            let left: Vec<_> = left.into_iter().filter(|line| !line.contains("cni0")).collect();
-            if left.is_empty() || begun.elapsed() > patience(PATIENCE) {
-                return left;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.node.left_since(&self.empty, PATIENCE, &["cni0"]).unwrap()
     }
 }

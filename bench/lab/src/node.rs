@@ -179,4 +179,22 @@ impl Node {
         }
         Ok(inventory)
     }
+
+    /// What the node has that it had not at `empty`, before its first container, once the agent has had so long: it removes pins after the kernel's own
+    /// news of a link that is gone. Lines with one of `stays` are passed over.
+    ///
+    /// # Errors
+    /// As [`Node::inventory`].
+    pub fn left_since(&self, empty: &Inventory, within: Duration, stays: &[&str]) -> Result<Vec<String>> {
+        let begun = Instant::now();
+        loop {
+            let left = self.inventory()?.since(empty);
+            let left: Vec<_> =
+                left.into_iter().filter(|line| !stays.iter().any(|name| line.contains(name))).collect();
+            if left.is_empty() || begun.elapsed() > patience(within) {
+                return Ok(left);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
