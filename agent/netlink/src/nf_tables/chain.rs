@@ -3,13 +3,13 @@
 use netlink_packet_core::NLM_F_DUMP;
 use nix::libc;
 
-use crate::attribute::{attribute, attributes, find, text};
+use crate::attribute::{attributes, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
 use crate::nfnetlink;
 use crate::request::{Reply, Request};
 
-use super::{GET_RULE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE};
+use super::{GET_RULE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS, NFTA_RULE_TABLE, named, number};
 
 const GET_SET: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSET as u16;
 const GET_ELEMENTS: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETSETELEM as u16;
@@ -66,7 +66,7 @@ impl Expression {
 
     /// A number, which nf_tables has in network order.
     pub fn number(&self, kind: u16) -> Option<u32> {
-        self.attribute(kind)?.try_into().ok().map(u32::from_be_bytes)
+        self.attribute(kind).and_then(number)
     }
 
     /// A name.
@@ -140,8 +140,7 @@ impl Reply for Elements {
         let list = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_ELEM_LIST_ELEMENTS)?;
         let elements = attributes(list).map(|one| {
             let value = |kind| find(one.value(), kind).and_then(|key| find(key, NFTA_DATA_VALUE));
-            let flags = find(one.value(), NFTA_SET_ELEM_FLAGS).and_then(|flags| flags.try_into().ok());
-            let flags = flags.map_or(0, u32::from_be_bytes);
+            let flags = find(one.value(), NFTA_SET_ELEM_FLAGS).and_then(number).unwrap_or_default();
             let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
             let expires = find(one.value(), NFTA_SET_ELEM_TIMEOUT).is_some();
             Element {
@@ -161,8 +160,8 @@ impl Reply for Elements {
 /// # Errors
 /// Netlink's.
 pub fn rules_of_chain(table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
-    let named = [(NFTA_RULE_TABLE, table.name.as_str()), (NFTA_RULE_CHAIN, chain)];
-    let rules = list::<Rule>("list the rules of a chain of nf_tables", GET_RULE, table.family, named)?;
+    let names = [(NFTA_RULE_TABLE, table.name.as_str()), (NFTA_RULE_CHAIN, chain)];
+    let rules = list::<Rule>("list the rules of a chain of nf_tables", GET_RULE, table.family, names)?;
     Ok(rules.into_iter().map(|Rule(expressions)| expressions).collect())
 }
 
@@ -171,9 +170,9 @@ pub fn rules_of_chain(table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression
 /// # Errors
 /// Netlink's.
 pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
-    let named = [(NFTA_SET_ELEM_LIST_TABLE, table.name.as_str()), (NFTA_SET_ELEM_LIST_SET, set)];
+    let names = [(NFTA_SET_ELEM_LIST_TABLE, table.name.as_str()), (NFTA_SET_ELEM_LIST_SET, set)];
     let what = "list the elements of a set of nf_tables";
-    let elements = list::<Elements>(what, GET_ELEMENTS, table.family, named)?;
+    let elements = list::<Elements>(what, GET_ELEMENTS, table.family, names)?;
     Ok(elements.into_iter().flat_map(|Elements(elements)| elements).collect())
 }
 
@@ -182,10 +181,7 @@ pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkEr
 /// # Errors
 /// Netlink's.
 pub fn is_written_by_packets(table: &TableOf, set: &str) -> Result<bool, NetlinkError> {
-    let mut payload = nfnetlink::header(table.family);
-    for (kind, name) in [(NFTA_SET_TABLE, table.name.as_str()), (NFTA_SET_NAME, set)] {
-        payload.extend(attribute(kind, &[name.as_bytes(), &[0]].concat()));
-    }
+    let payload = named(table.family, &[(NFTA_SET_TABLE, &table.name), (NFTA_SET_NAME, set)]);
     let request = Request::raw("read a set of nf_tables", GET_SET, 0, payload);
     match Connection::of(libc::NETLINK_NETFILTER)?.get(request) {
         Err(error) if error.is_missing() => Ok(false),
@@ -199,7 +195,7 @@ struct SetFlags(u32);
 impl Reply for SetFlags {
     fn read(payload: &[u8]) -> Option<Self> {
         let flags = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_FLAGS);
-        Some(Self(flags.and_then(|flags| flags.try_into().ok()).map_or(0, u32::from_be_bytes)))
+        Some(Self(flags.and_then(number).unwrap_or_default()))
     }
 }
 
@@ -207,12 +203,9 @@ fn list<T: Reply>(
     what: &'static str,
     kind: u16,
     family: u8,
-    named: [(u16, &str); 2],
+    names: [(u16, &str); 2],
 ) -> Result<Vec<T>, NetlinkError> {
-    let mut payload = nfnetlink::header(family);
-    for (attribute_kind, name) in named {
-        payload.extend(attribute(attribute_kind, &[name.as_bytes(), &[0]].concat()));
-    }
+    let payload = named(family, &names);
     match Connection::of(libc::NETLINK_NETFILTER)?.list(Request::raw(what, kind, NLM_F_DUMP, payload)) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         found => found,

@@ -27,6 +27,20 @@ const NFTA_RULE_CHAIN: u16 = 2;
 const NFTA_RULE_EXPRESSIONS: u16 = 4;
 const NFTA_RULE_USERDATA: u16 = 7;
 
+/// A message that names what it is about, by attributes.
+fn named(family: u8, names: &[(u16, &str)]) -> Vec<u8> {
+    let mut payload = nfnetlink::header(family);
+    for (kind, name) in names {
+        payload.extend(attribute(*kind, &[name.as_bytes(), &[0]].concat()));
+    }
+    payload
+}
+
+/// A value as a number, which nf_tables has in network order.
+fn number(value: &[u8]) -> Option<u32> {
+    value.try_into().ok().map(u32::from_be_bytes)
+}
+
 /// A rule of a table, as its text would tell it: handles and positions are left out, which are new with each transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRule {
@@ -55,8 +69,7 @@ impl Reply for TableRule {
 /// # Errors
 /// Netlink's.
 pub fn rules_of(table: &str) -> Result<Vec<TableRule>, NetlinkError> {
-    let mut payload = nfnetlink::header(libc::NFPROTO_INET as u8);
-    payload.extend(attribute(NFTA_RULE_TABLE, &[table.as_bytes(), &[0]].concat()));
+    let payload = named(libc::NFPROTO_INET as u8, &[(NFTA_RULE_TABLE, table)]);
     let request = Request::raw("list the rules of a table of nf_tables", GET_RULE, NLM_F_DUMP, payload);
     match Connection::of(libc::NETLINK_NETFILTER)?.list(request) {
         Err(error) if error.errno() == Some(Errno::EINVAL) || error.is_missing() => Ok(Vec::new()),
@@ -107,8 +120,7 @@ struct Generation(u32);
 
 impl Reply for Generation {
     fn read(payload: &[u8]) -> Option<Self> {
-        let id = find(payload.get(nfnetlink::HEADER..)?, NFTA_GEN_ID)?;
-        Some(Self(u32::from_be_bytes(id.try_into().ok()?)))
+        find(payload.get(nfnetlink::HEADER..)?, NFTA_GEN_ID).and_then(number).map(Self)
     }
 }
 
