@@ -73,17 +73,14 @@ impl Chain<'_> {
         if !is_allowed || list.version < Verb::Check.since() || !is_whole() {
             return None;
         }
-        let result = || Added { result: known.result.to_string().into_bytes(), is_new: false };
-        let why = || {
-            let (network, Subject { container, ifname, .. }) = (&self.list.name, self.at.subject);
-            format!(
-                "{ifname} of {container} is attached to {network} already, by another request: delete it first"
-            )
-        };
-        Some(match known.is_of(self.list, self.at.subject) {
-            true => Ok(result()),
-            false => Err(Failure::new(codes::EXISTS, why())),
-        })
+        if known.is_of(self.list, self.at.subject) {
+            return Some(Ok(Added { result: known.result.to_string().into_bytes(), is_new: false }));
+        }
+        let (network, Subject { container, ifname, .. }) = (&self.list.name, self.at.subject);
+        let why = format!(
+            "{ifname} of {container} is attached to {network} already, by another request: delete it first"
+        );
+        Some(Err(Failure::new(codes::EXISTS, why)))
     }
 
     /// DEL from the last plugin to the first, past errors. The cached result goes with the attachment.

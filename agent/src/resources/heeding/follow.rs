@@ -107,7 +107,7 @@ impl Node {
         let mut modes = HashMap::new();
         let ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
         for port in ports.filter(|port| port.is_bridged()) {
-            let wanted = port.service.filters.map_or(self.heeding.mode, Filters::from);
+            let wanted = self.heeding.wanted(port.service.filters);
             let known = modes.entry(port.bridge.index).or_insert(wanted);
             *known = wanted.max(*known);
         }

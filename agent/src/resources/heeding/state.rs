@@ -68,9 +68,14 @@ impl Heeded {
         }
     }
 
+    /// What a network asks for, or the agent's file where it does not.
+    pub(super) fn wanted(&self, by_network: Option<FilterMode>) -> Filters {
+        by_network.map_or(self.mode, Filters::from)
+    }
+
     /// Whether others' rules are asked for at a bridge, with a port of a network that asks for `wanted`.
     pub(super) fn mode_of(&self, bridge: u32, wanted: Option<FilterMode>) -> Filters {
-        let wanted = wanted.map_or(self.mode, Filters::from);
+        let wanted = self.wanted(wanted);
         self.modes.get(&bridge).map_or(wanted, |known| wanted.max(*known))
     }
 

@@ -31,7 +31,7 @@ use super::reading::source::{Kernel, Source};
 /// # Errors
 /// The kernel cannot list its rules.
 pub(crate) fn harm_of(chain: &BaseChain) -> Result<Harm, NetlinkError> {
-    read(chain, &mut Kernel)
+    read(chain, &mut Kernel::default())
 }
 
 fn read(chain: &BaseChain, source: &mut impl Source) -> Result<Harm, NetlinkError> {

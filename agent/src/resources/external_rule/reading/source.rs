@@ -1,5 +1,8 @@
 //! Where rules are read.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use shunt_netlink::NetlinkError;
 use shunt_netlink::nf_tables::{self, Element, Expression, TableOf, elements_of, rules_of_chain};
 
@@ -15,8 +18,11 @@ pub(in super::super) trait Source {
     fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError>;
 }
 
-/// The kernel's rules.
-pub(in super::super) struct Kernel;
+/// The kernel's rules, for one look at them: what a rule looks up for two reasons, or several rules do, is read once.
+#[derive(Default)]
+pub(in super::super) struct Kernel {
+    elements: HashMap<(TableOf, String), Vec<Element>>,
+}
 
 impl Source for Kernel {
     fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
@@ -28,6 +34,9 @@ impl Source for Kernel {
     }
 
     fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
-        elements_of(table, set)
+        match self.elements.entry((table.clone(), set.to_owned())) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(unknown) => Ok(unknown.insert(elements_of(table, set)?).clone()),
+        }
     }
 }

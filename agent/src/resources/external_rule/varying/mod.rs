@@ -21,7 +21,7 @@ use super::reading::source::{Kernel, Source};
 /// # Errors
 /// The kernel cannot list its rules.
 pub(crate) fn first(chains: &[BaseChain]) -> Result<Option<String>, NetlinkError> {
-    first_of(chains, &mut Kernel)
+    first_of(chains, &mut Kernel::default())
 }
 
 fn first_of(chains: &[BaseChain], source: &mut impl Source) -> Result<Option<String>, NetlinkError> {
