@@ -68,6 +68,8 @@ mod heeded_modes;
 mod heeded_policies;
 #[path = "netns/heeded_tracking.rs"]
 mod heeded_tracking;
+#[path = "netns/heeded_uplink.rs"]
+mod heeded_uplink;
 #[path = "services/hooks.rs"]
 mod hooks;
 #[path = "netns/ingress.rs"]

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: builds, runs every test, and then looks for anything that the tests left behind.
+//! `cargo xtask test`: builds, runs every test, and then looks for anything that the tests left behind. `--long` does so with the tests that are
+//! `#[ignore]`d, as they take minutes.
 
 mod leaks;
 mod processes;
@@ -34,12 +35,15 @@ pub(crate) struct Arguments {
     /// Run only this package's tests
     #[arg(short, long)]
     package: Option<String>,
+    /// Run those that take minutes instead, one at a time: soaks, big matrices, thousands of links
+    #[arg(long)]
+    long: bool,
 }
 
 impl Arguments {
     /// Whether nothing is left out.
     fn are_all(&self) -> bool {
-        self.filter.is_none() && self.package.is_none()
+        self.filter.is_none() && self.package.is_none() && !self.long
     }
 }
 
@@ -88,8 +92,9 @@ fn tests(arguments: &Arguments) -> Command {
         Some(package) => cargo.args(["--package", package]),
         None => cargo.arg("--workspace"),
     };
-    if let Some(filter) = &arguments.filter {
-        cargo.args(["--", filter]);
+    cargo.arg("--").args(&arguments.filter);
+    if arguments.long {
+        cargo.args(["--ignored", "--test-threads", "1", "--nocapture"]);
     }
     cargo.env("SHUNT_BIN_DIR", workspace::target().join("release"));
     if std::env::var_os(THREADS).is_none() {

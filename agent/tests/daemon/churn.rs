@@ -97,7 +97,7 @@ fn a_hundred_attachments_that_come_and_go_leave_the_agent_as_large_as_it_was() {
 }
 
 #[test]
-#[ignore = "five minutes: --ignored"]
+#[ignore = "five minutes: xtask test --long"]
 fn a_thousand_attachments_that_come_and_go_for_five_minutes_leave_the_agent_as_large_as_it_was() {
     churn(1000, Duration::from_secs(300));
 }
@@ -124,7 +124,7 @@ fn start(rig: &mut Rig) -> Duration {
 }
 
 #[test]
-#[ignore = "a thousand links take a minute: --ignored"]
+#[ignore = "a thousand links take a minute: xtask test --long"]
 fn a_start_costs_each_of_a_thousand_attachments_no_more_than_each_of_ten() {
     let mut each = Vec::new();
     for count in [10, 1000] {
@@ -166,7 +166,7 @@ fn a_program_that_is_detached_from_one_of_a_hundred_is_back_soon() {
 }
 
 #[test]
-#[ignore = "a thousand links take a minute: --ignored"]
+#[ignore = "a thousand links take a minute: xtask test --long"]
 fn a_program_that_is_detached_from_one_of_a_thousand_is_back_as_soon() {
     detach_and_wait(1000);
 }

@@ -90,7 +90,7 @@ fn rules_that_are_bypassed_are_a_difference() {
 
 /// Changes of rules are heard of, so the lease does not matter: each rule set and each of these changes.
 #[test]
-#[ignore = "takes minutes: --ignored"]
+#[ignore = "takes minutes: xtask test --long"]
 fn with_each_change_and_any_lease_the_same_is_let_through() {
     let kinds = [states::SETS, who::SETS, judging::SETS, iptables::SETS, bridge::SETS, engines::SETS];
     let mut differences = Vec::new();

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, UdpSocket};
-use std::os::fd::AsRawFd as _;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
-};
 use shunt_lab::load::{cpus, pin};
 use shunt_lab::{Lab, Namespace, Node, Sandbox, patience};
 
@@ -26,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(600);
 /// The ports at which the node answers datagrams.
 const ANSWERED: [u16; 2] = [7000, 7001];
 
-/// In place of a script: connection tracking forgets all connections.
+/// Connection tracking forgets all connections.
 pub(crate) const FORGET: &str = "conntrack -F";
 
 /// Stations that nobody is, and that is behind a container's port.
@@ -103,9 +99,6 @@ impl Side {
 
     /// Runs a shell's script in the node.
     pub(crate) fn run(&self, script: &str) {
-        if script.ends_with(FORGET) {
-            return self.forget_tracked();
-        }
         let run = || Command::new("sh").args(["-ec", script]).output().expect("a shell runs");
         let done = self.node.namespace().enter(run).unwrap();
         assert!(done.status.success(), "{script}\n{}", String::from_utf8_lossy(&done.stderr));
@@ -156,26 +149,6 @@ impl Side {
     /// Closes the node's own sockets, of flows that are over.
     pub(crate) fn close_sockets(&self) {
         self.node_sockets.lock().unwrap().clear();
-    }
-
-    /// Has connection tracking forget all connections.
-    fn forget_tracked(&self) {
-        // A header of netlink and one of netfilter: `IPCTNL_MSG_CT_DELETE` of all families, with an acknowledgement.
-        let mut message = 20_u32.to_ne_bytes().to_vec();
-        message.extend(0x0102_u16.to_ne_bytes());
-        message.extend(5_u16.to_ne_bytes());
-        message.resize(20, 0);
-        let forget = || {
-            let protocol = SockProtocol::NetlinkNetFilter;
-            let socket =
-                socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol).unwrap();
-            let kernel = NetlinkAddr::new(0, 0);
-            sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty()).unwrap();
-            let mut answer = [0; 100];
-            let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty()).unwrap();
-            assert_eq!(answer[16..20.min(length)], [0; 4], "connections are forgotten");
-        };
-        self.node.namespace().enter(forget).unwrap();
     }
 
     /// What has come out since it was last asked; whether there was anything.

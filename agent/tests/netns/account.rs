@@ -88,7 +88,7 @@ fn what_came_in_at_a_port_is_delivered_passed_or_dropped_for_a_reason() {
 }
 
 #[test]
-#[ignore = "ten million packets take a minute: --ignored"]
+#[ignore = "ten million packets take a minute: xtask test --long"]
 fn ten_million_packets_are_conserved() {
     hold(10_000_000);
 }

@@ -136,7 +136,7 @@ fn an_add_that_is_refused_after_the_lease_gives_it_back() {
 }
 
 #[test]
-#[ignore = "waits for more than a minute: --ignored"]
+#[ignore = "waits for more than a minute: xtask test --long"]
 fn an_ipam_may_take_longer_than_the_agent_keeps_a_silent_connection() {
     let mut stage = Stage::empty();
     let slow = stage.node.plugins().join("slow");

@@ -289,7 +289,7 @@ fn used(process: Pid) -> f64 {
 }
 
 #[test]
-#[ignore = "a thousand containers take minutes: --ignored, with SHUNT_BIN_DIR for a shipped build"]
+#[ignore = "a thousand containers take minutes: xtask test --long, with SHUNT_BIN_DIR for a shipped build"]
 fn a_thousand_attachments_are_followed_for_a_small_part_of_a_processor() {
     const TIME: Duration = Duration::from_secs(20);
     let mut stage = Stage::empty();

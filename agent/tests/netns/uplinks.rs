@@ -17,7 +17,12 @@ const NOBODY: Mac = [2, 0xbe, 0xef, 0, 0, 1];
 
 /// A node whose interface `up0` leads to somebody outside, and a network of layer 2 with it as its uplink.
 pub(crate) fn stage() -> (Stage, Namespace) {
-    let mut stage = Stage::empty();
+    stage_by("")
+}
+
+/// The same, whose agent has this in its file.
+pub(crate) fn stage_by(file: &str) -> (Stage, Namespace) {
+    let mut stage = Stage::empty_by(file);
     let outside = stage.lab.namespace("outside").unwrap();
     stage.node.namespace().pair("up0", &outside, "eth0").unwrap();
     stage.empty = stage.node.inventory().unwrap();

@@ -120,7 +120,7 @@ fn a_connection_that_is_idle_outlives_a_flood_that_fills_the_table() {
 }
 
 #[test]
-#[ignore = "takes minutes and prints figures: --ignored --nocapture, alone"]
+#[ignore = "takes minutes and prints figures: xtask test --long"]
 #[allow(clippy::print_stdout, reason = "figures")]
 fn two_hundred_thousand_are_held_and_a_million_short_ones_leave_nothing() {
     let stage = stage("262144");

@@ -25,7 +25,7 @@ fn datagrams_to_unmapped_ports_reach_the_nodes_own_sockets_as_they_were_sent() {
 }
 
 #[test]
-#[ignore = "takes a minute: --ignored"]
+#[ignore = "takes a minute: xtask test --long"]
 fn a_hundred_thousand_of_them_do() {
     nothing_is_altered(100_000);
 }

@@ -12,9 +12,8 @@ use crate::abi::{
     AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_WIRE, Port, PortKey, StationKey,
 };
 use crate::stages::accept::{self, Asked};
-use crate::stages::read_flow::{FlowOf, read_flow};
+use crate::stages::read_flow::{Flow, FlowOf, read_flow};
 use crate::stages::{incoming, kernel_share};
-use crate::wire::address::Address;
 use crate::wire::packet::Packet;
 use crate::wire::{Frame, Protocol};
 
@@ -38,8 +37,12 @@ pub fn track<P: Packet, T: Tables>(
     receiver: u32,
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver, true), tables, |key, _| {
-        note_incoming(key, tables);
+    track_and(packet, frame, (port, receiver, true), tables, |flow, origin| {
+        // Nothing is known of who is beyond an uplink, so the receiver pays.
+        if !frame.is_tagged() && heeded_sender(origin, port, tables).is_some_and(|sender| sender.flags & PORT_WIRE != 0) {
+            accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
+        }
+        note_incoming(&flow.key, tables);
         Sender::Other
     })
 }
@@ -65,12 +68,12 @@ pub fn track_host<P: Packet, T: Tables>(
     (receiver, way): (u32, Way),
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver, false), tables, |key, source| match way {
+    track_and(packet, frame, (port, receiver, false), tables, |flow, _| match way {
         Way::FromStack => {
-            note_incoming(key, tables);
+            note_incoming(&flow.key, tables);
             Sender::Other
         }
-        Way::Bridged if !tables.is_local(&source) => Sender::Container,
+        Way::Bridged if !tables.is_local(&flow.source) => Sender::Container,
         Way::Bridged | Way::Translated => Sender::Other,
     })
 }
@@ -84,18 +87,18 @@ pub fn track_leaving<P: Packet, T: Tables>(
     here: u32,
     tables: &T,
 ) {
-    track_and(packet, frame, (port, here, false), tables, |_, _| Sender::Other);
+    track_and(packet, frame, (port, here, true), tables, |_, _| Sender::Other);
 }
 
-/// Records the flow of a frame if a container sent it. `of_other` says who has sent what no container of ours has: it gets the flow and the source
-/// address.
+/// Records the flow of a frame if a container sent it. `of_other` says who has sent what no container of ours has: it gets the flow, and the ifindex
+/// by which it has come. `is_through` says that the frame has come out of all hooks.
 #[inline(always)]
 fn track_and<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
-    (port, receiver, is_container): (&Port, u32, bool),
+    (port, receiver, is_through): (&Port, u32, bool),
     tables: &T,
-    of_other: impl FnOnce(&FlowKey, Address) -> Sender,
+    of_other: impl FnOnce(&Flow, u32) -> Sender,
 ) -> Sender {
     if frame.destination.is_group() {
         return Sender::Other;
@@ -106,14 +109,14 @@ fn track_and<P: Packet, T: Tables>(
         FlowOf::None => return Sender::Other,
     };
     let Some(owner) = tables.owner(&AddressKey::new(port.bridge, port.vid, flow.source)) else {
-        return of_other(&flow.key, flow.source);
+        return of_other(&flow, packet.origin());
     };
     if owner.ifindex == receiver || tables.is_kernel_flow(&flow.key) {
         return Sender::Container;
     }
     let origin = packet.origin();
-    if is_container && let Some(sender) = heeded_sender(origin, port, tables) {
-        // It has come out of all hooks. Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
+    if is_through && let Some(sender) = heeded_sender(origin, port, tables) {
+        // Somebody else who sends by this address accepts nothing for its owner, and takes nothing from it.
         if origin == owner.ifindex && !frame.is_tagged() {
             accept::note(&Asked { flow: &flow, ports: [origin, receiver] }, sender.slot, tables);
         }

@@ -1,12 +1,13 @@
-//! What others' rules have let through between lex and rex, over both families.
+//! What others' rules have let through between lex and rex, and between ward and a host beyond an uplink, over both families.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shunt_dataplane::abi::{
     ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, End, FlowKey, HEEDING_EACH_TCP, Heeding,
 };
 use shunt_dataplane::wire::address::L4Port;
 
+use super::uplinks;
 use super::world::{self, BRIDGE};
 
 /// Rules of the fifth generation, and a lease of a second.
@@ -20,6 +21,12 @@ const LONG_AGO: u64 = 1_500_000_000;
 
 /// From this port of lex on, connection tracking checks segments.
 const CHECKED: u16 = 7006;
+
+/// A host beyond the uplink.
+const BEYOND: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x77)),
+];
 
 /// By lex's port: whether lex's packets were seen lately, rex's, and the generation. Rex's port is 80.
 const FLOWS: [(u16, Option<bool>, Option<bool>, u32); 9] = [
@@ -40,17 +47,41 @@ const FLOWS: [(u16, Option<bool>, Option<bool>, u32); 9] = [
     (7009, Some(true), Some(true), 4),
 ];
 
+/// Who talks to whom: each end's addresses and port on the bridge.
+struct Pair {
+    bridge: u32,
+    ends: [([IpAddr; 2], u32); 2],
+}
+
+impl Pair {
+    fn new(bridge: u32, from: &str, (to, port): ([IpAddr; 2], u32)) -> Self {
+        let place = world::places().find(|place| place.name == from).expect("a place");
+        Self { bridge, ends: [(place.addresses(), place.ifindex), (to, port)] }
+    }
+
+    /// Their flows over both families, from the first's port to the other's port 80, with what was seen of each and the ports of both, lower end first.
+    fn flows(&self, protocol: u8, port: u16, seen: [u64; 2]) -> impl Iterator<Item = (FlowKey, [u64; 2], [u32; 2])> {
+        let [(from, here), (to, there)] = self.ends;
+        from.into_iter().zip(to).map(move |(from, to)| {
+            let end = |address: IpAddr, port: u16| End { address: address.into(), port: L4Port::from(port) };
+            let key = FlowKey::of(self.bridge, protocol, end(from, port), end(to, 80));
+            let [one, other] = seen;
+            if key.low.is(from.into()) { (key, seen, [here, there]) } else { (key, [other, one], [there, here]) }
+        })
+    }
+}
+
 /// Each of TCP and of UDP. No clock of a test gets past the lease of what was seen lately.
 pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
-    let place = |name: &str| world::places().find(|place| place.name == name).expect("a place").addresses();
+    let rex = world::places().find(|place| place.name == "rex").expect("a place");
+    let lex = Pair::new(BRIDGE, "lex", (rex.addresses(), rex.ifindex));
+    let ward = Pair::new(uplinks::BRIDGE, "ward", (BEYOND, uplinks::NICS[0]));
+    let of_lex = FLOWS.map(|flow| (&lex, flow));
+    let of_ward = [(&ward, FLOWS[0])];
     let mut flows = Vec::new();
-    for (protocol, (port, lex, rex, generation)) in
-        [TCP, UDP].into_iter().flat_map(|protocol| FLOWS.map(|flow| (protocol, flow)))
-    {
-        for (from, to) in place("lex").into_iter().zip(place("rex")) {
-            let end = |address: IpAddr, port: u16| End { address: address.into(), port: L4Port::from(port) };
-            let key = FlowKey::of(BRIDGE, protocol, end(from, port), end(to, 80));
-            let seen = [lex, rex].map(|lately| match lately {
+    for protocol in [TCP, UDP] {
+        for (pair, (port, one, other, generation)) in of_lex.into_iter().chain(of_ward) {
+            let seen = [one, other].map(|lately| match lately {
                 None => 0,
                 Some(true) => now + 1_000_000_000_000,
                 Some(false) => now.saturating_sub(LONG_AGO).max(1),
@@ -61,9 +92,9 @@ pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
                 7008 => CHECKED_SEGMENTS,
                 _ => 0,
             };
-            // Lex has the lower address.
-            let ends = ["lex", "rex"].map(world::ifindex);
-            flows.push((key, AcceptedFlow { seen, ends, generation, flags, checked }));
+            flows.extend(pair.flows(protocol, port, seen).map(|(key, seen, ends)| {
+                (key, AcceptedFlow { seen, ends, generation, flags, checked })
+            }));
         }
     }
     flows

@@ -3,7 +3,7 @@
 use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED,
+    AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_HEEDED, PORT_ISOLATED, PORT_MAC_CHECK, PORT_MAPPED,
     PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST, STATION_MOVED, STATION_PEER_UP,
     STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
@@ -13,7 +13,7 @@ use super::world::{self, Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-pub const PLACES: [Place; 11] = [
+pub const PLACES: [Place; 12] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
@@ -36,6 +36,8 @@ pub const PLACES: [Place; 11] = [
     Place { station: STATION_PEER_UP | STATION_MOVED, restrictions: PORT_AWAY, ..port("loan", 6009, 0) },
     // Reaches no other isolated port, whoever sends its frames back.
     Place { restrictions: PORT_ISOLATED, ..port("cell", 6010, 0) },
+    // Others have rules for it.
+    Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..port("ward", 6011, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {

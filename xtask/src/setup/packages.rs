@@ -22,13 +22,14 @@ enum Probe {
 
 const CNI_DIRECTORIES: [&str; 3] = ["/usr/lib/cni", "/usr/libexec/cni", "/opt/cni/bin"];
 
-const PACKAGES: [Package; 9] = [
+const PACKAGES: [Package; 10] = [
     package("iproute2", Probe::Program("ip"), "namespaces and links to test with"),
     package("ethtool", Probe::Program("ethtool"), "offloads on and off"),
     package("iperf3", Probe::Program("iperf3"), "throughput"),
     package("tcpdump", Probe::Program("tcpdump"), "what is on the wire"),
     package("nftables", Probe::Program("nft"), "rules like kube-proxy's"),
     package("iptables", Probe::Program("iptables"), "rules like kube-proxy's"),
+    package("conntrack", Probe::Program("conntrack"), "connections that fill the kernel's table"),
     package("bpftool", Probe::Program("bpftool"), "the check for programs left behind"),
     package(
         "containernetworking-plugins",

@@ -75,6 +75,7 @@ const SUITES: [Kind; 6] = [
             "heeded::",
             "heeded_modes::",
             "heeded_tracking::",
+            "heeded_uplink::",
             "routers::",
         ],
         left_out: &[

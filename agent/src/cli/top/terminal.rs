@@ -64,9 +64,15 @@ fn give_back_when_panicking() {
 mod tests {
     use super::*;
 
+    /// Set for [`panics_on_a_thread_of_its_own`] by the test that runs it.
+    const IN_A_TERMINAL: &str = "SHUNT_TEST_IN_A_TERMINAL";
+
     #[test]
     #[ignore = "run in a terminal by the test below"]
     fn panics_on_a_thread_of_its_own() {
+        if std::env::var_os(IN_A_TERMINAL).is_none() {
+            return;
+        }
         let _taken = Taken::take().unwrap();
         std::thread::spawn(|| panic!("as it happens")).join().unwrap_err();
     }
@@ -77,7 +83,7 @@ mod tests {
         let terminal = shunt_lab::Terminal::open(directory.path(), (120, 30)).unwrap();
         let program = std::env::current_exe().unwrap();
         let test = "panics_on_a_thread_of_its_own --ignored --nocapture";
-        terminal.enter(&format!("{} {test}; echo ended $?; stty -a", program.display())).unwrap();
+        terminal.enter(&format!("{IN_A_TERMINAL}=1 {} {test}; echo ended $?; stty -a", program.display())).unwrap();
         let text = terminal.until("the end", |text| text.contains("icanon")).unwrap();
         assert!(text.contains("as it happens") && text.contains("ended 101"), "{text}");
         assert!(!text.contains("-icanon") && !text.contains("-echo "), "{text}");

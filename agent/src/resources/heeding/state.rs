@@ -100,7 +100,7 @@ impl Heeded {
 
     /// Whether what the node sends by a bridge meets them.
     pub(crate) fn is_node_heeded(&self, bridge: u32) -> bool {
-        self.is_node_heeded && self.mode_of(bridge, None) != Filters::Bypass
+        self.is_node_heeded && self.modes.get(&bridge).unwrap_or(&self.mode) != &Filters::Bypass
     }
 
     /// For `status`.
@@ -111,6 +111,21 @@ impl Heeded {
             heeded: self.is_on,
             by,
             kept: self.kept.by.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_node_sends_is_asked_for_as_the_networks_of_the_bridge_say() {
+        let lease = FilterLease::default();
+        let modes = HashMap::from([(7, Filters::Bypass), (8, Filters::Heed)]);
+        for (file, without_networks) in [(Filters::Bypass, false), (Filters::Auto, true), (Filters::Heed, true)] {
+            let heeded = Heeded { modes: modes.clone(), is_node_heeded: true, ..Heeded::new(file, lease) };
+            assert_eq!([7, 8, 9].map(|bridge| heeded.is_node_heeded(bridge)), [false, true, without_networks]);
         }
     }
 }
