@@ -38,8 +38,8 @@ pub fn track<P: Packet, T: Tables>(
     tables: &T,
 ) -> Sender {
     track_and(packet, frame, (port, receiver, true), tables, |flow, origin| {
-        // Nothing is known of who is beyond an uplink, so the receiver pays.
-        if !frame.is_tagged() && heeded_sender(origin, port, tables).is_some_and(|sender| sender.flags & PORT_WIRE != 0) {
+        if port.flags & PORT_HEEDED != 0 && !frame.is_tagged() && is_wire(origin, port, tables) {
+            // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         }
         note_incoming(&flow.key, tables);
@@ -136,6 +136,14 @@ fn heeded_sender<T: Tables>(origin: u32, port: &Port, tables: &T) -> Option<Port
     let sender = tables.port(&PortKey { ifindex: origin })?;
     let is_bridged = sender.bridge == port.bridge && origin != port.bridge;
     (is_bridged && (sender.flags | port.flags) & PORT_HEEDED != 0).then_some(sender)
+}
+
+/// Whether a frame for `port` has come in by an uplink of its bridge.
+#[inline(always)]
+fn is_wire<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
+    tables
+        .port(&PortKey { ifindex: origin })
+        .is_some_and(|sender| sender.flags & PORT_WIRE != 0 && sender.bridge == port.bridge)
 }
 
 /// Records a flow that comes to its receiver from the owner of its source address. Where who pays for it has its share of the room already, all
