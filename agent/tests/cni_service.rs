@@ -8,10 +8,14 @@ mod bad_input;
 mod cancelled;
 #[path = "cni_service/client.rs"]
 mod client;
+#[path = "cni_service/figures.rs"]
+mod figures;
 #[path = "cni_service/foreign.rs"]
 mod foreign;
 #[path = "cni_service/idle.rs"]
 mod idle;
+#[path = "cni_service/leaving.rs"]
+mod leaving;
 #[path = "cni_service/lifecycle.rs"]
 mod lifecycle;
 #[path = "cni_service/many.rs"]
@@ -24,6 +28,10 @@ mod restart;
 mod rights;
 #[path = "cni_service/standard.rs"]
 mod standard;
+#[path = "cni_service/via_agent.rs"]
+mod via_agent;
+#[path = "cni_service/waiting.rs"]
+mod waiting;
 #[path = "cni_service/watched.rs"]
 mod watched;
 #[path = "cni_service/world.rs"]

@@ -39,6 +39,7 @@ mod setting;
 mod status;
 mod undo;
 mod validate;
+pub mod via_agent;
 mod vlan;
 
 use std::ffi::OsString;
@@ -123,7 +124,10 @@ fn answer(
     if let Some(socket) = &setting.agent_socket {
         config.network.agent_socket = Some(socket.clone());
     }
-    dispatch::run(&config, &call)
+    match via_agent::hand_over(&name, &config, &call) {
+        Some(done) => done.map(Some),
+        None => dispatch::run(&config, &call),
+    }
 }
 
 /// The configuration. One that is too long is not cut: what is left of it might mean something else.

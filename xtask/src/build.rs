@@ -119,7 +119,7 @@ fn plugin() -> Result<()> {
 fn static_plugin(target: &StaticTarget) -> Result<()> {
     let mut cargo = workspace::cargo();
     cargo.args(["rustc", "--release", "--package", PLUGIN, "--bin", PLUGIN]);
-    for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'"] {
+    for setting in ["lto='fat'", "codegen-units=1", "opt-level='s'", "panic='abort'"] {
         cargo.args(["--config", &format!("profile.release.{setting}")]);
     }
     process::run(reproducible(&mut cargo, target))

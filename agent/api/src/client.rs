@@ -236,8 +236,12 @@ impl Client {
     }
 }
 
-/// Connects. A blocking `connect` waits for a place in the listener's queue as long as a send may take (unix(7)).
-fn connect(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+/// Connects, waiting until `deadline` at most. A blocking `connect` waits for a place in the listener's queue as long as a send may take
+/// (unix(7)).
+///
+/// # Errors
+/// The kernel's; `TimedOut` when the deadline is over.
+pub fn connect(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
     let address = UnixAddr::new(path)?;
     let family = AddressFamily::Unix;
     let socket = socket::socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;

@@ -30,7 +30,7 @@ pub use attachment::{BridgePort, Interface};
 pub use attachment_key::AttachmentKey;
 pub use bandwidth::{Bandwidth, Rate};
 pub use capacity::{Allocation, CapacityReport, CarriedReport, PoolReport, SlotsReport, UplinkReport};
-pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, socket_path};
+pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, connect, socket_path};
 pub use envelope::{Envelope, EnvelopeError, PREVIOUS_VERSION, VERSION};
 pub use event::{Event, EventKind};
 pub use explain::{Explanation, Kind, MAX_FRAME, Origin, Question, QuestionError, StageReport};

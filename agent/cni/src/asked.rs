@@ -7,10 +7,11 @@ use shunt::call::check_identifier;
 use tonic::{Request, Status};
 
 use crate::cache::Cache;
-use crate::caller::{Caller, Place};
+use crate::caller::Caller;
 use crate::chain::Chain;
 use crate::event_log::EventLog;
 use crate::failure::{Failure, codes};
+use crate::gate::{self, Place};
 use crate::list::NetworkList;
 use crate::locks::Locks;
 use crate::networks::Networks;
@@ -83,7 +84,7 @@ impl Network {
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) caller: Caller,
-    _place: Option<Place>,
+    place: Option<Place>,
     pub(crate) trace: Trace,
 }
 
@@ -92,7 +93,15 @@ impl Envelope {
     pub(crate) fn open<M>(request: Request<M>) -> (Self, M) {
         let (metadata, extensions, message) = request.into_parts();
         let caller = Caller::of(&extensions);
-        (Self { caller, _place: extensions.get::<Place>().cloned(), trace: Trace::of(&metadata) }, message)
+        (Self { caller, place: extensions.get::<Place>().cloned(), trace: Trace::of(&metadata) }, message)
+    }
+
+    /// Waits for calls that this one must not meet, as [`gate::wait`].
+    ///
+    /// # Errors
+    /// Code 11.
+    pub(crate) async fn wait<T>(&mut self, others: impl Future<Output = T>) -> Result<T, Failure> {
+        gate::wait(&mut self.place, others).await
     }
 }
 

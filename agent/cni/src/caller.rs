@@ -14,10 +14,6 @@ pub(crate) struct Caller {
     pub(crate) may_change: bool,
 }
 
-/// One of the places for calls that are done at a time. Whoever works for the call has it, too.
-#[derive(Clone, Debug)]
-pub(crate) struct Place(#[allow(dead_code, reason = "it is held")] pub(crate) Arc<OwnedSemaphorePermit>);
-
 /// The places of those that watch, of root or of the group's members.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers(pub(crate) Arc<Semaphore>);

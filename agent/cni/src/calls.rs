@@ -11,16 +11,17 @@ use crate::asked::{Asked, Envelope, Network, Shared};
 use crate::caller::Watchers;
 use crate::chain::{Added, Chain};
 use crate::failure::{Failure, codes};
+use crate::invoke::invoke;
 use crate::list::NetworkList;
 use crate::locks::Held;
 use crate::proto::v1::cni_service_server::CniService;
 use crate::proto::v1::{
     AddRequest, AddResponse, Attachment, CapacityRequest, CapacityResponse, CheckRequest, CheckResponse,
     DeinitRequest, DeinitResponse, DeleteRequest, DeleteResponse, FinalizeRequest, FinalizeResponse,
-    GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, ListNetworksRequest,
-    ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox, StatusRequest,
-    StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest, ValidateResponse,
-    VersionRequest, VersionResponse, WatchRequest, WatchResponse,
+    GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, InvokeRequest, InvokeResponse,
+    ListNetworksRequest, ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox,
+    StatusRequest, StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest,
+    ValidateResponse, VersionRequest, VersionResponse, WatchRequest, WatchResponse,
 };
 use crate::subject::Subject;
 use crate::watching;
@@ -45,7 +46,7 @@ impl Calls {
     /// A call about an attachment. A namespace is required but of Delete, whose namespace may be gone.
     async fn of_attachment<T: Send + 'static>(
         &self,
-        (verb, envelope): (Verb, Envelope),
+        (verb, mut envelope): (Verb, Envelope),
         network: Option<crate::proto::v1::Network>,
         attachment: Option<Attachment>,
         (sandbox, unheard): (Option<Sandbox>, Unheard),
@@ -65,7 +66,7 @@ impl Calls {
         }
         subject.netns = found.unwrap_or_default().to_string_lossy().into_owned();
         let Subject { container, ifname, .. } = &subject;
-        let held = self.0.locks.attachment(network.name(), container, ifname).await;
+        let held = envelope.wait(self.0.locks.attachment(network.name(), container, ifname)).await?;
         self.run(verb, Asked { shared: Arc::clone(&self.0), network, subject, envelope }, held, unheard, work)
             .await
     }
@@ -73,12 +74,15 @@ impl Calls {
     /// A call about a whole network.
     async fn of_network<T: Send + 'static>(
         &self,
-        (verb, envelope): (Verb, Envelope),
+        (verb, mut envelope): (Verb, Envelope),
         network: Network,
         work: impl FnOnce(&Chain<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Status> {
         let changes = matches!(verb, Verb::Gc | Verb::Init | Verb::Deinit);
-        let held = if changes { self.0.locks.network(network.name()).await } else { Held::Nothing };
+        let held = match changes {
+            true => envelope.wait(self.0.locks.network(network.name())).await?,
+            false => Held::Nothing,
+        };
         let asked = Asked { shared: Arc::clone(&self.0), network, subject: Subject::default(), envelope };
         self.run(verb, asked, held, Unheard::Stays, work).await
     }
@@ -246,11 +250,11 @@ impl CniService for Calls {
         &self,
         request: Request<RegisterNetworkRequest>,
     ) -> Result<Response<RegisterNetworkResponse>, Status> {
-        let (envelope, RegisterNetworkRequest { config_list }) = Envelope::open(request);
+        let (mut envelope, RegisterNetworkRequest { config_list }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("register a network")?;
         let list = NetworkList::read(&config_list)?;
         let name = list.name.clone();
-        let held = self.0.locks.network(&name).await;
+        let held = envelope.wait(self.0.locks.network(&name)).await?;
         let shared = Arc::clone(&self.0);
         on_thread(move || shared.networks.register(&list), move || drop((held, envelope))).await?;
         Ok(Response::new(RegisterNetworkResponse { name }))
@@ -282,13 +286,17 @@ impl CniService for Calls {
         Ok(Response::new(watching::stream(Arc::clone(events), position, place)))
     }
 
+    async fn invoke(&self, request: Request<InvokeRequest>) -> Result<Response<InvokeResponse>, Status> {
+        Ok(Response::new(invoke(&self.0, request).await?))
+    }
+
     async fn unregister_network(
         &self,
         request: Request<UnregisterNetworkRequest>,
     ) -> Result<Response<UnregisterNetworkResponse>, Status> {
-        let (envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
+        let (mut envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("unregister a network")?;
-        let held = self.0.locks.network(&name).await;
+        let held = envelope.wait(self.0.locks.network(&name)).await?;
         let shared = Arc::clone(&self.0);
         let work = move || shared.unregister(&name);
         on_thread(work, move || drop((held, envelope))).await?;

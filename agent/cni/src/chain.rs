@@ -47,7 +47,8 @@ impl Chain<'_> {
             match done.and_then(|output| read_result(config, &output)) {
                 Ok(next) => result = Some(next),
                 Err(failure) => {
-                    if known.is_none() && (position > 0 || !plugin.is_own()) {
+                    let is_undone = position == 0 && plugin.is_own() && !failure.is_fault();
+                    if known.is_none() && !is_undone {
                         self.undo(result.as_ref());
                     }
                     return Err(failure);

@@ -16,7 +16,7 @@ pub(crate) struct EventLog {
     /// Tells this process's numbers from an earlier one's.
     epoch: u128,
     kept: Mutex<Kept>,
-    /// Says that there is a new event.
+    /// Says that there is a new event, or that there will be none.
     news: watch::Sender<()>,
 }
 
@@ -25,6 +25,8 @@ struct Kept {
     /// The number of the oldest event.
     first: u64,
     events: VecDeque<Event>,
+    /// Whether this is the end.
+    is_over: bool,
 }
 
 /// What a watcher is told next.
@@ -77,6 +79,12 @@ impl EventLog {
         self.news.send_replace(());
     }
 
+    /// Ends all watching: what was told is still heard.
+    pub(crate) fn end(&self) {
+        self.kept().is_over = true;
+        self.news.send_replace(());
+    }
+
     /// Where the token says, or at the end. None for what is no token.
     pub(crate) fn position(&self, token: &str) -> Option<Position> {
         let kept = self.kept();
@@ -97,16 +105,15 @@ impl EventLog {
         format!("{:x}.{}", self.epoch, position.next)
     }
 
-    /// What is next, once there is something.
-    pub(crate) async fn next(&self, position: &mut Position) -> Told {
+    /// What is next, once there is something; none at the end.
+    pub(crate) async fn next(&self, position: &mut Position) -> Option<Told> {
         loop {
             position.news.mark_unchanged();
             if let Some(told) = self.look(position) {
-                return told;
+                return Some(told);
             }
-            if position.news.changed().await.is_err() {
-                // The sender is this log's own.
-                std::future::pending::<()>().await;
+            if self.kept().is_over || position.news.changed().await.is_err() {
+                return None;
             }
         }
     }
@@ -160,10 +167,10 @@ mod tests {
         assert!(timeout(Duration::from_millis(10), log.next(&mut position)).await.is_err());
         log.tell(event(1));
         log.tell(event(2));
-        assert_eq!(log.next(&mut position).await, Told::Event(Box::new(event(1))));
+        assert_eq!(log.next(&mut position).await, Some(Told::Event(Box::new(event(1)))));
         let mut again = log.position(&log.token(&position)).unwrap();
         for position in [&mut position, &mut again] {
-            assert_eq!(log.next(position).await, Told::Event(Box::new(event(2))));
+            assert_eq!(log.next(position).await, Some(Told::Event(Box::new(event(2)))));
         }
     }
 
@@ -174,14 +181,24 @@ mod tests {
         for number in 0..MOST + 10 {
             log.tell(event(number));
         }
-        assert_eq!(log.next(&mut slow).await, Told::Missed(Some(10)));
-        assert_eq!(log.next(&mut slow).await, Told::Event(Box::new(event(10))));
+        assert_eq!(log.next(&mut slow).await, Some(Told::Missed(Some(10))));
+        assert_eq!(log.next(&mut slow).await, Some(Told::Event(Box::new(event(10)))));
         log.skip(5);
         log.tell(event(0));
         let missed = u64::try_from(MOST).unwrap() - 1 + 5;
-        assert_eq!(log.next(&mut slow).await, Told::Missed(Some(missed)));
-        assert_eq!(log.next(&mut slow).await, Told::Event(Box::new(event(0))));
+        assert_eq!(log.next(&mut slow).await, Some(Told::Missed(Some(missed))));
+        assert_eq!(log.next(&mut slow).await, Some(Told::Event(Box::new(event(0)))));
         assert!(log.kept().events.len() <= MOST);
+    }
+
+    #[tokio::test]
+    async fn at_the_end_what_was_told_is_heard_and_nobody_waits() {
+        let log = EventLog::new();
+        let mut position = log.position("").unwrap();
+        log.tell(event(0));
+        log.end();
+        assert_eq!(log.next(&mut position).await, Some(Told::Event(Box::new(event(0)))));
+        assert_eq!(log.next(&mut position).await, None);
     }
 
     #[tokio::test]
@@ -190,8 +207,8 @@ mod tests {
         log.tell(event(0));
         for token in ["1.7", "1.18446744073709551615"] {
             let mut position = log.position(token).unwrap();
-            assert_eq!(log.next(&mut position).await, Told::Missed(None));
-            assert_eq!(log.next(&mut position).await, Told::Event(Box::new(event(0))));
+            assert_eq!(log.next(&mut position).await, Some(Told::Missed(None)));
+            assert_eq!(log.next(&mut position).await, Some(Told::Event(Box::new(event(0)))));
         }
         for token in [".", "x.1", "1", "1.-1", "1.1.1", "é"] {
             assert!(log.position(token).is_none(), "{token}");

@@ -9,6 +9,9 @@ use crate::proto::v1;
 /// What precedes a message's name in an [`Any`].
 const TYPES: &str = "type.googleapis.com/";
 
+/// What is said of a panic.
+const FAULT: &str = "the plugin's procedure ended by a fault of its own; a DEL takes down what it has left, and the agent's log says where";
+
 /// An error of CNI: the JSON object of a failed plugin without its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -70,6 +73,16 @@ impl Failure {
     /// Without more about it.
     pub(crate) fn new(code: u32, msg: impl Into<String>) -> Self {
         Self { code, msg: msg.into(), details: String::new() }
+    }
+
+    /// The plugin's procedure has panicked.
+    pub(crate) fn fault() -> Self {
+        Self::new(codes::OTHER, FAULT)
+    }
+
+    /// Whether it is [`Failure::fault`]: what was begun is not undone.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.code == codes::OTHER && self.msg == FAULT
     }
 
     /// The error that a plugin has printed; of one that printed none, that it failed as `status` says.

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arriving;
 mod asked;
 mod cache;
 mod caller;
@@ -18,6 +19,7 @@ mod event_log;
 mod failure;
 mod files;
 mod gate;
+mod invoke;
 mod list;
 mod locks;
 mod networks;
@@ -32,6 +34,7 @@ mod watching;
 mod work;
 
 pub use failure::{DetailError, Failure};
+pub use plugin::THREAD;
 pub use server::Server;
 pub use services::DescriptorError;
 pub use settings::Settings;

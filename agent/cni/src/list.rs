@@ -73,6 +73,8 @@ impl PluginConfig {
         more: impl IntoIterator<Item = (&'static str, Value)>,
     ) -> Vec<u8> {
         let mut object = self.object.clone();
+        // A program of shunt's would ask the service, which waits for it.
+        object.retain(|key, _| !key.eq_ignore_ascii_case("viaAgent"));
         object.insert("name".to_owned(), list.name.as_str().into());
         object.insert("cniVersion".to_owned(), list.version.as_str().into());
         let declared = self.object.get("capabilities").and_then(Value::as_object);

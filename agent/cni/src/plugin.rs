@@ -20,6 +20,14 @@ use crate::trace::Trace;
 /// The program to which all of its names are links.
 const OWN: &str = "shunt";
 
+/// The name of the threads on which the procedure runs.
+pub const THREAD: &str = "cni-plugin";
+
+#[cfg(not(panic = "unwind"))]
+compile_error!(
+    "a panic in the plugin's procedure has to end the call and not the agent: build with panic=unwind"
+);
+
 /// Who does what a plugin's `type` names.
 #[derive(Debug)]
 pub(crate) enum Plugin {
@@ -91,28 +99,48 @@ fn is_link_to_own(path: &Path) -> bool {
 
 /// On a thread that ends with the call: it enters the container's namespace, and the way back may fail.
 fn run_here(name: &Path, verb: Verb, config: &[u8], at: &Surroundings<'_>) -> Result<Vec<u8>, Failure> {
-    let setting = Setting {
-        caller: at.caller,
-        agent_socket: Some(at.settings.agent_socket.clone()),
-        program_limit: Some(at.settings.program_limit),
-    };
-    let variables = variables(verb, at);
-    let environment =
-        |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
-    let reply = thread::scope(|scope| {
-        let thread = thread::Builder::new().name("cni-plugin".into());
-        let run = || shunt::run_in(&setting, name, environment, config);
-        let thread = thread.spawn_scoped(scope, run).map_err(|error| {
-            Failure::new(codes::TRY_AGAIN, format!("there is no thread for the call: {error}"))
-        })?;
-        let broken = |_| Failure::new(codes::OTHER, "the plugin's procedure ended by a fault of its own");
-        thread.join().map_err(broken)
-    })?;
-    match reply {
+    let setting = Setting { caller: at.caller, ..setting(at.settings) };
+    match procedure(&setting, name, &variables(verb, at), config)? {
         Reply::Done(text) => Ok(text.into_bytes()),
         Reply::Failed(text) => Err(Failure::printed(OWN, text.as_bytes(), "")),
         Reply::About => Ok(Vec::new()),
     }
+}
+
+/// What the service has decided for every call.
+pub(crate) fn setting(settings: &Settings) -> Setting {
+    Setting {
+        agent_socket: Some(settings.agent_socket.clone()),
+        program_limit: Some(settings.program_limit),
+        is_service: true,
+        ..Setting::default()
+    }
+}
+
+/// The plugin's procedure, on a thread that ends with it.
+///
+/// # Errors
+/// Code 11 where there is no thread, [`Failure::is_fault`] where it panics.
+pub(crate) fn procedure(
+    setting: &Setting,
+    name: &Path,
+    variables: &[(&'static str, OsString)],
+    config: &[u8],
+) -> Result<Reply, Failure> {
+    let environment =
+        |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
+    apart(|| shunt::run_in(setting, name, environment, config))
+}
+
+/// Does something on a thread of its own, the only one whose panic the agent survives (its hook knows the thread by its name).
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name(THREAD.into());
+        let thread = thread.spawn_scoped(scope, work).map_err(|error| {
+            Failure::new(codes::TRY_AGAIN, format!("there is no thread for the call: {error}"))
+        })?;
+        thread.join().map_err(|_| Failure::fault())
+    })
 }
 
 fn run_there(path: &Path, verb: Verb, config: &[u8], at: &Surroundings<'_>) -> Result<Vec<u8>, Failure> {
@@ -152,4 +180,17 @@ fn variables(verb: Verb, at: &Surroundings<'_>) -> Vec<(&'static str, OsString)>
     ];
     variables.extend(at.trace.variables());
     variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_call_and_nothing_else() {
+        assert_eq!(apart(|| 1).unwrap(), 1);
+        let ended = apart(|| assert!(thread::current().name() != Some(THREAD), "a fault")).unwrap_err();
+        assert!(ended.is_fault() && ended.code == codes::OTHER, "{ended:?}");
+        assert!(!Failure::new(codes::OTHER, "no").is_fault());
+    }
 }

@@ -8,9 +8,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use shunt_agent_api::Event;
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::arriving::Arriving;
 use crate::asked::Shared;
 use crate::cache::Cache;
 use crate::caller::Caller;
@@ -45,6 +47,8 @@ pub struct Server {
     /// Whether others than root may ask.
     has_group: bool,
     connections: JoinSet<()>,
+    /// Says that no new call is taken on any connection.
+    leaving: watch::Sender<bool>,
 }
 
 impl Server {
@@ -64,10 +68,11 @@ impl Server {
         Ok(Self {
             events,
             services: Services::new(shared).await?,
-            root: Gate::of([64, 2048, PLACES[0], 64]),
-            members: Gate::of([16, 64, PLACES[1], 16]),
+            root: Gate::of([512, 2048, PLACES[0], 256, 64]),
+            members: Gate::of([16, 64, PLACES[1], 16, 16]),
             has_group,
             connections: JoinSet::new(),
+            leaving: watch::channel(false).0,
         })
     }
 
@@ -98,15 +103,20 @@ impl Server {
         };
         let process = credentials.pid().and_then(|id| u32::try_from(id).ok());
         let caller = Caller { process, may_change };
-        let (services, gate) = (self.services.clone(), gate.clone());
+        let (services, gate, leaving) = (self.services.clone(), gate.clone(), self.leaving.subscribe());
         self.connections.spawn(async move {
-            converse(stream, services, gate, caller).await;
+            converse(stream, services, (gate, caller), leaving).await;
             drop(place);
         });
     }
 
-    /// Ends all connections, and waits until what was begun is done, and undone where nobody waits for it.
+    /// Takes no more calls, and ends the watchers' streams. Calls have half of `patience` to be answered; those that have not been are
+    /// cancelled, and have the other half to be done, and undone where that follows.
     pub async fn leave(mut self, patience: Duration) {
+        let _nobody = self.leaving.send(true);
+        self.events.end();
+        let answered = async { while self.connections.join_next().await.is_some() {} };
+        let _late = timeout(patience / 2, answered).await;
         self.connections.shutdown().await;
         let idle = async {
             for (gate, most) in [&self.root, &self.members].into_iter().zip(PLACES) {
@@ -114,7 +124,7 @@ impl Server {
                 let _idle = gate.places.acquire_many(all).await;
             }
         };
-        if timeout(patience, idle).await.is_err() {
+        if timeout(patience / 2, idle).await.is_err() {
             tracing::warn!(
                 "left in the middle of calls of CNI: their clients are to delete what they asked for"
             );
@@ -122,8 +132,13 @@ impl Server {
     }
 }
 
-/// Serves a connection until either side ends it.
-async fn converse(stream: UnixStream, services: Services, gate: Gate, caller: Caller) {
+/// Serves a connection until either side ends it; once the service is `leaving`, until its calls are answered.
+async fn converse(
+    stream: UnixStream,
+    services: Services,
+    (gate, caller): (Gate, Caller),
+    mut leaving: watch::Receiver<bool>,
+) {
     let serving = service_fn(move |request| services.clone().call(request, gate.clone(), caller));
     let streams = if caller.may_change { MAX_STREAMS } else { MAX_STREAMS_OF_MEMBERS };
     let mut protocol = http2::Builder::new(TokioExecutor::new());
@@ -135,7 +150,20 @@ async fn converse(stream: UnixStream, services: Services, gate: Gate, caller: Ca
         .max_header_list_size(MAX_HEADER)
         .keep_alive_interval(ALIVE)
         .keep_alive_timeout(SILENT);
-    if let Err(error) = protocol.serve_connection(TokioIo::new(stream), serving).await {
+    let connection = protocol.serve_connection(TokioIo::new(Arriving::new(stream)), serving);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = begins(&mut leaving) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, "a connection to the CNI service ended");
     }
+}
+
+async fn begins(leaving: &mut watch::Receiver<bool>) {
+    let _or_gone = leaving.wait_for(|leaving| *leaving).await;
 }

@@ -15,7 +15,7 @@ use tonic_reflection::server::{Builder, Error};
 
 use crate::DESCRIPTORS;
 use crate::asked::Shared;
-use crate::caller::{Caller, Place, Watchers};
+use crate::caller::{Caller, Watchers};
 use crate::calls::Calls;
 use crate::deadline;
 use crate::failure::{Failure, codes};
@@ -95,14 +95,13 @@ impl Services {
         gate: Gate,
         caller: Caller,
     ) -> Result<Response<Body>, Infallible> {
-        let Gate { calls, places, watchers, .. } = gate;
-        let (Ok(_call), Ok(place)) = (calls.try_acquire(), Arc::clone(&places).acquire_owned().await) else {
+        let (Ok(_call), Some(place)) = (gate.calls.try_acquire(), gate.enter().await) else {
             let full = Failure::new(codes::TRY_AGAIN, "too many calls, try again");
             return Ok(full.to_status().into_http());
         };
-        request.extensions_mut().insert(Watchers(watchers));
+        request.extensions_mut().insert(Watchers(Arc::clone(&gate.watchers)));
         request.extensions_mut().insert(caller);
-        request.extensions_mut().insert(Place(Arc::new(place)));
+        request.extensions_mut().insert(place);
         self.calls.call(request).await
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn stream(
     let watcher = Watcher { log, position, is_told: false, _place: place };
     Box::pin(stream::unfold(watcher, |mut watcher| async move {
         let told = if std::mem::replace(&mut watcher.is_told, true) {
-            message(watcher.log.next(&mut watcher.position).await)
+            message(watcher.log.next(&mut watcher.position).await?)
         } else {
             of_kind(v1::EventKind::Watching)
         };

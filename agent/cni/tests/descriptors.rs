@@ -40,7 +40,8 @@ fn every_verb_has_messages_of_its_own() {
             "RegisterNetwork",
             "ListNetworks",
             "UnregisterNetwork",
-            "Watch"
+            "Watch",
+            "Invoke"
         ]
     );
     for method in &service.method {

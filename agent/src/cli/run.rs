@@ -8,7 +8,7 @@ use clap::Args;
 use shunt_agent::capacity::UplinkOptions;
 use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, ConfigFile, Options};
 use shunt_agent::logging::{self, LogFormat};
-use shunt_agent::{privileges, server};
+use shunt_agent::{panics, privileges, server};
 
 use super::exit::USAGE;
 use super::keyless::keyless;
@@ -67,6 +67,7 @@ impl Run {
     pub(crate) fn run(self) -> ExitCode {
         // First of all: every thread has what it is made with.
         let given_up = privileges::give_up_the_rest();
+        panics::end_the_process();
         let _written_to_the_end = logging::start(self.log_format.unwrap_or_default());
         if let Err(error) = given_up {
             tracing::error!(%error, "what is not needed cannot be given up");

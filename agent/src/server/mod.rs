@@ -4,6 +4,7 @@
 //! slow client delays no other; a third thread listens to the kernel ([`Monitor`]). On SIGTERM or SIGINT the process leaves; programs, maps
 //! and links stay and go on serving.
 
+mod attending;
 mod cni_service;
 mod connection;
 mod error;

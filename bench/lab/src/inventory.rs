@@ -65,6 +65,12 @@ impl Inventory {
         self.lines.difference(&before.lines).cloned().collect()
     }
 
+    /// The same with other words.
+    #[must_use]
+    pub fn map(&self, say: impl Fn(&str) -> String) -> Self {
+        Self { lines: self.lines.iter().map(|line| say(line)).collect() }
+    }
+
     /// Whether there is a line that begins with `prefix`.
     pub fn has(&self, prefix: &str) -> bool {
         self.lines.iter().any(|line| line.starts_with(prefix))

@@ -114,7 +114,12 @@ impl Call {
     /// The pod, as far as the runtime says; where it does not say enough, who the runtime is.
     pub(crate) fn pod(&self) -> Pod {
         let pod = self.arguments.pod.clone();
-        let runtime = if pod.uid.is_empty() { caller::name(self.setting.caller) } else { String::new() };
+        let runtime = if pod.uid.is_empty() { self.runtime() } else { String::new() };
         Pod { runtime, ..pod }
+    }
+
+    /// Who the runtime is; empty where nobody knows.
+    pub(crate) fn runtime(&self) -> String {
+        self.setting.runtime.clone().unwrap_or_else(|| caller::name(self.setting.caller))
     }
 }

@@ -28,6 +28,11 @@ impl Variables {
         Self(NAMES.into_iter().map(|name| (name, get(name))).collect())
     }
 
+    /// One of them, if it is text.
+    pub(crate) fn text(&self, wanted: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| *name == wanted).and_then(|(_, value)| value.as_deref()?.to_str())
+    }
+
     /// A program in their environment; a variable that the call does not have is not the process's either.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>, verb: &str) -> Command {
         let mut command = Command::new(program);

@@ -112,6 +112,7 @@ const KEYS: &[&str] = &[
     "resolvConf",
     // shunt's own.
     "agentSocket",
+    "viaAgent",
     "ipamTimeout",
     "mode",
     "vlans",

@@ -17,6 +17,7 @@ mod rules;
 #[cfg(test)]
 mod schema;
 mod unmasqueraded;
+mod via_agent;
 mod vlan;
 
 use std::net::IpAddr;
@@ -32,6 +33,7 @@ pub(crate) use membership::membership;
 pub use network::{Bandwidth, Ipam, Network, PortMapping, RuntimeConfig, ValidAttachment};
 pub use personality::{BUILT_IN_IPAM, Personality};
 pub(crate) use unmasqueraded::unmasqueraded;
+pub use via_agent::DEFAULT_SERVICE;
 pub use vlan::{Dataplane, Vlan};
 
 use crate::call::{Verb, Version, check_identifier};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::duration;
+use super::{duration, via_agent};
 use crate::result::Dns;
 
 /// The keys that are not a personality's own (CNI specification, "Configuration format").
@@ -22,6 +22,10 @@ pub struct Network {
     pub r#type: String,
     /// Where shunt's agent listens.
     pub agent_socket: Option<PathBuf>,
+    /// Whether the agent's CNI service does the calls: `true`, or its socket if that is not `/run/shunt/cni.sock`.
+    #[cfg_attr(test, schemars(with = "Value", extend("type" = ["boolean", "string", "null"])))]
+    #[serde(deserialize_with = "via_agent::deserialize")]
+    pub via_agent: Option<PathBuf>,
     /// How long a delegated IPAM may take, as `30s`; without it as long as it likes.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     #[serde(deserialize_with = "duration::deserialize")]

@@ -25,6 +25,7 @@ use crate::ipam::host_local::Error as BuiltInError;
 use crate::node::NodeError;
 use crate::node::sysctl::SysctlError;
 use crate::result::ResultError;
+use crate::via_agent::ServiceError;
 
 /// A call failed.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,11 @@ pub(crate) enum Error {
     Status(#[from] StatusError),
     #[error(transparent)]
     Capacity(#[from] CapacityError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The service has done the call, and it has failed: what is to be printed.
+    #[error("{}", .0.msg)]
+    Served(Failure),
     #[error("{source}")]
     HalfUndone { source: Box<Error>, leftovers: Vec<Error> },
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -109,6 +115,8 @@ impl Error {
                 _ => codes::UNAVAILABLE,
             },
             Self::Status(_) => codes::UNAVAILABLE,
+            Self::Service(error) => service(error),
+            Self::Served(failure) => failure.code,
             // Any of 3, 11 and those from 100 would say that nothing is left behind.
             Self::HalfUndone { .. } => codes::IO,
             Self::Several(errors) => errors.first().map_or(codes::OTHER, Self::code),
@@ -131,6 +139,7 @@ impl Error {
     /// The error as the specification wants it said.
     pub(crate) fn failure(&self, version: Version) -> Failure {
         let (msg, details) = match self {
+            Self::Served(failure) => return failure.clone(),
             Self::Ipam(IpamError::Delegate { failure, .. }) => (self.to_string(), failure.details.clone()),
             Self::Config(ConfigError::Version(unknown)) => {
                 ("incompatible CNI versions".to_owned(), unknown.to_string())
@@ -190,6 +199,17 @@ fn agent(error: &ClientError) -> u32 {
             ErrorKind::NotBuilt | ErrorKind::NotAttached => codes::NOT_BUILT,
             ErrorKind::Unsupported => codes::KERNEL_LACKS,
         },
+    }
+}
+
+fn service(error: &ServiceError) -> u32 {
+    match error {
+        ServiceError::Unreachable { .. } | ServiceError::Silent { .. } | ServiceError::Older { .. } => {
+            codes::TRY_AGAIN
+        }
+        ServiceError::Refused { code, .. } => *code,
+        ServiceError::TooLong { .. } => codes::INVALID_CONFIG,
+        ServiceError::Broken { .. } => codes::IO,
     }
 }
 

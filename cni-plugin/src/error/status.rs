@@ -3,6 +3,7 @@
 use shunt_agent_api::ClientError;
 
 use crate::ipam::IpamError;
+use crate::via_agent::ServiceError;
 
 /// Why an ADD would not work.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,9 @@ pub(crate) enum StatusError {
     /// The agent does not answer.
     #[error("{0}")]
     Agent(ClientError),
+    /// The service that is to do the calls does not.
+    #[error("{0}")]
+    Service(ServiceError),
     /// The agent answers, but cannot serve.
     #[error("the shunt agent is not healthy: {}", .0.join("; "))]
     Unhealthy(Vec<String>),

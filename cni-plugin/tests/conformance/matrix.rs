@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use crate::golden::{compare, normalise};
 use crate::runtime::Runtime;
 
-const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
+pub(crate) const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 
 /// The specification's verbs and those beyond it, in an order in which each finds what it needs. A second ADD is in the
 /// way of the first one's interface.
-const VERBS: [&str; 14] = [
+pub(crate) const VERBS: [&str; 14] = [
     "VERSION", "VALIDATE", "STATUS", "CAPACITY", "INIT", "ADD", "ADD", "CHECK", "FINALIZE", "GC", "DEINIT",
     "DEL", "DEL", "DEINIT",
 ];

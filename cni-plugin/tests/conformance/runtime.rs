@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use shunt_lab::{Inventory, Lab, Namespace};
 
 use crate::books::Bookkeeper;
+use crate::served::Service;
 
 /// Debian's reference plugins.
 pub(crate) const REFERENCE: &str = "/usr/lib/cni";
@@ -21,6 +22,8 @@ pub(crate) struct Outcome {
     pub(crate) success: bool,
     /// What it printed, as JSON; null for nothing.
     pub(crate) printed: Value,
+    /// The same as it is.
+    pub(crate) text: String,
     /// What it printed on standard error.
     pub(crate) complaint: String,
 }
@@ -45,6 +48,8 @@ impl Outcome {
 /// A node with a bookkeeping agent. Dropping it undoes everything.
 #[derive(Debug)]
 pub(crate) struct Runtime {
+    /// Where calls are handed over to, if they are.
+    pub(crate) service: Option<Service>,
     pub(crate) agent: Bookkeeper,
     pub(crate) node: Namespace,
     pub(crate) lab: Lab,
@@ -52,7 +57,20 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
+    /// The plugin does the calls; with `SHUNT_TEST_VIA_AGENT` the service.
     pub(crate) fn new() -> Self {
+        if std::env::var_os("SHUNT_TEST_VIA_AGENT").is_some() { Self::served() } else { Self::plain() }
+    }
+
+    /// The agent's service does the calls.
+    pub(crate) fn served() -> Self {
+        let plain = Self::plain();
+        let service = Service::start(&plain.lab, &plain.node, plain.agent.socket(), &plain.plugins);
+        Self { service: Some(service), ..plain }
+    }
+
+    /// The plugin does the calls.
+    pub(crate) fn plain() -> Self {
         let lab = Lab::new().unwrap();
         let node = lab.namespace("node").unwrap();
         let agent = Bookkeeper::start(lab.root().join("agent.sock"), &node);
@@ -62,7 +80,7 @@ impl Runtime {
         }
         std::os::unix::fs::symlink(Path::new(REFERENCE).join("host-local"), plugins.join("host-local"))
             .unwrap();
-        Self { agent, node, lab, plugins }
+        Self { service: None, agent, node, lab, plugins }
     }
 
     pub(crate) fn container(&self, id: &str) -> Namespace {
@@ -113,7 +131,14 @@ impl Runtime {
 
     /// Calls our plugin with any environment and any bytes.
     pub(crate) fn call_with(&self, environment: &[(&'static str, String)], input: &[u8]) -> Outcome {
-        self.exec(Path::new(env!("CARGO_BIN_EXE_shunt")), environment, input)
+        let service = self.service.as_ref().map(Service::socket);
+        let handed = service.and_then(|socket| {
+            let mut config: Value = serde_json::from_slice(input).ok()?;
+            let object = config.as_object_mut()?;
+            object.entry("viaAgent").or_insert(json!(socket));
+            Some(config.to_string().into_bytes())
+        });
+        self.exec(Path::new(env!("CARGO_BIN_EXE_shunt")), environment, handed.as_deref().unwrap_or(input))
     }
 
     /// Calls a reference plugin.
@@ -152,6 +177,7 @@ impl Runtime {
         Outcome {
             success: output.status.success(),
             printed,
+            text,
             complaint: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }

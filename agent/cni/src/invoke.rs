@@ -1,0 +1,127 @@
+//! One call of one plugin, for the program that a runtime has run: what comes back is what it prints.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shunt::call::{Verb, Version, check_identifier};
+use shunt::config::Config;
+use shunt::{Reply, Setting};
+use tonic::{Request, Status};
+
+use crate::asked::{Envelope, Shared};
+use crate::failure::Failure;
+use crate::locks::Held;
+use crate::plugin;
+use crate::proto::v1::invoke_response::Outcome;
+use crate::proto::v1::{Error, InvokeRequest, InvokeResponse};
+use crate::work::on_thread;
+
+/// Does the call. A plugin that fails is an answer.
+///
+/// # Errors
+/// `PERMISSION_DENIED` for all but root, `INVALID_ARGUMENT` for what no program of ours would send.
+pub(crate) async fn invoke(
+    shared: &Arc<Shared>,
+    request: Request<InvokeRequest>,
+) -> Result<InvokeResponse, Status> {
+    let (mut envelope, request) = Envelope::open(request);
+    envelope.caller.must_be_allowed_to("have a plugin called")?;
+    let verb: Verb =
+        request.command.parse().map_err(|_| Status::invalid_argument("`command` is no verb of CNI"))?;
+    // What is wrong with it the procedure says.
+    let value = Config::parse(&request.config).unwrap_or_default();
+    let version = Config::version_of(&value);
+    let network = value["name"].as_str().unwrap_or_default().to_owned();
+    // A namespace that is gone is the procedure's to judge.
+    if let Err(refused) = shared.settings.namespace(&request.netns)
+        && !request.netns.is_empty()
+    {
+        return Ok(answer(refused));
+    }
+    let held = match hold(shared, &mut envelope, verb, (&network, &request)).await {
+        Ok(held) => held,
+        Err(busy) => return Ok(answer(busy)),
+    };
+    let (shared, caller) = (Arc::clone(shared), envelope.caller.process);
+    let trace = envelope.trace.id().to_owned();
+    let variables = variables(&request, shared.settings.cni_path.iter(), &envelope);
+    let work = move || {
+        let setting = Setting { caller, runtime: Some(request.runtime), ..plugin::setting(&shared.settings) };
+        let name = PathBuf::from(&request.plugin);
+        let done = plugin::procedure(&setting, &name, &variables, &request.config);
+        let is_done = matches!(done, Ok(Reply::Done(_)));
+        let (container, ifname) = (request.container_id, request.ifname);
+        tracing::debug!(
+            verb = verb.name(),
+            network,
+            container,
+            ifname,
+            trace,
+            is_done,
+            "a plugin was called"
+        );
+        done
+    };
+    // Whoever comes after it waits until it is over.
+    let over = move || drop((held, envelope));
+    let outcome = match on_thread(work, over).await {
+        Ok(Reply::Done(text)) => Outcome::Done(text.into_bytes()),
+        Ok(Reply::Failed(text)) => Outcome::Failed(text.into_bytes()),
+        Ok(Reply::About) => return Err(Status::invalid_argument("`command` is empty")),
+        Err(failure) if failure.is_fault() => Outcome::Failed(printed(failure, version)),
+        Err(failure) => return Ok(answer(failure)),
+    };
+    Ok(InvokeResponse { outcome: Some(outcome) })
+}
+
+/// Waits for those that it must not meet.
+async fn hold(
+    shared: &Shared,
+    envelope: &mut Envelope,
+    verb: Verb,
+    (network, request): (&str, &InvokeRequest),
+) -> Result<Held, Failure> {
+    let InvokeRequest { container_id, ifname, .. } = request;
+    let is_name = |name: &str| check_identifier("name", name).is_ok();
+    match verb {
+        Verb::Add | Verb::Del | Verb::Check | Verb::Finalize
+            if is_name(network) && is_name(container_id) && !ifname.contains('/') =>
+        {
+            envelope.wait(shared.locks.attachment(network, container_id, ifname)).await
+        }
+        Verb::Gc | Verb::Init | Verb::Deinit if is_name(network) => {
+            envelope.wait(shared.locks.network(network)).await
+        }
+        _ => Ok(Held::Nothing),
+    }
+}
+
+fn variables<'a>(
+    request: &InvokeRequest,
+    cni_path: impl Iterator<Item = &'a PathBuf>,
+    envelope: &Envelope,
+) -> Vec<(&'static str, OsString)> {
+    let flag = if request.netns_override { "1" } else { "" };
+    let mut variables: Vec<(&'static str, OsString)> = vec![
+        ("CNI_COMMAND", request.command.as_str().into()),
+        ("CNI_CONTAINERID", request.container_id.as_str().into()),
+        ("CNI_NETNS", request.netns.as_str().into()),
+        ("CNI_IFNAME", request.ifname.as_str().into()),
+        ("CNI_ARGS", request.args.as_str().into()),
+        ("CNI_NETNS_OVERRIDE", flag.into()),
+        ("CNI_PATH", std::env::join_paths(cni_path.map(Path::new)).unwrap_or_default()),
+    ];
+    variables.extend(envelope.trace.variables());
+    variables
+}
+
+fn answer(Failure { code, msg, details }: Failure) -> InvokeResponse {
+    InvokeResponse { outcome: Some(Outcome::Refused(Error { code, msg, details })) }
+}
+
+/// As the plugin would print it.
+fn printed(Failure { code, msg, details }: Failure, version: Version) -> Vec<u8> {
+    let failure = shunt::call::Failure { version: version.as_str().to_owned(), code, msg, details };
+    serde_json::to_vec_pretty(&failure).unwrap_or_default()
+}
