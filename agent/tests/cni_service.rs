@@ -8,12 +8,18 @@ mod bad_input;
 mod cancelled;
 #[path = "cni_service/client.rs"]
 mod client;
+#[path = "cni_service/draft.rs"]
+mod draft;
 #[path = "cni_service/foreign.rs"]
 mod foreign;
+#[path = "cni_service/fuzzed.rs"]
+mod fuzzed;
 #[path = "cni_service/idle.rs"]
 mod idle;
 #[path = "cni_service/lifecycle.rs"]
 mod lifecycle;
+#[path = "cni_service/listed.rs"]
+mod listed;
 #[path = "cni_service/many.rs"]
 mod many;
 #[path = "cni_service/networks.rs"]

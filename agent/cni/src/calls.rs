@@ -17,10 +17,11 @@ use crate::proto::v1::cni_service_server::CniService;
 use crate::proto::v1::{
     AddRequest, AddResponse, Attachment, CapacityRequest, CapacityResponse, CheckRequest, CheckResponse,
     DeinitRequest, DeinitResponse, DeleteRequest, DeleteResponse, FinalizeRequest, FinalizeResponse,
-    GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, ListNetworksRequest,
-    ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox, StatusRequest,
-    StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest, ValidateResponse,
-    VersionRequest, VersionResponse, WatchRequest, WatchResponse,
+    GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, ListAttachmentsRequest,
+    ListAttachmentsResponse, ListNetworksRequest, ListNetworksResponse, RegisterNetworkRequest,
+    RegisterNetworkResponse, Sandbox, StatusRequest, StatusResponse, UnregisterNetworkRequest,
+    UnregisterNetworkResponse, ValidateRequest, ValidateResponse, VersionRequest, VersionResponse,
+    WatchRequest, WatchResponse,
 };
 use crate::subject::Subject;
 use crate::watching;
@@ -264,6 +265,19 @@ impl CniService for Calls {
         let shared = Arc::clone(&self.0);
         let names = on_thread(move || Ok(shared.networks.names()), move || drop(envelope)).await?;
         Ok(Response::new(ListNetworksResponse { names }))
+    }
+
+    async fn list_attachments(
+        &self,
+        request: Request<ListAttachmentsRequest>,
+    ) -> Result<Response<ListAttachmentsResponse>, Status> {
+        let (envelope, ListAttachmentsRequest { network, page_size, page_token }) = Envelope::open(request);
+        let shared = Arc::clone(&self.0);
+        let size = usize::try_from(page_size).unwrap_or_default();
+        let work = move || Ok(shared.cache.page(&network, size, &page_token));
+        let (attachments, next) = on_thread(work, move || drop(envelope)).await?;
+        let next_page_token = next.unwrap_or_default();
+        Ok(Response::new(ListAttachmentsResponse { attachments, next_page_token }))
     }
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
