@@ -8,6 +8,8 @@ mod bad_input;
 mod cancelled;
 #[path = "cni_service/client.rs"]
 mod client;
+#[path = "cni_service/clients.rs"]
+mod clients;
 #[path = "cni_service/draft.rs"]
 mod draft;
 #[path = "cni_service/foreign.rs"]
