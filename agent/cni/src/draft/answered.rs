@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{CONTAINER, NETWORK};
+use super::keys::{CONTAINER, NETWORK};
 use crate::proto::draft::{AddAttachmentResponse, Ip, IpConfig, IpFamily, Route};
 use crate::proto::v1;
 

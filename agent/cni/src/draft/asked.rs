@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::keys::{CONTAINER, NETWORK};
 use super::registration::range_of;
-use super::{CONTAINER, NETWORK};
 use crate::failure::{Failure, codes};
 use crate::proto::draft::{
     AssociatedConfiguration, DnsConfig, LinuxAttachmentConfig, PodConfig, PodMetadata, PortMapping, Protocol,

@@ -2,6 +2,7 @@
 
 mod answered;
 mod asked;
+mod keys;
 mod registered;
 mod registration;
 
@@ -11,6 +12,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Response, Status, async_trait};
 
 use self::asked::Pod;
+use self::keys::{CONTAINER, IFNAME, NETWORK};
 use self::registered::Selection;
 use crate::cache::Cached;
 use crate::caller::{Caller, Place};
@@ -27,11 +29,6 @@ use crate::proto::v1;
 use crate::proto::v1::cni_service_server::CniService as _;
 use crate::proto::v1::network::Source;
 use crate::work::on_thread;
-
-/// Keys of `extradata`.
-const NETWORK: &str = "network";
-const CONTAINER: &str = "container_id";
-const IFNAME: &str = "ifname";
 
 /// The draft's service.
 #[derive(Clone, Debug)]
