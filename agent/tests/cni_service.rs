@@ -8,16 +8,24 @@ mod bad_input;
 mod cancelled;
 #[path = "cni_service/client.rs"]
 mod client;
+#[path = "cni_service/clients.rs"]
+mod clients;
+#[path = "cni_service/draft.rs"]
+mod draft;
 #[path = "cni_service/figures.rs"]
 mod figures;
 #[path = "cni_service/foreign.rs"]
 mod foreign;
+#[path = "cni_service/fuzzed.rs"]
+mod fuzzed;
 #[path = "cni_service/idle.rs"]
 mod idle;
 #[path = "cni_service/leaving.rs"]
 mod leaving;
 #[path = "cni_service/lifecycle.rs"]
 mod lifecycle;
+#[path = "cni_service/listed.rs"]
+mod listed;
 #[path = "cni_service/many.rs"]
 mod many;
 #[path = "cni_service/networks.rs"]

@@ -13,7 +13,7 @@ use clap::Args;
 use crate::{build, process, setup, workspace};
 
 /// The programs in `fuzz/targets`.
-const TARGETS: [&str; 4] = ["config", "arguments", "request", "record"];
+const TARGETS: [&str; 5] = ["config", "arguments", "request", "record", "message"];
 
 /// What makes the compiler count branches, and memory comparisons so that the fuzzer learns words from them.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -29,7 +29,7 @@ const FEW: [&str; 3] = ["-set_cover_merge=1", "-use_counters=0", "-use_cmp=0"];
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Only this target: config, arguments, request or record
+    /// Only this target: config, arguments, request, record or message
     target: Option<String>,
     /// How long to look, for each target
     #[arg(long, default_value_t = 60)]

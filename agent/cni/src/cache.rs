@@ -16,6 +16,7 @@ use shunt_regular_file::read_own;
 use crate::failure::{Failure, codes};
 use crate::files;
 use crate::list::NetworkList;
+use crate::proto::v1::{Attachment, ListedAttachment};
 use crate::subject::Subject;
 
 const KIND: &str = "cniCacheV1";
@@ -23,8 +24,12 @@ const KIND: &str = "cniCacheV1";
 /// Bytes of a file that are read.
 const LONGEST: u64 = 16 << 20;
 
-/// Files that are looked at for one network.
+/// Files that are looked at for one network, or for a page.
 const MOST: usize = 100_000;
+
+/// Entries of a page, and bytes of their results from which on no other one is added.
+const PAGE: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
 
 /// What is known of an attachment.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +94,18 @@ impl Cached {
     }
 }
 
+impl From<Cached> for ListedAttachment {
+    fn from(cached: Cached) -> Self {
+        let attachment = Attachment { container_id: cached.container_id, ifname: cached.if_name };
+        Self {
+            network: cached.network_name,
+            attachment: Some(attachment),
+            netns: cached.netns,
+            result: cached.result.to_string().into_bytes(),
+        }
+    }
+}
+
 /// The cache's directory.
 #[derive(Debug)]
 pub(crate) struct Cache(PathBuf);
@@ -130,6 +147,45 @@ impl Cache {
         let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
         let found = named.filter_map(|entry| load(&entry.path()));
         found.filter(|cached| cached.network_name == network).collect()
+    }
+
+    /// All that is known of an interface of a container, in whichever network.
+    pub(crate) fn of_interface(&self, container: &str, ifname: &str) -> Vec<Cached> {
+        let suffix = format!("-{container}-{ifname}");
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
+        let named = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix));
+        let found = named.filter_map(|entry| load(&entry.path()));
+        found.filter(|cached| cached.container_id == container && cached.if_name == ifname).collect()
+    }
+
+    /// The attachments behind the file `after`, by the names of their files; and the last one's, where there are more.
+    pub(crate) fn page(
+        &self,
+        network: &str,
+        size: usize,
+        after: &str,
+    ) -> (Vec<ListedAttachment>, Option<String>) {
+        let size = if size == 0 { PAGE } else { size.min(PAGE) };
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
+        let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| name.as_str() > after && name.starts_with(network));
+        names.sort();
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        let mut last = None;
+        for name in names {
+            if found.len() == size || bytes >= PAGE_BYTES {
+                return (found, last);
+            }
+            let cached = load(&self.0.join(&name));
+            if let Some(cached) = cached.filter(|cached| network.is_empty() || cached.network_name == network)
+            {
+                let listed = ListedAttachment::from(cached);
+                bytes += listed.result.len();
+                found.push(listed);
+            }
+            last = Some(name);
+        }
+        (found, None)
     }
 
     fn file(&self, network: &str, container: &str, ifname: &str) -> PathBuf {
@@ -195,6 +251,44 @@ mod tests {
         assert_eq!(cache.of_network("a").len(), 2);
         assert!(cache.of_network("a-b").is_empty());
         assert_eq!(cache.read("a-b", &subject("c")), None);
+        cache.write(&Cached::of(&list("b"), &subject("d"), Value::Null)).unwrap();
+        let mut networks: Vec<_> =
+            cache.of_interface("d", "eth0").into_iter().map(|cached| cached.network_name).collect();
+        networks.sort();
+        assert_eq!(networks, ["a", "b"]);
+        assert!(cache.of_interface("c", "eth0").is_empty());
+    }
+
+    #[test]
+    fn attachments_are_listed_a_page_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_directory(folder.path());
+        assert_eq!(cache.page("", 0, ""), (Vec::new(), None));
+        for (network, container) in [("a", "c"), ("a", "d"), ("a-b", "c"), ("b", "c")] {
+            cache.write(&Cached::of(&list(network), &subject(container), json!({ "ips": [] }))).unwrap();
+        }
+        fs::write(folder.path().join("results/a-broken-eth0"), "{").unwrap();
+        let page = |network: &str, size: usize, after: &str| {
+            let (found, next) = cache.page(network, size, after);
+            let keys = found.into_iter().map(|listed| {
+                assert_eq!(listed.result, br#"{"ips":[]}"#);
+                format!("{} {}", listed.network, listed.attachment.unwrap().container_id)
+            });
+            (keys.collect::<Vec<_>>(), next)
+        };
+        assert_eq!(page("", 0, "").0, ["a-b c", "a c", "a d", "b c"]);
+        assert_eq!(page("a", 0, "").0, ["a c", "a d"]);
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let (keys, next) = page("", 1, &after);
+            assert!(keys.len() <= 1);
+            found.extend(keys);
+            match next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        assert_eq!(found, ["a-b c", "a c", "a d", "b c"]);
     }
 
     /// As libcni 1.2 writes it.

@@ -19,9 +19,10 @@ use crate::proto::v1::{
     AddRequest, AddResponse, Attachment, CapacityRequest, CapacityResponse, CheckRequest, CheckResponse,
     DeinitRequest, DeinitResponse, DeleteRequest, DeleteResponse, FinalizeRequest, FinalizeResponse,
     GarbageCollectRequest, GarbageCollectResponse, InitRequest, InitResponse, InvokeRequest, InvokeResponse,
-    ListNetworksRequest, ListNetworksResponse, RegisterNetworkRequest, RegisterNetworkResponse, Sandbox,
-    StatusRequest, StatusResponse, UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest,
-    ValidateResponse, VersionRequest, VersionResponse, WatchRequest, WatchResponse,
+    ListAttachmentsRequest, ListAttachmentsResponse, ListNetworksRequest, ListNetworksResponse,
+    RegisterNetworkRequest, RegisterNetworkResponse, Sandbox, StatusRequest, StatusResponse,
+    UnregisterNetworkRequest, UnregisterNetworkResponse, ValidateRequest, ValidateResponse, VersionRequest,
+    VersionResponse, WatchRequest, WatchResponse,
 };
 use crate::subject::Subject;
 use crate::watching;
@@ -268,6 +269,19 @@ impl CniService for Calls {
         let shared = Arc::clone(&self.0);
         let names = on_thread(move || Ok(shared.networks.names()), move || drop(envelope)).await?;
         Ok(Response::new(ListNetworksResponse { names }))
+    }
+
+    async fn list_attachments(
+        &self,
+        request: Request<ListAttachmentsRequest>,
+    ) -> Result<Response<ListAttachmentsResponse>, Status> {
+        let (envelope, ListAttachmentsRequest { network, page_size, page_token }) = Envelope::open(request);
+        let shared = Arc::clone(&self.0);
+        let size = usize::try_from(page_size).unwrap_or_default();
+        let work = move || Ok(shared.cache.page(&network, size, &page_token));
+        let (attachments, next) = on_thread(work, move || drop(envelope)).await?;
+        let next_page_token = next.unwrap_or_default();
+        Ok(Response::new(ListAttachmentsResponse { attachments, next_page_token }))
     }
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {

@@ -26,6 +26,8 @@ pub struct Failure {
 /// The codes that the service itself gives (CNI specification 1.1, "Error"; 106 is the plugin's).
 pub(crate) mod codes {
     pub(crate) const VERSION: u32 = 1;
+    pub(crate) const UNSUPPORTED_FIELD: u32 = 2;
+    pub(crate) const UNKNOWN_CONTAINER: u32 = 3;
     pub(crate) const ENVIRONMENT: u32 = 4;
     pub(crate) const IO: u32 = 5;
     pub(crate) const DECODING: u32 = 6;

@@ -14,7 +14,9 @@ mod cache;
 mod caller;
 mod calls;
 mod chain;
+pub mod client;
 mod deadline;
+mod draft;
 mod event_log;
 mod failure;
 mod files;
@@ -30,6 +32,7 @@ mod services;
 mod settings;
 mod subject;
 mod trace;
+pub mod understood;
 mod watching;
 mod work;
 

@@ -13,3 +13,8 @@
 pub mod v1 {
     tonic::include_proto!("shunt.cni.v1");
 }
+
+/// The draft of CNI's second version.
+pub mod draft {
+    tonic::include_proto!("cni");
+}

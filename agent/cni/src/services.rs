@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service};
+use tonic::server::NamedService;
 use tonic_health::server::health_reporter;
 use tonic_reflection::server::{Builder, Error};
 
@@ -18,8 +19,10 @@ use crate::asked::Shared;
 use crate::caller::{Caller, Watchers};
 use crate::calls::Calls;
 use crate::deadline;
+use crate::draft::Draft;
 use crate::failure::{Failure, codes};
 use crate::gate::Gate;
+use crate::proto::draft::cni_server::CniServer;
 use crate::proto::v1::cni_service_server::CniServiceServer;
 
 /// Bytes of a call's message. A GC list of ten thousand attachments has 800,000.
@@ -44,6 +47,7 @@ type Unnamed = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<Response<Body>, Infall
 #[derive(Clone)]
 pub(crate) struct Services {
     calls: CniServiceServer<Calls>,
+    draft: CniServer<Draft>,
     health: Unnamed,
     reflection: Unnamed,
     older_reflection: Unnamed,
@@ -53,13 +57,15 @@ impl Services {
     pub(crate) async fn new(shared: Shared) -> Result<Self, DescriptorError> {
         let (reporter, health) = health_reporter();
         reporter.set_serving::<CniServiceServer<Calls>>().await;
+        reporter.set_serving::<CniServer<Draft>>().await;
         let health = health.max_decoding_message_size(MAX_QUESTION);
         let described = || Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
         let reflection = described().build_v1()?.max_decoding_message_size(MAX_QUESTION);
         let older = described().build_v1alpha()?.max_decoding_message_size(MAX_QUESTION);
-        let calls = CniServiceServer::new(Calls(Arc::new(shared))).max_decoding_message_size(MAX_MESSAGE);
+        let calls = Calls(Arc::new(shared));
         Ok(Self {
-            calls,
+            draft: CniServer::new(Draft(calls.clone())).max_decoding_message_size(MAX_MESSAGE),
+            calls: CniServiceServer::new(calls).max_decoding_message_size(MAX_MESSAGE),
             health: unnamed(health),
             reflection: unnamed(reflection),
             older_reflection: unnamed(older),
@@ -73,7 +79,7 @@ impl Services {
         gate: Gate,
         caller: Caller,
     ) -> Result<Response<Body>, Infallible> {
-        match request.uri().path().split('/').nth(1) {
+        match service_of(&request) {
             Some(HEALTH) => (self.health)(request).await,
             Some(REFLECTION) => (self.reflection)(request).await,
             Some(OLDER_REFLECTION) => (self.older_reflection)(request).await,
@@ -102,8 +108,15 @@ impl Services {
         request.extensions_mut().insert(Watchers(Arc::clone(&gate.watchers)));
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(place);
-        self.calls.call(request).await
+        match service_of(&request) {
+            Some(<CniServer<Draft> as NamedService>::NAME) => self.draft.call(request).await,
+            _ => self.calls.call(request).await,
+        }
     }
+}
+
+fn service_of(request: &Request<Incoming>) -> Option<&str> {
+    request.uri().path().split('/').nth(1)
 }
 
 fn unnamed<S>(service: S) -> Unnamed

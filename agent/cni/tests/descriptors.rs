@@ -40,6 +40,7 @@ fn every_verb_has_messages_of_its_own() {
             "RegisterNetwork",
             "ListNetworks",
             "UnregisterNetwork",
+            "ListAttachments",
             "Watch",
             "Invoke"
         ]

@@ -3,9 +3,11 @@
 mod account;
 mod adopt;
 mod answer_text;
+mod attachments;
 mod bugreport;
 mod capacity;
 mod check;
+mod cni_query;
 mod config;
 mod config_text;
 mod events;
@@ -16,6 +18,7 @@ mod idle;
 mod install_plugin;
 mod keyless;
 mod mount_bpffs;
+mod networks;
 mod node_test;
 mod on_host;
 mod query;
@@ -50,6 +53,10 @@ enum Verb {
     Status(status::Status),
     /// Attachments with what their containers sent and were sent.
     Ports(Query),
+    /// Networks that the CNI service knows, registered or attached to; needs `[api]` in the agent's file.
+    Networks(networks::Networks),
+    /// Attachments whose results are cached, whoever made them; needs `[api]` in the agent's file.
+    Attachments(attachments::Attachments),
     /// Which station is behind which port?
     Fdb(Query),
     /// What of the uplinks' bandwidth can be handed out, what has been, and what is left?
@@ -97,6 +104,8 @@ impl Cli {
             Verb::Run(run) => run.run(),
             Verb::Status(status) => status.ask(),
             Verb::Ports(query) => query.ask(Request::Ports),
+            Verb::Networks(networks) => networks.ask(),
+            Verb::Attachments(attachments) => attachments.ask(),
             Verb::Fdb(query) => query.ask(Request::Fdb),
             Verb::Capacity(capacity) => capacity.ask(),
             Verb::Flows(flows) => flows.ask(),

@@ -1,50 +1,21 @@
 //! A client of the service, and the messages that it sends.
 
 use std::path::Path;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use hyper::body::Incoming;
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use shunt_cni::Failure;
+use shunt_cni::client::Channel;
 use shunt_cni::proto::v1::cni_service_client::CniServiceClient;
 use shunt_cni::proto::v1::network::Source;
 use shunt_cni::proto::v1::{
     AddRequest, Attachment, CheckRequest, DeleteRequest, GarbageCollectRequest, Network, Sandbox,
     ValidAttachments,
 };
-use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tonic::Status;
-use tonic::body::Body;
-use tonic::codegen::Service;
-
-/// A connection as tonic's clients want it.
-#[derive(Clone)]
-pub(crate) struct Channel(SendRequest<Body>);
-
-impl Service<Request<Body>> for Channel {
-    type Response = Response<Incoming>;
-    type Error = hyper::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, hyper::Error>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        Box::pin(self.0.send_request(request))
-    }
-}
 
 pub(crate) async fn connect(socket: &Path) -> Channel {
-    let stream = UnixStream::connect(socket).await.unwrap();
-    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
-    Channel(sender)
+    Channel::connect(socket).await.unwrap()
 }
 
 /// The stub of tonic's.
@@ -52,7 +23,7 @@ pub(crate) type Stub = CniServiceClient<Channel>;
 
 /// A stub on a connection of its own.
 pub(crate) async fn stub(socket: &Path) -> Stub {
-    CniServiceClient::with_origin(connect(socket).await, "http://localhost".parse().unwrap())
+    connect(socket).await.stub()
 }
 
 /// A client that waits for its answers.

@@ -5,12 +5,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use shunt_cni::proto::v1::{
-    CapacityRequest, ListNetworksRequest, RegisterNetworkRequest, StatusRequest, VersionRequest,
+use shunt_cni::proto::draft::cni_client::CniClient;
+use shunt_cni::proto::draft::{
+    AddAttachmentRequest, AttachmentStatusRequest, DeleteAttachmentRequest, NetworkRegistrationRequest,
 };
+use shunt_cni::proto::v1::{
+    CapacityRequest, ListAttachmentsRequest, ListNetworksRequest, RegisterNetworkRequest, StatusRequest,
+    VersionRequest,
+};
+use tokio::runtime::Runtime;
 use tonic::Code;
 
-use crate::client::{Asked, Client, named};
+use crate::client::{Asked, Client, connect, named};
 use crate::world::{GROUP, World};
 
 /// Names the socket for [`a_member_of_the_group_asks`].
@@ -49,7 +55,32 @@ fn a_member_of_the_group_asks() {
     runtime.block_on(stub.capacity(CapacityRequest {})).unwrap();
     let names = runtime.block_on(stub.list_networks(ListNetworksRequest {})).unwrap().into_inner().names;
     assert_eq!(names, ["pods"]);
+    runtime.block_on(stub.list_attachments(ListAttachmentsRequest::default())).unwrap();
+    refused_by_the_draft(Path::new(&socket), runtime);
     println!("asked");
+}
+
+/// Who may change nothing may not by the draft's calls, either.
+fn refused_by_the_draft(socket: &Path, runtime: &Runtime) {
+    runtime.block_on(async {
+        let origin = "http://localhost".parse().unwrap();
+        let mut draft = CniClient::with_origin(connect(socket).await, origin);
+        let key = ["container_id", "ifname"].map(|key| (key.to_owned(), "x".to_owned()));
+        let status = AttachmentStatusRequest { extradata: key.into() };
+        let registration = NetworkRegistrationRequest {
+            name: "x".to_owned(),
+            ipam: vec![Default::default()],
+            ..NetworkRegistrationRequest::default()
+        };
+        for refused in [
+            draft.add_attachment(AddAttachmentRequest::default()).await.map(drop),
+            draft.delete_attachment(DeleteAttachmentRequest::default()).await.map(drop),
+            draft.attachment_status(status).await.map(drop),
+            draft.register_network(registration).await.map(drop),
+        ] {
+            assert_eq!(refused.unwrap_err().code(), Code::PermissionDenied);
+        }
+    });
 }
 
 #[test]

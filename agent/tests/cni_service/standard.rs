@@ -18,7 +18,7 @@ fn the_service_says_that_it_serves_and_what() {
     client.runtime.block_on(async {
         let origin = || "http://localhost".parse().unwrap();
         let mut health = HealthClient::with_origin(connect(&world.socket()).await, origin());
-        for service in ["", "shunt.cni.v1.CniService"] {
+        for service in ["", "shunt.cni.v1.CniService", "cni.CNI"] {
             let answer = health.check(HealthCheckRequest { service: service.to_owned() }).await.unwrap();
             assert_eq!(answer.into_inner().status(), ServingStatus::Serving, "{service}");
         }
@@ -32,6 +32,8 @@ fn the_service_says_that_it_serves_and_what() {
         let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
         let MessageResponse::ListServicesResponse(services) = answer else { panic!("{answer:?}") };
         let names: Vec<_> = services.service.into_iter().map(|service| service.name).collect();
-        assert!(names.contains(&"shunt.cni.v1.CniService".to_owned()), "{names:?}");
+        for service in ["shunt.cni.v1.CniService", "cni.CNI"] {
+            assert!(names.contains(&service.to_owned()), "{names:?}");
+        }
     });
 }
