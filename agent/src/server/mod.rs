@@ -17,6 +17,7 @@ mod signals;
 mod subscription;
 mod supervisor;
 mod telling;
+mod watching;
 mod wire;
 
 pub use self::error::ServerError;
