@@ -50,7 +50,11 @@ fn what_rules_let_through_is_fast_by_an_uplink_and_what_they_refuse_never_passes
     for (from, echo) in ways(7001) {
         for protocol in [Protocol::Tcp, Protocol::Udp] {
             let talk = Conversation::open(from, protocol, echo.address());
-            assert!(talk.and_then(|mut talk| talk.chat(1, 100)).is_err(), "{protocol:?} with {}", echo.address());
+            assert!(
+                talk.and_then(|mut talk| talk.chat(1, 100)).is_err(),
+                "{protocol:?} with {}",
+                echo.address()
+            );
         }
     }
 }

@@ -23,10 +23,8 @@ const LONG_AGO: u64 = 1_500_000_000;
 const CHECKED: u16 = 7006;
 
 /// A host beyond the uplink.
-const BEYOND: [IpAddr; 2] = [
-    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x77)),
-];
+const BEYOND: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x77))];
 
 /// By lex's port: whether lex's packets were seen lately, rex's, and the generation. Rex's port is 80.
 const FLOWS: [(u16, Option<bool>, Option<bool>, u32); 9] = [
@@ -60,13 +58,22 @@ impl Pair {
     }
 
     /// Their flows over both families, from the first's port to the other's port 80, with what was seen of each and the ports of both, lower end first.
-    fn flows(&self, protocol: u8, port: u16, seen: [u64; 2]) -> impl Iterator<Item = (FlowKey, [u64; 2], [u32; 2])> {
+    fn flows(
+        &self,
+        protocol: u8,
+        port: u16,
+        seen: [u64; 2],
+    ) -> impl Iterator<Item = (FlowKey, [u64; 2], [u32; 2])> {
         let [(from, here), (to, there)] = self.ends;
         from.into_iter().zip(to).map(move |(from, to)| {
             let end = |address: IpAddr, port: u16| End { address: address.into(), port: L4Port::from(port) };
             let key = FlowKey::of(self.bridge, protocol, end(from, port), end(to, 80));
             let [one, other] = seen;
-            if key.low.is(from.into()) { (key, seen, [here, there]) } else { (key, [other, one], [there, here]) }
+            if key.low.is(from.into()) {
+                (key, seen, [here, there])
+            } else {
+                (key, [other, one], [there, here])
+            }
         })
     }
 }
@@ -92,9 +99,10 @@ pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
                 7008 => CHECKED_SEGMENTS,
                 _ => 0,
             };
-            flows.extend(pair.flows(protocol, port, seen).map(|(key, seen, ends)| {
-                (key, AcceptedFlow { seen, ends, generation, flags, checked })
-            }));
+            flows.extend(
+                pair.flows(protocol, port, seen)
+                    .map(|(key, seen, ends)| (key, AcceptedFlow { seen, ends, generation, flags, checked })),
+            );
         }
     }
     flows

@@ -83,7 +83,9 @@ mod tests {
         let terminal = shunt_lab::Terminal::open(directory.path(), (120, 30)).unwrap();
         let program = std::env::current_exe().unwrap();
         let test = "panics_on_a_thread_of_its_own --ignored --nocapture";
-        terminal.enter(&format!("{IN_A_TERMINAL}=1 {} {test}; echo ended $?; stty -a", program.display())).unwrap();
+        terminal
+            .enter(&format!("{IN_A_TERMINAL}=1 {} {test}; echo ended $?; stty -a", program.display()))
+            .unwrap();
         let text = terminal.until("the end", |text| text.contains("icanon")).unwrap();
         assert!(text.contains("as it happens") && text.contains("ended 101"), "{text}");
         assert!(!text.contains("-icanon") && !text.contains("-echo "), "{text}");

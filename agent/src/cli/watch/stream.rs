@@ -26,6 +26,9 @@ pub(in crate::cli) struct Losses {
     pub(in crate::cli) lost: u64,
 }
 
+/// What is told of a packet, and its first bytes.
+pub(in crate::cli) type Packet = (PacketReport, Vec<u8>);
+
 /// One watch.
 pub(in crate::cli) struct Stream<'a> {
     client: Client,
@@ -60,9 +63,7 @@ impl<'a> Stream<'a> {
     ///
     /// # Errors
     /// The agent's end, or a refusal.
-    pub(in crate::cli) fn next(
-        &mut self,
-    ) -> Result<Option<(Vec<(PacketReport, Vec<u8>)>, Losses)>, ClientError> {
+    pub(in crate::cli) fn next(&mut self) -> Result<Option<(Vec<Packet>, Losses)>, ClientError> {
         loop {
             let now = Instant::now();
             let is_late = self.until.is_some_and(|until| until <= now);
@@ -77,7 +78,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn wanted(&mut self, report: WatchReport) -> (Vec<(PacketReport, Vec<u8>)>, Losses) {
+    fn wanted(&mut self, report: WatchReport) -> (Vec<Packet>, Losses) {
         let WatchReport { packets, left_out, lost } = report;
         self.losses.left_out += left_out;
         self.losses.lost += lost;

@@ -123,9 +123,14 @@ mod tests {
     fn what_the_node_sends_is_asked_for_as_the_networks_of_the_bridge_say() {
         let lease = FilterLease::default();
         let modes = HashMap::from([(7, Filters::Bypass), (8, Filters::Heed)]);
-        for (file, without_networks) in [(Filters::Bypass, false), (Filters::Auto, true), (Filters::Heed, true)] {
+        for (file, without_networks) in
+            [(Filters::Bypass, false), (Filters::Auto, true), (Filters::Heed, true)]
+        {
             let heeded = Heeded { modes: modes.clone(), is_node_heeded: true, ..Heeded::new(file, lease) };
-            assert_eq!([7, 8, 9].map(|bridge| heeded.is_node_heeded(bridge)), [false, true, without_networks]);
+            assert_eq!(
+                [7, 8, 9].map(|bridge| heeded.is_node_heeded(bridge)),
+                [false, true, without_networks]
+            );
         }
     }
 }
