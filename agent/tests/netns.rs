@@ -148,6 +148,8 @@ mod vlan_gateways;
 mod vlan_gateways_kept;
 #[path = "netns/vlans.rs"]
 mod vlans;
+#[path = "netns/watched.rs"]
+mod watched;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

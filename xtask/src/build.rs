@@ -131,12 +131,17 @@ fn has_static_libc() -> bool {
     found.is_ok_and(|output| output.stdout.contains(&b'/'))
 }
 
-/// Builds both objects of a checkout: the shipped one, and the one that also writes its decisions to a map. `run` is
-/// what runs cargo: aloud or quietly.
+/// The objects of a checkout, and the features of each: the programs that packets meet, those that are attached while somebody watches,
+/// and those that also write their decisions to a map, for tests.
+const OBJECTS: [(&str, &str); 3] =
+    [("shunt.o", ""), ("shunt-watched.o", "watched"), ("shunt-decisions.o", "decisions")];
+
+/// Builds every object of a checkout. `run` is what runs cargo: aloud or quietly.
 pub(crate) fn programs(root: &Path, tools: &Tools, run: process::Run) -> Result<()> {
-    object(&mut cargo_for_bpf(root, tools), root, run, "shunt.o")?;
-    let mut cargo = cargo_for_bpf(root, tools);
-    object(cargo.args(["--features", "decisions"]), root, run, "shunt-decisions.o")
+    OBJECTS.into_iter().try_for_each(|(name, features)| {
+        let mut cargo = cargo_for_bpf(root, tools);
+        object(cargo.args(["--features", features]), root, run, name)
+    })
 }
 
 fn object(cargo: &mut Command, root: &Path, run: process::Run, name: &str) -> Result<()> {

@@ -158,6 +158,17 @@ impl Client {
         self.take(Self::deadline)
     }
 
+    /// The same, waiting until `deadline` at most; none then, and nothing is lost.
+    ///
+    /// # Errors
+    /// Every kind of [`ClientError`] but `Unreachable`.
+    pub fn receive_by(&mut self, deadline: Option<Instant>) -> Result<Option<Reply>, ClientError> {
+        match self.take(|_| deadline) {
+            Err(ClientError::Silent { source, .. }) if source.kind() == io::ErrorKind::TimedOut => Ok(None),
+            reply => reply.map(Some),
+        }
+    }
+
     /// Subscribes. From now on [`Client::receive`] gives one [`Reply::Event`] after the other, and waits for as long as
     /// nothing happens.
     ///

@@ -25,6 +25,7 @@ mod report;
 mod restriction;
 mod service;
 mod vlan;
+mod watch;
 
 pub use attachment::{BridgePort, Interface};
 pub use attachment_key::AttachmentKey;
@@ -48,3 +49,4 @@ pub use report::{
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BRIDGE_MARK, BridgeUplink, FilterMode, Service, VlanGateway};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};
+pub use watch::{PacketReport, WatchReport, WatchRequest};

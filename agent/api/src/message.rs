@@ -9,6 +9,7 @@ use crate::report::{
     AccountReport, AgentStatus, AuditReport, ConfigReport, DropReport, FdbEntry, FlowReport, MappingReport,
     PortReport, ProgramReport,
 };
+use crate::watch::{WatchReport, WatchRequest};
 use crate::{AttachmentKey, Bandwidth, BridgePort, Interface, PortMapping};
 
 /// What may be asked.
@@ -137,6 +138,9 @@ pub enum Request {
     Config,
     /// From now on every [`Event`], until the connection ends. It carries no other request.
     Subscribe,
+    /// What becomes of packets, as [`WatchReport`]s until the connection ends. It carries no other request. Packets are others' data, and
+    /// watching replaces the programs: for root only.
+    Watch(WatchRequest),
 }
 
 impl Request {
@@ -152,7 +156,8 @@ impl Request {
             | Self::Collect { .. }
             | Self::Limit { .. }
             | Self::Exempt { .. }
-            | Self::Map { .. } => false,
+            | Self::Map { .. }
+            | Self::Watch(_) => false,
             Self::Check { .. }
             | Self::CheckLimit { .. }
             | Self::CheckMap { .. }
@@ -215,6 +220,10 @@ pub enum Reply {
     Subscribed,
     /// After [`Reply::Subscribed`], any number of times.
     Event(Event),
+    /// To [`Request::Watch`]: what becomes of packets from now on is told.
+    Watching,
+    /// After [`Reply::Watching`], any number of times.
+    Watched(WatchReport),
     /// The request was understood and refused, or not understood.
     Error(AgentError),
 }

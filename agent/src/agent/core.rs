@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, deadline};
+use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, WatchReport, WatchRequest, deadline};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -52,6 +52,8 @@ enum Job {
     HostPorts(oneshot::Sender<Vec<HostPort>>),
     Owners(oneshot::Sender<Owners>),
     Traffic(oneshot::Sender<Result<TrafficReport, AgentError>>),
+    Watch(Box<WatchRequest>, oneshot::Sender<Result<mpsc::Receiver<WatchReport>, AgentError>>),
+    LookAfterWatchers,
     Follow(Vec<LinkEvent>),
     Tick,
     #[cfg(feature = "kubernetes")]
@@ -183,6 +185,23 @@ impl Core {
         self.look(Job::Traffic).await.unwrap_or_else(|| Err(stopping()))
     }
 
+    /// Has packets told. Whoever drops the receiver calls [`Core::has_watched`].
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) async fn watch(
+        &self,
+        request: WatchRequest,
+    ) -> Result<mpsc::Receiver<WatchReport>, AgentError> {
+        let stopping = || AgentError { kind: ErrorKind::Unavailable, message: STOPPING.to_owned() };
+        self.look(|asker| Job::Watch(Box::new(request), asker)).await.unwrap_or_else(|| Err(stopping()))
+    }
+
+    /// A watcher has left.
+    pub(crate) async fn has_watched(&self) {
+        let _ended = self.jobs.send(Job::LookAfterWatchers).await;
+    }
+
     /// Subscribes; none if there are too many subscribers.
     pub fn subscribe(&self) -> Option<broadcast::Receiver<Event>> {
         self.events.subscribe()
@@ -241,6 +260,8 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             Job::HostPorts(asker) => _ = asker.send(agent.host_ports()),
             Job::Owners(asker) => _ = asker.send(agent.pod_owners()),
             Job::Traffic(asker) => _ = asker.send(agent.traffic()),
+            Job::Watch(request, asker) => _ = asker.send(agent.watch(*request)),
+            Job::LookAfterWatchers => agent.look_after_watchers(),
             #[cfg(feature = "kubernetes")]
             Job::Do(work) => work(&mut agent),
             Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {

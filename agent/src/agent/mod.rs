@@ -13,8 +13,9 @@ mod unavailable;
 
 use std::sync::Arc;
 
-use shunt_agent_api::{AgentError, Reply, Request};
+use shunt_agent_api::{AgentError, Reply, Request, WatchReport, WatchRequest};
 use shunt_netlink::LinkEvent;
+use tokio::sync::mpsc;
 
 #[cfg(feature = "kubernetes")]
 pub(crate) use self::consult::{Consult, Consultation};
@@ -120,8 +121,22 @@ impl Agent {
         Ok(self.node.traffic()?)
     }
 
+    /// Has packets told: [`Node::watch`].
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn watch(&mut self, request: WatchRequest) -> Result<mpsc::Receiver<WatchReport>, AgentError> {
+        Ok(self.node.watch(request)?)
+    }
+
+    /// Forgets watchers that have left.
+    pub(crate) fn look_after_watchers(&mut self) {
+        self.node.look_after_watchers();
+    }
+
     /// Writes what is written now and then only, before the process ends.
     pub(crate) fn leave(&mut self) {
+        self.node.end_watching();
         self.node.write_departed();
         handover::leave(&self.node.datapath);
     }

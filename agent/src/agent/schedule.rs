@@ -21,6 +21,7 @@ impl Node {
         leases.iter().for_each(|lease| self.reconcile(&**lease));
         self.remove_what_has_ended();
         self.learn_unsure();
+        self.look_after_watchers();
     }
 
     /// What could not be written or removed before.

@@ -6,10 +6,12 @@ mod answer_text;
 mod attachments;
 mod bugreport;
 mod capacity;
+mod capture;
 mod check;
 mod cni_query;
 mod config;
 mod config_text;
+mod drops;
 mod events;
 pub mod exit;
 mod explain;
@@ -29,6 +31,7 @@ mod table;
 mod top;
 mod uninstall;
 mod upgrade;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -65,8 +68,10 @@ enum Verb {
     Flows(flows::Flows),
     /// Which ports of the node lead to which containers?
     Mappings(Query),
-    /// What was dropped, where and why?
-    Drops(Query),
+    /// What was dropped, where and why, or with --watch what is?
+    Drops(drops::Drops),
+    /// Write the packets that the fast path delivers or drops, which no tcpdump on the bridge sees.
+    Capture(capture::Capture),
     /// What every container sends and is sent now, on a screen that follows it.
     Top(top::Top),
     /// Does what came in at each port add up to what was delivered, passed to the kernel and dropped?
@@ -110,7 +115,8 @@ impl Cli {
             Verb::Capacity(capacity) => capacity.ask(),
             Verb::Flows(flows) => flows.ask(),
             Verb::Mappings(query) => query.ask(Request::Mappings),
-            Verb::Drops(query) => query.ask(Request::Drops),
+            Verb::Drops(drops) => drops.ask(),
+            Verb::Capture(capture) => capture.run(),
             Verb::Top(top) => top.run(),
             Verb::Account(account) => account.ask(),
             Verb::Explain(explain) => explain.ask(),

@@ -37,6 +37,11 @@ impl Said {
         let mut numbers = text.split(' ').map(|number| number.parse::<u32>().ok());
         let mut next = || numbers.next().flatten();
         let (ifindex, code, target, number) = (next()?, next()?, next()?, next()?);
+        Self::of(ifindex, code, target, number)
+    }
+
+    /// The names of a decision's numbers.
+    pub fn of(ifindex: u32, code: u32, target: u32, number: u32) -> Option<Self> {
         let verdict = ["pass", "drop", "peer", "port", "neighbor", "flood", "wire", "into", "back", "onward"]
             .get(code as usize)?;
         let (stage, reason) = match code {

@@ -1,10 +1,13 @@
 //! Loads the embedded programs: at the start, and once more for each set that the first restricted, VLAN or uplink port needs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io::Read as _;
 use std::{fs, io};
 
+use aya::maps::{Map, MapError};
 use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
+use flate2::read::GzDecoder;
 
 use super::attach::cgroup::{SocketProgram, netns_cookie};
 use super::attach::hook::{Program, ProgramSet};
@@ -17,6 +20,12 @@ use super::room;
 
 /// Copied by `build.rs`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/shunt.o"));
+
+/// The build that tells what becomes of packets. Compressed by `build.rs`: few agents ever load it.
+static WATCHED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shunt-watched.o.gz"));
+
+/// The maps of the watched build that the agent uses, by which its sets are one.
+const WATCH_MAPS: [&str; 4] = ["WATCH", "WATCHED_PORTS", "WATCH_BUDGETS", "WATCHED"];
 
 /// How often a signal may interrupt the verification of one program.
 const INTERRUPTIONS: u32 = 5;
@@ -33,6 +42,9 @@ pub enum ObjectError {
     /// A map is missing or of another type.
     #[error(transparent)]
     Maps(#[from] MapsError),
+    /// The watched build cannot be unpacked.
+    #[error("the watched programs' object cannot be unpacked: {0}")]
+    Packed(io::Error),
     /// The object lacks a program.
     #[error("the programs' object has no program {0}")]
     Missing(&'static str),
@@ -46,12 +58,25 @@ pub enum ObjectError {
     },
 }
 
+/// Which of the builds is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// The one that packets meet.
+    Plain,
+    /// The one that is attached while somebody watches.
+    Watched {
+        /// Whether packets are told that are not dropped.
+        capturing: bool,
+    },
+}
+
 /// The loaded programs.
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
     pins: Pins,
     set: ProgramSet,
+    build: Build,
     /// The maps that are shared between agents, by their ids.
     shared: BTreeSet<u32>,
     /// Programs of an earlier agent that equal this agent's: they stay, with their ids.
@@ -67,14 +92,14 @@ pub struct Programs {
 /// [`ObjectError`]; attached programs are not changed.
 pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Maps), ObjectError> {
     layout::check(pins)?;
-    let mut ebpf = open(pins, ProgramSet::Open, flows)?;
+    let mut ebpf = open(pins, ProgramSet::Open, flows, Build::Plain)?;
     let maps = Maps::take(&mut ebpf)?;
     decisions::follow(&mut ebpf);
     let early = Program::OF_HOST_PORTS
         .into_iter()
         .filter(|program| !late || pins.program(ProgramSet::Open, *program).exists());
     let wanted: Vec<_> = Program::OF_NODES.into_iter().chain(early).collect();
-    Ok((Programs::load(ebpf, pins, ProgramSet::Open, &wanted)?, maps))
+    Ok((Programs::load(ebpf, pins, ProgramSet::Open, Build::Plain, &wanted)?, maps))
 }
 
 /// Loads the embedded object again for another set. Call [`load`] first: it creates the maps.
@@ -82,17 +107,27 @@ pub fn load(pins: &Pins, flows: Option<u32>, late: bool) -> Result<(Programs, Ma
 /// # Errors
 /// As [`load`].
 pub fn load_set(pins: &Pins, set: ProgramSet) -> Result<Programs, ObjectError> {
-    let ebpf = open(pins, set, None)?;
+    let ebpf = open(pins, set, None, Build::Plain)?;
     let wanted: &[Program] = match set {
         ProgramSet::Open | ProgramSet::Members => &Program::OF_PORTS,
         ProgramSet::Restricted => &Program::OF_RESTRICTED,
         ProgramSet::Interfaces => &Program::OF_VLANS,
         ProgramSet::Uplinks => &Program::OF_UPLINKS,
     };
-    Programs::load(ebpf, pins, set, wanted)
+    Programs::load(ebpf, pins, set, Build::Plain, wanted)
 }
 
-fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfError> {
+/// Loads the watched object for a set; its programs are loaded as they are wanted, and are never pinned. Call [`load`] and
+/// [`Pins::create_watch`] first.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_watched(pins: &Pins, set: ProgramSet, capturing: bool) -> Result<Programs, ObjectError> {
+    let build = Build::Watched { capturing };
+    Programs::load(open(pins, set, None, build)?, pins, set, build, &[])
+}
+
+fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>, build: Build) -> Result<Ebpf, ObjectError> {
     let mut loader = EbpfLoader::new();
     for (name, _) in layout::MAPS {
         loader.map_pin_path(name, pins.map(name));
@@ -110,14 +145,27 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>) -> Result<Ebpf, EbpfEr
     }
     let netns = netns_cookie().unwrap_or_default();
     loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
-    loader.load(OBJECT)
+    let Build::Watched { capturing } = build else { return Ok(loader.load(OBJECT)?) };
+    for name in WATCH_MAPS {
+        loader.map_pin_path(name, pins.watch(name));
+    }
+    let capturing = u32::from(capturing);
+    let mut object = Vec::new();
+    GzDecoder::new(WATCHED_OBJECT).read_to_end(&mut object).map_err(ObjectError::Packed)?;
+    Ok(loader.override_global("CAPTURING", &capturing, true).load(&object)?)
 }
 
 impl Programs {
-    fn load(ebpf: Ebpf, pins: &Pins, set: ProgramSet, wanted: &[Program]) -> Result<Self, ObjectError> {
+    fn load(
+        ebpf: Ebpf,
+        pins: &Pins,
+        set: ProgramSet,
+        build: Build,
+        wanted: &[Program],
+    ) -> Result<Self, ObjectError> {
         let shared = layout::ids(pins)?.into_iter().map(|(_, id)| id).collect();
         let (earlier, ids) = (HashMap::new(), HashMap::new());
-        let mut programs = Self { ebpf, pins: pins.clone(), set, shared, earlier, ids };
+        let mut programs = Self { ebpf, pins: pins.clone(), set, build, shared, earlier, ids };
         for program in wanted {
             programs.load_one(*program)?;
         }
@@ -129,6 +177,10 @@ impl Programs {
         let ours = classifier(&mut self.ebpf, program)?;
         uninterrupted(|| ours.load()).map_err(refused)?;
         let info = ours.info().map_err(refused)?;
+        if self.build != Build::Plain {
+            self.ids.insert(program, info.id());
+            return Ok(());
+        }
         let pin = self.pins.program(self.set, program);
         if let Ok(earlier) = SchedClassifier::from_pin(&pin)
             && let found = earlier.info().map_err(refused)?
@@ -190,6 +242,15 @@ impl Programs {
         }
         let id = loaded.info().map_err(refused)?.id();
         Ok((loaded, id))
+    }
+
+    /// Takes a map out of the object.
+    ///
+    /// # Errors
+    /// [`MapsError`]: the object is not of this version.
+    pub fn map<M: TryFrom<Map, Error = MapError>>(&mut self, name: &'static str) -> Result<M, MapsError> {
+        let map = self.ebpf.take_map(name).ok_or(MapsError::Missing(name))?;
+        M::try_from(map).map_err(|source| MapsError::Map { name, source })
     }
 
     /// The kernel's id of the loaded program.

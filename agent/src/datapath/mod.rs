@@ -20,12 +20,12 @@ pub mod programs;
 mod repin;
 pub mod room;
 pub mod upgrade;
+pub mod watching;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use aya::maps::MapInfo;
-use shunt_agent_api::ProgramMode;
 use shunt_dataplane::abi::share::Share;
 use shunt_netlink::Connection;
 
@@ -33,8 +33,8 @@ pub use self::entries::{FlowAffinity, HeedingEntry, OutletEntries, SourceEntries
 pub use self::error::DatapathError;
 pub(crate) use self::error::in_map;
 
-use self::attach::Way;
 use self::attach::hook::{Hook, Program};
+use self::attach::{Attached, Way};
 use self::exclusive::Exclusive;
 use self::loader::ObjectError;
 use self::maps::Maps;
@@ -55,8 +55,8 @@ pub struct Datapath {
     /// The kernel's ids of the maps, by their names.
     map_ids: Vec<(&'static str, u32)>,
     way: Way,
-    /// How each program is attached.
-    modes: HashMap<(Program, u32), ProgramMode>,
+    /// What is attached, and how.
+    attached: HashMap<(Program, u32), Attached>,
     /// Uplinks with XDP, and the program ids.
     natives: HashMap<u32, u32>,
     /// For filters of clsact.
@@ -83,6 +83,8 @@ impl Datapath {
         let pins =
             Pins::create(bpffs).map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
         let exclusive = Exclusive::take(bpffs)?;
+        // Of an agent that was killed while somebody watched; its programs are replaced as they are taken over.
+        pins.remove_watch().map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
         let (programs, mut maps) = loader::load(&pins, *max_flows, *late_programs)?;
         maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;
@@ -97,7 +99,7 @@ impl Datapath {
             older,
             map_ids,
             way: Way::find(*attach),
-            modes: HashMap::new(),
+            attached: HashMap::new(),
             natives: HashMap::new(),
             route: Connection::open()?,
             grace_periods,

@@ -1,6 +1,6 @@
 //! The agent's directory on bpffs: `<bpffs>/v<ABI>/maps/<MAP>`, `…/programs/<program>`, `…/restricted/<program>`,
 //! `…/members/<program>`, `…/interfaces/<program>`, `…/uplinks/<program>`, `…/links/<program>-<ifindex>`,
-//! `…/nics/<ifindex>` and `…/sockets/<program>` (links, too).
+//! `…/nics/<ifindex>` and `…/sockets/<program>` (links, too); `…/watch/<MAP>` while somebody watches.
 //! (bpffs takes no name with a dot.)
 
 use std::fs;
@@ -110,6 +110,31 @@ impl Pins {
     /// Where the link of a program on sockets is pinned.
     pub fn socket(&self, program: SocketProgram) -> PathBuf {
         self.root.join("sockets").join(program.name())
+    }
+
+    /// Where a map of the watched programs is pinned, from the first watcher to the last.
+    pub fn watch(&self, name: &str) -> PathBuf {
+        self.root.join("watch").join(name)
+    }
+
+    /// Makes the directory of those maps, without what an agent has left there that was killed.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn create_watch(&self) -> io::Result<()> {
+        self.remove_watch()?;
+        make(&self.root.join("watch"))
+    }
+
+    /// Removes it; the maps go with the programs that use them.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn remove_watch(&self) -> io::Result<()> {
+        match fs::remove_dir_all(self.root.join("watch")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Every pinned link; files with other names belong to others.

@@ -1,48 +1,113 @@
 //! Program sets for open, restricted and VLAN ports and for VLAN interfaces, each loaded with its first port.
 //!
 //! All sets are the same code over the same maps. They differ in one word of read-only data, by which the verifier removes the code of the
-//! other sets. A node without restrictions loads one set only.
+//! other sets. A node without restrictions loads one set only. While somebody watches, the sets of the watched build are in force, of
+//! which each program is loaded with the first interface that runs it.
+
+use std::collections::{HashMap, HashSet};
 
 use aya::programs::{CgroupSockAddr, SchedClassifier, Xdp};
 
 use super::attach::cgroup::SocketProgram;
 use super::attach::hook::{Program, ProgramSet};
-use super::loader::{self, ObjectError, Programs};
+use super::loader::{self, Build, ObjectError, Programs};
 use super::pins::Pins;
 
 /// Every loaded program.
 #[derive(Debug)]
 pub struct ProgramSets {
-    open: Programs,
-    restricted: Option<Programs>,
-    members: Option<Programs>,
-    interfaces: Option<Programs>,
-    uplinks: Option<Programs>,
+    plain: Sets,
+    watched: Option<Sets>,
+    /// Programs of the watched build that could not be loaded: the plain ones stay.
+    unwatched: HashSet<(ProgramSet, Program)>,
     pins: Pins,
+}
+
+/// The sets of one build.
+#[derive(Debug)]
+struct Sets {
+    loaded: HashMap<ProgramSet, Programs>,
+    build: Build,
+}
+
+impl Sets {
+    fn set(&mut self, set: ProgramSet, pins: &Pins) -> Result<&mut Programs, ObjectError> {
+        if !self.loaded.contains_key(&set) {
+            let programs = match self.build {
+                Build::Plain => loader::load_set(pins, set)?,
+                Build::Watched { capturing } => loader::load_watched(pins, set, capturing)?,
+            };
+            self.loaded.insert(set, programs);
+        }
+        self.loaded.get_mut(&set).ok_or(ObjectError::Missing("of this set"))
+    }
+
+    fn id(&self, set: ProgramSet, program: Program) -> u32 {
+        self.loaded.get(&set).map_or(0, |programs| programs.id(program))
+    }
 }
 
 impl ProgramSets {
     /// Starts with the loaded programs for open ports.
     pub fn new(open: Programs, pins: Pins) -> Self {
-        Self { open, restricted: None, members: None, interfaces: None, uplinks: None, pins }
+        let plain = Sets { loaded: HashMap::from([(ProgramSet::Open, open)]), build: Build::Plain };
+        Self { plain, watched: None, unwatched: HashSet::new(), pins }
     }
 
-    /// A program, loaded now if it is not yet.
+    /// From now on the watched build is in force; nothing is attached by that. Returns what was in force, for
+    /// [`ProgramSets::put_back`].
+    pub(super) fn watch(&mut self, capturing: bool) -> Former {
+        self.unwatched.clear();
+        let build = Build::Watched { capturing };
+        Former(self.watched.replace(Sets { loaded: HashMap::new(), build }))
+    }
+
+    /// From now on the plain build is in force; nothing is attached by that.
+    pub(super) fn unwatch(&mut self) {
+        self.watched = None;
+    }
+
+    /// Puts in force what was so before [`ProgramSets::watch`].
+    pub(super) fn put_back(&mut self, former: Former) {
+        self.unwatched.clear();
+        self.watched = former.0;
+    }
+
+    /// The watched build of the open set, which has the maps; none while nobody watches.
+    ///
+    /// # Errors
+    /// [`ObjectError`].
+    pub(super) fn watched(&mut self) -> Result<Option<&mut Programs>, ObjectError> {
+        self.watched.as_mut().map(|sets| sets.set(ProgramSet::Open, &self.pins)).transpose()
+    }
+
+    /// The program that is in force, loaded now if it is not yet.
     ///
     /// # Errors
     /// [`ObjectError`]; then a restricted port is not attached at all.
     pub fn get(&mut self, set: ProgramSet, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
-        let programs = match set {
-            ProgramSet::Open => return self.open.get(program),
-            ProgramSet::Restricted => &mut self.restricted,
-            ProgramSet::Members => &mut self.members,
-            ProgramSet::Interfaces => &mut self.interfaces,
-            ProgramSet::Uplinks => &mut self.uplinks,
-        };
-        match programs {
-            Some(programs) => programs.get(program),
-            none => none.insert(loader::load_set(&self.pins, set)?).get(program),
+        let is_watched = !self.unwatched.contains(&(set, program));
+        let sets = self.watched.as_mut().filter(|_| is_watched).unwrap_or(&mut self.plain);
+        sets.set(set, &self.pins)?.get(program)
+    }
+
+    /// Loads the program that is in force. Where it is the watched one and cannot be loaded, the plain one is from now on.
+    pub(super) fn fall_back(&mut self, set: ProgramSet, program: Program) {
+        if self.watched.is_some() && !self.unwatched.contains(&(set, program)) {
+            let loaded = self.get(set, program).map(|_| ());
+            if let Err(error) = loaded {
+                tracing::warn!(program = program.name(), %error, "cannot be watched");
+                self.unwatched.insert((set, program));
+            }
         }
+    }
+
+    /// The program of the plain build, which is pinned.
+    ///
+    /// # Errors
+    /// As [`ProgramSets::get`].
+    pub fn kept(&mut self, set: ProgramSet, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
+        self.plain.set(set, &self.pins)?.get(program)
     }
 
     /// The program of uplinks' drivers and its id, loaded now if it is not yet.
@@ -50,10 +115,8 @@ impl ProgramSets {
     /// # Errors
     /// [`ObjectError`].
     pub fn native(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
-        match &mut self.uplinks {
-            Some(uplinks) => uplinks.native(),
-            none => none.insert(loader::load_set(&self.pins, ProgramSet::Uplinks)?).native(),
-        }
+        let sets = self.watched.as_mut().unwrap_or(&mut self.plain);
+        sets.set(ProgramSet::Uplinks, &self.pins)?.native()
     }
 
     /// A program on sockets and its id, loaded now if it is not yet.
@@ -61,18 +124,23 @@ impl ProgramSets {
     /// # Errors
     /// [`ObjectError`].
     pub fn socket(&mut self, program: SocketProgram) -> Result<(&mut CgroupSockAddr, u32), ObjectError> {
-        self.open.socket(program)
+        self.plain.set(ProgramSet::Open, &self.pins)?.socket(program)
     }
 
-    /// The kernel's id of a program; 0 while it is not loaded.
+    /// The kernel's id of the program that is in force; 0 while it is not loaded.
     pub fn id(&self, set: ProgramSet, program: Program) -> u32 {
-        let programs = match set {
-            ProgramSet::Open => Some(&self.open),
-            ProgramSet::Restricted => self.restricted.as_ref(),
-            ProgramSet::Members => self.members.as_ref(),
-            ProgramSet::Interfaces => self.interfaces.as_ref(),
-            ProgramSet::Uplinks => self.uplinks.as_ref(),
-        };
-        programs.map_or(0, |programs| programs.id(program))
+        match &self.watched {
+            Some(sets) if !self.unwatched.contains(&(set, program)) => sets.id(set, program),
+            _ => self.plain.id(set, program),
+        }
+    }
+
+    /// The kernel's id of the plain program; 0 while it is not loaded.
+    pub fn kept_id(&self, set: ProgramSet, program: Program) -> u32 {
+        self.plain.id(set, program)
     }
 }
+
+/// The watched sets that were in force before.
+#[derive(Debug)]
+pub(super) struct Former(Option<Sets>);

@@ -35,7 +35,7 @@ impl Datapath {
         for (set, program) in self.loaded().collect::<Vec<_>>() {
             let pin = self.pins.program(set, program);
             if !pin.exists() {
-                let pinned = self.programs.get(set, program)?.pin(&pin);
+                let pinned = self.programs.kept(set, program)?.pin(&pin);
                 pinned.map_err(|error| ObjectError::Program {
                     name: program.name(),
                     source: ProgramError::from(io::Error::other(error)),
@@ -48,7 +48,7 @@ impl Datapath {
     /// Every loaded program.
     fn loaded(&self) -> impl Iterator<Item = (ProgramSet, Program)> {
         let all = ProgramSet::ALL.into_iter().flat_map(|set| Program::ALL.map(|program| (set, program)));
-        all.filter(|(set, program)| self.programs.id(*set, *program) != 0)
+        all.filter(|(set, program)| self.programs.kept_id(*set, *program) != 0)
     }
 }
 

@@ -60,9 +60,11 @@ pub(crate) fn answer(node: &mut Node, request: Request) -> Reply {
         Request::Explain { from, packet } => node.explain(&from, &packet).map(Reply::Explained),
         Request::Audit => node.audit_all().map(Reply::Audited),
         Request::Config => Ok(Reply::Config(node.config())),
-        // The connection handles the subscription itself.
+        // The connection handles both itself.
         Request::Subscribe => Ok(Reply::Subscribed),
+        Request::Watch(_) => Ok(Reply::Watching),
     };
+    node.look_after_watchers();
     node.tell_capacity();
     node.update_guarantees();
     #[cfg(feature = "kubernetes")]

@@ -44,6 +44,7 @@ pub(crate) mod unattached;
 pub(crate) mod uplink;
 pub(crate) mod validation;
 pub(crate) mod vlan_gateway;
+pub(crate) mod watching;
 
 pub(crate) use self::failures::Failures;
 pub(crate) use self::finding::Finding;

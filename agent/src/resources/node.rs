@@ -23,6 +23,7 @@ use super::repairs::Repairs;
 use super::reverse_path::Filters;
 use super::station::Learning;
 use super::unattached::UnattachedPorts;
+use super::watching::Watching;
 use crate::capacity::speed::Speeds;
 use crate::capacity::{Ledger, XdpMode};
 use crate::claims::{Claim, Claims};
@@ -127,6 +128,8 @@ pub(crate) struct Node {
     pub(crate) relocations: BTreeMap<String, Relocation>,
     /// Failed returns of relocations, per uplink.
     pub(crate) failed_returns: BTreeMap<String, String>,
+    /// Those who watch packets.
+    pub(crate) watching: Watching,
 }
 
 impl Node {
@@ -181,6 +184,7 @@ impl Node {
             natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),
             relocations: BTreeMap::new(),
             failed_returns: BTreeMap::new(),
+            watching: Watching::default(),
         })
     }
 

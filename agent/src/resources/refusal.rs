@@ -140,6 +140,9 @@ pub enum Refusal {
     /// Programs cannot be attached to the sockets of the node.
     #[error("host ports are unreachable from the node itself: {0}")]
     Sockets(String),
+    /// Nobody can watch now.
+    #[error("packets cannot be watched: {0}")]
+    Watching(String),
     /// The kernel refused.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -180,7 +183,7 @@ impl Refusal {
             Self::Uplink { .. } => ErrorKind::Uplink,
             Self::Claim { .. } => ErrorKind::Claim,
             Self::Gateway { .. } => ErrorKind::Gateway,
-            Self::Kernel(KernelError::NotOperational(_)) => ErrorKind::Unavailable,
+            Self::Kernel(KernelError::NotOperational(_)) | Self::Watching(_) => ErrorKind::Unavailable,
             Self::Kernel(_) | Self::Nft(_) | Self::BridgeDeleted { .. } | Self::Sockets(_) => {
                 ErrorKind::Kernel
             }

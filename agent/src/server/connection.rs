@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::request::{Asked, Reader};
 use super::subscription;
+use super::watching;
 use super::wire::{self, Replies, Requests, WireError, refusal};
 use crate::agent::Core;
 
@@ -87,6 +88,10 @@ impl Client {
                         stopping,
                     )
                     .await;
+                }
+                Ok(Some(Asked { request: Request::Watch(request), .. })) => {
+                    let Self { requests, replies, reader, .. } = self;
+                    return watching::serve(requests, replies, reader.version, request, core, stopping).await;
                 }
                 Ok(Some(Asked { request: Request::Flows, parts: true, .. })) => {
                     self.list_flows(core).await?;

@@ -18,6 +18,7 @@ mod signals;
 mod subscription;
 mod supervisor;
 mod telling;
+mod watching;
 mod wire;
 
 pub use self::error::ServerError;

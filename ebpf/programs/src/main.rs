@@ -17,11 +17,14 @@ mod sctp_note;
 mod skb;
 mod sockets;
 mod subprograms;
+#[cfg(feature = "watched")]
+mod watch;
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::{classifier, xdp};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use shunt_dataplane::Verdict;
+use shunt_dataplane::abi::watch::WatchedProgram;
 use shunt_dataplane::programs;
 use shunt_dataplane::stages::port::Missing;
 
@@ -45,11 +48,15 @@ fn is_member() -> bool {
 
 /// Runs a pipeline on the packet and carries out its verdict.
 #[inline(always)]
-fn run(ctx: TcContext, pipeline: impl FnOnce(&mut Skb, u32, &KernelTables) -> Verdict) -> i32 {
+fn run(
+    ctx: TcContext,
+    program: WatchedProgram,
+    pipeline: impl FnOnce(&mut Skb, u32, &KernelTables) -> Verdict,
+) -> i32 {
     let mut packet = Skb::new(ctx);
     let (here, tables) = (packet.ifindex(), KernelTables::new(&packet));
     let verdict = pipeline(&mut packet, here, &tables);
-    action::take(&packet, verdict)
+    action::take(&packet, verdict, program)
 }
 
 /// tc ingress of a host veth end.
@@ -74,7 +81,7 @@ pub(crate) fn to_container(ctx: TcContext) -> i32 {
     } else {
         programs::to_container::run(&mut packet, here, missing(), &tables)
     };
-    action::take(&packet, verdict)
+    action::take(&packet, verdict, WatchedProgram::ToContainer)
 }
 
 /// tc egress of the bridge device.
@@ -124,19 +131,19 @@ pub(crate) fn tested_way_out(ctx: TcContext) -> i32 {
 /// tc ingress of the host end of a VLAN interface.
 #[classifier]
 pub(crate) fn from_vlan(ctx: TcContext) -> i32 {
-    run(ctx, programs::from_vlan::run)
+    run(ctx, WatchedProgram::FromVlan, programs::from_vlan::run)
 }
 
 /// tc ingress of a VLAN interface's master.
 #[classifier]
 pub(crate) fn from_trunk(ctx: TcContext) -> i32 {
-    run(ctx, programs::from_trunk::run)
+    run(ctx, WatchedProgram::FromTrunk, programs::from_trunk::run)
 }
 
 /// tc egress of a host veth end with VLAN interfaces behind it.
 #[classifier]
 pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
-    run(ctx, programs::to_trunk::run)
+    run(ctx, WatchedProgram::ToTrunk, programs::to_trunk::run)
 }
 
 /// XDP of a bridge's uplink, in its driver.
@@ -144,31 +151,32 @@ pub(crate) fn to_trunk(ctx: TcContext) -> i32 {
 pub(crate) fn from_nic(ctx: XdpContext) -> u32 {
     let frame = nic::Frame::new(ctx);
     let here = frame.ifindex();
-    nic::action(programs::from_nic::run(&frame, here, &KernelTables::without_packet()))
+    let verdict = programs::from_nic::run(&frame, here, &KernelTables::without_packet());
+    nic::action(&frame, verdict)
 }
 
 /// tc ingress of a bridge's uplink.
 #[classifier]
 pub(crate) fn from_uplink(ctx: TcContext) -> i32 {
-    run(ctx, programs::from_uplink::run)
+    run(ctx, WatchedProgram::FromUplink, programs::from_uplink::run)
 }
 
 /// tc egress of a bridge's uplink.
 #[classifier]
 pub(crate) fn to_uplink(ctx: TcContext) -> i32 {
-    run(ctx, programs::to_uplink::run)
+    run(ctx, WatchedProgram::ToUplink, programs::to_uplink::run)
 }
 
 /// tc ingress of a restricted port, behind all of ours.
 #[classifier]
 pub(crate) fn guard_from(ctx: TcContext) -> i32 {
-    run(ctx, programs::guard_from::run)
+    run(ctx, WatchedProgram::GuardFrom, programs::guard_from::run)
 }
 
 /// tc egress of a restricted port, behind all of ours.
 #[classifier]
 pub(crate) fn guard_to(ctx: TcContext) -> i32 {
-    run(ctx, programs::guard_to::run)
+    run(ctx, WatchedProgram::GuardTo, programs::guard_to::run)
 }
 
 /// On the host the programs are only linted.

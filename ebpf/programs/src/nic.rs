@@ -56,7 +56,12 @@ impl Readable for Frame {
 
 /// The program's action; of a delivery the kernel has recorded the target.
 #[inline(always)]
-pub(crate) fn action(verdict: Option<Verdict>) -> u32 {
+pub(crate) fn action(frame: &Frame, verdict: Option<Verdict>) -> u32 {
+    #[cfg(feature = "watched")]
+    if let Some(verdict) = &verdict {
+        crate::watch::tell_frame(frame.ctx.ctx, frame.length(), verdict);
+    }
+    let _ = frame;
     match verdict {
         Some(Verdict::Deliver(_)) => XDP_REDIRECT,
         Some(Verdict::Drop(_)) => XDP_DROP,

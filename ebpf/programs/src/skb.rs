@@ -122,6 +122,13 @@ impl<const KIND: u8> Skb<KIND> {
         mark & bit != 0
     }
 
+    /// Whether its bytes begin with the IP header.
+    #[cfg(feature = "watched")]
+    #[inline(always)]
+    pub(crate) fn is_headless(&self) -> bool {
+        KIND == BARE && self.lacks != 0
+    }
+
     /// The context, for helpers that want it beside the packet.
     #[inline(always)]
     pub(crate) fn raw(&self) -> *mut __sk_buff {

@@ -5,6 +5,7 @@
 
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
+use shunt_dataplane::abi::watch::WatchedProgram;
 use shunt_dataplane::programs::{
     Next, from_container, from_host, from_mapped, from_member, from_wire, moved, own_return, to_wire,
 };
@@ -156,7 +157,7 @@ pub(crate) fn from_container(skb: *mut __sk_buff) -> i32 {
         1 => heard(skb, forward_restricted::<FRAMED>(skb)),
         _ => forward_member::<FRAMED>(skb),
     };
-    action::said(skb, action)
+    action::said(skb, action, WatchedProgram::FromContainer)
 }
 
 /// The action, after the parts of `from_container` behind the first, for [`Next::Hear`].
@@ -173,7 +174,7 @@ pub(crate) fn from_host(skb: *mut __sk_buff) -> i32 {
         ANSWER => answer_host::<FRAMED>(skb),
         action => action,
     };
-    action::said(skb, action)
+    action::said(skb, action, WatchedProgram::FromHost)
 }
 
 /// `from_wire`, and `from_tunnel`: as [`from_wire::run`].
@@ -203,7 +204,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
     };
     let action = if action == FRAG_NEEDED { frag_needed::<KIND>(skb) } else { action };
     Skb::new(TcContext::new(skb)).unmark_outside();
-    action::said(skb, action)
+    action::said(skb, action, either::<KIND>(WatchedProgram::FromWire, WatchedProgram::FromTunnel))
 }
 
 /// `to_wire`, and `to_tunnel`: as [`to_wire::run`].
@@ -216,7 +217,13 @@ pub(crate) fn to_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         },
         action => action,
     };
-    action::said(skb, action)
+    action::said(skb, action, either::<KIND>(WatchedProgram::ToWire, WatchedProgram::ToTunnel))
+}
+
+/// The program of framed or of bare packets.
+#[inline(always)]
+const fn either<const KIND: u8>(framed: WatchedProgram, bare: WatchedProgram) -> WatchedProgram {
+    if KIND == FRAMED { framed } else { bare }
 }
 
 /// `from_mapped`: as [`from_mapped::run`].
@@ -246,7 +253,7 @@ pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
         // As `guard::unmark_unless_passed`.
         Skb::new(TcContext::new(skb)).take_checked();
     }
-    action::said(skb, action)
+    action::said(skb, action, WatchedProgram::FromMapped)
 }
 
 /// The action, after SCTP's checksum has been updated where a note asks for it.

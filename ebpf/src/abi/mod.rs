@@ -24,6 +24,7 @@ pub mod share;
 mod station;
 pub mod translation;
 pub mod vlan;
+pub mod watch;
 
 pub use accepted::*;
 pub use container_address::*;

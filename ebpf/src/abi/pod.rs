@@ -8,6 +8,7 @@ use super::translation::{
     Local, LocalKey, Mapping, MappingKey, Masquerade, Outlet, Peer, PeerKey, SourceKey, Translation, TupleKey,
 };
 use super::vlan::{Member, MemberKey, TaggedVlans};
+use super::watch::{Watch, WatchBudget};
 use super::{
     AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare,
     LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
@@ -64,4 +65,6 @@ pod!(
     Outlet,
     SourceKey,
     Address,
+    Watch,
+    WatchBudget,
 );

@@ -73,6 +73,36 @@ fn golden_packets_fare_as_their_files_say_and_cost_no_more_than_they_did() {
     record::check(costs);
 }
 
+/// What a watcher of drops costs packets that are not dropped, and those of host ports and masquerading, whose programs also drop
+/// packets that they answer.
+const INSTRUCTIONS_WATCHED: u64 = 32;
+const INSTRUCTIONS_WATCHED_IN_NAT: u64 = 256;
+
+#[test]
+fn watched_programs_judge_like_the_plain_ones_and_cost_what_is_not_dropped_next_to_nothing() {
+    let plain = [0, 1, 2].map(Programs::read);
+    let mut worst = [0, 0];
+    for capturing in [0, 1] {
+        let watched = [0, 1, 2].map(|restricted| Programs::watched(restricted, capturing));
+        for case in all() {
+            let set = case.entry.set(case.missing) as usize;
+            let outcome = watched[set].run(&case);
+            assert_fares_as_its_file_says(&case, &outcome);
+            // One that is answered as too big is dropped, and told.
+            if capturing == 1 || outcome.action == TC_ACT_SHOT || case.expect.0 == 8 {
+                continue;
+            }
+            let in_nat = ["from_mapped", "from_wire", "from_tunnel", "to_wire", "to_tunnel"];
+            let is_in_nat = in_nat.contains(&case.entry.program());
+            let most = if is_in_nat { INSTRUCTIONS_WATCHED_IN_NAT } else { INSTRUCTIONS_WATCHED };
+            let more = outcome.instructions.saturating_sub(plain[set].run(&case).instructions);
+            worst[usize::from(is_in_nat)] = worst[usize::from(is_in_nat)].max(more);
+            assert!(more <= most, "{}: {more} instructions more", case.name);
+        }
+    }
+    println!("instructions more: {} of a port's programs, {} of NAT's", worst[0], worst[1]);
+}
+
 #[test]
 fn a_packet_that_is_known_takes_four_look_ups() {
     let case = all().into_iter().find(|case| case.name == "alpha_to_beta_tcp_v4").expect("a golden packet");

@@ -12,7 +12,7 @@ const STACK: u32 = 512;
 
 #[test]
 fn every_chain_of_calls_fits_the_stack_of_the_oldest_kernel() {
-    for object in ["shunt.o", "shunt-decisions.o"] {
+    for object in ["shunt.o", "shunt-watched.o", "shunt-decisions.o"] {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/bpf").join(object);
         let read = Object::read(&path, &[]).expect("`cargo xtask build` has made the object");
         let stacks: Vec<(&str, u32)> = read.stacks().collect();

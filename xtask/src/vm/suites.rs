@@ -49,6 +49,7 @@ const SUITES: [Kind; 6] = [
             "intruder::",
             "ingress::",
             "vlans::",
+            "watched::",
             "uplinks::",
             "native::",
             "learned::",

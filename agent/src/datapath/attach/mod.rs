@@ -29,6 +29,15 @@ const LINGERING: Duration = Duration::from_secs(10);
 /// How long to wait for it where packets would be dropped otherwise.
 const PARTING: Duration = Duration::from_millis(500);
 
+/// An attached program.
+#[derive(Clone, Debug)]
+pub(super) struct Attached {
+    /// Where.
+    pub(super) hook: Hook,
+    /// How.
+    pub(super) mode: ProgramMode,
+}
+
 impl Datapath {
     /// Attaches a program.
     ///
@@ -66,6 +75,7 @@ impl Datapath {
     /// # Errors
     /// The kernel refuses.
     pub fn adopt(&mut self, hook: &Hook) -> Result<bool, DatapathError> {
+        self.programs.fall_back(hook.set, hook.program);
         let (is_link, is_filter) = (self.adopt_link(hook)?, self.adopt_filter(hook)?);
         match (self.way, is_link, is_filter) {
             (_, false, false) => return Ok(false),
@@ -81,7 +91,7 @@ impl Datapath {
             Way::Tcx => ProgramMode::Tcx,
             Way::Clsact => ProgramMode::Clsact,
         };
-        self.modes.insert((hook.program, hook.ifindex), mode);
+        self.note(hook, mode);
         Ok(true)
     }
 
@@ -103,9 +113,13 @@ impl Datapath {
     /// # Errors
     /// The kernel refuses.
     pub fn detach(&mut self, hook: &Hook) -> Result<(), DatapathError> {
-        let mode = self.modes.remove(&(hook.program, hook.ifindex));
+        let known = self.attached.remove(&(hook.program, hook.ifindex));
         self.detach_link(hook)?;
-        if mode == Some(ProgramMode::Tcx) { Ok(()) } else { self.detach_filter(hook) }
+        if known.is_some_and(|known| known.mode == ProgramMode::Tcx) {
+            Ok(())
+        } else {
+            self.detach_filter(hook)
+        }
     }
 
     /// The same, and waits until the program is detached: some kernels detach a moment after the pin is
@@ -128,13 +142,18 @@ impl Datapath {
     /// Forgets a program whose interface is about to be deleted. Returns the pin, to be removed after the
     /// interface.
     pub fn abandon(&mut self, hook: &Hook) -> PathBuf {
-        self.modes.remove(&(hook.program, hook.ifindex));
+        self.attached.remove(&(hook.program, hook.ifindex));
         self.pins.link(hook.program, hook.ifindex)
     }
 
     /// How a program is attached.
     pub fn mode(&self, hook: &Hook) -> ProgramMode {
-        self.modes.get(&(hook.program, hook.ifindex)).copied().unwrap_or(ProgramMode::Clsact)
+        let known = self.attached.get(&(hook.program, hook.ifindex));
+        known.map_or(ProgramMode::Clsact, |known| known.mode)
+    }
+
+    fn note(&mut self, hook: &Hook, mode: ProgramMode) {
+        self.attached.insert((hook.program, hook.ifindex), Attached { hook: hook.clone(), mode });
     }
 
     /// Queries the kernel whether this agent's program is attached.
@@ -194,6 +213,7 @@ impl Datapath {
         has_behind: impl Fn(Program) -> bool,
     ) -> Result<(), DatapathError> {
         let pin = self.pins.link(hook.program, hook.ifindex);
+        self.programs.fall_back(hook.set, hook.program);
         let program = self.programs.get(hook.set, hook.program)?;
         let _expedited = self.grace_periods.expedite();
         let begun = Instant::now();
@@ -208,24 +228,25 @@ impl Datapath {
                 attached => break attached.map_err(|source| in_link(hook, source))?,
             }
         }
-        self.modes.insert((hook.program, hook.ifindex), ProgramMode::Tcx);
+        self.note(hook, ProgramMode::Tcx);
         Ok(())
     }
 
     fn attach_filter(&mut self, hook: &Hook) -> Result<(), DatapathError> {
+        self.programs.fall_back(hook.set, hook.program);
         let program = self.programs.get(hook.set, hook.program)?;
         clsact::attach(&mut self.route, program, hook).map_err(|source| in_filter(hook, source))?;
-        self.modes.insert((hook.program, hook.ifindex), ProgramMode::Clsact);
+        self.note(hook, ProgramMode::Clsact);
         Ok(())
     }
 
-    fn adopt_link(&mut self, hook: &Hook) -> Result<bool, DatapathError> {
+    pub(super) fn adopt_link(&mut self, hook: &Hook) -> Result<bool, DatapathError> {
         let program = self.programs.get(hook.set, hook.program)?;
         let pin = self.pins.link(hook.program, hook.ifindex);
         tcx::adopt(program, &pin).map_err(|source| in_link(hook, source))
     }
 
-    fn adopt_filter(&mut self, hook: &Hook) -> Result<bool, DatapathError> {
+    pub(super) fn adopt_filter(&mut self, hook: &Hook) -> Result<bool, DatapathError> {
         let program = self.programs.get(hook.set, hook.program)?;
         clsact::adopt(&mut self.route, program, hook).map_err(|source| in_filter(hook, source))
     }

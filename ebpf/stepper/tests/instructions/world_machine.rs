@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use shunt_dataplane::abi::watch::Watch;
 use shunt_dataplane::abi::{HandedOn, KernelFlow, Marks, Port, PortKey};
 use shunt_dataplane::tables::{RouteQuery, Unrouted};
 use shunt_dataplane::wire::address::Address;
@@ -38,26 +39,40 @@ const FRAG_NEEDED: i64 = 8;
 /// One of the sets of programs.
 pub(crate) struct Programs {
     object: Object,
+    is_watched: bool,
 }
 
 impl Programs {
     pub(crate) fn read(restricted: u32) -> Self {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/bpf/shunt.o");
-        assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
-        let object = Object::read(&path, &[("RESTRICTED", restricted)]);
-        Self { object: object.unwrap_or_else(|error| panic!("{error}")) }
+        Self { object: object("shunt.o", &[("RESTRICTED", restricted)]), is_watched: false }
+    }
+
+    /// The build that is attached while somebody watches: drops only, or every packet.
+    pub(crate) fn watched(restricted: u32, capturing: u32) -> Self {
+        let flags = [("RESTRICTED", restricted), ("CAPTURING", capturing)];
+        Self { object: object("shunt-watched.o", &flags), is_watched: true }
     }
 
     pub(crate) fn run(&self, case: &Case) -> Outcome {
         let surroundings = Kernel { boot_time: MemoryTables::of_world().boot_time };
         let mut machine = Machine::new(&self.object, &surroundings);
         fill(&mut machine, case, surroundings.boot_time);
+        if self.is_watched {
+            let watch = Watch { verdicts: u32::MAX, snap: 256, most: u32::MAX, only_some: 0 };
+            insert(&mut machine, "WATCH", &[(0u32, watch)]);
+        }
         if let Some((ifindex, port)) = handed(case) {
             insert(&mut machine, "HANDED_ON", &[(0u32, HandedOn { ifindex, port })]);
         }
         let outcome = machine.run(case.entry.program(), socket_buffer(&case.packet, case.here));
         outcome.unwrap_or_else(|fault| panic!("{}: {fault}", case.name))
     }
+}
+
+fn object(name: &str, flags: &[(&str, u32)]) -> Object {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/bpf").join(name);
+    assert!(path.exists(), "{} is missing: run `cargo xtask build`", path.display());
+    Object::read(&path, flags).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The port that `from_container` has handed on.

@@ -1,0 +1,82 @@
+//! `shunt-agent drops`: what was dropped, or what is, packet by packet.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Args;
+use shunt_agent_api::{Request, WatchRequest};
+
+use super::exit::USAGE;
+use super::query::{Query, code_of, complain};
+use super::watch::{Losses, Selection, Stream, line, losses};
+
+/// Bytes of each packet: all headers.
+const SNAP: u32 = 256;
+
+/// Packets a second, of each reason and CPU.
+const RATE: u32 = 100;
+
+/// Options of `drops`.
+#[derive(Args, Debug)]
+pub(crate) struct Drops {
+    #[command(flatten)]
+    query: Query,
+    /// Tell each packet as it is dropped, one a line, until Ctrl-C: a sample, where there are many.
+    ///
+    /// The agent puts programs in the place of its own meanwhile that tell what they drop; other packets cost next to nothing.
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+impl Drops {
+    /// 0 answered, 1 not, 2 the options make no sense.
+    pub(super) fn ask(self) -> ExitCode {
+        if self.watch {
+            return self.watch();
+        }
+        if self.selection != Selection::default() {
+            // Nothing is left to be said if standard error is closed.
+            let _closed = writeln!(io::stderr(), "packets are selected for --watch only");
+            return USAGE.into();
+        }
+        self.query.ask(Request::Drops)
+    }
+
+    fn watch(self) -> ExitCode {
+        let Self { query, selection, .. } = self;
+        let request = WatchRequest {
+            dropped: true,
+            snap: SNAP,
+            rate: selection.rate_or(RATE),
+            ports: selection.ports(),
+            ..WatchRequest::default()
+        };
+        let mut stream = match Stream::open(&query, request, &selection) {
+            Ok(stream) => stream,
+            Err(code) => return code,
+        };
+        let printed = loop {
+            match stream.next() {
+                Ok(None) => break Ok(()),
+                Ok(Some((packets, _))) => {
+                    let mut out = io::stdout().lock();
+                    let lines = packets.iter().map(|(packet, bytes)| match query.json {
+                        true => serde_json::to_string(packet).map_err(io::Error::from),
+                        false => Ok(line(packet, bytes)),
+                    });
+                    let mut lines = lines.map(|line| writeln!(out, "{}", line?));
+                    if let Err(error) = lines.by_ref().collect::<io::Result<()>>() {
+                        break Err(error);
+                    }
+                }
+                Err(error) => return complain(&error),
+            }
+        };
+        if stream.losses != Losses::default() {
+            let _closed = writeln!(io::stderr(), "{}", losses(stream.losses));
+        }
+        code_of(printed)
+    }
+}
