@@ -4,6 +4,8 @@
 
 #[path = "firewalls/flows.rs"]
 mod flows;
+#[path = "firewalls/host_ports.rs"]
+mod host_ports;
 #[path = "firewalls/packets.rs"]
 mod packets;
 #[path = "firewalls/queue.rs"]

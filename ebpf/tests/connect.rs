@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use golden::memory_tables::MemoryTables;
 use golden::world::PLACES;
-use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::nat::connect::{Target, leads_to, leads_to_by_whomever};
 use shunt_dataplane::wire::address::Address;
 
 const TCP: u8 = 6;
@@ -45,6 +45,21 @@ fn every_name_of_the_node_leads_to_the_containers_address_of_its_family() {
 fn a_mapping_of_the_very_address_comes_before_one_of_any() {
     assert_eq!(led("192.0.2.1", 8081, TCP, "0.0.0.0"), Some((of("tau")[0], 81)));
     assert_eq!(led("127.0.0.1", 8081, TCP, "0.0.0.0"), Some((of("zeta")[0], 82)));
+}
+
+/// Others' rules are asked who may use port 8066.
+#[test]
+fn the_kernel_translates_what_asks_the_node_for_a_port_that_it_opens_and_nobody_else_the_loopback() {
+    let [v4, v6] = of("tau");
+    for protocol in [TCP, UDP] {
+        for (own, loopback, to) in [("192.0.2.1", "127.0.0.1", v4), ("2001:db8::1", "::1", v6)] {
+            assert_eq!(led(own, 8066, protocol, "::"), None, "{own}");
+            assert_eq!(led(loopback, 8066, protocol, "::"), Some((to, 66)), "{loopback}");
+            let target = Target { address: address(own), port: 8066.into(), protocol };
+            let by_whomever = leads_to_by_whomever(&target, address("::"), &MemoryTables::of_world());
+            assert_eq!(by_whomever.map(|it| it.address), Some(to), "it is the host port all the same");
+        }
+    }
 }
 
 #[test]

@@ -20,10 +20,16 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
         let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
         text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
     }
-    if let Some(report) = status.filters.as_deref().filter(|report| report.heeded) {
-        let FilterReport { mode, by, .. } = report;
-        let why = if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
-        text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
+    if let Some(FilterReport { mode, heeded, by, opens, opens_by, .. }) = status.filters.as_deref() {
+        let why = |by: &[String]| if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
+        if *heeded {
+            let why = why(by);
+            text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
+        }
+        if *opens {
+            let why = why(opens_by);
+            text.push_str(&format!("  the kernel opens host ports, by others' rules ({mode}{why})\n"));
+        }
     }
     if !status.uplinks.is_empty() {
         text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));

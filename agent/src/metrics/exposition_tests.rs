@@ -79,6 +79,7 @@ fn snapshot() -> Snapshot {
             pod: String::new(),
             container_ips: Vec::new(),
             container_port: 80,
+            kernel: false,
             connections: 3,
             from: Volume { packets: 4, bytes: 400 },
             to: Volume { packets: 5, bytes: 500 },

@@ -83,6 +83,7 @@ mod tests {
             pod: String::new(),
             container_ips: Vec::new(),
             container_port: 80,
+            kernel: false,
             connections: 0,
             from: Volume { packets, bytes: 100 * packets },
             to: Volume::default(),

@@ -12,7 +12,7 @@ use nix::libc;
 use super::attribute::Attributes;
 use super::batch::Batch;
 use super::expression::{Expressions, octets, value};
-use super::named_set::{self, NamedSet};
+use super::named_set::{self, Kind, NamedSet};
 
 /// `NFT_SET_MAP`.
 const MAP: u32 = 8;
@@ -53,7 +53,7 @@ impl ClassMap {
     /// Adds the map and its elements to a transaction.
     pub(super) fn add_to(&self, batch: &mut Batch) {
         let name = self.name();
-        let set = NamedSet { name: &name, id: self.id, is_v4: self.is_v4 };
+        let set = NamedSet { name: &name, id: self.id, key: &[Kind::address(self.is_v4)] };
         let size = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
         let attributes = set
             .attributes(MAP)

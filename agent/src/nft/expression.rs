@@ -6,12 +6,15 @@ use ipnet::IpNet;
 use nix::libc;
 
 use super::attribute::Attributes;
+use super::named_set::Kind;
 
 const LIST_ELEM: u16 = 1;
 const EXPR_NAME: u16 = 1;
 const EXPR_DATA: u16 = 2;
 const DATA_VALUE: u16 = 1;
 const REGISTER: u32 = 1;
+/// The first of the registers of four bytes (`NFT_REG32_00`), of which the first four are [`REGISTER`].
+const WORDS: u32 = 8;
 
 const META_DREG: u16 = 1;
 const META_KEY: u16 = 2;
@@ -54,6 +57,16 @@ const VERDICT_REGISTER: u32 = 0;
 const IMMEDIATE_DREG: u16 = 1;
 const IMMEDIATE_DATA: u16 = 2;
 
+const CT_DREG: u16 = 1;
+const CT_KEY: u16 = 2;
+const CT_DIRECTION: u16 = 3;
+const CT_STATUS: u32 = 2;
+const CT_PROTO_DST: u32 = 12;
+/// `IPS_DST_NAT` (linux/netfilter/nf_conntrack_common.h).
+const DESTINATION_TRANSLATED: u32 = 0x20;
+/// `IP_CT_DIR_ORIGINAL`.
+const ORIGINAL: u8 = 0;
+
 const NAT_TYPE: u16 = 1;
 const NAT_FAMILY: u16 = 2;
 const NAT_ADDRESS: u16 = 3;
@@ -79,6 +92,30 @@ pub(super) enum Side {
     Destination,
 }
 
+/// What of a packet is looked up in a set of several values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// An address of the family.
+    Address(Side),
+    /// The protocol.
+    Protocol,
+    /// The port that it goes to.
+    Port,
+    /// The port that its connection asked for first.
+    AskedPort,
+}
+
+impl Part {
+    /// What of a set's keys it is.
+    pub(super) const fn kind(self, is_v4: bool) -> Kind {
+        match self {
+            Self::Address(_) => Kind::address(is_v4),
+            Self::Protocol => Kind::Protocol,
+            Self::Port | Self::AskedPort => Kind::Port,
+        }
+    }
+}
+
 /// An address in network order.
 pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
@@ -101,7 +138,7 @@ impl Expressions {
     /// Goes on for packets whose address is, or is not, in a prefix.
     pub(super) fn address(self, side: Side, comparison: Comparison, prefix: &IpNet) -> Self {
         let network = octets(prefix.network());
-        let (load, length) = load_address(side, prefix.addr().is_ipv4());
+        let (load, length) = load_address(side, prefix.addr().is_ipv4(), REGISTER);
         let mask = Attributes::default()
             .number(BITWISE_SREG, REGISTER)
             .number(BITWISE_DREG, REGISTER)
@@ -114,7 +151,7 @@ impl Expressions {
     /// Goes on for packets whose address is in a set of its family.
     pub(super) fn address_in(self, side: Side, is_v4: bool, set: &str) -> Self {
         let lookup = Attributes::default().text(LOOKUP_SET, set).number(LOOKUP_SREG, REGISTER);
-        self.step("payload", load_address(side, is_v4).0).step("lookup", lookup)
+        self.step("payload", load_address(side, is_v4, REGISTER).0).step("lookup", lookup)
     }
 
     /// Gives the packet the priority that a map has for its source address; goes on for those that are in the map.
@@ -124,7 +161,9 @@ impl Expressions {
             .number(LOOKUP_SREG, REGISTER)
             .number(LOOKUP_DREG, REGISTER);
         let set = Attributes::default().number(META_KEY, META_PRIORITY).number(META_SREG, REGISTER);
-        self.step("payload", load_address(Side::Source, is_v4).0).step("lookup", lookup).step("meta", set)
+        self.step("payload", load_address(Side::Source, is_v4, REGISTER).0)
+            .step("lookup", lookup)
+            .step("meta", set)
     }
 
     /// Goes on for packets of this protocol (IANA "Assigned Internet Protocol Numbers"), extension headers passed.
@@ -135,12 +174,7 @@ impl Expressions {
 
     /// Goes on for packets to this port: of TCP, UDP and SCTP the second field of the header.
     pub(super) fn port(self, port: u16) -> Self {
-        let load = Attributes::default()
-            .number(PAYLOAD_DREG, REGISTER)
-            .number(PAYLOAD_BASE, TRANSPORT_HEADER)
-            .number(PAYLOAD_OFFSET, 2)
-            .number(PAYLOAD_LEN, 2);
-        self.step("payload", load).compare(Comparison::Is, &port.to_be_bytes())
+        self.step("payload", load_port(REGISTER)).compare(Comparison::Is, &port.to_be_bytes())
     }
 
     /// Goes on for packets to an address that the node has, whichever it has by then.
@@ -151,6 +185,58 @@ impl Expressions {
             .number(FIB_FLAGS, FIB_DESTINATION);
         // The kernel compares the type as the number that it is, in the order of the machine (`nft_fib_store_result`).
         self.step("fib", load).compare(Comparison::Is, &u32::from(libc::RTN_LOCAL).to_ne_bytes())
+    }
+
+    /// Goes on for packets of connections whose destination was translated.
+    pub(super) fn redirected(self) -> Self {
+        let load = Attributes::default().number(CT_DREG, REGISTER).number(CT_KEY, CT_STATUS);
+        let mask = Attributes::default()
+            .number(BITWISE_SREG, REGISTER)
+            .number(BITWISE_DREG, REGISTER)
+            .number(BITWISE_LEN, 4)
+            .nest(BITWISE_MASK, value(&DESTINATION_TRANSLATED.to_ne_bytes()))
+            .nest(BITWISE_XOR, value(&[0; 4]));
+        self.step("ct", load).step("bitwise", mask).compare(Comparison::IsNot, &[0; 4])
+    }
+
+    /// Goes on for packets of which these parts are in a set.
+    pub(super) fn parts_in(self, parts: &[Part], is_v4: bool, set: &str) -> Self {
+        let lookup = Attributes::default().text(LOOKUP_SET, set).number(LOOKUP_SREG, WORDS);
+        self.load(parts, is_v4).step("lookup", lookup)
+    }
+
+    /// Leads the packet, and all of its connection, to the address and port that a map has for these parts of it; goes on for what is not in the map.
+    pub(super) fn lead_by(self, parts: &[Part], is_v4: bool, map: &str) -> Self {
+        let lookup =
+            Attributes::default().text(LOOKUP_SET, map).number(LOOKUP_SREG, WORDS).number(LOOKUP_DREG, WORDS);
+        let family = if is_v4 { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
+        let nat = Attributes::default()
+            .number(NAT_TYPE, NAT_DESTINATION)
+            .number(NAT_FAMILY, family.unsigned_abs())
+            .number(NAT_ADDRESS, WORDS)
+            .number(NAT_PORT, WORDS + Kind::address(is_v4).length() / 4);
+        self.load(parts, is_v4).step("lookup", lookup).step("nat", nat)
+    }
+
+    /// Loads these parts one behind the other, as [`super::named_set::type_of`] has them.
+    fn load(self, parts: &[Part], is_v4: bool) -> Self {
+        let mut register = WORDS;
+        parts.iter().fold(self, |steps, part| {
+            let at = register;
+            register += part.kind(is_v4).length() / 4;
+            let (name, load) = match part {
+                Part::Address(side) => ("payload", load_address(*side, is_v4, at).0),
+                Part::Protocol => {
+                    ("meta", Attributes::default().number(META_DREG, at).number(META_KEY, META_L4PROTO))
+                }
+                Part::Port => ("payload", load_port(at)),
+                Part::AskedPort => {
+                    let load = Attributes::default().number(CT_DREG, at).number(CT_KEY, CT_PROTO_DST);
+                    ("ct", load.bytes(CT_DIRECTION, &[ORIGINAL]))
+                }
+            };
+            steps.step(name, load)
+        })
     }
 
     /// Leads the packet, and all of its connection, there.
@@ -204,8 +290,17 @@ impl Expressions {
     }
 }
 
+/// Loads the port that a packet goes to.
+fn load_port(register: u32) -> Attributes {
+    Attributes::default()
+        .number(PAYLOAD_DREG, register)
+        .number(PAYLOAD_BASE, TRANSPORT_HEADER)
+        .number(PAYLOAD_OFFSET, 2)
+        .number(PAYLOAD_LEN, 2)
+}
+
 /// Loads an address of a packet; with its length in bytes.
-fn load_address(side: Side, is_v4: bool) -> (Attributes, u32) {
+fn load_address(side: Side, is_v4: bool, register: u32) -> (Attributes, u32) {
     let (offset, length) = match (is_v4, side) {
         (true, Side::Source) => (12, 4),
         (true, Side::Destination) => (16, 4),
@@ -213,7 +308,7 @@ fn load_address(side: Side, is_v4: bool) -> (Attributes, u32) {
         (false, Side::Destination) => (24, 16),
     };
     let load = Attributes::default()
-        .number(PAYLOAD_DREG, REGISTER)
+        .number(PAYLOAD_DREG, register)
         .number(PAYLOAD_BASE, NETWORK_HEADER)
         .number(PAYLOAD_OFFSET, offset)
         .number(PAYLOAD_LEN, length);

@@ -7,7 +7,7 @@ use nix::libc;
 
 use super::batch::Batch;
 use super::expression::octets;
-use super::named_set::{NamedSet, element};
+use super::named_set::{Kind, NamedSet, element};
 
 const INTERVAL: u32 = 4;
 const ELEM_FLAGS: u16 = 3;
@@ -28,7 +28,7 @@ impl IntervalSet {
     /// Adds the set and its elements to a transaction.
     pub(super) fn add_to(&self, batch: &mut Batch) {
         let is_v4 = self.prefixes.iter().all(|prefix| prefix.addr().is_ipv4());
-        let set = NamedSet { name: &self.name, id: self.id, is_v4 };
+        let set = NamedSet { name: &self.name, id: self.id, key: &[Kind::address(is_v4)] };
         batch.add("a set", libc::NFT_MSG_NEWSET, libc::NLM_F_CREATE, &set.attributes(INTERVAL));
         let elements = intervals(&self.prefixes).into_iter().flat_map(|(first, end)| {
             let end = end.map(|end| element(&octets(end)).number(ELEM_FLAGS, INTERVAL_END));

@@ -1,6 +1,7 @@
 //! What the kernel's nf_tables does for us, set over netlink: no `iptables` and no `nft` is ever run.
 //!
-//! It masquerades what the programs do not begin, leads the node's own SCTP sockets to host ports, and says of which class the packets of
+//! It masquerades what the programs do not begin, opens host ports where others' rules are asked who may use them, leads the node's own SCTP sockets to the
+//! others, and says of which class the packets of
 //! claimed containers are. One table of ours holds a rule for each prefix and each such host port, sets of destinations that are not
 //! masqueraded, and maps of classes. It is written anew, as one transaction, whenever that list changes, so that
 //! it cannot drift and nothing in it outlives its network. What is translated already is conntrack's, and does not notice.
@@ -14,6 +15,7 @@ mod interval_set;
 mod masquerade;
 mod named_set;
 mod names;
+mod opened;
 mod snapshot;
 mod table;
 mod unmasqueraded;
@@ -22,6 +24,7 @@ pub use batch::{Committed, NftError};
 pub use host_port::HostPortRule;
 pub use masquerade::MasqueradeRule;
 pub(crate) use names::TABLE;
-pub use snapshot::Watched;
+pub use opened::{Hidden, OpenedPort};
+pub use snapshot::{Watched, keeps_translating};
 pub use table::{Rules, replace};
 pub use unmasqueraded::UnmasqueradedRule;

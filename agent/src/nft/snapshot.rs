@@ -26,6 +26,15 @@ impl Snapshot {
     }
 }
 
+/// Whether an earlier agent's table opens host ports, or carries connections to some.
+///
+/// # Errors
+/// Netlink's.
+pub fn keeps_translating() -> Result<bool, NetlinkError> {
+    let is_way_in = |chain: &BaseChain| chain.hook == libc::NF_INET_PRE_ROUTING as u32;
+    Ok(Snapshot::read()?.chains.iter().any(is_way_in))
+}
+
 /// The table as it was set, and the last generation of the namespace's rules in which it was so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watched {

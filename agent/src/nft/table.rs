@@ -12,6 +12,7 @@ use super::expression::Expressions;
 use super::host_port::HostPortRule;
 use super::masquerade::MasqueradeRule;
 use super::names::TABLE;
+use super::opened::{self, Opened, OpenedPort};
 use super::unmasqueraded::{self, UnmasqueradedRule};
 
 const TABLE_NAME: u16 = 1;
@@ -37,6 +38,10 @@ pub struct Rules {
     pub unmasqueraded: BTreeSet<UnmasqueradedRule>,
     /// Where the node's own sockets are led.
     pub host_ports: BTreeSet<HostPortRule>,
+    /// Which host ports the kernel opens.
+    pub opened: BTreeSet<OpenedPort>,
+    /// Whether the kernel still carries connections to host ports that it has opened, which are translated as long as there is a chain of translations.
+    pub carries: bool,
     /// The class in the queues of uplinks, with its major number, of what has one of these sources and is routed.
     pub classes: BTreeMap<IpAddr, u32>,
 }
@@ -51,7 +56,8 @@ impl Rules {
     /// Whether there is none but for classes.
     #[must_use]
     pub fn translates_nothing(&self) -> bool {
-        self.masquerade.len() + self.unmasqueraded.len() + self.host_ports.len() == 0
+        let rules = self.masquerade.len() + self.unmasqueraded.len() + self.host_ports.len();
+        rules + self.opened.len() == 0 && !self.carries
     }
 }
 
@@ -76,6 +82,13 @@ const POSTROUTING: Chain = Chain {
     hook: libc::NF_INET_POST_ROUTING,
     priority: libc::NF_IP_PRI_NAT_SRC,
 };
+/// Behind others' own translations, `firewalld`'s too (`-90`): theirs win.
+const PREROUTING: Chain = Chain {
+    name: "prerouting",
+    kind: "nat",
+    hook: libc::NF_INET_PRE_ROUTING,
+    priority: libc::NF_IP_PRI_NAT_DST + 20,
+};
 const OUTPUT: Chain =
     Chain { name: "output", kind: "nat", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
 
@@ -97,14 +110,25 @@ pub fn replace(rules: &Rules) -> Result<Committed, NftError> {
     sets.values().for_each(|set| set.add_to(&mut batch));
     let maps = class_map::maps(&rules.classes, u32::try_from(sets.len()).unwrap_or_default() + 1);
     maps.iter().for_each(|map| map.add_to(&mut batch));
+    let opened = opened::families(&rules.opened);
+    let first = u32::try_from(sets.len() + maps.len()).unwrap_or_default() + 1;
+    opened.iter().fold(first, |id, family| family.add_to(&mut batch, id));
     fill(&mut batch, &CLASSES, maps.iter().map(|map| ("claims", map.steps())));
     let kept = rules
         .unmasqueraded
         .iter()
         .filter_map(|rule| Some((&*rule.network, rule.steps(sets.get(&rule.destinations)?))));
     let masqueraded = rules.masquerade.iter().map(|rule| (&*rule.network, rule.steps()));
-    fill(&mut batch, &POSTROUTING, kept.chain(masqueraded));
-    fill(&mut batch, &OUTPUT, rules.host_ports.iter().map(|rule| (&*rule.network, rule.steps())));
+    let of_ports = |steps: Expressions| ("host ports", steps);
+    // A chain of translations has nothing tracked; a rule that asks for a connection has (`nf_ct_netns_get`).
+    let carried = (rules.carries && opened.is_empty()).then(|| Expressions::default().redirected());
+    let leading = opened.iter().flat_map(Opened::from_elsewhere).chain(carried);
+    fill(&mut batch, &PREROUTING, leading.map(of_ports));
+    let hiding = opened.iter().flat_map(Opened::hiding).map(of_ports);
+    fill(&mut batch, &POSTROUTING, hiding.chain(kept).chain(masqueraded));
+    let from_node = opened.iter().flat_map(Opened::from_node).map(of_ports);
+    let by_rules = rules.host_ports.iter().map(|rule| (&*rule.network, rule.steps()));
+    fill(&mut batch, &OUTPUT, by_rules.chain(from_node));
     batch.commit()
 }
 

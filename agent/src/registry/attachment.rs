@@ -33,6 +33,8 @@ pub struct Attachment {
     pub by_programs: bool,
     /// Whether others' rules are asked for its flows with other ports.
     pub heeded: bool,
+    /// Whether the kernel opens the connections to its host ports, because others' rules are asked.
+    pub opened: bool,
     /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
 }
@@ -51,6 +53,7 @@ impl Attachment {
             is_parent: false,
             by_programs: false,
             heeded: false,
+            opened: false,
             lent: Vec::new(),
         }
     }

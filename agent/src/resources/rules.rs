@@ -9,6 +9,7 @@ use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
 use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
 use crate::rcu::Expedited;
+use crate::resources::heeding::opened_ports;
 use crate::resources::masquerade::unmasqueraded;
 use crate::resources::reconcile::{Cause, Resource};
 use crate::resources::{Finding, Node, Refusal};
@@ -55,6 +56,7 @@ impl Node {
         tracing::info!(
             masquerading = wanted.masquerade.len(),
             host_ports = wanted.host_ports.len(),
+            opened = wanted.opened.len(),
             classes = wanted.classes.len(),
             "rules set"
         );
@@ -72,10 +74,13 @@ impl Node {
             .flat_map(|port| port.masquerade.iter().map(|prefix| (port.key.network.clone(), prefix)))
             .filter_map(|(network, prefix)| Some(MasqueradeRule { network, prefix: prefix.parse().ok()? }))
             .collect();
+        let by_programs = self.registry.attachments().filter(|attachment| !attachment.opened);
         Rules {
             masquerade,
             unmasqueraded: unmasqueraded(ports()),
-            host_ports: ports().flat_map(host_ports).collect(),
+            host_ports: by_programs.map(|attachment| &attachment.port).flat_map(host_ports).collect(),
+            opened: self.registry.attachments().flat_map(opened_ports).collect(),
+            carries: self.heeding.opening.carries(),
             classes: self.claimed_sources(),
         }
     }

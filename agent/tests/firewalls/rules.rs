@@ -8,6 +8,8 @@ pub(crate) mod engines;
 pub(crate) mod iptables;
 #[path = "rules/judging.rs"]
 pub(crate) mod judging;
+#[path = "rules/published.rs"]
+pub(crate) mod published;
 #[path = "rules/queues.rs"]
 pub(crate) mod queues;
 #[path = "rules/states.rs"]

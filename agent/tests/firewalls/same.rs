@@ -19,7 +19,7 @@ fn same(sets: &[RuleSet]) {
 }
 
 /// Whether there is no reference to compare with, which is a skip.
-fn lacks_reference() -> bool {
+pub(crate) fn lacks_reference() -> bool {
     let lacks = !Path::new("/usr/lib/cni/bridge").is_file();
     if lacks {
         skip(Lacking::Package("containernetworking-plugins"));

@@ -101,7 +101,7 @@ impl RuleSet {
 }
 
 /// What every script may call: both families of iptables by `$IPT`, one transaction of nf_tables, and the removal of all rules.
-const PRELUDE: &str = "
+pub(crate) const PRELUDE: &str = "
 both() { iptables-$IPT -w \"$@\"; ip6tables-$IPT -w \"$@\"; }
 clear() {
     nft flush ruleset

@@ -83,6 +83,9 @@ pub const MAPPING_MASQUERADED: u16 = 1;
 /// [`Mapping::flags`]: the container sees its clients' own addresses, its neighbours' too. It has [`super::PORT_ANSWERS_NEIGHBORS`].
 pub const MAPPING_SOURCE_KEPT: u16 = 2;
 
+/// [`Mapping::flags`]: others' rules are asked who may use it, so the kernel opens its connections, and carries them.
+pub const MAPPING_HEEDED: u16 = 4;
+
 /// Key of `PEERS`: a socket of the node, and the container that it was redirected to.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 //! after that, and `getpeername` returns the address that was asked for.
 
 use crate::Tables;
-use crate::abi::translation::MappingKey;
+use crate::abi::translation::{MAPPING_HEEDED, MappingKey};
 use crate::wire::address::{Address, L4Port};
 
 /// The destination of a socket.
@@ -22,9 +22,22 @@ pub struct Target {
 /// The container that a socket bound to `bound` (unspecified: unbound) is redirected to where `target` is a host port: of that address,
 /// else of any address of the node, loopback included.
 ///
-/// A socket bound to the loopback is left alone: nothing gets from there to a container.
+/// A socket bound to the loopback is left alone: nothing gets from there to a container. So is one that asks an address of the node where others' rules
+/// are asked who may use the host port: the kernel's own rule translates its packets. The loopback has no such way.
 #[inline(always)]
 pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<Target> {
+    lead(target, bound, tables, MAPPING_HEEDED)
+}
+
+/// The same, whoever translates.
+#[inline(always)]
+pub fn leads_to_by_whomever<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<Target> {
+    lead(target, bound, tables, 0)
+}
+
+/// But for the host ports with one of the flags in `but`.
+#[inline(always)]
+fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Option<Target> {
     let asked = target.address.or_loopback();
     let mut key = MappingKey { address: asked, port: target.port, protocol: target.protocol, pad: 0 };
     let mapping = match tables.mapping(&key) {
@@ -35,7 +48,8 @@ pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Optio
         }
     };
     let is_nodes = asked.is_loopback() || tables.is_local(&asked);
-    if !is_nodes || bound.is_loopback() {
+    let is_kernels = mapping.flags & but != 0 && !asked.is_loopback();
+    if !is_nodes || bound.is_loopback() || is_kernels {
         return None;
     }
     let address = if asked.is_v4() { mapping.v4 } else { mapping.v6 };

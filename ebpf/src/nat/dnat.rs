@@ -6,8 +6,8 @@
 use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
-    MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, OUTSIDE, SourceKey, TRANSLATION_NEAR,
-    TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+    MAPPING_HEEDED, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey, OUTSIDE, SourceKey,
+    TRANSLATION_NEAR, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use crate::nat::claim;
 use crate::nat::connection::{Fate, Shown, fate};
@@ -95,6 +95,20 @@ pub fn follow<T: Tables>(segment: &Segment, becomes: &mut TupleKey, bytes: u32, 
         becomes.source_port = answer.destination_port;
     }
     continues
+}
+
+/// Leaves a connection's first packet to the kernel where others' rules are asked who may use the host port: the kernel's own rule translates it behind
+/// theirs. What is left of an earlier connection of the same tuple goes, or it would take the answers.
+///
+/// # Errors
+/// Passes the packet there.
+#[inline(always)]
+pub fn heed<T: Tables>(segment: &Segment, flags: u16, tables: &T) -> Result<(), Stop> {
+    if flags & MAPPING_HEEDED == 0 {
+        return Ok(());
+    }
+    tables.forget_flow(&segment.key);
+    Err(Stop::Pass(PassReason::Unaccepted))
 }
 
 /// Begins a connection with a packet of `bytes` bytes that came in by `here`, with the container whose counter slot is `slot`.

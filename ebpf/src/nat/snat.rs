@@ -5,7 +5,7 @@
 use crate::Tables;
 use crate::abi::share::Side;
 use crate::abi::translation::{
-    OUTSIDE, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+    Mapping, OUTSIDE, Outlet, SourceKey, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
 use crate::abi::{AddressKey, PORT_MASQUERADED, Port};
 use crate::nat::claim;
@@ -113,7 +113,7 @@ pub fn open<T: Tables>(
 ) -> Result<(), Stop> {
     let mut value = Translation { holder: opened.holder, ..answers(segment, opened.now, opened.flags) };
     let mut is_there = false;
-    if is_anothers(&segment.key, becomes, tables) {
+    if leads(becomes, tables).is_some_and(|mapping| is_anothers(&segment.key, &mapping)) {
         // Nobody can predict which: it takes nobody's client.
         becomes.source_port = other_port(&segment.key, outlet, ATTEMPTS);
     }
@@ -148,11 +148,15 @@ fn is_free<T: Tables>(becomes: &TupleKey, now: u64, tables: &T) -> bool {
     !claim::holds(&becomes.reversed(OUTSIDE), now, tables) && !tables.has_socket(becomes)
 }
 
-/// Whether the port that a tuple leaves by is a host port of another container than the one that has `sent` the packet: its client at that
-/// very end would be answered by this one.
+/// The host port that a tuple leaves by, if it is one.
 #[inline(always)]
-pub fn is_anothers<T: Tables>(sent: &TupleKey, leaves: &TupleKey, tables: &T) -> bool {
-    let Ok(mapping) = mapping(&leaves.reversed(OUTSIDE), tables) else { return false };
+pub fn leads<T: Tables>(leaves: &TupleKey, tables: &T) -> Option<Mapping> {
+    mapping(&leaves.reversed(OUTSIDE), tables).ok()
+}
+
+/// Whether the host port is another container's than the one's that has `sent` the packet: its client at that very end would be answered by this one.
+#[inline(always)]
+pub fn is_anothers(sent: &TupleKey, mapping: &Mapping) -> bool {
     let own = if sent.source.is_v4() { mapping.v4 } else { mapping.v6 };
     !(mapping.bridge == sent.domain && own.is(sent.source))
 }

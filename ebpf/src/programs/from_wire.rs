@@ -112,7 +112,7 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     plan.header = frame.payload;
     plan.segment = segment;
     plan.becomes = becomes;
-    (plan.station, plan.macs) = (station, macs);
+    (plan.station, plan.macs, plan.flags) = (station, macs, mapping.flags);
     Err(if has_moved { Next::Moved } else { Next::Begin })
 }
 
@@ -133,6 +133,7 @@ fn begin_stages<P: Packet, T: Tables>(
     plan: &DnatPlan,
 ) -> Result<Delivery, Next> {
     let mut becomes = plan.becomes;
+    nat::dnat::heed(&plan.segment, plan.flags, tables)?;
     nat::dnat::begin(&plan.segment, &mut becomes, (here, plan.station.slot, bytes), tables)?;
     translate(packet, plan.header, &plan.segment, &becomes, (&plan.station, plan.macs), tables)
 }

@@ -46,7 +46,9 @@ fn follow_stages<P: Packet, T: Tables>(
 pub fn begin<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     let bytes = packet.length();
     let mut becomes = plan.becomes;
-    let begun = nat::dnat::begin(&plan.segment, &mut becomes, (here, plan.station.slot, bytes), tables);
+    let begun = nat::dnat::heed(&plan.segment, plan.flags, tables).and_then(|()| {
+        nat::dnat::begin(&plan.segment, &mut becomes, (here, plan.station.slot, bytes), tables)
+    });
     let next = begun.map_err(Next::from).and_then(|()| routed(packet, tables, plan, &becomes)).into();
     count_drop(&next, here, bytes, tables);
     next

@@ -40,6 +40,8 @@ pub struct DnatPlan {
     pub station: Station,
     /// The Ethernet addresses.
     pub macs: Macs,
+    /// The host port's `MAPPING_…` bits.
+    pub flags: u16,
 }
 
 /// A masqueraded connection's first packet.

@@ -8,7 +8,7 @@
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{NODE, OUTSIDE, opened_by};
+use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, opened_by};
 use crate::abi::{AddressKey, NO_SLOT, PortKey};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
@@ -94,8 +94,13 @@ fn begin_stages<P: Packet, T: Tables>(
     DnatPlan { segment, .. }: &DnatPlan,
 ) -> Result<Delivery, Stop> {
     let (by, now) = (claimant(packet), tables.boot_time());
+    let leads = if by == Claimant::Masqueraded { snat::leads(&segment.key, tables) } else { None };
+    // The answer of a connection to a host port that the kernel has opened.
+    if leads.is_some_and(|mapping| mapping.flags & MAPPING_HEEDED != 0) {
+        return Err(BY_KERNEL);
+    }
     // Who is masqueraded may be anybody: a claim would take the clients of the host port.
-    let is_anothers = by == Claimant::Masqueraded && snat::is_anothers(&segment.key, &segment.key, tables);
+    let is_anothers = leads.is_some_and(|mapping| snat::is_anothers(&segment.key, &mapping));
     if !is_anothers && !is_held(segment, now, tables) {
         tables.claim(by, &segment.key.reversed(OUTSIDE), now);
         return Err(BY_KERNEL);

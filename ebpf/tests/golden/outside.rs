@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use shunt_dataplane::abi::translation::{
-    INTERFACE_BITS, LOCAL_BITS, Local, LocalKey, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping,
-    MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
+    INTERFACE_BITS, LOCAL_BITS, Local, LocalKey, MAPPING_HEEDED, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT,
+    Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
 };
 use shunt_dataplane::abi::{
     AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
@@ -64,7 +64,7 @@ pub(super) fn address(text: &str) -> Address {
 /// TCP 8080 and UDP 8053 lead to tau's 80 and 53; TCP 8081 to tau from one address, and to zeta from any other; 8090 to zeta,
 /// which has no IPv6 address there and takes small packets only; UDP 8091 and TCP 8092 to it by both of its addresses; 8099 to
 /// somebody who is not there; 8070 to chi and 8071 to psi, which not everybody reaches; 8072 to heta, whose port does not forward; 8060 to tau, which sees the node there; 8061 to
-/// alpha's address, which tau had before; 8095 to nu, which is masqueraded; 8063 to stau, which sees who asks, and UDP 8064 to it, which sees its gateway.
+/// alpha's address, which tau had before; 8095 to nu, which is masqueraded; 8063 to stau, which sees who asks, and UDP 8064 to it, which sees its gateway; 8066 to tau, where others' rules are asked.
 /// SCTP 8132 leads to tau's 90, and 9899 to the same.
 pub fn mappings() -> Vec<(MappingKey, Mapping)> {
     let mapping = |(at, port): (&str, u16), protocol, name: &str, inner: u16, has_v6: bool| {
@@ -104,6 +104,8 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         mapping(("", 8063), TCP, "stau", 63, true),
         mapping(("", 8063), UDP, "stau", 63, true),
         mapping(("", 8064), UDP, "stau", 64, true),
+        mapping(("", 8066), TCP, "tau", 66, true),
+        mapping(("", 8066), UDP, "tau", 66, true),
     ]
     .into_iter()
     .flatten()
@@ -112,6 +114,7 @@ pub fn mappings() -> Vec<(MappingKey, Mapping)> {
         match key.port.number() {
             8060 => value.flags = MAPPING_MASQUERADED,
             8063 => value.flags = MAPPING_SOURCE_KEPT,
+            8066 => value.flags = MAPPING_HEEDED,
             // It has another MAC address by now: its port's station is tau's.
             8061 => value.mac = place("tau").mac(),
             8099 => value.mac = Mac::new([2, 0, 0, 0, 0xff, 0xff]),

@@ -78,7 +78,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "host-ports-taken",
         file: "ebpf/src/nat/snat.rs",
-        find: "    if is_anothers(&segment.key, becomes, tables) {",
+        find: "    if leads(becomes, tables).is_some_and(|mapping| is_anothers(&segment.key, &mapping)) {",
         replace: "    if false {",
         why: "a client of a host port would be answered by another container",
         judge: Judge::Host,
@@ -86,7 +86,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "published-ports-claimed",
         file: "ebpf/src/programs/to_wire.rs",
-        find: "by == Claimant::Masqueraded && snat::is_anothers(&segment.key, &segment.key, tables)",
+        find: "leads.is_some_and(|mapping| snat::is_anothers(&segment.key, &mapping))",
         replace: "false",
         why: "whoever the kernel masquerades would take the clients of a host port",
         judge: Judge::Host,

@@ -104,6 +104,9 @@ pub struct MappingReport {
     pub container_ips: Vec<IpAddr>,
     /// The container's port.
     pub container_port: u16,
+    /// Whether the kernel opens and carries its connections, as others' rules are asked: these are not counted here.
+    #[serde(default)]
+    pub kernel: bool,
     /// How many connections there are.
     pub connections: u64,
     /// What the container answered.

@@ -69,6 +69,12 @@ pub struct FilterReport {
     pub by: Vec<String>,
     /// The rule that has all flows stay with the kernel.
     pub kept: Option<String>,
+    /// Whether the kernel opens host ports, of any container, so that they meet others' rules.
+    #[serde(default)]
+    pub opens: bool,
+    /// Who has rules that may refuse or change something of what comes to host ports.
+    #[serde(default)]
+    pub opens_by: Vec<String>,
 }
 
 /// How long grace periods are while programs are attached and detached.

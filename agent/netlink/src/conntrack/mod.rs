@@ -1,5 +1,6 @@
 //! The connections that the kernel tracks in this namespace (linux/netfilter/nfnetlink_conntrack.h).
 
+mod forget;
 mod liberal;
 
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use netlink_packet_core::{NLM_F_DUMP, Nla as _, Parseable as _};
 use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Tuple as Part};
 use nix::libc::{AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
+pub use self::forget::forget;
 pub use self::liberal::{Liberal, Liberator};
 use crate::attribute::{attributes, emitted};
 use crate::connection::Connection;

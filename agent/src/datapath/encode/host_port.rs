@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
-use shunt_dataplane::abi::translation::{MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey};
+use shunt_dataplane::abi::translation::{
+    MAPPING_HEEDED, MAPPING_MASQUERADED, MAPPING_SOURCE_KEPT, Mapping, MappingKey,
+};
 use shunt_dataplane::wire::address::Address;
 
 use super::station_key;
@@ -49,6 +51,7 @@ pub fn mappings(attachment: &Attachment) -> BTreeMap<MappingKey, Mapping> {
             PortMapping { masquerade: true, .. } => MAPPING_MASQUERADED,
             _ => 0,
         };
+        let flags = if attachment.opened { flags | MAPPING_HEEDED } else { flags };
         let value = Mapping { port: mapping.container_port.into(), flags, ..value };
         for ip in attachment.mapped_ips(mapping) {
             let address = Address::from(ip);

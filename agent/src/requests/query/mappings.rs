@@ -37,6 +37,7 @@ impl Node {
                     pod,
                     container_ips: ips,
                     container_port: mapping.container_port,
+                    kernel: attachment.opened,
                     connections: 0,
                     from,
                     to,

@@ -8,6 +8,7 @@ use shunt_agent_api::BridgePort;
 
 use super::filters;
 use super::hooks::{self, Bypassed, Crossed};
+use crate::registry::Attachment;
 use crate::resources::Node;
 
 /// Chains that one warning names.
@@ -33,7 +34,9 @@ impl Node {
         let bridged = if are_heeded { Vec::new() } else { bridged };
         let is_node_heeded = self.registry.bridges().all(|bridge| bridge.heeded);
         let from_node = if is_node_heeded { Vec::new() } else { from_node };
-        let host_ports = if self.is_mapped() { host_ports } else { Vec::new() };
+        let is_bypassed = |it: &Attachment| !it.port.mappings.is_empty() && !it.opened;
+        let are_bypassed = self.registry.attachments().any(is_bypassed);
+        let host_ports = if are_bypassed { host_ports } else { Vec::new() };
         let all = [
             ("traffic to host ports", host_ports),
             ("traffic between containers of one bridge", bridged),

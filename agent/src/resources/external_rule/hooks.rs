@@ -98,6 +98,13 @@ pub(crate) fn met_by_bridged(mut chains: Vec<BaseChain>, crossed: &Crossed) -> V
     chains
 }
 
+/// Those of these chains that packets to host ports, and their answers, meet.
+pub(crate) fn met_by_host_ports<'a>(chains: &'a [BaseChain], crossed: &Crossed) -> Vec<&'a BaseChain> {
+    let shown = shown();
+    let meets = |chain: &&BaseChain| !Bypassed::of(chain, crossed, shown).host_ports.is_empty();
+    chains.iter().filter(meets).collect()
+}
+
 /// Those of these chains that bridged packets meet, or what the node sends by a bridge, and the others.
 pub(crate) fn met_on_bridges(chains: Vec<BaseChain>, crossed: &Crossed) -> (Vec<BaseChain>, Vec<BaseChain>) {
     let shown = shown();

@@ -28,6 +28,7 @@ impl Node {
             let heeded = self.heeds(&attachment.port);
             self.registry.insert(Attachment { heeded, ..attachment });
         }
+        self.find_who_opens();
         let bridges: Vec<Bridge> = self.registry.bridges().cloned().collect();
         for bridge in bridges {
             let heeded = self.heeding.is_node_heeded(bridge.link.index);
@@ -66,6 +67,7 @@ impl Node {
         self.find_modes(arriving);
         if self.heeding.strictest() == Filters::Bypass {
             (self.heeding.is_found, self.heeding.harms) = (false, Harms::default());
+            self.heeding.opening.forget();
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.
@@ -74,11 +76,13 @@ impl Node {
             .heeding
             .listed
             .chains(generation)
+            .inspect(|chains| self.find_rules_for_host_ports(generation, chains, &crossed))
             .map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
             tracing::debug!(%error, "cannot list others' rules: they are heeded");
             (self.heeding.is_found, self.heeding.by) = (true, vec!["whoever cannot be asked".to_owned()]);
+            self.heeding.opening.by = self.heeding.by.clone();
             self.decide_to_heed(true, true);
         }
         if self.heeding.is_on {
@@ -160,6 +164,7 @@ impl Node {
         }
         self.change_heeded_bridges()?;
         self.change_heeded_ports()?;
+        self.change_who_opens()?;
         if !self.heeding.is_on {
             self.datapath.maps.heeding.write(0, 0).map_err(in_map("HEEDING"))?;
         }

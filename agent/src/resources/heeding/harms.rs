@@ -30,6 +30,12 @@ impl Harms {
         self.generation = generation;
     }
 
+    /// Those that are met by packets to these.
+    pub(super) fn met_in(&self, reach: &Reach) -> Vec<BaseChain> {
+        let met = self.of.iter().filter(|(_, harm)| harm.is_met_in(reach));
+        met.map(|(chain, _)| chain.clone()).collect()
+    }
+
     /// Whether any of them is met by packets to these.
     pub(super) fn are_met_in(&self, reach: &Reach) -> bool {
         self.of.iter().any(|(_, harm)| harm.is_met_in(reach))

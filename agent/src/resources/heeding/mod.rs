@@ -7,8 +7,10 @@ mod harms;
 mod heeded;
 mod kept;
 mod listed;
+mod opened;
 mod state;
 mod tracking;
 mod watch;
 
+pub(crate) use self::opened::opened_ports;
 pub(crate) use self::state::Heeded;

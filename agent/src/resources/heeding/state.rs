@@ -7,6 +7,7 @@ use shunt_netlink::netfilter::BaseChain;
 
 use super::harms::Harms;
 use super::listed::Listed;
+use super::opened::Opening;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{FilterLease, Filters};
@@ -32,6 +33,8 @@ pub(crate) struct Heeded {
     pub(super) listed: Listed,
     /// What others' chains do.
     pub(super) harms: Harms,
+    /// Who opens host ports.
+    pub(crate) opening: Opening,
     /// Which of others' rules keeps flows with the kernel.
     pub(super) kept: Kept,
     /// Hears of changes at once, while ports are heeded.
@@ -62,6 +65,7 @@ impl Heeded {
             by: Vec::new(),
             listed: Listed::default(),
             harms: Harms::default(),
+            opening: Opening::default(),
             kept: Kept::default(),
             watcher: None,
             has_been_on: false,
@@ -103,14 +107,16 @@ impl Heeded {
         self.is_node_heeded && self.modes.get(&bridge).unwrap_or(&self.mode) != &Filters::Bypass
     }
 
-    /// For `status`.
-    pub(crate) fn report(&self) -> FilterReport {
+    /// For `status`; `opens`: whether the kernel opens any host ports.
+    pub(crate) fn report(&self, opens: bool) -> FilterReport {
         let by = if self.is_on { self.by.clone() } else { Vec::new() };
         FilterReport {
             mode: self.strictest().to_string(),
             heeded: self.is_on,
             by,
             kept: self.kept.by.clone(),
+            opens,
+            opens_by: if opens { self.opening.by.clone() } else { Vec::new() },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod aborted;
 mod applied;
+mod forgotten;
 mod ingress;
 mod local_routes;
 mod nat_ingress;

@@ -71,6 +71,11 @@ impl Node {
         self.nat_ingress.addresses.contains_key(&ip)
     }
 
+    /// The node's addresses.
+    pub(super) fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.nat_ingress.addresses.keys().copied()
+    }
+
     /// The warning about addresses that do not fit.
     pub(crate) fn addresses_beyond(&self) -> Option<String> {
         let count = self.nat_ingress.beyond.len();

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use nix::libc;
 use shunt_agent_api::{PortMapping, Protocol};
 use shunt_dataplane::abi::translation::PeerKey;
-use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::nat::connect::{Target, leads_to_by_whomever};
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::Connection;
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
@@ -79,7 +79,7 @@ impl Node {
         let asked = asked.map_or(now, |peer| Target { address: peer.address, port: peer.port, ..now });
         let (names, times) = (HashMap::new(), Times { boot: 0, monotonic: 0 });
         let tables = LiveTables::new(&self.datapath.maps, &names, 0, times, routes);
-        let leads = leads_to(&asked, Address::default(), &tables);
+        let leads = leads_to_by_whomever(&asked, Address::default(), &tables);
         tables.into_asked()?;
         Ok(leads.unwrap_or(asked) != now)
     }

@@ -12,7 +12,8 @@ impl Node {
     /// The kernel's; the reverse change restores what was there.
     pub(crate) fn readdress(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.heed_before(&to.port);
-        let to = &Attachment { heeded: self.heeds(&to.port), ..to.clone() };
+        let (heeded, opened) = (self.heeds(&to.port), self.heeds_host_ports(&to.port));
+        let to = &Attachment { heeded, opened, ..to.clone() };
         self.registry.insert(to.clone());
         self.build_gateway(&to.port)?;
         self.note_former(from);

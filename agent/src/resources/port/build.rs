@@ -45,7 +45,9 @@ impl Node {
         let was_guarded = self.unattached.contains_key(&host.index);
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, host, bridge)?;
-            self.set_rules().map_err(Refusal::from)
+            self.set_rules()?;
+            self.forget_datagrams(self.heeds_host_ports(&port), &port.mappings);
+            Ok(())
         });
         let built = built.and_then(|()| self.set_up(&port, host, set_up));
         if built.is_err() {
@@ -103,6 +105,7 @@ impl Node {
             is_parent,
             by_programs: self.masquerade.by_programs,
             heeded: self.heeds(port),
+            opened: self.heeds_host_ports(port),
             lent,
             ..Attachment::new(port.clone(), mac, slot, peer)
         };

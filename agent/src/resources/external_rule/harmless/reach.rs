@@ -14,6 +14,11 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
+    /// Anybody.
+    pub(crate) fn anywhere() -> Self {
+        Self { addresses: Vec::new(), is_open: true }
+    }
+
     /// Those of these ports.
     pub(crate) fn of<'a>(ports: impl Iterator<Item = &'a BridgePort>) -> Self {
         let mut reach = Self::default();

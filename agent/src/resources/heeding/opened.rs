@@ -1,0 +1,199 @@
+//! Host ports: where others have rules that what comes to them would meet, the kernel opens their connections and carries them, by rules of ours behind others'.
+//!
+//! It changes without a loss. What the programs have opened they carry to its end, for the mapping stays in `MAPPINGS`. What the kernel has opened connection
+//! tracking translates to its end, as long as there is any chain of translations: one is kept until no such connection is left.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use ipnet::IpNet;
+use shunt_agent_api::{BridgePort, PortMapping};
+use shunt_netlink::conntrack::{TrackedConnection, tracked_connections};
+use shunt_netlink::netfilter::BaseChain;
+
+use super::harms::Harms;
+use crate::config::Filters;
+use crate::datapath::encode::protocol_number;
+use crate::kernel::KernelError;
+use crate::nft::{self, Hidden, OpenedPort};
+use crate::registry::Attachment;
+use crate::resources::Node;
+use crate::resources::external_rule::harmless::Reach;
+use crate::resources::external_rule::hooks::{self, Crossed};
+
+/// Between two looks for connections that the kernel still carries.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// What the agent remembers of it.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// Who has rules that may refuse or change something of what comes to host ports.
+    pub(super) by: Vec<String>,
+    /// What these rules do.
+    harms: Harms,
+    /// Whether the kernel has refused our rules; then the programs open.
+    is_refused: bool,
+    /// When it was last looked for connections that the kernel carries though it opens none any more; none while there are none.
+    carried: Option<Instant>,
+}
+
+impl Opening {
+    /// Whether connections that the kernel has opened may live.
+    pub(crate) fn carries(&self) -> bool {
+        self.carried.is_some()
+    }
+
+    pub(super) fn forget(&mut self) {
+        (self.by, self.harms) = (Vec::new(), Harms::default());
+    }
+}
+
+impl Node {
+    /// Whether the kernel opens a port's host ports.
+    pub(crate) fn heeds_host_ports(&self, port: &BridgePort) -> bool {
+        let opening = &self.heeding.opening;
+        let is_heeded = match self.heeding.mode_of(port.bridge.index, port.service.filters) {
+            Filters::Bypass => false,
+            Filters::Auto => !opening.by.is_empty(),
+            Filters::Heed => true,
+        };
+        is_heeded && !opening.is_refused && port.is_bridged() && !port.mappings.is_empty()
+    }
+
+    /// Whether the kernel opens any.
+    pub(crate) fn opens_host_ports(&self) -> bool {
+        self.registry.attachments().any(|attachment| attachment.opened)
+    }
+
+    /// Takes over what an earlier agent has had the kernel open. Others change at the first tick, the rules before the host ports.
+    pub(super) fn find_who_opens(&mut self) {
+        let keeps = nft::keeps_translating().unwrap_or_default();
+        self.heeding.opening.carried = keeps.then(Instant::now);
+        let ports: Vec<Attachment> = self.registry.attachments().cloned().collect();
+        for attachment in ports.into_iter().filter(|_| keeps) {
+            let opened = self.heeds_host_ports(&attachment.port);
+            self.registry.insert(Attachment { opened, ..attachment });
+        }
+    }
+
+    /// Decides by `chains` whether others have rules that what comes to host ports would meet.
+    pub(super) fn find_rules_for_host_ports(
+        &mut self,
+        generation: Option<u32>,
+        chains: &[BaseChain],
+        crossed: &Crossed,
+    ) {
+        let met = hooks::met_by_host_ports(chains, crossed);
+        let opening = &mut self.heeding.opening;
+        opening.harms.read(generation, &met);
+        // Answers go to any address.
+        let harmful = opening.harms.met_in(&Reach::anywhere());
+        opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;
+    }
+
+    /// Has the kernel open what it is to open, and the programs the rest.
+    pub(super) fn change_who_opens(&mut self) -> Result<(), KernelError> {
+        let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
+        let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
+        let (begun, ended): (Vec<_>, Vec<_>) = others.into_iter().partition(|attachment| !attachment.opened);
+        self.end_opening(ended)?;
+        self.begin_opening(begun)?;
+        self.look_for_carried();
+        Ok(())
+    }
+
+    /// The kernel can before it has to.
+    fn begin_opening(&mut self, ports: Vec<Attachment>) -> Result<(), KernelError> {
+        if ports.is_empty() {
+            return Ok(());
+        }
+        for attachment in &ports {
+            self.registry.insert(Attachment { opened: true, ..attachment.clone() });
+        }
+        if let Err(error) = self.set_rules() {
+            tracing::warn!(%error, "the kernel cannot open host ports: the programs do, past others' rules");
+            self.heeding.opening.is_refused = true;
+            ports.into_iter().for_each(|attachment| {
+                self.registry.insert(attachment);
+            });
+            return Ok(());
+        }
+        for attachment in &ports {
+            self.datapath.write_mappings(&Attachment { opened: true, ..attachment.clone() })?;
+        }
+        tracing::info!(ports = ports.len(), "the kernel opens host ports, as others have rules for them");
+        Ok(())
+    }
+
+    /// The programs open before the kernel does not.
+    fn end_opening(&mut self, ports: Vec<Attachment>) -> Result<(), KernelError> {
+        if ports.is_empty() {
+            return Ok(());
+        }
+        let count = ports.len();
+        self.heeding.opening.carried = Some(Instant::now());
+        for attachment in ports {
+            let to = Attachment { opened: false, ..attachment };
+            self.datapath.write_mappings(&to)?;
+            self.registry.insert(to);
+        }
+        if let Err(error) = self.set_rules() {
+            tracing::warn!(%error, "cannot remove rules that open host ports");
+        }
+        tracing::info!(ports = count, "the programs open host ports");
+        Ok(())
+    }
+
+    /// Lets the chain go that has the kernel translate, once there is nothing that it carries.
+    fn look_for_carried(&mut self) {
+        let is_due = self.heeding.opening.carried.is_some_and(|last| last.elapsed() >= PERIOD);
+        if !is_due || self.opens_host_ports() {
+            return;
+        }
+        match tracked_connections() {
+            Ok(all) if !all.iter().any(|connection| self.is_carried(connection)) => {
+                self.heeding.opening.carried = None;
+                if let Err(error) = self.set_rules() {
+                    tracing::warn!(%error, "cannot remove a chain of translations");
+                }
+            }
+            // Nobody is known to have ended.
+            _ => self.heeding.opening.carried = Some(Instant::now()),
+        }
+    }
+
+    /// Whether a connection was led to a container.
+    fn is_carried(&self, TrackedConnection { original, reply }: &TrackedConnection) -> bool {
+        let is_led = original.destination != reply.source;
+        let is_there = |it: &Attachment| it.port.ips.contains(&reply.source.ip());
+        is_led && self.registry.attachments().any(is_there)
+    }
+}
+
+/// The host ports of a port that the kernel opens.
+pub(crate) fn opened_ports(attachment: &Attachment) -> impl Iterator<Item = OpenedPort> {
+    let mappings = attachment.port.mappings.iter().filter(|_| attachment.opened);
+    mappings.flat_map(move |mapping| {
+        // The kernel leads nothing from the loopback to a container.
+        let host_ip = mapping.address();
+        let ips = attachment.mapped_ips(mapping).filter(move |_| host_ip.is_none_or(|ip| !ip.is_loopback()));
+        ips.map(move |ip| OpenedPort {
+            host_ip,
+            protocol: protocol_number(mapping.protocol),
+            host_port: mapping.host_port,
+            to: SocketAddr::new(ip, mapping.container_port),
+            hidden: hidden(&attachment.port, mapping, ip),
+        })
+    })
+}
+
+/// Which clients the container sees as the node.
+fn hidden(port: &BridgePort, mapping: &PortMapping, ip: IpAddr) -> Hidden {
+    let subnets = port.service.gateways.iter().filter_map(|text| text.parse::<IpNet>().ok());
+    let subnet = subnets.filter(|subnet| subnet.contains(&ip)).max_by_key(IpNet::prefix_len);
+    match mapping {
+        PortMapping { keeps_source: true, .. } => Hidden::Itself,
+        PortMapping { masquerade: true, .. } => Hidden::Everyone,
+        _ => subnet.map_or(Hidden::Itself, Hidden::Neighbors),
+    }
+}
